@@ -1,4 +1,7 @@
-"""The app's configuration: where stablecoins are taken, their libraries are imported before threads start."""
+"""The app's configuration.
+
+Where stablecoins or Stripe are set up, their libraries are imported before threads start.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class BillingConfig(AppConfig):
     def ready(self) -> None:
         from agents.admin_steps import DeleteAgents  # noqa: PLC0415
         from billing import checks, parking  # noqa: F401, PLC0415 # checks register themselves
-        from billing.crypto import configuration  # noqa: PLC0415 # models are there only now
+        from billing.crypto import configuration  # noqa: PLC0415 # the models are loaded only now
         from billing.stripe import configuration as cards  # noqa: PLC0415
 
         DeleteAgents.losses.append(lambda rows: parking.unused(rows, now=timezone.now()))

@@ -1,4 +1,7 @@
-"""A licence's activation at its provider: made once the licence is ours, given back when its agent is gone."""
+"""The activation of a licence at its provider.
+
+We activate a licence once it belongs to an agent here, and release the activation when that agent is deleted.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,17 @@ log = logging.getLogger(__name__)
 
 ACTOR = "billing"
 AGAIN = timedelta(minutes=5)
-# The name of an activation that may be there without our knowing its name; with a time, while it is being asked for.
+# `Subscription.instance` is this word when an activation may exist whose name we do not know. The word is followed by a
+# time while a call to the provider is running.
 UNCONFIRMED = "unconfirmed"
 
 
 def bind(driver: LicenceDriver, row: Subscription, *, now: datetime) -> Subscription:
-    """Activate a licence that has just become ours. A provider that is silent is asked again by its verification.
+    """Activate a licence that now belongs to this agent. If the provider gives no answer, verification asks again
+    later.
 
-    Raises LicenceRefused when the provider refuses: somebody was quicker elsewhere, so it pays for nothing here.
+    Raises LicenceRefused when the provider refuses: somebody else used the last activation first, so the licence is
+    revoked here.
     """
     if row.instance or _is_taken_over(row):
         return row
@@ -44,10 +50,10 @@ def bind(driver: LicenceDriver, row: Subscription, *, now: datetime) -> Subscrip
 
 
 def complete(driver: LicenceDriver, row: Subscription, *, used: int | None, now: datetime) -> Subscription:
-    """Activate what was not: nobody came to it, or its provider gave no answer.
+    """Activate a licence that is not activated yet, because no call was made or because the provider gave no answer.
 
-    What may be activated already is left so, unless its provider says that no activation is `used`. A refusal may mean
-    that a call worked whose answer nobody heard.
+    A licence that may already be activated stays as it is, unless the provider says that 0 activations are `used`. A
+    refusal is only logged: an earlier call may have worked although its answer was lost.
     """
     if not driver.counts_activations or not row.is_live or not _is_open(row, used=used, now=now):
         return row
@@ -62,13 +68,13 @@ def complete(driver: LicenceDriver, row: Subscription, *, used: int | None, now:
 
 
 def unconfirmed(rows: QuerySet[Subscription]) -> QuerySet[Subscription]:
-    """Those that are over, and may have left an activation that nobody can give back by its name."""
+    """Subscriptions that are over and may have left an activation that we cannot release: its name is unknown."""
     over = ~Q(status__in=LIVE) | Q(agent__desired=Desired.DELETED)
     return rows.filter(over, instance__startswith=UNCONFIRMED)
 
 
 def _is_open(row: Subscription, *, used: int | None, now: datetime) -> bool:
-    """Whether it may be asked for: no activation is known of, and nobody is just about to make one."""
+    """Whether we may ask the provider for an activation: none is known, and no other process is asking for one now."""
     if not row.instance:
         return True
     since = row.instance.removeprefix(UNCONFIRMED).strip()
@@ -78,7 +84,10 @@ def _is_open(row: Subscription, *, used: int | None, now: datetime) -> bool:
 
 
 def _claim(row: Subscription, *, was: str, now: datetime) -> bool:
-    """Only one asks its provider, and leaves word before: who dies then is known to have perhaps activated it."""
+    """Write a claim before the provider is asked, so that only one process asks. Returns whether this process has it.
+
+    After a crash, the claim shows that the licence may already be activated.
+    """
     claim = f"{UNCONFIRMED} {now.isoformat(timespec='seconds')}"
     taken = Subscription.objects.filter(pk=row.pk, instance=was).update(instance=claim)
     row.refresh_from_db()
@@ -87,7 +96,7 @@ def _claim(row: Subscription, *, was: str, now: datetime) -> bool:
 
 @transaction.atomic
 def _is_taken_over(row: Subscription) -> bool:
-    """From an agent of ours that is gone: an activation of this licence whose name was never heard."""
+    """Take over an unnamed activation of the same licence from a deleted agent here. Returns whether there was one."""
     same = Subscription.objects.filter(provider=row.provider, external_ref=row.external_ref).exclude(pk=row.pk)
     before = unconfirmed(same).values_list("pk", flat=True)
     if not Subscription.objects.filter(pk__in=list(before)).update(instance=""):
@@ -97,23 +106,26 @@ def _is_taken_over(row: Subscription) -> bool:
 
 
 def free(driver: LicenceDriver, rows: QuerySet[Subscription], *, now: datetime) -> None:
-    """Give back what agents hold that are deleted, or for which the licence has expired. Raises Unavailable."""
+    """Release the activations of deleted agents and of expired licences. Raises Unavailable."""
     gone = Q(status__in=LIVE, agent__desired=Desired.DELETED)
     named = ~Q(instance="") & ~Q(instance__startswith=UNCONFIRMED)
     for row in rows.filter(gone | (~Q(status__in=LIVE) & named)).order_by("created_at")[:20]:
-        release(driver, row, now=now, check_at=now + AGAIN)  # unless another agent has it by then
+        release(driver, row, now=now, check_at=now + AGAIN)  # unless the licence pays for another agent by then
 
 
 def unbind(driver: LicenceDriver, row: Subscription) -> None:
-    """Give the activation back and go on: the next verification makes another. Raises Unavailable."""
+    """Release the activation and keep the subscription: the next verification activates it again.
+
+    Raises Unavailable.
+    """
     if _release_there(driver, row):
         _note(row, instance="")
 
 
 def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at: datetime | None) -> None:
-    """Give the activation back; what a deleted agent held is over. Twice is harmless. Raises Unavailable.
+    """Release the activation. If the agent is deleted, its subscription ends too. Calling this twice is harmless.
 
-    `check_at` is when its provider is asked again whether it was charged.
+    `check_at` is when the provider is asked again whether it charged the licence. Raises Unavailable.
     """
     _release_there(driver, row)
     with transaction.atomic():
@@ -124,14 +136,18 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at
         if agent.desired == Desired.DELETED:
             if row.is_live:
                 remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
-                Agent.objects.filter(pk=agent.pk).update(term_due_at=now)  # what was beside it is parked
+                # so that the next step of the term parks the time bought beside the licence
+                Agent.objects.filter(pk=agent.pk).update(term_due_at=now)
             if agent.paid and not Subscription.objects.live().filter(agent=agent).exists():
-                entitlement.withdraw(agent, until=now)  # its trial counts: the licence pays for another agent's
+                entitlement.withdraw(agent, until=now)  # its trial counts again: the licence pays for another agent now
         _note(row, check_at=check_at, unknown_since=None)
 
 
 def _release_there(driver: LicenceDriver, row: Subscription) -> bool:
-    """One without a name stays, for the next agent of ours that this licence pays for."""
+    """Release the activation at the provider. Returns False where there is none with a known name.
+
+    An activation without a known name stays: the next agent here that this licence pays for takes it over.
+    """
     if not row.instance or row.instance.startswith(UNCONFIRMED) or not row.license_key:
         return False
     driver.release(row.license_key, instance=row.instance)
@@ -139,7 +155,10 @@ def _release_there(driver: LicenceDriver, row: Subscription) -> bool:
 
 
 def _activate(driver: LicenceDriver, row: Subscription, *, was: str, now: datetime) -> Subscription:
-    """Without an answer the claim stands until a verification looks; when we held ourselves back, nothing was asked."""
+    """Ask the provider for an activation. If it gives no answer, the claim stays until a verification asks again.
+
+    If our own rate limit stopped the call, the claim is removed, since the provider was not asked.
+    """
     try:
         instance = driver.activate(row.license_key or "", agent_id=row.agent_id)
     except Unavailable as error:

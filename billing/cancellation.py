@@ -1,4 +1,4 @@
-"""An owner's word that a subscription is not to be renewed."""
+"""An owner cancels a subscription: it does not renew."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from billing.vocabulary import SubscriptionStatus
 
 @transaction.atomic
 def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Subscription:
-    """What has expired while its card is still tried is charged no more.
+    """Cancel the owner's subscription, and tell the provider or Stripe to charge its card no more.
 
-    Raises NoSuchSubscription for another's too, AlreadyExpired, NeverEnds.
+    A subscription that has expired can still be cancelled while Stripe goes on trying its card.
+    Raises NoSuchSubscription (also for a subscription of another account), AlreadyExpired, NeverEnds.
     """
     known = own_subscription(user, subscription_id)
     agent = payments.locked(known.agent_id)

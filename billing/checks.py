@@ -1,4 +1,4 @@
-"""What `check --deploy` finds wrong with how money comes in."""
+"""The warnings of `check --deploy` about payment settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from billing.vocabulary import Provider
 
 @register(Tags.security, deploy=True)
 def licences_are_watched(**_: Any) -> list[CheckMessage]:
-    """Refunds and disputes of Lemon Squeezy are seen with the seller's key alone, and at once with signed words."""
+    """Warn when Lemon Squeezy is sold without the seller's API key or without a webhook secret.
+
+    Without the API key we do not see refunds and disputes. Without the secret we see them later.
+    """
     if not registry.offer_of(Provider.LEMONSQUEEZY).active:
         return []
     found: list[CheckMessage] = []

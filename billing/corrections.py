@@ -1,4 +1,7 @@
-"""What operators do to an agent's term by hand: each a row of the ledger with who did it and why, none an event."""
+"""Changes to an agent's term by an operator.
+
+Each one is a row of the ledger that says who did it and why; none is an event.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ from config.ids import new_id
 
 MAX_CREDIT_DAYS = 3_660
 FREE = Decimal(0)
-# What goes back through us, after an operator has said so: the provider's own word of it is another row.
+# We send this money back ourselves after an operator's refund. A second row follows when the provider confirms it.
 SENT_BY_US = {Provider.STARS, Provider.STRIPE}
 
 
 @transaction.atomic
 def grant(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
-    """Let it run for as long as nobody revokes it. Granting twice is one grant."""
+    """Let the agent run without an end, until an operator revokes the grant. Granting twice makes one grant."""
     agent = payments.locked(agent.pk)
     held = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if held is not None:
@@ -42,7 +45,10 @@ def grant(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
 
 @transaction.atomic
 def revoke(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
-    """End the grant: what was paid counts again, else grace begins. Raises NothingGranted."""
+    """End the grant.
+
+    If the agent has paid time, that time counts again; otherwise grace begins. Raises NothingGranted.
+    """
     agent = payments.locked(agent.pk)
     row = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if row is None:
@@ -54,9 +60,9 @@ def revoke(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
 
 @transaction.atomic
 def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, once: str = "") -> Payment:
-    """Days on the agent's own plan, after what is paid; with the same word of `once`, once.
+    """Add days of the agent's own plan after its paid time. Calls with the same `once` add the days only once.
 
-    Raises NothingToCredit for a number that is none.
+    Raises NothingToCredit when `days` is not between 1 and 3,660.
     """
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
@@ -78,7 +84,7 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
 
 @transaction.atomic
 def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Payment]:
-    """The money goes back for all that is bought and not used: each payment as `refund_payment` does it.
+    """Refund all time that is bought and not used: each payment as in `refund_payment`.
 
     Given days stay, and no card is charged any more. Raises NothingToRefund.
     """
@@ -92,10 +98,10 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 
 @transaction.atomic
 def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
-    """The money goes back: what is left of the time that it bought ends now, and nobody else's. Raises NothingToRefund.
+    """Refund one payment: the rest of the time that it bought ends now, and the time of other payments stays.
 
-    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it. The
-    ledger records the rest also when none of its time is left.
+    We send back stars and Stripe payments after this is committed. The operator sends other money back at the provider
+    or from a wallet; the ledger gets its row even if none of its time is left. Raises NothingToRefund.
     """
     agent = remainders.held(payment)
     if payment in refundable(agent, now=now):
@@ -110,7 +116,7 @@ def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) 
 
 
 def refundable(agent: Agent, *, now: datetime) -> list[Payment]:
-    """The payments of which some time is left, in its order; a licence by the last that its provider took."""
+    """The payments that still have unused time, in the order of that time. A licence's last charge comes first."""
     row = Subscription.objects.paid().filter(agent=agent).first()
     if row is None:
         return []
@@ -126,7 +132,7 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
         live = Subscription.objects.live().filter(agent=agent, provider=payment.provider)
         row = live.select_for_update(of=("self",)).get()
         remainders.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
-        row.check_at = now + CHECKED_EVERY  # its provider may charge the next period all the same
+        row.check_at = now + CHECKED_EVERY  # its provider may still charge the next period
         row.save(update_fields=["check_at"])
     else:
         remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
@@ -141,9 +147,10 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
 
 
 def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
-    """What the ledger says at once. The amount of what we send back ourselves follows when it has gone.
+    """The refund for the ledger, written at once. For money that we send back ourselves, the amount follows in another
+    row.
 
-    What was too much of a payment is not in it: about that an operator decides by itself (billing/decisions.py).
+    The part that was overpaid is not included: an operator decides about it separately (billing/decisions.py).
     """
     ours = payment.provider in SENT_BY_US
     return Receipt(

@@ -1,7 +1,8 @@
-"""What a coupon takes off an order, and whether it may be used.
+"""How much a coupon takes off an order, and whether it may be used.
 
-A use is an order that is pending or paid. What expires unpaid gives it back, and is paid late only while a use is left.
-Uses are counted under the lock of the coupon's row, so many orders at once never use it more often than it may be.
+Each pending or paid order with the coupon is one use. An order that expires unpaid frees its use; it can be paid late
+only while a use is left. Uses are counted under the lock of the coupon's row, so parallel orders never use a coupon too
+often.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from billing.models.coupons import CODE
 from billing.vocabulary import OrderStatus, Period
 from catalog.models import Tier
 
-GUESSES = Limit(name="coupon-guess", times=20, seconds=3600)  # of one account
+GUESSES = Limit(name="coupon-guess", times=20, seconds=3600)  # per account
 CENT = Decimal("0.01")
 UNKNOWN = "there is none of this code that can be used now"
 OTHER = "it is for another plan or period"
@@ -30,14 +31,14 @@ USED_UP = "it has been used as often as it may be"
 
 
 def code_of(typed: str | None) -> str:
-    """As it is stored, however it was typed; empty for none."""
+    """The code as it is stored: without spaces around it, in upper case. Empty if there is none."""
     return (typed or "").strip().upper()
 
 
 def price(agent: Agent, tier: Tier, period: Period, code: str, *, now: datetime) -> Decimal:
-    """What an order costs, in USD, with the coupon of this code if there is one.
+    """The price of an order in USD, less the coupon if there is one.
 
-    Raises NothingToPay, CouponRefused, and RateLimited for an account that guesses.
+    Raises NothingToPay, CouponRefused, and RateLimited for an account that tries too many wrong codes.
     """
     listed = prices.payable(tier, period)
     if not code:
@@ -48,14 +49,14 @@ def price(agent: Agent, tier: Tier, period: Period, code: str, *, now: datetime)
         raise CouponRefused(UNKNOWN)
     if coupon.tier not in {"", tier.id} or coupon.period not in {"", period}:
         raise CouponRefused(OTHER)
-    # The agent's pending order ends if another one takes its place.
+    # The agent's pending order does not count: the new order replaces it.
     if _is_used_up(coupon, agent.user_id, _uses(coupon).exclude(agent=agent, status=OrderStatus.PENDING)):
         raise CouponRefused(USED_UP)
     return _less(listed, coupon)
 
 
 def hold(agent: Agent, code: str, *, now: datetime) -> Coupon | None:
-    """The coupon for an order that is just being placed, in its transaction. Raises CouponRefused."""
+    """The coupon for a new order, locked until the order's transaction ends. Raises CouponRefused."""
     if not code:
         return None
     Coupon.objects.select_for_update().filter(pk=code).first()
@@ -68,7 +69,7 @@ def hold(agent: Agent, code: str, *, now: datetime) -> Coupon | None:
 
 
 def is_left_for(order: Order) -> bool:
-    """Whether an expired order may still be paid at its price, in the transaction of its payment."""
+    """Whether an expired order may still be paid at its price. Call this in the transaction of the payment."""
     if order.coupon_id is None:
         return True
     coupon = Coupon.objects.select_for_update().get(pk=order.coupon_id)
@@ -93,6 +94,6 @@ def _is_used_up(coupon: Coupon, user_id: str, uses: QuerySet[Order]) -> bool:
 
 
 def _less(listed: Decimal, coupon: Coupon) -> Decimal:
-    """In whole cents, and never nothing: an order without a price could not be paid."""
+    """The price less the coupon, in whole cents and at least one cent: an order that costs nothing cannot be paid."""
     off = listed * coupon.percent / 100 if coupon.percent is not None else coupon.usd or Decimal(0)
     return max(CENT, (listed - off).quantize(CENT, ROUND_HALF_UP))

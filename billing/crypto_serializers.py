@@ -1,4 +1,4 @@
-"""The bodies of the stablecoin endpoints."""
+"""The request and response bodies of the stablecoin endpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _offered(tier_id: str) -> None:
 
 
 class Units(serializers.DecimalField):
-    """A whole number of a token's smallest unit, as text: it may have more digits than a number of JSON."""
+    """An amount in a token's smallest unit, as text: it may have more digits than a JSON number can hold."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_digits=UNIT_DIGITS, decimal_places=0, coerce_to_string=True, **kwargs)

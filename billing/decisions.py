@@ -1,8 +1,9 @@
-"""What operators do about money that bought nothing, or more than it had to: each once, with who did it and why.
+"""Operators decide about money that bought nothing, and about overpaid money. Each decision is made once, with its
+actor and reason.
 
-A deposit that an order's payment counts for belongs to that row of the ledger; whichever of them an operator chooses,
-all of it is decided together, so nothing is given twice for the same money. Any other deposit becomes a row of the
-ledger with the decision: until then it may still pay an order, which would count it again.
+A deposit that is part of an order's payment belongs to that payment's row in the ledger. If an operator chooses either
+of them, all of it is decided together, so nothing is given twice for the same money. Any other deposit gets its row in
+the ledger with the decision. Before that it may still pay an order, and would be counted twice.
 """
 
 from __future__ import annotations
@@ -54,24 +55,25 @@ class _Whole:
 
 
 def undecided() -> QuerySet[Deposit]:
-    """Deposits that bought nothing, and about which nobody has decided."""
+    """Deposits that bought nothing and about which nobody has decided."""
     return Deposit.objects.filter(decision=None).exclude(unapplied="")
 
 
 def vanished() -> QuerySet[Payment]:
-    """Payments whose money is gone from the chain, about which nobody has decided."""
+    """Payments that a reorganisation removed from the chain, and about which nobody has decided."""
     gone = Payment.objects.filter(order__cryptoorder__dropped_at__isnull=False, decision=None)
     return gone.not_returned()
 
 
 def overpaid() -> QuerySet[Payment]:
-    """Payments that were more than their order asked for, and about whose rest nobody has decided."""
+    """Overpaid payments about whose rest nobody has decided."""
     return Payment.objects.filter(over__gt=0, unapplied="", decision=None)
 
 
 @transaction.atomic
 def credit(money: Money, *, days: int, agent_id: str = "", reason: str, actor: str, now: datetime) -> Payment:
-    """Days in place of what it did not buy: on the agent whose address it came to, or another of the same account.
+    """Give days for money that bought nothing, to the agent that it was sent for or to another agent of the same
+    account.
 
     Raises NothingToDecide, AlreadyDecided, DeletedAgent, NotOfTheAccount, NothingToCredit.
     """
@@ -86,7 +88,7 @@ def credit(money: Money, *, days: int, agent_id: str = "", reason: str, actor: s
 
 @transaction.atomic
 def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
-    """It stays with us, or what it bought stays though its money is gone; and nothing is given for it here.
+    """Close without giving anything: we keep the money. If the money left the chain again, the agent keeps its time.
 
     Raises NothingToDecide, AlreadyDecided.
     """
@@ -98,7 +100,7 @@ def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
 
 @transaction.atomic
 def send_back(money: Money, *, reason: str, actor: str, now: datetime) -> Payment:
-    """It was sent back, all of it: so the ledger says, too. Raises NothingToDecide, AlreadyDecided."""
+    """Write in the ledger that all of the money was sent back. Raises NothingToDecide, AlreadyDecided."""
     agent = payments.locked(_owner(money).pk)
     whole = _undecided(money)
     row = _received(whole, agent, reason=reason, actor=actor, now=now)
@@ -108,7 +110,7 @@ def send_back(money: Money, *, reason: str, actor: str, now: datetime) -> Paymen
 
 
 def _received(whole: _Whole, owner: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
-    """The row of the ledger that says that it came. Its owner gets no receipt: nothing was paid for."""
+    """The ledger's row that says that the money came. No receipt is mailed, since the money paid for nothing."""
     if whole.payment is not None:
         return whole.payment
     (deposit,) = whole.deposits
@@ -117,7 +119,7 @@ def _received(whole: _Whole, owner: Agent, *, reason: str, actor: str, now: date
 
 
 def _receipt(deposit: Deposit, owner: Agent, *, reason: str, actor: str) -> Receipt:
-    """It was no price of ours that came, so its value is what these coins stand for: a dollar each."""
+    """The receipt of a deposit that no order counts. Its value is the face value of the coins: one dollar each."""
     return Receipt(
         provider=Provider(deposit.asset),
         external_id=f"{deposit.tx_hash}:{deposit.log_index}",
@@ -137,7 +139,7 @@ def _receipt(deposit: Deposit, owner: Agent, *, reason: str, actor: str) -> Rece
 
 
 def _way_back(payment: Payment, *, reason: str, actor: str) -> Receipt:
-    """Of a payment that bought nothing all that is still here; of another what was too much: no part of its price."""
+    """The refund of a payment. If it bought nothing, all that we still have of it; otherwise the overpaid part only."""
     name, amount = payment.external_id, payment.amount and payment.amount - payment.gone_back
     if not payment.unapplied:
         name, amount = f"{name}:over", payment.over
@@ -166,7 +168,7 @@ def _owner(money: Money) -> Agent:
 
 
 def _locked(owner: Agent, agent_id: str) -> Agent:
-    """Both agents' rows, by their ids; the one that days are for."""
+    """Lock both agents' rows in the order of their ids. Returns the agent that the days are for."""
     both = Agent.objects.select_for_update(no_key=True).filter(pk__in={owner.pk, agent_id}).order_by("pk")
     rows = {row.pk: row for row in both}
     agent = rows.get(agent_id)
@@ -178,7 +180,10 @@ def _locked(owner: Agent, agent_id: str) -> Agent:
 
 
 def _undecided(money: Money, *, gone: bool = False) -> _Whole:
-    """All that is decided with it, read anew under the agent's lock. `gone`: also where it left the chain again."""
+    """All money that is decided together with this one, read again under the agent's lock.
+
+    `gone`: also accept a payment whose money left the chain again.
+    """
     if gone and isinstance(money, Payment) and vanished().filter(pk=money.pk).exists():
         whole = _Whole(money, [])
     else:
@@ -215,7 +220,7 @@ def _of_deposit(row: Deposit) -> _Whole:
 
 
 def _unapplied_for(order: CryptoOrder) -> QuerySet[Deposit]:
-    """What came for an order whose money bought nothing."""
+    """The deposits for an order whose payment bought nothing."""
     return Deposit.objects.filter(
         ~Q(unapplied=""),
         chain_id=order.chain_id,
@@ -236,5 +241,5 @@ def _write(
     try:
         with transaction.atomic():
             Decision.objects.bulk_create([*rows, Decision(payment=payment, **common)])
-    except IntegrityError as error:  # its licence pays again, for another agent, whose lock is another one
+    except IntegrityError as error:  # the licence paid again for another agent, whose lock is a different one
         raise AlreadyDecided(payment.pk) from error

@@ -1,4 +1,4 @@
-"""What billing refuses, and how it says so."""
+"""The errors that billing raises, and their messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class IllegalMove(RuntimeError):
-    """A defect of ours: a move that the table of a state machine does not have."""
+    """A bug in our code: a change of state that the table of the state machine does not allow."""
 
 
 class LicenceHeld(Conflict):
@@ -122,7 +122,7 @@ class OtherPlanByCard(Conflict):
 
 
 class NotConfigured(BadRequest):
-    """After fields and ownership were checked (design: Layout, refusals)."""
+    """The provider is not set up yet. Raised after the fields and the ownership were checked."""
 
     def __init__(self, field: str, provider: str) -> None:
         super().__init__(
@@ -137,7 +137,7 @@ class NothingToPay(BadRequest):
 
 
 class LicenceRefused(BadRequest):
-    """The provider, or what the key is of, says no. `why` never holds the key."""
+    """The provider refuses the key, or the key is for something else. `why` never contains the key."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"licenseKey: {why}")
@@ -151,7 +151,7 @@ class TakenBack(LicenceRefused):
 
 
 class LicenceInUse(Conflict):
-    """The same words whoever has it (facts: billing 7.3)."""
+    """The message is the same whichever account uses the licence, so it does not tell whose it is."""
 
     def __init__(self) -> None:
         super().__init__("licenseKey: this licence is in use on an agent already; a licence pays for one agent")

@@ -1,8 +1,9 @@
-"""What must always be true of money and terms. Each check returns what contradicts it, a sentence each.
+"""Checks of what must always be true of payments and terms. Each check yields one sentence per contradiction.
 
-`manage.py check_invariants` prints them, an operator sees them in the console, and beat looks once a day and mails
-ADMINS. Nothing here mends anything: a finding is a defect, or somebody's hand in the database. A check is one statement
-over all rows, or a few for each batch of what that statement found.
+`manage.py check_invariants` prints the contradictions, the console shows them to operators, and Celery beat runs the
+checks once a day and mails ADMINS. Nothing here repairs anything: a finding is a bug in our code, or somebody changed
+the database by hand. A check is one SQL statement over all rows, or a few statements for each batch of rows that the
+first statement found.
 """
 
 from __future__ import annotations
@@ -31,28 +32,28 @@ from webhooks.models import Delivery
 
 log = logging.getLogger(__name__)
 
-MOST = 1_000  # findings of one check: more say no more
-SLACK = timedelta(minutes=10)  # for steps that are being taken
-AT_ONCE = 500  # agents
+MOST = 1_000  # findings of one check: with more than that, further ones add no information
+SLACK = timedelta(minutes=10)  # changes that are younger may still be in progress
+AT_ONCE = 500  # agents in a batch
 
 Check = Callable[[datetime], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found, and which checks could not be finished in the time that they were given."""
+    """The findings, and the checks that did not finish in time."""
 
     findings: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
 
 
 def broken(*, now: datetime) -> list[str]:
-    """Everything that contradicts an invariant; empty is as it should be."""
+    """All findings of all checks. Empty when everything is right."""
     return look(now=now).findings
 
 
 def look(*, now: datetime, most: int = MOST, seconds: int = 0) -> Looked:
-    """Up to so many findings of each check; each may take so many seconds of the database (0: as many as it needs)."""
+    """Run all checks. Each yields at most `most` findings and may use `seconds` of database time (0: no limit)."""
     looked = Looked()
     for check in CHECKS:
         try:
@@ -67,14 +68,14 @@ def look(*, now: datetime, most: int = MOST, seconds: int = 0) -> Looked:
 
 @transaction.atomic
 def _within(check: Check, *, now: datetime, most: int, seconds: int) -> list[str]:
-    """In a transaction, where rows are fetched as they are read and the limit is its own."""
+    """One check in its own transaction: rows are read from a cursor, and the time limit is for this check alone."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(seconds * 1000)])
     return list(islice(check(now), most))
 
 
 def report() -> int:
-    """Look at everything and tell ADMINS of what is found. Returns how much that is."""
+    """Run all checks and mail ADMINS about the findings. Returns the number of findings."""
     findings = broken(now=timezone.now())
     if findings:
         log.error("invariants of billing are broken", extra={"findings": len(findings)})
@@ -90,7 +91,7 @@ def _live_without_payment(now: datetime) -> Iterator[str]:
 
 
 def _time_of_nobody(now: datetime) -> Iterator[str]:
-    """All that is paid, but for what a licence pays for, is somebody's span."""
+    """All paid time that no licence pays for must belong to a span that a row of the ledger bought."""
     for span in Span.objects.filter(payment=None).iterator():
         yield f"{span.subscription_id} has time from {span.starts_at:%Y-%m-%d %H:%M} that no row of the ledger bought"
     last = Span.objects.filter(subscription=OuterRef("pk")).order_by("-ends_at").values("ends_at")[:1]
@@ -108,7 +109,7 @@ def _paid_order_without_subscription(now: datetime) -> Iterator[str]:
 
 
 def _bought_for_another(now: datetime) -> Iterator[str]:
-    """Whatever paid for a subscription is of its agent, and so is the order that it was for."""
+    """A payment, its subscription and its order must belong to the same agent."""
     others_time = Q(subscription__isnull=False) & ~Q(subscription__agent=F("agent"))
     others_order = Q(order__isnull=False) & ~Q(order__agent=F("agent"))
     for row in Payment.objects.filter(others_time | others_order).iterator():
@@ -129,7 +130,11 @@ def _paid_but_stopped(now: datetime) -> Iterator[str]:
 
 
 def _agents_that_carry_another_term(now: datetime) -> Iterator[str]:
-    """Asked of the database as if no account had ever been suspended; of what that leaves in doubt, the term itself."""
+    """Compare `Agent.paid` with the agent's term.
+
+    The database first selects the agents that may differ, without regard to suspensions. Only for these is the term
+    computed.
+    """
     batch: list[Agent] = []
     for agent in _doubtful(now).iterator(chunk_size=AT_ONCE):
         batch.append(agent)
@@ -140,7 +145,7 @@ def _agents_that_carry_another_term(now: datetime) -> Iterator[str]:
 
 
 def _doubtful(now: datetime) -> QuerySet[Agent]:
-    """Leaves out agents whose step is just due: it sets right what they carry."""
+    """Agents whose `paid` may be wrong. Leaves out agents whose next step is due now, since that step corrects it."""
     own_clock = ~Q(provider__in=LICENSED) | Q(provider=None)
     runs = Subscription.objects.live().filter(
         Q(provider=Provider.INTERNAL)
@@ -170,7 +175,7 @@ def _nobody_looks(now: datetime) -> Iterator[str]:
 
 
 def _outbox_is_empty(now: datetime) -> Iterator[str]:
-    """One line for all of them: what is due for so long waits for a sender, or for a receiver that takes very long."""
+    """One finding for all late events: the sender does not run, or a receiver takes very long."""
     late = Delivery.objects.pending().filter(next_attempt_at__lt=now - SLACK).order_by("next_attempt_at")
     oldest = late.first()
     if oldest is not None:

@@ -1,4 +1,4 @@
-"""An invoice as whoever may read it gets it."""
+"""The HTTP response with an invoice as a PDF file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bodies of invoices and of what an account wants on them."""
+"""The request and response bodies of invoices and billing details."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class BillingDetailsSerializer(ModelSerializer):
         fields = ("name", "address", "country", "tax_id")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """All four are replaced: what is left out is none."""
+        """All four fields are replaced; a field that is left out becomes empty."""
         return {name: attrs.get(name, "") for name in self.Meta.fields}
 
 

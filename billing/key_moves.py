@@ -1,4 +1,4 @@
-"""A licence that an operator gives another agent: the ledger has who did it and why."""
+"""An operator moves a licence to another agent. The ledger says who did it and why."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from catalog.tiers import tier_of
 
 
 def move(agent: Agent, *, to: str, reason: str, actor: str, now: datetime) -> Subscription:
-    """Have the agent's licence pay for the agent `to` from now on; grace begins for the one it leaves.
+    """Let the agent's licence pay for the agent `to` from now on. For the agent that it leaves, grace begins.
 
-    Time that was bought beside the licence stays where it is. The activation at the provider is given back first: what
-    fails after that is mended by the next verification, and moving again is harmless. Raises NothingToMove,
-    NoSuchAgent, LicenceHeld, OtherPlanByCard, LicenceRefused, EngineBelowMinTier, NotConfigured, and Unavailable
-    without an answer.
+    Time that was bought beside the licence stays with its agent. The activation at the provider is released first. If a
+    later step fails, the next verification repairs it, and the move can be repeated.
+    Raises NothingToMove, NoSuchAgent, LicenceHeld, OtherPlanByCard, LicenceRefused, EngineBelowMinTier, NotConfigured,
+    and Unavailable when the provider gives no answer.
     """
     row = _held(agent)
     taker = _taker(to, row)
@@ -56,7 +56,8 @@ def _taker(agent_id: str, row: Subscription) -> Agent:
 
 @transaction.atomic
 def _hand_over(row: Subscription, taker: Agent, sold: Sold, *, reason: str, actor: str, now: datetime) -> Subscription:
-    for agent_id in sorted([row.agent_id, taker.pk]):  # always in one order: two moves may cross
+    # always locked in the same order, so that two opposite moves cannot deadlock
+    for agent_id in sorted([row.agent_id, taker.pk]):
         payments.locked(agent_id)
     giver = Agent.objects.get(pk=row.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)

@@ -1,8 +1,8 @@
-"""What becomes of an agent that nobody pays for: warned, stopped, kept for a while, deleted.
+"""An agent that nobody pays for is warned, stopped, kept for a while, and deleted.
 
-`step` does the next of these that is due, one at a time, however late it comes: a worker that slept for a week sends no
-burst of warnings and deletes nothing early, since the time until deletion counts from the stop that really happened.
-`Agent.term_due_at` says when to look again; `step_due` finds it.
+`step` takes one due step at a time, also when it runs late. A worker that was away for a week sends no burst of
+warnings and deletes nothing early: the time until deletion counts from the moment when the pod really stopped.
+`Agent.term_due_at` is when the next step is due; `step_due` finds the agents.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 
 ACTOR = "billing"
 BATCH = 200
-STOPPED = 0  # the notice when the pod has stopped (spec: Agent `trialNoticeDay`)
+STOPPED = 0  # `trialNoticeDay` is 0 once the pod has stopped (docs/spec.md: Term mode)
 DAY = timedelta(days=1)
-# Until the reconciler has stopped the pod; for an account that is suspended; for money that may still come.
+# When to look again: while the reconciler stops the pod, while the account is suspended, while money may still come.
 STOPPING, SUSPENDED, HELD = timedelta(seconds=10), timedelta(hours=1), timedelta(minutes=10)
-# Asked every few seconds, nearly always in vain: as agents/leases.py does it, and why.
+# This query runs every few seconds and mostly finds nothing, so it reads only the smallest time (see agents/leases.py).
 _SOONEST = "SELECT extract(epoch FROM min(term_due_at))::float8 FROM agents_agent"
-# The life cycle's own reasons of a stop that billing asked for.
+# The reasons of a stop that billing asked for.
 OURS = {Reason.TRIAL, Reason.PAYMENT}
 
 
@@ -44,7 +44,7 @@ def step_due(*, now: datetime) -> int:
     for agent_id in found:
         try:
             step(agent_id, now=now)
-        except Exception:  # a defect of ours: the others are not to wait for it
+        except Exception:  # a bug in our code: the other agents must not wait for it
             log.exception("a step of billing failed", extra={"agent": agent_id})
             Agent.objects.filter(pk=agent_id).update(term_due_at=now + HELD)
     if len(found) == BATCH:
@@ -53,7 +53,7 @@ def step_due(*, now: datetime) -> int:
 
 
 def due(now: datetime, *, limit: int) -> list[str]:
-    """The agents whose step is due, the longest overdue first."""
+    """The agents whose step is due, the longest overdue first, at most `limit`."""
     with connection.cursor() as cursor:
         cursor.execute(_SOONEST)
         soonest = cursor.fetchone()[0]
@@ -64,7 +64,7 @@ def due(now: datetime, *, limit: int) -> list[str]:
 
 @transaction.atomic
 def step(agent_id: str, *, now: datetime | None = None) -> None:
-    """The next step of this agent's term, if one is due. Twice is harmless."""
+    """Take the next step of this agent's term, if one is due. Calling this twice is harmless."""
     agent = Agent.objects.select_for_update().get(pk=agent_id)
     now = now or timezone.now()
     agent.term_due_at = _next(agent, now=now)
@@ -72,7 +72,7 @@ def step(agent_id: str, *, now: datetime | None = None) -> None:
 
 
 def _next(agent: Agent, *, now: datetime) -> datetime | None:
-    """Take the step; returns when the one after it is due."""
+    """Take the due step. Returns when the next step is due, or None if there is none."""
     if agent.desired == Desired.DELETED:
         return parking.park(agent, now=now)
     if User.objects.filter(pk=agent.user_id, is_active=False).exists():
@@ -88,7 +88,10 @@ def _next(agent: Agent, *, now: datetime) -> datetime | None:
 
 
 def paid_again(agent: Agent, *, now: datetime) -> Agent:
-    """Money came in: no warning stands, no deletion, and the pod may run. The caller holds the agent's lock."""
+    """Payment came in: warnings and the planned deletion end, and the pod may run.
+
+    The caller holds the agent's lock.
+    """
     Lapse.objects.filter(agent=agent, ended_at=None).update(ended_at=now)
     agent = settle(agent, now=now)
     agent.trial_notice_day = None
@@ -97,7 +100,7 @@ def paid_again(agent: Agent, *, now: datetime) -> Agent:
 
 
 def settle(agent: Agent, *, now: datetime) -> Agent:
-    """After whatever changed the term: the agent carries what it says now, and its next step is looked for at once."""
+    """Call this after each change of the term: it updates the agent's copy of the term and makes the next step due."""
     agent = standing.copy(agent, now=now)
     agent.term_due_at = now
     agent.save(update_fields=["term_due_at"])
@@ -106,7 +109,7 @@ def settle(agent: Agent, *, now: datetime) -> Agent:
 
 
 def _go_on(agent: Agent, term: Term, *, now: datetime) -> datetime | None:
-    """Paid: what billing stopped starts again. What is granted goes on whatever ends beside it."""
+    """The agent is paid for: start the pod again if billing stopped it, and remind the owner before the end."""
     if agent.desired == Desired.STOPPED and agent.operation in OURS:
         if agent.status != Status.STOPPED:
             return now + STOPPING
@@ -116,7 +119,7 @@ def _go_on(agent: Agent, term: Term, *, now: datetime) -> datetime | None:
 
 
 def _warn(agent: Agent, term: Term, *, now: datetime) -> datetime:
-    """3, 2 and 1 days before the stop, each once; of several that are due at once only the last."""
+    """Warn 3, 2 and 1 days before the stop, each once. If several warnings are due at once, only the last is sent."""
     days = sorted(standing.rules().notice_days)
     stops_at = term.stops_at or now
     reached = next((day for day in days if now >= stops_at - day * DAY), None)
@@ -127,7 +130,7 @@ def _warn(agent: Agent, term: Term, *, now: datetime) -> datetime:
 
 
 def _lapse(agent: Agent, term: Term, *, now: datetime) -> datetime | None:
-    """The time is over: stop the pod, say so once it has stopped, and delete when it was kept long enough."""
+    """The time is over: stop the pod, send a notice when it has stopped, and delete the agent after the kept days."""
     if agent.desired == Desired.RUNNING:
         lifecycle.pause(agent, reason=Reason.TRIAL if term.mode == TermMode.TRIAL else Reason.PAYMENT, actor=ACTOR)
         return now + STOPPING
@@ -146,7 +149,10 @@ def _lapse(agent: Agent, term: Term, *, now: datetime) -> datetime | None:
 
 
 def _delete(agent: Agent, *, now: datetime) -> datetime | None:
-    """For good, unless money may be on its way, or a licence's provider has not said yet whether it is paid."""
+    """Delete the agent.
+
+    Wait while an order is pending, or while a licence's provider has not said whether it is paid.
+    """
     if Subscription.objects.unanswered().filter(agent=agent).exists():
         return now + HELD
     if Order.objects.filter(agent=agent, status=OrderStatus.PENDING).exists():
@@ -156,7 +162,7 @@ def _delete(agent: Agent, *, now: datetime) -> datetime | None:
 
 
 def _tell(agent: Agent, term: Term, *, day: int, now: datetime) -> None:
-    """The event and the mail of one notice. `trialNoticeDay` only goes down until somebody pays."""
+    """Send the event and the mail of one notice. `trialNoticeDay` only goes down until somebody pays."""
     agent.trial_notice_day = day
     agent.save(update_fields=["trial_notice_day"])
     kept = standing.rules().kept.days

@@ -1,4 +1,4 @@
-"""The ledger as an account's owner reads it."""
+"""The ledger, as the owner of an account sees it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ON_A_PAGE = 20
 @dataclass(frozen=True, slots=True)
 class Page:
     payments: list[Payment]
-    cursor: str | None  # of the next page
+    cursor: str | None  # where the next page starts
 
 
 class BadCursor(BadRequest):
@@ -33,17 +33,17 @@ class NoSuchPayment(NotFound):
 
 
 def page(agent: Agent, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
-    """What was paid for the agent, newest first, each with order, invoice and decision. Raises BadCursor."""
+    """The payments of the agent, newest first, each with its order, invoice and decision. Raises BadCursor."""
     return _page(Payment.objects.filter(agent=agent), after=after, limit=limit)
 
 
 def of(user: User, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
-    """The same for all agents of an account, deleted ones too."""
+    """The payments of all agents of an account, deleted agents too. Raises BadCursor."""
     return _page(Payment.objects.filter(user=user).select_related("agent"), after=after, limit=limit)
 
 
 def own(user: User, payment_id: str) -> Payment:
-    """The account's own payment of this id. Raises NoSuchPayment."""
+    """The payment with this id, if it belongs to the account. Raises NoSuchPayment."""
     rows = Payment.objects.filter(user=user).select_related("agent", "invoice", "order__cryptoorder", "decision")
     found = rows.filter(pk=payment_id).first() if is_id("pay", payment_id) else None
     if found is None:
@@ -52,7 +52,7 @@ def own(user: User, payment_id: str) -> Payment:
 
 
 def has_receipt(payment: Payment) -> bool:
-    """Whether it is money that came in."""
+    """Whether this is a payment that came in, and therefore has a receipt."""
     return payment.kind in CONFIRMED and bool(payment.amount or payment.price_usd)
 
 

@@ -1,8 +1,9 @@
-"""Cards that are to be charged no more, since their owners cancelled here.
+"""Stop the charges of a card at the licence's provider after the owner cancelled here.
 
-`Subscription.stop_card_at` is written with the cancellation, so no crash loses it; a worker tells the provider, and
-asks again until that says that it is done. Where we cannot, the owner is told where to (`where_to_stop`), and the
-provider is asked soon, and then daily, whether it happened (billing/verification.py).
+The cancellation sets `Subscription.stop_card_at` in the same transaction, so no crash loses it. A worker tells the
+provider, and repeats that until the provider confirms it. Where we cannot stop the card, the owner is told where to do
+it (`where_to_stop`). Verification then asks the provider soon, and later daily, whether it was done
+(billing/verification.py).
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ from config.errors import Unavailable
 log = logging.getLogger(__name__)
 
 ACTOR = "billing"
-BATCH = 30  # in a run
+BATCH = 30  # cards in a run of the task
 LEASE, AGAIN = timedelta(minutes=5), timedelta(minutes=15)
-LOOK_AFTER = timedelta(minutes=15)  # at a provider that only its buyer can tell
-LATE = timedelta(hours=1)  # for a card that should be stopped: an operator's business
+LOOK_AFTER = timedelta(minutes=15)  # at a provider where only the buyer can stop the card
+LATE = timedelta(hours=1)  # after this time an operator sees that the card is still charged
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Where an owner has the card stopped that we cannot stop."""
+    """The provider's page where the owner stops a card that we cannot stop."""
 
     provider: str
     url: str
 
 
 def ask_to_stop(row: Subscription, *, now: datetime) -> None:
-    """In the transaction of the cancellation, by who holds the agent's lock."""
+    """Make the stop of the card due. Call this in the transaction of the cancellation, under the agent's lock."""
     if not row.is_licensed or row.cancels_there:
         return
     row.stop_card_at = now
@@ -50,7 +51,7 @@ def ask_to_stop(row: Subscription, *, now: datetime) -> None:
 
 
 def where_to_stop(row: Subscription) -> Elsewhere | None:
-    """None where no card is charged any more, or we are at it."""
+    """Where the owner must stop the card. None if no card is charged any more, or if we are stopping it."""
     if not row.is_licensed or not row.is_live or row.cancels_there or row.stop_card_at is not None:
         return None
     provider = Provider(row.provider or "")
@@ -58,17 +59,17 @@ def where_to_stop(row: Subscription) -> Elsewhere | None:
 
 
 def can_stop(row: Subscription) -> bool:
-    """Whether its provider lets us, as things are set."""
+    """Whether the settings and the provider let us stop the card."""
     return row.is_licensed and registry.stops_cards(Provider(row.provider or ""))
 
 
 def late(*, now: datetime) -> QuerySet[Subscription]:
-    """Those that their provider still charges, though it was told again and again, or never answered."""
+    """Subscriptions whose card is still charged: the provider did not answer, or did not do it, for an hour."""
     return Subscription.objects.filter(stop_card_at__isnull=False, canceled_at__lte=now - LATE)
 
 
 def stop_due() -> int:
-    """Returns how many providers were told."""
+    """Stop the cards that are due, at most 30. Returns for how many the provider was asked."""
     told = 0
     while told < BATCH and (row := _lease(Subscription.objects.all(), now=timezone.now())):
         told += 1

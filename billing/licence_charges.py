@@ -1,7 +1,7 @@
-"""What the ledger says of a licence's charges. Its name of each has the day until which the charge pays.
+"""The charges of a licence in the ledger. The name of each charge contains the day until which it pays.
 
-A provider may tell another day for the same charge: Gumroad counts the end of a cancelled membership from its last
-charge, which may have succeeded some days late. So days that lie near each other are of one charge.
+A provider may name another day later for the same charge: Gumroad counts the end of a cancelled membership from its
+last charge, which may have been some days late. So days that are close together belong to one charge.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from billing.vocabulary import CONFIRMED, PaymentKind
 if TYPE_CHECKING:
     from billing.licences import Sold
 
-ACTOR = "billing"  # of rows that say what a provider told
-SAME_CHARGE = timedelta(days=10)  # two charges are four weeks apart, less the days that one was late
+ACTOR = "billing"  # of rows that repeat what a provider said
+SAME_CHARGE = timedelta(days=10)  # charges are four weeks apart, less the days that a charge may be late
 
 
 def of_period(sold: Sold) -> list[Payment]:
-    """The charges that pay for what its provider says now, oldest first; several where money came again."""
+    """The charges that pay for the period that the provider names now, oldest first. Several, if money came twice."""
     return [charge for charge, told in _told(sold) if _pays_for(charge, told, sold)]
 
 
 def is_known(sold: Sold) -> bool:
-    """Whether the ledger has the money of this, and its provider has not told that all of it went back."""
+    """Whether the ledger has a charge for this period that the provider has not fully refunded."""
     return any(not _went_back(charge) for charge in of_period(sold))
 
 
 def told_otherwise(sold: Sold) -> str:
-    """The period that the ledger knows, where its provider has changed it since without a charge; else nothing."""
+    """The period in the ledger, if the provider has changed the period since then without a charge; otherwise empty."""
     known = [told for charge, told in _told(sold) if _pays_for(charge, told, sold)]
     return known[-1].period if known and known[-1].period != sold.verdict.period else ""
 
 
 def charged_for(sold: Sold) -> str:
-    """The agent that the licence was charged for last, of a period that is known."""
+    """The agent of the licence's last charge. At least one charge must be in the ledger."""
     return _rows(sold)[-1].agent_id
 
 
 def next_name(sold: Sold) -> str:
-    """The ledger's name of one more charge of this day. Who writes the same one at the same moment has it, too.
+    """The ledger's name for one more charge with this end. Two processes at the same moment get the same name.
 
-    Ask for it before is_known: then a charge that another writes in between is known, or has this name.
+    Call this before `is_known`: then a charge that another process writes in between is known, or has this name.
     """
     same = Payment.objects.filter(provider=sold.key.provider, external_id__startswith=sold.name, kind__in=CONFIRMED)
     before = same.count()
@@ -53,22 +53,22 @@ def next_name(sold: Sold) -> str:
 
 
 def move_name(sold: Sold, agent: Agent) -> str:
-    """The same of what its provider charged nothing for. The agent is locked."""
+    """The ledger's name for a change that the provider charged nothing for. The agent is locked."""
     return f"{sold.name}:{agent.pk}:{agent.payments.count()}"
 
 
 def was_returned_by_hand(charge: Payment) -> bool:
-    """Whether an operator gave its money back, or the rest of it, which its provider may not know."""
+    """Whether an operator refunded this charge or the rest of it. The provider may not know of such a refund."""
     return charge.refunds.filter(external_id=refund_name(charge.external_id)).exclude(actor=ACTOR).exists()
 
 
 def told_till(charge: Payment) -> date:
-    """Until when its provider said that it pays (billing/licences.py: Sold.name)."""
+    """The day until which the charge pays, as the provider named it (billing/licences.py: Sold.name)."""
     return date.fromisoformat(charge.external_id.split(":")[1])
 
 
 def _rows(sold: Sold) -> list[Payment]:
-    """By the subscription, which an index finds."""
+    """The licence's charges and changes of plan, oldest first. Filtered by subscription because that has an index."""
     provider, reference = sold.key.provider, sold.verdict.external_ref
     same = Payment.objects.filter(subscription__provider=provider, subscription__external_ref=reference)
     of_it = same.filter(provider=provider, external_id__startswith=f"{reference}:")
@@ -76,7 +76,7 @@ def _rows(sold: Sold) -> list[Payment]:
 
 
 def _told(sold: Sold) -> list[tuple[Payment, Payment]]:
-    """Each charge, and the row that says until when it pays: where its provider changed the plan since, that one."""
+    """Each charge with the row that says until when it pays: the last change of plan after it, or the charge itself."""
     found: list[tuple[Payment, Payment]] = []
     for row in _rows(sold):
         if row.kind in CONFIRMED:
@@ -87,7 +87,11 @@ def _told(sold: Sold) -> list[tuple[Payment, Payment]]:
 
 
 def _pays_for(charge: Payment, told: Payment, sold: Sold) -> bool:
-    """A charge pays for each end up to some days after its own; and for its own plan, when that is back."""
+    """Whether this charge pays until the end that the provider names now.
+
+    A charge pays for every earlier end and for ends a few days later. It also pays for an end near its own if the
+    licence has the charge's period again.
+    """
     till = sold.till.date()
     if till < told_till(told) + SAME_CHARGE:
         return True
@@ -95,7 +99,10 @@ def _pays_for(charge: Payment, told: Payment, sold: Sold) -> bool:
 
 
 def _went_back(charge: Payment) -> bool:
-    """By its provider's word: what an operator gave back is charged no second time."""
+    """Whether the provider refunded all of it.
+
+    A refund by an operator does not count: the provider does not charge again.
+    """
     if was_returned_by_hand(charge) or not charge.refunds.filter(actor=ACTOR).exists():
         return False
     return charge.amount is None or charge.gone_back >= charge.amount

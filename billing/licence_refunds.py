@@ -1,7 +1,7 @@
-"""A licence's charges as its provider lists them: those that nobody saw in time, and what went back of them.
+"""Compare the provider's list of charges with the ledger: missed charges, and refunds of each charge.
 
-The newest charge comes into the ledger with the time that it pays for (billing/licences.py). One that went back whole
-and pays for the running time ends the licence (billing/revocations.py). All else is here.
+billing/licences.py writes the newest charge with the time that it pays for. billing/revocations.py ends the licence
+when the charge for the running time is fully refunded. Everything else is here.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from billing.providers.base import Charge, Verdict
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
-SOME_DAYS = timedelta(days=5)  # between the end of what a charge paid for and the end that its licence told
-LATE = timedelta(days=23)  # a card may be refused for so long before it is charged; the next charge is 28 days away
+SOME_DAYS = timedelta(days=5)  # between the end of the time that a charge paid for and the end that its licence named
+LATE = timedelta(days=23)  # a refused card may be charged as much as this later; the next charge is 28 days away
 
 
 def note(row: Subscription, verdict: Verdict, *, actor: str, now: datetime, unapplied: str = "") -> None:
-    """Each charge and each amount that went back once; `unapplied` says why none of them buys anything here.
+    """Write each missed charge and each refunded amount once. `unapplied` says why the charges buy nothing here.
 
-    Charges from before the licence was ours are left out.
+    Charges from before the licence was used here are left out.
     """
     charges = verdict.charges
     if not charges:
@@ -46,10 +46,10 @@ def note(row: Subscription, verdict: Verdict, *, actor: str, now: datetime, unap
 
 
 def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime, unapplied: str) -> None:
-    """Workers were away for more than a period, or one was charged twice. The end of a licence that pays contains the
-    time of these charges.
+    """Write charges that nobody saw: workers were away for more than a period, or the card was charged twice.
 
-    A charge whose amount nobody told at its time has its row in the ledger already; one of nothing needs none.
+    They add no time: the end that the provider names already includes it. A charge whose amount was unknown already has
+    its row in the ledger. A charge of 0 needs no row.
     """
     if not _are_missed(charges, _charged(row)):
         return
@@ -70,7 +70,10 @@ def _are_missed(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[C
 def _missed(
     row: Subscription, charge: Charge, known: Sequence[Payment], *, actor: str, now: datetime
 ) -> tuple[Receipt, datetime]:
-    """And when it was: before the one that was charged in its place, so that this one is the newest."""
+    """The receipt of a missed charge and its time in the ledger.
+
+    The time is before the charge that replaced it, so that this later charge remains the newest one.
+    """
     till = (charge.at + relativedelta(months=MONTHS[Period(row.period)])).date()
     ends = [(told_till(payment), payment) for payment in known]
     name, before = f"{row.external_ref}:{till}", [end for end, _ in ends].count(till)
@@ -106,7 +109,7 @@ def _charged(row: Subscription) -> list[Payment]:
 
 
 def _payments(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[Payment | None]:
-    """Of each charge its own payment. The newest charge comes first, for the ledger has that one at least."""
+    """For each charge its payment, or None. The newest charge chooses first, since the ledger has at least that one."""
     free, found = list(charged), []
     for charge in reversed(charges):
         payment = _paid_by(charge, free)
@@ -116,8 +119,11 @@ def _payments(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[Pay
 
 
 def _paid_by(charge: Charge, charged: Sequence[Payment]) -> Payment | None:
-    """The payment whose end is nearest to that of the charge, and of several the newest. A year ends after many charges
-    by the month."""
+    """The payment whose end is nearest to the end of the charge; of several, the newest.
+
+    The end of the charge is computed with each payment's own period, since a licence may change between months and
+    years.
+    """
     near: list[tuple[timedelta, Payment]] = []
     for payment in reversed(charged):
         own = (charge.at + relativedelta(months=MONTHS[Period(payment.period)])).date()

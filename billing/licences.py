@@ -1,7 +1,8 @@
-"""A licence key for an agent: verified without using anything up, then ours, and only then bound at its provider.
+"""A licence key pays for an agent: first verified without side effects, then stored here, then activated at its
+provider.
 
-So a race that is lost burns no activation. What the provider sold is bound by its own name of the purchase, which
-outlives a rotated key; the key itself by its fingerprint. Both are unique in the database.
+In this order a lost race uses up no activation. The purchase is identified by the provider's own reference, which stays
+the same when the key is replaced; the key is identified by its fingerprint. Both are unique in the database.
 """
 
 from __future__ import annotations
@@ -34,29 +35,29 @@ from config.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-ACTIVATIONS = Limit(name="licence-activation", times=10, seconds=3600)  # of one account (design: Billing)
+ACTIVATIONS = Limit(name="licence-activation", times=10, seconds=3600)  # per account
 CHECKED_EVERY = timedelta(days=1)
 CENTS = 100
 _RESTORED = PaymentKind.RESTORED, "its provider calls it paid again"
-MOVES = {PaymentKind.KEY_MOVE, PaymentKind.NEW_PLAN, PaymentKind.RESTORED}  # nothing was charged for these
+MOVES = {PaymentKind.KEY_MOVE, PaymentKind.NEW_PLAN, PaymentKind.RESTORED}  # nothing is charged for these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A key as its buyer gave it."""
+    """A key as the buyer typed it."""
 
     provider: Provider
     text: str
 
     @property
     def fingerprint(self) -> str:
-        """The same however it is spaced or spelled in upper and lower case."""
+        """The same for every spacing and for upper and lower case."""
         return crypto.keyed_digest(f"licence:{self.provider}:{''.join(self.text.split()).casefold()}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sold:
-    """A key, and what its provider said that it pays for."""
+    """A key, and the provider's answer about it."""
 
     key: Key
     verdict: Verdict
@@ -69,7 +70,7 @@ class Sold:
 
     @property
     def name(self) -> str:
-        """The ledger's name of what was paid (facts: billing 6)."""
+        """The ledger's name of this charge: the provider's reference and the day until which it pays."""
         return f"{self.verdict.external_ref}:{self.till:%Y-%m-%d}"
 
     @property
@@ -79,7 +80,7 @@ class Sold:
 
     @property
     def cents(self) -> int | None:
-        """What was charged. None where it was nothing, or another currency."""
+        """The amount charged, in US cents. None if it was nothing or in another currency."""
         return int(self.verdict.price_usd * CENTS) if self.verdict.price_usd else None
 
     def purchase(self) -> Purchase:
@@ -105,16 +106,16 @@ class Sold:
 @dataclass(frozen=True, slots=True)
 class Received:
     subscription: Subscription
-    new: bool  # whether this call changed anything: of many at once, one does
+    new: bool  # whether this call changed anything: of several parallel calls, one does
 
 
 def activate(
     agent: Agent, key: Key, *, tier: str | None, period: Period | None, actor: str, now: datetime
 ) -> Subscription:
-    """Have the key pay for the agent; again for the same agent it changes nothing.
+    """Let the key pay for the agent. Doing it again for the same agent changes nothing.
 
     Raises NotConfigured, LicenceInUse, LicenceHeld, LicenceRefused, OtherPlanPaid, OtherPlanByCard, EngineBelowMinTier,
-    RateLimited, and Unavailable when the provider cannot say.
+    RateLimited, and Unavailable when the provider gives no answer.
     """
     driver = registry.licence_driver(key.provider)
     _refuse_used(agent, key)
@@ -135,13 +136,13 @@ def activate(
 
 
 def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> Received:
-    """What was sold becomes the agent's, or more of what it has; `reason` is an operator's who moves it there.
+    """Store the licence for the agent, or add what is new of it. `reason` is the reason of an operator who moves it.
 
     Raises LicenceInUse, LicenceHeld, OtherPlanByCard, TakenBack, NoSuchAgent.
     """
     try:
         return _receive(agent_id, sold, actor=actor, now=now, moved=reason)
-    except IntegrityError as error:  # another agent was quicker: the indexes let one licence pay for one agent
+    except IntegrityError as error:  # another agent was first: unique indexes let a licence pay for one agent only
         raise LicenceInUse from error
 
 
@@ -171,7 +172,7 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str
 
 
 def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, moved: str) -> Receipt | None:
-    """What of it is new. None when the provider says what we know."""
+    """The receipt for the part that is new. None when the provider says nothing new."""
     name = licence_charges.next_name(sold)
     new = _new_of_live(row, sold) if row is not None and row.is_live else _new_of_other(agent, row, sold, moved=moved)
     if new is None:
@@ -193,7 +194,7 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
 
 
 def _new_of_live(row: Subscription, sold: Sold) -> tuple[PaymentKind, str] | None:
-    """An end that is a little later is of no other charge."""
+    """What is new for a live subscription. An end that is only a few days later is not another charge."""
     until = subscriptions.licensed_until(row)
     if sold.till >= until + SAME_CHARGE:
         return _RESTORED if licence_charges.is_known(sold) else (PaymentKind.RENEWAL, "")
@@ -205,7 +206,7 @@ def _new_of_live(row: Subscription, sold: Sold) -> tuple[PaymentKind, str] | Non
 
 
 def _new_of_other(agent: Agent, row: Subscription | None, sold: Sold, *, moved: str) -> tuple[PaymentKind, str]:
-    """Of a licence that does not pay for this agent now. What its provider has charged is written once."""
+    """What is new for a licence that does not pay for this agent now. Each charge of the provider is written once."""
     _refuse_taken_back(sold)
     if not licence_charges.is_known(sold):
         return PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL, moved
@@ -218,8 +219,9 @@ def _new_of_other(agent: Agent, row: Subscription | None, sold: Sold, *, moved: 
 
 
 def _refuse_taken_back(sold: Sold) -> None:
-    """An operator gave the money of this period back, or days for it, and its provider may not know: the key pays from
-    its next on. Raises TakenBack.
+    """Refuse a licence whose charge for this period an operator refunded, or gave days for: the provider may not know.
+
+    The key pays again from its next period on. Raises TakenBack.
     """
     charged = licence_charges.of_period(sold)
     if (charged and licence_charges.was_returned_by_hand(charged[-1])) or unplaced_charges.was_decided(sold):
@@ -231,12 +233,12 @@ def _same_plan(row: Subscription, verdict: Verdict) -> bool:
 
 
 def _mirror_cancellation(agent: Agent, row: Subscription, verdict: Verdict, *, now: datetime) -> Subscription:
-    """As the provider has it; what its owner cancelled with us alone stays so until the provider renews it."""
+    """Copy the cancellation from the provider. What the owner cancelled only here stays cancelled until a renewal."""
     if verdict.cancels:
         row.cancels_there = True
         if row.status == SubscriptionStatus.ACTIVE:
             row = subscriptions.cancel(agent, row, actor=row.provider or "", now=now)
-            lapses.settle(agent, now=now)  # its owner is told before the end from now on
+            lapses.settle(agent, now=now)  # from now on the owner is reminded before the end
     elif row.cancels_there:
         row.cancels_there = False
         if row.status == SubscriptionStatus.CANCELED:
@@ -252,12 +254,12 @@ def _note_paid(row: Subscription, sold: Sold, *, now: datetime) -> None:
 
 
 def _forget_elsewhere(row: Subscription) -> None:
-    """Where the licence was before, it is asked about no more."""
+    """Stop the checks of this licence on the agents that had it before."""
     before = Subscription.objects.filter(provider=row.provider, external_ref=row.external_ref).exclude(pk=row.pk)
     before.exclude(check_at=None, unknown_since=None).update(check_at=None, unknown_since=None)
 
 
-# Before the money.
+# Checks before the licence is stored.
 
 
 def _elsewhere(agent: Agent, key: Key) -> QuerySet[Subscription]:
@@ -271,7 +273,7 @@ def _refuse_used(agent: Agent, key: Key) -> None:
 
 
 def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
-    """What is used up is fine when we used it: then the key was entered again, or an answer was lost."""
+    """Refuse a licence with no activation left, unless we used it: the key was entered again, or an answer was lost."""
     if not verdict.exhausted:
         return
     ours = Subscription.objects.filter(provider=key.provider, external_ref=verdict.external_ref)
@@ -281,7 +283,7 @@ def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
 
 
 def paid(verdict: Verdict) -> Verdict:
-    """Raises LicenceRefused for what is not, Unavailable when its provider does not say."""
+    """The verdict, if it says paid. Raises LicenceRefused if unpaid, Unavailable if the provider does not say."""
     if verdict.answer == Answer.UNKNOWN:
         raise Unavailable(
             f"licenseKey: its provider does not answer ({verdict.reason}): try again soon", retry_after=30

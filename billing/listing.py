@@ -1,4 +1,4 @@
-"""What an account has bought and ordered: all of it up to 1,000, then pages by a cursor, as agents are listed."""
+"""Lists of an account's subscriptions and orders: up to 1,000 in one answer, or pages with a cursor, like agents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(
     limit: int = MAX_PAGE,
     cursor: str | None = None,
 ) -> Page[Bought]:
-    """Of an account's rows those of this agent and in this state, newest first. Raises UnknownCursor."""
+    """One page of these rows, newest first, narrowed to an agent and a state. Raises UnknownCursor."""
     if agent is not None:
         rows = rows.filter(agent=agent)
     if status is not None:

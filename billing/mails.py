@@ -1,4 +1,4 @@
-"""What billing writes to people, in the language that they chose, else that of the agent it is about."""
+"""The mails that billing sends, in the language that the owner chose, or else in the agent's language."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from config import links, post
 
 
 def remind(agent: Agent, term: Term, *, day: int) -> None:
-    """The mail of a notice: `day` days before the pod stops, 0 when it has stopped."""
+    """Send the mail of a notice: `day` days before the pod stops, or 0 when it has stopped."""
     name = "pod_stopped" if day == 0 else "pod_stops"
     stops_at, deletes_at = term.stops_at or "", term.deletes_at or ""
     _write(agent, name, days=day, mode=str(term.mode), stops_at=stops_at, deletes_at=deletes_at)
 
 
 def tell_of(payment: Payment, *, invoice: Invoice | None) -> None:
-    """Of a row of the ledger: a receipt where money came in, another mail where it went back; else nothing."""
+    """Send the mail about a ledger row: a receipt for a payment, a refund mail for a refund, nothing for other rows."""
     if payment.kind in CONFIRMED:
         _write_of(payment, "payment_received", invoice)
     elif _went_back(payment):
@@ -32,12 +32,15 @@ def tell_of(payment: Payment, *, invoice: Invoice | None) -> None:
 
 
 def paid_time_ends(agent: Agent, *, at: datetime) -> None:
-    """What is paid ends then, and nothing renews it."""
+    """Tell the owner that the paid time ends at `at` and that nothing renews it."""
     _write(agent, "paid_time_ends", ends_at=at)
 
 
 def renewal_failed(agent: Agent, provider: Provider, *, stops_at: datetime | None, invoice_url: str = "") -> None:
-    """The card was not charged. `stops_at`: when the pod stops unless somebody pays, where that is known."""
+    """Tell the owner that the card could not be charged.
+
+    `stops_at` is when the pod stops unless somebody pays, if known.
+    """
     _write(
         agent,
         "renewal_failed",
@@ -48,14 +51,14 @@ def renewal_failed(agent: Agent, provider: Provider, *, stops_at: datetime | Non
 
 
 def _went_back(payment: Payment) -> bool:
-    """Stars that are asked for, and go later, have no row of their provider's yet."""
+    """Whether money really went back. Stars that are only asked for have no row of their provider yet."""
     if payment.kind == PaymentKind.REVOKE:
         return payment.amount is not None
     return payment.kind == PaymentKind.REFUND and payment.provider != Provider.INTERNAL
 
 
 def _bought(payment: Payment) -> bool:
-    """Whether this money bought time, or took it away again."""
+    """Whether this money bought time, or its refund took time away."""
     charged = payment.refund_of or payment
     return payment.subscription_id is not None and not payment.is_part and not charged.unapplied
 

@@ -1,4 +1,4 @@
-"""Paid time that a deleted agent left, given to another agent of its account."""
+"""An account moves the paid time of a deleted agent to another of its agents."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from config.ids import new_id
 
 
 def move(user: User, subscription_id: str, *, to: Agent, actor: str, now: datetime) -> Subscription:
-    """Give what is left of a deleted agent's paid time to another agent of the account.
+    """Move the unused paid time of a deleted agent to another agent of the account.
 
-    On the plan that this one pays for, at its list price, if it pays for one; else on its own. Raises
-    NoSuchSubscription, NoSuchAgent, NotParked, EngineBelowMinTier.
+    If the other agent is paid for, the time is converted to that plan at its list price; otherwise it keeps its own
+    plan.
+    Raises NoSuchSubscription, NoSuchAgent, NotParked, EngineBelowMinTier.
     """
     known = own_subscription(user, subscription_id)
     return _move(known, to, actor=actor, now=now)
@@ -34,7 +35,8 @@ def move(user: User, subscription_id: str, *, to: Agent, actor: str, now: dateti
 
 @transaction.atomic
 def _move(known: Subscription, taker: Agent, *, actor: str, now: datetime) -> Subscription:
-    for agent_id in sorted([known.agent_id, taker.pk]):  # always in one order: two moves may cross
+    # always locked in the same order, so that two opposite moves cannot deadlock
+    for agent_id in sorted([known.agent_id, taker.pk]):
         payments.locked(agent_id)
     giver, taker = Agent.objects.get(pk=known.agent_id), Agent.objects.get(pk=taker.pk)
     if taker.desired == Desired.DELETED:
@@ -55,7 +57,7 @@ def _move(known: Subscription, taker: Agent, *, actor: str, now: datetime) -> Su
 
 
 def _receipt(row: Subscription, taker: Agent, giver: Agent, *, actor: str) -> Receipt:
-    """No money moved."""
+    """The receipt of the move, without an amount: no money moved."""
     return Receipt(
         provider=Provider.INTERNAL,
         external_id=new_id("act"),

@@ -1,7 +1,7 @@
-"""A smaller plan from the end of the paid time on: chosen, taken back, in effect.
+"""A smaller plan from the end of the paid time on: an owner chooses it or drops it, and later it takes effect.
 
-Where a card renews, Stripe is told to charge the smaller plan's price from the next period on, and that charge brings
-the plan (billing/stripe/repricing.py, charging.py). Where nothing renews, the agent has the smaller plan as soon as its
+If a card renews the plan, Stripe is told to charge the smaller price from the next period on, and that charge brings
+the plan (billing/stripe/repricing.py, charging.py). If nothing renews, the agent has the smaller plan as soon as its
 paid time is over.
 """
 
@@ -29,12 +29,12 @@ from catalog.models import Tier
 from catalog.tiers import known_tier, offered, tier_of
 
 SETTLED = timedelta(seconds=30)
-CHANGES = Limit(name="next-plan", times=30, seconds=3600)  # of one agent: each is a row of its timeline
+CHANGES = Limit(name="next-plan", times=30, seconds=3600)  # per agent: each change is a row in its timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
-    """The plan that follows on a subscription, as its owner is told of it."""
+    """The plan that follows on a subscription, as the API and the pages show it to the owner."""
 
     subscription_id: str
     tier: str
@@ -46,7 +46,7 @@ class Following:
 
 
 def following(row: Subscription, *, now: datetime) -> Following | None:
-    """None where the plan stays."""
+    """The chosen next plan of the subscription. None if the plan stays the same."""
     plan = after(row)
     if plan is None:
         return None
@@ -63,9 +63,10 @@ def following(row: Subscription, *, now: datetime) -> Following | None:
 
 
 def starts(row: Subscription, *, now: datetime) -> datetime:
-    """When the next plan begins: as soon as a card is charged for it, else when the paid time ends.
+    """When the next plan begins: when a card is charged for it, or else when the paid time ends.
 
-    A card that was entered in the free days is charged before these have lengthened the paid time.
+    A card that was entered in the free days is charged earlier than the paid time ends, since free days lengthen that
+    time.
     """
     ends = term.ends(standing.bought(row), standing.pauses(row.user_id), now=now)
     card = CardSubscription.objects.renewing().filter(agent=row.agent_id).first()
@@ -73,18 +74,18 @@ def starts(row: Subscription, *, now: datetime) -> datetime:
 
 
 def period_of(row: Subscription) -> Period:
-    """Which period the next plan is paid for: the card's, where one is charged again and again."""
+    """The period for which the next plan is paid: the card's period if a card renews, or else the subscription's."""
     card = CardSubscription.objects.charged(row.agent).select_related("order").first()
     return Period(card.order.period if card else row.period)
 
 
 def price_of(plan: NextPlan, period: Period) -> Decimal:
-    """As it was when the plan was chosen."""
+    """The price per period in USD, as it was when the plan was chosen."""
     return prices.listed(plan.tier, plan.tier_snapshot, period)
 
 
 def of(user: User, subscription_id: str, *, now: datetime) -> Following | None:
-    """What follows on the caller's subscription. Raises NoSuchSubscription."""
+    """The next plan of the caller's subscription, or None. Raises NoSuchSubscription."""
     return following(own_subscription(user, subscription_id), now=now)
 
 
@@ -107,8 +108,9 @@ def choices(agent: Agent, row: Subscription) -> list[Tier]:
 
 @transaction.atomic
 def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: datetime) -> Following | None:
-    """The agent keeps its plan until the paid time ends, and has this one after that. The same again changes nothing.
+    """Choose this plan for the time after the paid time; until then the agent keeps its plan.
 
+    Choosing the same plan again changes nothing.
     Raises NoSuchSubscription, NothingAfter, UnknownTier, NotSmaller, EngineBelowMinTier, NothingToPay, RateLimited.
     """
     agent, row = _locked(user, subscription_id)
@@ -138,7 +140,7 @@ def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: date
 
 @transaction.atomic
 def drop(user: User, subscription_id: str, *, actor: str, now: datetime) -> None:
-    """The agent keeps its plan after all. Twice is harmless. Raises NoSuchSubscription."""
+    """Drop the next plan: the agent keeps its plan. Calling this twice is harmless. Raises NoSuchSubscription."""
     agent, row = _locked(user, subscription_id)
     plan = after(row)
     if plan is None:
@@ -152,9 +154,9 @@ def drop(user: User, subscription_id: str, *, actor: str, now: datetime) -> None
 
 
 def tell_card(agent: Agent, *, now: datetime) -> None:
-    """Have Stripe told which price is next, once nobody has changed it for a moment. The caller holds the agent's lock.
+    """Make Stripe's price change due in 30 seconds. The caller holds the agent's lock.
 
-    So an owner who changes it again and again costs none of the calls that Stripe allows us.
+    The delay groups several changes by the owner into one call to Stripe, whose calls are limited.
     """
     plan = NextPlan.objects.filter(agent=agent).first()
     if plan is None:
@@ -167,20 +169,26 @@ def tell_card(agent: Agent, *, now: datetime) -> None:
 
 
 def remember(card: CardSubscription, *, tier: str, price_usd: Decimal, tier_snapshot: dict[str, Any]) -> None:
-    """An invoice of this price may come, however late; the caller saves the row."""
+    """Remember that an invoice with this price may come, at any later time. The caller saves the row."""
     told = {"tier": tier, "priceUsd": str(price_usd), "tierSnapshot": tier_snapshot}
     others = [one for one in card.told_plans or [] if (one["tier"], one["priceUsd"]) != (tier, told["priceUsd"])]
     card.told_plans = [*others, told]
 
 
 def forget(agent: Agent, *, now: datetime) -> None:
-    """Another plan was bought meanwhile: a card is charged its own price again. The caller holds the agent's lock."""
+    """Drop the choice because another plan was bought: the card is charged its own price again.
+
+    The caller holds the agent's lock.
+    """
     if NextPlan.objects.filter(agent=agent).delete()[0]:
         CardSubscription.objects.charged(agent).exclude(told_plans=None).update(reprice_at=now + SETTLED)
 
 
 def begin(agent: Agent) -> Agent:
-    """The paid time is over, and no card renews it: the agent has the chosen plan. The caller holds its lock."""
+    """Give the agent the chosen plan: its paid time is over and no card renews it.
+
+    The caller holds the agent's lock.
+    """
     plan = NextPlan.objects.filter(agent=agent, dropped_at=None).first()
     if plan is None or CardSubscription.objects.charged(agent).exists():
         return agent
@@ -196,7 +204,7 @@ def _locked(user: User, subscription_id: str) -> tuple[Agent, Subscription]:
 
 
 def _why_not(row: Subscription) -> str:
-    """Why no plan can follow on it; empty where one can."""
+    """Why no plan can follow on the subscription. Empty if one can."""
     if row.is_internal:
         return "an operator granted it without an end"
     if not row.is_live or row.parked_at is not None:

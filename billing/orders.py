@@ -1,4 +1,4 @@
-"""STATE MACHINE of an order: pending, paid, expired. Late money may still pay what has expired."""
+"""STATE MACHINE of an order: pending, paid, expired. Late money may still pay an order that has expired."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MOVES: dict[OrderStatus, set[OrderStatus]] = {PENDING: {PAID, EXPIRED}, EXPIRED:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an order is for."""
+    """The provider, plan, period and coupon of an order."""
 
     provider: Provider
     tier: str
     period: Period
-    coupon: str = ""  # its code
+    coupon: str = ""  # the coupon's code
 
     def are_of(self, order: Order) -> bool:
         same = (order.provider, order.tier, order.period) == (self.provider, self.tier, self.period)
@@ -36,11 +36,11 @@ class Terms:
 
 
 def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: datetime) -> Order:
-    """The agent's pending order on these terms: the one there is, or a new one in place of another (design: Billing).
+    """The agent's pending order with these terms, or a new order that replaces a pending one with other terms.
 
-    `make` builds the new row, in the transaction, with the agent locked; the outside is asked for the other order's
-    money before that, and our own rows once more under the lock. Raises MoneySeen when it is on its way, NoSuchAgent,
-    CouponRefused, and what `refuse_held` raises.
+    `make` builds the new row in the transaction, with the agent locked. Before that, the provider is asked whether
+    money for the pending order is on its way; under the lock only our own rows are read again.
+    Raises MoneySeen when money is on its way, NoSuchAgent, CouponRefused, and the errors of `refuse_held`.
     """
     other = pending_of(agent)
     if other is not None and not terms.are_of(other) and _money_seen(other):
@@ -64,14 +64,17 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: da
 
 
 def _give_up(current: Order, *, asked: Order | None) -> None:
-    """Unless its money has come to be known meanwhile, or nobody asked about it: somebody else has just ordered."""
+    """Expire the current order, unless money for it is now known or it is an order that was not asked about.
+
+    `asked` is the order that its provider was asked about. A different one was placed in parallel a moment ago.
+    """
     if asked is None or asked.pk != current.pk or _money_noted(current):
         raise MoneySeen(current)
     expire(current)
 
 
 def _money_seen(other: Order) -> bool:
-    """As its provider's driver knows; what has none any more may be paid."""
+    """Whether money may be on its way, according to the provider. Yes, if the provider is no longer set up."""
     driver = registry.driver_of(Provider(other.provider))
     return driver.money_seen(other) if driver else True
 
@@ -86,7 +89,10 @@ def pending_of(agent: Agent) -> Order | None:
 
 
 def refuse_unplaceable(agent: Agent, terms: Terms) -> None:
-    """What `place` would refuse, as far as our own rows tell. Raises MoneySeen, and what `refuse_held` raises."""
+    """Raise the errors that `place` would raise, as far as our own rows show them:
+
+    MoneySeen and those of `refuse_held`.
+    """
     refuse_held(agent, terms)
     current = pending_of(agent)
     if current is not None and not terms.are_of(current) and _money_noted(current):
@@ -94,7 +100,8 @@ def refuse_unplaceable(agent: Agent, terms: Terms) -> None:
 
 
 def refuse_held(agent: Agent, terms: Terms) -> None:
-    """A licence, or a card that is charged for each period, holds its plan. Another plan by card replaces the card's.
+    """Refuse another plan while a licence or a renewing card pays for one. A new order by card may replace the card's
+    plan.
 
     Raises OtherPlanHeld, OtherPlanByCard, CardRenews.
     """
@@ -110,19 +117,22 @@ def refuse_held(agent: Agent, terms: Terms) -> None:
 
 
 def refuse_beside_card(agent: Agent, tier: str) -> None:
-    """A card that renews goes on paying for its plan: no other one beside it. Raises OtherPlanByCard."""
+    """Refuse another plan beside a card that renews, since that card goes on paying for its plan.
+
+    Raises OtherPlanByCard.
+    """
     card = CardSubscription.objects.renewing().filter(agent=agent).exclude(tier=tier).select_related("order").first()
     if card is not None:
         raise OtherPlanByCard(card)
 
 
 def locked(order_id: str) -> Order:
-    """The order's row, after the agent's (facts: billing 6, lock order)."""
+    """The order's row, locked. To avoid deadlocks, lock the agent's row first, then the order's."""
     return Order.objects.select_for_update().get(pk=order_id)
 
 
 def pay(order: Order, *, now: datetime) -> Order:
-    """Raises AlreadyPaid: each payment pays one order, each order is paid once."""
+    """Mark the order as paid. Each order is paid only once. Raises AlreadyPaid."""
     if order.status == PAID:
         raise AlreadyPaid(order)
     order.paid_at = now
@@ -130,12 +140,15 @@ def pay(order: Order, *, now: datetime) -> Order:
 
 
 def expire(order: Order) -> Order:
-    """Given up: nobody paid in time, or another order takes its place. What has ended stays as it is."""
+    """Expire a pending order: nobody paid in time, or another order replaces it.
+
+    An order in another state stays as it is.
+    """
     return _move(order, EXPIRED) if order.status == PENDING else order
 
 
 def _move(order: Order, to: OrderStatus) -> Order:
-    """The only place that assigns a status; the caller holds the row's lock."""
+    """The only place that assigns a status. The caller holds the lock of the row."""
     if to not in MOVES[OrderStatus(order.status)]:
         raise IllegalMove(f"{order.pk}: {order.status} to {to}")
     order.status = to

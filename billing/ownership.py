@@ -1,4 +1,4 @@
-"""The caller's agent that a body or a query names, and the caller's subscription that a path names."""
+"""Find the agent or subscription that a request names, and check that it belongs to the caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ class AnothersAgent(Forbidden):
 
 
 def agent_named(user: User, agent_id: str, *, field: str = "agentId") -> Agent:
-    """The caller's live agent. Raises NoSuchAgent for an unknown or deleted one, AnothersAgent (design: API)."""
+    """The caller's agent.
+
+    Raises NoSuchAgent if it is unknown or deleted, AnothersAgent if it belongs to another account.
+    """
     agent = Agent.objects.live().filter(pk=agent_id).first() if is_id("agt", agent_id) else None
     if agent is None:
         raise NoSuchAgent
@@ -27,7 +30,7 @@ def agent_named(user: User, agent_id: str, *, field: str = "agentId") -> Agent:
 
 
 def own_subscription(user: User, subscription_id: str) -> Subscription:
-    """The caller's subscription. Raises NoSuchSubscription for another's and junk."""
+    """The caller's subscription. Raises NoSuchSubscription for a malformed id and for another account's too."""
     known = is_id("sub", subscription_id)
     row = Subscription.objects.filter(pk=subscription_id, user=user).first() if known else None
     if row is None:

@@ -1,6 +1,7 @@
-"""Paid time of an agent that was deleted: it stays its account's for 90 days, to be moved to another agent.
+"""The paid time of a deleted agent stays with its account for 90 days. In that time it can be moved to another agent.
 
-Licences end with their agents: their keys stay good at their providers, for another agent (billing/bindings.py).
+A licence ends with its agent: its key stays valid at the provider and can be used for another agent
+(billing/bindings.py).
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ DELETED = "its agent is deleted"
 
 
 def park(agent: Agent, *, now: datetime) -> datetime | None:
-    """End what a deleted agent had, and keep what is not used. Returns when to look again; None when nothing is left.
+    """End a deleted agent's grant and licence, and keep its unused paid time. Calling this twice is harmless.
 
-    The caller holds the agent's lock. Twice is harmless.
+    Returns when to look again, or None if nothing is left. The caller holds the agent's lock.
     """
     for granted in Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL):
         subscriptions.expire(agent, granted, at=now, actor=ACTOR, now=now, note=DELETED)
     row = Subscription.objects.paid().filter(agent=agent).first()
     if row is not None and row.is_licensed:
         remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note=DELETED)
-        Subscription.objects.filter(pk=row.pk).update(check_at=now)  # its activation is given back there
+        Subscription.objects.filter(pk=row.pk).update(check_at=now)  # verification then releases its activation
         row = Subscription.objects.paid().filter(agent=agent).first()
     if row is None:
         return None
@@ -43,7 +44,7 @@ def park(agent: Agent, *, now: datetime) -> datetime | None:
 
 
 def unused(agents: Sequence[Agent], *, now: datetime) -> list[str]:
-    """A sentence for each agent that has paid time which is not used."""
+    """One sentence for each of these agents that has unused paid time."""
     rows = Subscription.objects.paid().filter(agent__in=[agent.pk for agent in agents]).defer("license_key")
     told = ((row, [rest for rest in spans.left(row, now=now) if not rest.is_gift]) for row in rows)
     return [_told(row, rests) for row, rests in told if rests]

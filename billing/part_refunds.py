@@ -1,6 +1,6 @@
-"""A part of a payment's money goes back. Its time stays, and what is left of it is worth less by as much.
+"""A part of a payment goes back. The time of the payment stays, and its value falls by the same share.
 
-Whoever wants the time back, too, refunds the whole payment (billing/corrections.py).
+To take back the time too, refund the whole payment (billing/corrections.py).
 """
 
 from __future__ import annotations
@@ -22,26 +22,32 @@ from billing.subscriptions import Purchase
 from billing.sums import moved
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
-NOT_BY_HAND = {Provider.STARS, Provider.STRIPE, Provider.INTERNAL}  # they tell by themselves what goes back
+NOT_BY_HAND = {Provider.STARS, Provider.STRIPE, Provider.INTERNAL}  # these report refunds by themselves
 FREE = Decimal(0)
 TOLD = "its provider says so"
 WON = "its provider says that it is ours again"
 
 
 def still_ours(payment: Payment) -> int | None:
-    """What it was asked for and has not gone back; None where that is nothing, or nobody told how much it was."""
+    """The part of the order's price that we still have, in smallest units.
+
+    None if that is 0 or the amount is unknown.
+    """
     if payment.amount is None:
         return None
     return int(payment.amount - payment.over - payment.gone_back) or None
 
 
 def worth(payment: Payment) -> int:
-    """How much of it its time still stands for."""
+    """The part of the payment that its time is still worth, in smallest units."""
     return max(0, int((payment.amount or 0) - payment.over - payment.taken_off))
 
 
 def is_by_hand(payment: Payment) -> bool:
-    """Whether it bought something and has not gone back, and its provider tells of no refund by itself."""
+    """Whether an operator must write this payment's refund in the ledger.
+
+    True for a payment that bought something and was not refunded, if its provider does not report refunds by itself.
+    """
     bought = not payment.unapplied or unplaced_charges.was_placed(payment)
     if not bought or payment.kind not in CONFIRMED or payment.provider in NOT_BY_HAND:
         return False
@@ -52,7 +58,7 @@ def is_by_hand(payment: Payment) -> bool:
 
 @transaction.atomic
 def refund_part(payment: Payment, *, amount: int, reason: str, actor: str, now: datetime) -> Payment:
-    """So much of it, in its smallest units, went back at its provider or from a wallet. Raises NoPartToRefund."""
+    """An operator sent back `amount` smallest units at the provider or from a wallet. Raises NoPartToRefund."""
     agent = remainders.held(payment)
     left = _left(payment)
     if not 0 < amount < left:
@@ -62,7 +68,7 @@ def refund_part(payment: Payment, *, amount: int, reason: str, actor: str, now: 
 
 @transaction.atomic
 def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
-    """Its provider says how much of it has gone back in all. The same again changes nothing."""
+    """The provider says that `returned` smallest units have gone back in all. The same number again changes nothing."""
     agent = remainders.held(payment)
     left = still_ours(payment) or 0
     if not Payment.objects.filter(pk=payment.pk).not_returned().exists():
@@ -75,7 +81,7 @@ def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
 
 
 def _note_won(agent: Agent, payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
-    """Where its provider says that less has gone back than it said before: a dispute was won."""
+    """The provider says that less has gone back than it said before: we won a dispute."""
     told = payment.refunds.filter(reason__in=[TOLD, WON])
     sums = told.aggregate(gone=Sum("amount", filter=Q(reason=TOLD)), won=Sum("amount", filter=Q(reason=WON)))
     amount = int((sums["gone"] or 0) - (sums["won"] or 0)) - returned
@@ -88,13 +94,13 @@ def _note_won(agent: Agent, payment: Payment, *, returned: int, actor: str, now:
 
 
 def was_told(payment: Payment) -> bool:
-    """Whether the ledger has a part that went back by its provider's word."""
+    """Whether the ledger has a part of this payment that the provider reported as refunded."""
     return any(row.reason == TOLD for row in payment.refunds.all())
 
 
 @transaction.atomic
 def note_all(payment: Payment, *, actor: str, now: datetime) -> None:
-    """Its provider says that it has gone back, and nobody told how much it was. The same again changes nothing."""
+    """The provider says that the payment was refunded, but its amount is unknown. The same again changes nothing."""
     agent = remainders.held(payment)
     if payment.refunds.exists() or not Payment.objects.filter(pk=payment.pk).not_returned().exists():
         return
@@ -116,9 +122,9 @@ def _write(
 
 
 def lessen(payment: Payment, amount: int, *, left: int) -> None:
-    """So much went back of what was left of its money: its time is worth less by as much, also while it is disputed.
+    """Lower the value of the payment's time by the share `amount / left`, also for time that a dispute holds.
 
-    As decimals: PostgreSQL would take whole numbers for its integers, which are too small for coins.
+    The numbers are decimals because PostgreSQL's integers are too small for the smallest units of coins.
     """
     worth = F("usd") * Decimal(left - amount) / Decimal(left)
     Span.objects.filter(payment=payment).update(usd=worth)
@@ -134,14 +140,14 @@ def _left(payment: Payment) -> int:
 
 
 def _ever_gone(payment: Payment) -> int:
-    """With what has come back since: no two parts have the same name."""
+    """All that was ever sent back, including money that came back later, so that no two parts get the same name."""
     gone = payment.refunds.exclude(kind=PaymentKind.CAME_BACK)
     return int(gone.aggregate(sum=Sum("amount"))["sum"] or 0)
 
 
 def _receipt(payment: Payment, amount: int, *, reason: str, actor: str) -> Receipt:
     back, ever = int(payment.gone_back) + amount, _ever_gone(payment) + amount
-    is_all = payment.unapplied and back == payment.amount  # then nobody has to decide about it
+    is_all = payment.unapplied and back == payment.amount  # then no operator has to decide about it
     return Receipt(
         provider=Provider(payment.provider),
         external_id=refund_name(payment.external_id) if is_all else part_name(payment.external_id, ever),

@@ -1,8 +1,8 @@
-"""The ledger, and the only road from money to what an agent runs on.
+"""The ledger. Payments change what an agent runs on only through this module.
 
 `apply_payment` is one transaction: the ledger's row, the order, the subscription, the agent's term and tier, and the
-event `payment.confirmed`. A payment is known by its provider and that provider's name for it, and counts once however
-often it is told (facts: billing 6).
+event `payment.confirmed`. A payment is identified by its provider and the provider's id, and counts once, however often
+the provider reports it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DELETED = "the agent is deleted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What happened, and what it buys. `amount` is in the smallest unit of `currency`."""
+    """What was paid, and what it buys. `amount` is in the smallest unit of `currency`."""
 
     provider: Provider
     external_id: str
@@ -45,20 +45,20 @@ class Receipt:
     late: bool = False
     order_id: str | None = None
     refund_of: str | None = None  # the id of the payment whose money goes back
-    tax: Tax | None = None  # as whoever took the money reckons it, where our own rates do not say
+    tax: Tax | None = None  # the tax as the provider computed it; None: our own tax rates
     actor: str = "billing"
     reason: str = ""
 
 
 def apply_payment(receipt: Receipt, *, now: datetime) -> Payment:
-    """Make it so, once. Returns the ledger's row, the earlier one when it was told before.
+    """Apply a payment once. Returns the ledger's row; if the payment is known already, its earlier row.
 
-    Money for an agent that is gone is written down as `unapplied`: operators decide. Raises LicenceHeld, and
-    Agent.DoesNotExist for an agent that never was.
+    A payment for a deleted agent is written as `unapplied`, and operators decide about it. Raises LicenceHeld, and
+    Agent.DoesNotExist for an agent that never existed.
     """
     try:
         return _apply(receipt, now=now)
-    except IntegrityError:  # somebody else was quicker, by way of another agent; else it is our defect
+    except IntegrityError:  # a parallel call wrote it first, for another agent; otherwise this is a bug
         if earlier := known(receipt):
             return earlier
         raise
@@ -86,15 +86,15 @@ def _apply(receipt: Receipt, *, now: datetime) -> Payment:
 
 
 def known(receipt: Receipt) -> Payment | None:
-    """The row of the ledger that has it already."""
+    """The ledger's row for this payment, if there is one."""
     return Payment.objects.filter(provider=receipt.provider, external_id=receipt.external_id).first()
 
 
 def locked(agent_id: str) -> Agent:
-    """The agent's row, held until the transaction ends: all that changes its term takes it first.
+    """The agent's row, locked until the transaction ends. Every change of the term takes this lock first.
 
-    The lock leaves the key free: others may add rows that refer to this agent. A full lock could deadlock, for two
-    refunds that hold an agent each may both write a row about the other's payment.
+    The lock does not cover the key, so other transactions may insert rows that refer to the agent. A full lock could
+    deadlock: two refunds that each hold an agent may both write a row about the other's payment.
     """
     return Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
 
@@ -109,7 +109,7 @@ def write(
     unapplied: str = "",
     mailed: bool = True,
 ) -> Payment:
-    """A row of the ledger, its invoice or credit note, and the mail about it."""
+    """Write a row of the ledger with its invoice or credit note, and send the mail about it."""
     purchase = receipt.purchase
     row = Payment.objects.create(
         provider=receipt.provider,
@@ -141,7 +141,10 @@ def write(
 
 
 def _tell(agent: Agent, receipt: Receipt, row: Subscription, *, now: datetime) -> None:
-    """How it was paid and for which period, and what the agent has by it: beside a licence that is the licence's."""
+    """Emit `payment.confirmed`: the provider and the period that were paid, and the plan that the agent has now.
+
+    Beside a licence, plan and end are those of the licence.
+    """
     data = {
         "subscriptionId": row.pk,
         "provider": receipt.provider,

@@ -1,7 +1,7 @@
-"""How long a period is: calendar months, counted from a day of the month that a run of renewals keeps.
+"""The length of a period in calendar months. All renewals in a row end on the same day of the month, the anchor day.
 
-All in UTC. Who pays on 31 January is paid until 28 February, then until 31 March. Where value becomes time, a day costs
-a 365th of what a year costs.
+All times are UTC. A customer who pays on 31 January is paid until 28 February, then until 31 March. Where a value is
+converted into time, a day costs 1/365 of a year.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ def end_of(start: datetime, period: Period, *, anchor_day: int) -> datetime:
 
 
 def bought_by(value: Fraction, *, usd: Decimal, period: Period) -> timedelta:
-    """How long this value lasts, both in USD, on what costs `usd` for a period. Whole seconds, rounded down."""
+    """The time that `value` USD buys on a plan that costs `usd` per period. Whole seconds, rounded down."""
     seconds = value * int(YEAR.total_seconds()) / _yearly(usd, period)
     return timedelta(seconds=seconds.numerator // seconds.denominator)
 
 
 def worth(length: timedelta, *, usd: Decimal, period: Period) -> Fraction:
-    """What so long costs, in USD, where a period costs `usd`."""
+    """The value in USD of this time on a plan that costs `usd` per period."""
     return _yearly(usd, period) * share(length, YEAR)
 
 
 def share(length: timedelta, whole: timedelta) -> Fraction:
-    """The part that the length is of the whole, exactly."""
+    """Which fraction of the whole this length is, exact."""
     return Fraction(length // timedelta.resolution, whole // timedelta.resolution)
 
 

@@ -1,4 +1,4 @@
-"""What this app knows of a person: what they paid. For the file they take along, and to be taken away."""
+"""Billing's part of a person's data export and of the erasure of a person."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from config.personal import Section, rows
 
 
 def exported(user: User) -> Iterator[Section]:
-    """Licence keys are secrets: whoever has one can use it."""
+    """The person's billing data, in sections. Licence keys are left out: anybody who has a key can use it."""
     yield "billing-details", rows(BillingDetails.objects.filter(user=user), "name", "address", "country", "tax_id")
     yield (
         "subscriptions",
@@ -57,14 +57,17 @@ def exported(user: User) -> Iterator[Section]:
 
 
 def still_charged(user: User) -> str:
-    """A card that its provider has not stopped yet, in words."""
+    """Which cards their providers may still charge, in words. Empty if none."""
     if CardSubscription.objects.filter(agent__user=user).exclude(status__in=ENDED).exists():
         return "its cards at Stripe"
     return "its licences' cards" if Subscription.objects.filter(user=user, stop_card_at__isnull=False).exists() else ""
 
 
 def erase(user: User) -> None:
-    """Rows of the ledger stay. Needs a transaction; twice is harmless."""
+    """Delete the person's billing details and exports, and the email in invoices. Payments and invoices stay.
+
+    Needs a transaction. Calling this twice is harmless.
+    """
     BillingDetails.objects.filter(user=user).delete()
     DataExport.objects.filter(user=user).delete()
     for invoice in Invoice.objects.filter(user=user).exclude(buyer__email="").only("pk", "buyer"):

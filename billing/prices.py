@@ -1,4 +1,4 @@
-"""What a period of a plan costs, and the plan as it was when that was said."""
+"""Prices of plans, and snapshots of plans with their prices."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from catalog.tiers import tier_of
 
 
 def price_of(tier: Tier, period: Period) -> Decimal:
-    """In USD."""
+    """The price of one period, in USD."""
     return tier.monthly_usd if period == Period.MONTHLY else tier.annual_usd
 
 
 def listed(tier_id: str, snapshot: dict[str, Any], period: Period) -> Decimal:
-    """The price that a frozen plan was offered at, in USD; of an older row without it, today's."""
+    """The price in the snapshot, in USD. Older snapshots have no price; for these, today's price."""
     frozen = snapshot.get("monthlyUsd" if period == Period.MONTHLY else "annualUsd")
     return price_of(tier_of(tier_id), period) if frozen is None else Decimal(str(frozen))
 
 
 def payable(tier: Tier, period: Period) -> Decimal:
-    """The price of what an order can be placed for, in USD. Raises NothingToPay."""
+    """The price of a period that can be ordered, in USD. Raises NothingToPay if it is 0."""
     price = price_of(tier, period)
     if not price:
         raise NothingToPay(tier.id, period)
@@ -31,7 +31,7 @@ def payable(tier: Tier, period: Period) -> Decimal:
 
 
 def snapshot_of(tier_id: str, period: Period) -> dict[str, Any]:
-    """The fields of the spec's Tier, frozen, and the period, which orders have no field for."""
+    """The plan's fields as in docs/spec.md: Tier, and the period, for which orders have no field of their own."""
     tier = tier_of(tier_id)
     return {
         "id": tier.id,
@@ -44,5 +44,5 @@ def snapshot_of(tier_id: str, period: Period) -> dict[str, Any]:
 
 
 def _number(usd: Decimal) -> int | str:
-    """JSON without a float: whole dollars as a number, else the exact text."""
+    """USD for JSON without a float: whole dollars as an integer, other sums as exact text."""
     return int(usd) if usd == usd.to_integral_value() else str(usd)

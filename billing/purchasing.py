@@ -1,4 +1,4 @@
-"""What `POST /subscriptions` is for: licence keys. Everything else says where it is bought."""
+"""`POST /subscriptions` takes licence keys. For other providers the refusal says where to order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ORDERED_AT = {
 
 
 def key_of(provider: Provider, text: str | None) -> Key:
-    """The key that pays. Raises GrantedOnly, SoldByOrder, and LicenceRefused without a key."""
+    """The key to activate. Raises GrantedOnly, SoldByOrder, and LicenceRefused if there is no key."""
     if provider == Provider.INTERNAL:
         raise GrantedOnly
     if provider not in LICENSED:

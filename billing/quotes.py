@@ -1,4 +1,7 @@
-"""What a period would cost and until when it would be paid: the rule of buying itself, undone before it is over."""
+"""What a period would cost and until when it would be paid.
+
+The purchase is made in a transaction that is rolled back.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,17 @@ class Quote:
     provider: Provider
     price_usd: Decimal
     paid_till: datetime
-    converted: timedelta  # of `paid_till`: what is left of another plan, as time of this one
+    converted: timedelta  # the part of the time until `paid_till` that comes from another plan's unused time
     tier_snapshot: dict[str, Any]
 
 
 def quote(
     agent: Agent, *, tier: str | None, period: Period, provider: Provider, coupon: str = "", now: datetime
 ) -> Quote:
-    """What would be refused has no quote; the provider need not be configured.
+    """A quote for this purchase. The provider need not be set up.
 
-    Raises UnknownTier, EngineBelowMinTier, NothingToPay, CouponRefused, OtherPlanHeld, LicenceHeld, MoneySeen.
+    Raises what the purchase itself would raise: UnknownTier, EngineBelowMinTier, NothingToPay, CouponRefused,
+    OtherPlanHeld, LicenceHeld, MoneySeen.
     """
     wanted = known_tier(tier or agent.tier)
     check_tier(engine_of(agent.engine), wanted)
@@ -65,7 +69,7 @@ def quote(
 
 
 def _price(agent: Agent, tier: Tier, period: Period, provider: Provider, coupon: str, *, now: datetime) -> Decimal:
-    """An order needs one; what a licence costs its provider says, and nobody's coupon changes that."""
+    """The price in USD. The provider sets the price of a licence. Coupons are for orders in coins and stars only."""
     if provider in {*LICENSED, Provider.STRIPE} and coupon:
         raise CouponRefused(f"what {provider} sells has the discounts of that shop")
     return (

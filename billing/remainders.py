@@ -1,6 +1,7 @@
-"""What becomes of paid time that is left: taken back, kept beside a licence that ends, parked, given to another agent.
+"""What happens to unused paid time: it is taken back, kept beside a licence that ends, parked, or moved to another
+agent.
 
-Like billing/subscriptions.py it runs in the transaction of a caller who holds the agent's lock.
+All functions run in the transaction of a caller who holds the agent's lock, as in billing/subscriptions.py.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from catalog.tiers import tier_of
 
 
 def held(payment: Payment) -> Agent:
-    """The agent that has the time which this payment bought, locked together with the one it was paid for.
+    """The agent that has this payment's time now. Both this agent and the one that was paid for are locked.
 
-    They differ where what was left of a deleted agent has been moved, or the licence that it was charged for. Time that
-    stands still while a bank decides is of the agent that it was taken from.
+    They differ if a deleted agent's time was moved, or if the licence was moved. Time that is disputed belongs to the
+    agent that it was taken from.
     """
     while True:
         holder = _holder(payment)
         with suppress(_MovedMeanwhile), transaction.atomic():
             for agent_id in sorted({payment.agent_id, holder}):
-                Agent.objects.select_for_update(no_key=True).get(pk=agent_id)  # as payments.locked
+                Agent.objects.select_for_update(no_key=True).get(pk=agent_id)  # the same lock as payments.locked
             if _holder(payment) == holder:
                 return Agent.objects.get(pk=holder)
-            raise _MovedMeanwhile  # gives these locks back: more of them, out of order, could be a deadlock
+            raise _MovedMeanwhile  # releases these locks: taking a further one out of order could deadlock
 
 
 class _MovedMeanwhile(Exception):
-    """Another agent has it now."""
+    """The time was moved to another agent before the locks were taken."""
 
 
 def _holder(payment: Payment) -> str:
@@ -49,7 +50,7 @@ def _holder(payment: Payment) -> str:
 
 
 def _licence_of(payment: Payment) -> Subscription | None:
-    """Which lives, for whichever agent its key pays now."""
+    """The live subscription of the licence that was charged, for whichever agent its key pays now."""
     charged = payment.subscription
     if charged is None or payment.provider not in LICENSED:
         return None
@@ -58,12 +59,12 @@ def _licence_of(payment: Payment) -> Subscription | None:
 
 
 def paid_by(agent: Agent) -> Subscription | None:
-    """What pays for the agent, but for what was granted."""
+    """The subscription that pays for the agent, not counting a grant."""
     return Subscription.objects.paid().filter(agent=agent).first()
 
 
 def park(agent: Agent, row: Subscription, *, actor: str, now: datetime, note: str) -> Subscription:
-    """Canceled, and what is left of it stands still. Without any it is over."""
+    """Cancel the subscription, and keep its unused time without counting it down. Without unused time, expire it."""
     rests = spans.take(row, now=now)
     if not rests:
         return subscriptions.expire(agent, row, at=min(now, row.current_period_end), actor=actor, now=now, note=note)
@@ -76,10 +77,10 @@ def park(agent: Agent, row: Subscription, *, actor: str, now: datetime, note: st
 def add(
     agent: Agent, rests: Sequence[Rest], plan: SoldPlan, *, row: Subscription, actor: str, now: datetime
 ) -> Subscription:
-    """Time that is somebody's already, as time of what pays for the agent; else as a new subscription like `row`."""
+    """Add unused time to the subscription that pays for the agent, or to a new subscription like `row`."""
     current = paid_by(agent)
     if current is None:
-        next_plans.forget(agent, now=now)  # it was chosen for what is over
+        next_plans.forget(agent, now=now)  # the choice was made for time that is over
         start = subscriptions.start_of(agent, now=now)
         seller, price = (_seller_of(rests), plan.usd) if row.is_licensed else (row.provider, row.price_usd)
         new = subscriptions.new(agent, plan, Provider(seller) if seller else None, price, now=now, until=start)
@@ -101,7 +102,7 @@ def add(
 
 
 def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note: str) -> timedelta:
-    """What is left of the time that this payment bought ends; what others bought moves up. Returns how much it was."""
+    """End the unused time that this payment bought; later time moves forward. Returns how much time was taken."""
     held = Subscription.objects.paid().filter(agent=agent, spans__payment=payment).distinct()
     row = Subscription.objects.select_for_update(of=("self",)).filter(pk__in=held.values("pk")).first()
     if row is None:
@@ -112,7 +113,7 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         return timedelta(0)
     spans.take(row, now=now)
     if row.is_licensed:
-        Span.objects.filter(subscription=row, payment=payment).delete()  # a late renewal gives none of it back
+        Span.objects.filter(subscription=row, payment=payment).delete()  # so that a late renewal gives none of it back
         spans.lay(row, kept, start=subscriptions.put_beside(row, kept, till=subscriptions.licensed_until(row), now=now))
     else:
         kept = kept if _holds(spans.brought(row), without=payment) else _go_home(agent, row, kept, without=payment)
@@ -120,7 +121,7 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         row.anchor_day, row.counted_at = row.current_period_end.day, now
         _name_after(row, kept, without=payment)
     row.save()
-    if row.current_period_end <= now and not row.is_licensed:  # of a licence its provider says when it is over
+    if row.current_period_end <= now and not row.is_licensed:  # for a licence the provider says when it is over
         subscriptions.expire(agent, row, at=now, actor=actor, now=now, note=note)
     else:
         until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
@@ -129,7 +130,7 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
 
 
 def _holds(payments: Iterable[str], *, without: Payment | None = None) -> bool:
-    """Whether a plan that these brought is the agent's: one of them is paid still, used up or not."""
+    """Whether the agent keeps a plan that these payments brought: at least one, maybe used up, was not refunded."""
     return bool(_paid_still(payments, without=without))
 
 
@@ -140,7 +141,7 @@ def _paid_still(names: Iterable[str], *, without: Payment | None) -> list[Paymen
 
 
 def _went_back(payment: Payment) -> bool:
-    """All of it, and not come again; or its bank has not decided yet whether it does."""
+    """Whether all of the payment went back and did not come again, or a dispute about it is still open."""
     if any(one.is_taken for one in payment.stripe_disputes.all()):
         return True
     whole = [back for back in payment.refunds.all() if back.kind == PaymentKind.REFUND and not back.is_part]
@@ -152,9 +153,10 @@ def _went_back(payment: Payment) -> bool:
 def _home_of(
     agent: Agent, rests: Sequence[Rest], *, without: Payment | None = None
 ) -> tuple[SoldPlan | None, Sequence[Rest]]:
-    """The plan to go back to once what brought the present one is over; and the time, without what is over of before.
+    """The plan to return to after the payments of the present plan are gone, and the time without plans that are gone
+    too.
 
-    A plan on the way is the agent's as long as a payment that brought it has not gone back, used up or not.
+    A plan in between counts as long as one of its payments was not refunded, used up or not.
     """
     names = {name for rest in rests for one in rest.homes[1:] for name in one.plan.by}
     paid = {payment.pk for payment in _paid_still(names, without=without)}
@@ -166,14 +168,16 @@ def _home_of(
 
 
 def _all_that_brought(plan: SoldPlan) -> tuple[str, ...]:
-    """The payments of this plan: those with time left, and those before them that are used up."""
+    """All payments for this plan: those with unused time, and earlier ones that are used up."""
     rows = Subscription.objects.filter(payments__in=plan.by, tier=plan.tier).order_by("current_period_end", "pk")
     earlier = [name for row in rows.distinct() for name in spans.brought(row)]
     return tuple(dict.fromkeys([*plan.by, *earlier]))
 
 
 def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest], *, without: Payment) -> list[Rest]:
-    """What bought the present plan is gone: the subscription has the plan of before, and all the time that it had."""
+    """Return the subscription to the earlier plan, with all the time that it had there: the present plan's payments are
+    gone.
+    """
     plan, rests = _home_of(agent, rests, without=without)
     if plan is None:
         return list(rests)
@@ -185,9 +189,10 @@ def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest], *, without:
 
 
 def _name_after(row: Subscription, kept: Sequence[Rest], *, without: Payment | None = None) -> None:
-    """Its price and provider are those of the last payment that it still has; given days alone have no provider.
+    """Set the subscription's price and provider from its last payment. If only given days are left, the provider is
+    None.
 
-    Where that was for another plan, they are those of the last one that brought this plan and is used up.
+    If the last payment was for another plan, use the last payment that brought this plan, even if it is used up.
     """
     last = next((rest.payment_id for rest in reversed(kept) if not rest.is_gift), None)
     if last is None:
@@ -201,7 +206,7 @@ def _name_after(row: Subscription, kept: Sequence[Rest], *, without: Payment | N
 
 
 def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, now: datetime, note: str) -> Subscription:
-    """What the licence paid for ended `at` that time. What was bought beside it is a subscription of its own now."""
+    """End the licence's time `at` this moment. Time that was bought beside it becomes a subscription of its own."""
     rests = spans.take(row, now=now)
     subscriptions.expire(agent, row, at=at, actor=actor, now=now, note=note)
     if not rests:
@@ -222,6 +227,6 @@ def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, no
 
 
 def _seller_of(rests: Sequence[Rest]) -> Provider | None:
-    """Who took the money for what runs first; nobody, where that was given."""
+    """The provider of the payment whose time runs first. None if that time was given."""
     first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
     return Provider(first.provider) if first else None

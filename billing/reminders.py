@@ -1,4 +1,4 @@
-"""What an owner is told before paid time ends that nothing renews: 7 days before, and 1 day."""
+"""Remind the owner 7 days and 1 day before paid time ends, if nothing renews it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ BEFORE = (timedelta(days=7), timedelta(days=1))
 
 
 def renews_itself(row: Subscription) -> bool:
-    """Whether its provider charges for the next period without anybody's doing."""
+    """Whether the provider charges for the next period by itself."""
     if row.is_licensed:
         return row.status == SubscriptionStatus.ACTIVE and not row.cancels_there
     return CardSubscription.objects.renewing().filter(agent=row.agent_id).exists()
 
 
 def remind(agent: Agent, *, now: datetime) -> datetime | None:
-    """Tell the owner if it is time; returns when to look again. The caller holds the agent's lock.
+    """Send a reminder if one is due. Returns when to look again. The caller holds the agent's lock.
 
-    Of two mails that are due only one is sent. What was bought or moved within those days is news enough by itself.
+    If both are due, only one is sent. If the time was bought or moved after the moment of a reminder, that reminder is
+    not sent: the owner knows the new end.
     """
     row = Subscription.objects.paid().filter(agent=agent).first()
     if row is None or renews_itself(row):

@@ -1,4 +1,4 @@
-"""Paying for an agent as a person does it: a plan, a period and a way to pay, whichever rule that way has."""
+"""Pay for an agent on the web page: a plan, a period and a provider. Each provider has its own rule."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from billing.stripe import orders as stripe_orders
 from billing.vocabulary import CONFIRMED, LICENSED, Asset, OrderStatus, Period, Provider
 from config.errors import BadRequest
 
-# How long a payment is news, and an invoice that nobody paid.
+# How long a finished payment and an unpaid invoice are shown.
 NEWS = timedelta(days=1)
 
 
 class NoSuchWay(BadRequest):
-    """A way to pay that is none, or that nobody can buy through."""
+    """Unknown provider, or one through which nobody can buy."""
 
     def __init__(self, came: str) -> None:
         super().__init__(f"provider: {came[:100]!r} is not one of {', '.join(registry.MODULES)}")
@@ -38,9 +38,9 @@ class Wanted:
 
 
 def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, now: datetime) -> None:
-    """Activate the licence, or have an order that can be paid. The same again changes nothing.
+    """Activate the licence, or place an order that can be paid. Doing the same again changes nothing.
 
-    Raises what the rule of that way to pay raises.
+    Raises what the provider's own rule raises.
     """
     if wanted.provider in LICENSED:
         key = purchasing.key_of(wanted.provider, license_key)
@@ -55,7 +55,10 @@ def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, 
 
 
 def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
-    """The order that waits; else the newest, if it expired and there is something to say of it."""
+    """The pending order. Otherwise the newest order, if it expired recently and nothing was paid since.
+
+    "Recently" is 14 days for stablecoins and one day for other providers.
+    """
     newest = Order.objects.filter(agent=agent).order_by("-created_at", "-id").first()
     order = orders.pending_of(agent) or newest
     if order is None or order.status == OrderStatus.PENDING:
@@ -68,13 +71,15 @@ def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
 
 
 def payment_to_show(agent: Agent, *, now: datetime) -> Payment | None:
-    """The newest payment that counted, while it is news."""
+    """The newest payment that bought something, for one day after it."""
     rows = Payment.objects.filter(agent=agent, kind__in=CONFIRMED, unapplied="", at__gt=now - NEWS)
     rows = rows.filter(subscription__status__in=LIVE)  # and was not sent back since
     return rows.select_related("subscription").order_by("-at", "-id").first()
 
 
 def preferred(offers: list[Offer], *, licence: Subscription | None) -> Provider | None:
-    """What is chosen before somebody chooses: the first way that works here, and for an agent with this licence."""
+    """The provider that the page selects at first: the first one that is set up; beside a licence, one that sells no
+    keys.
+    """
     working = (offer.id for offer in offers if offer.active)
     return next((way for way in working if not (licence and way in LICENSED)), None)

@@ -1,4 +1,7 @@
-"""A licence that is definitely not paid any more: refunded, charged back, disabled, ended. Over, and in the ledger."""
+"""End a licence that is definitely not paid any more: refunded, charged back, disabled or ended.
+
+The ledger records it.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 def revoke(
     subscription_id: str, *, reason: str, actor: str, now: datetime, went_back: bool = False, failed: bool = False
 ) -> Subscription:
-    """End what the provider sold. What was bought beside it, with money that nobody took back, runs on after that.
+    """End the licence's subscription. Time that was bought beside it runs on, if its own money was not refunded.
 
-    `went_back`: with the money, so the ledger says how much: what its provider charged last. `failed`: it could not
-    charge a renewal, which the owner is told where one was due.
+    `went_back`: the money was refunded, so the ledger gets the amount of the last charge. `failed`: the provider could
+    not charge a renewal; the owner is told if a renewal was due.
     """
     known = Subscription.objects.get(pk=subscription_id)
     if not known.is_live:
         if went_back:
-            _note_late(known, actor=actor, now=now)  # which may lock other agents: so this one is not
+            _note_late(known, actor=actor, now=now)  # it may lock other agents, so this agent is not locked
         return known
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
-    if not row.is_live:  # somebody was quicker: the next look is late
+    if not row.is_live:  # a parallel call was faster; the next check notes the refund as late
         return row
     ran_out = subscriptions.licensed_until(row)
     was_to_renew = reminders.renews_itself(row) and ran_out <= now and failed and not went_back
@@ -40,7 +43,8 @@ def revoke(
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
     remainders.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
     if agent.desired == Desired.DELETED:
-        Agent.objects.filter(pk=agent.pk).update(term_due_at=now)  # what was beside it is parked
+        # so that the next step of the term parks the time bought beside the licence
+        Agent.objects.filter(pk=agent.pk).update(term_due_at=now)
     else:
         agent = lapses.settle(agent, now=now)
         if was_to_renew:
@@ -49,7 +53,7 @@ def revoke(
 
 
 def _note_late(row: Subscription, *, actor: str, now: datetime) -> None:
-    """The last charge went back after its time was over: the ledger says so, once."""
+    """Write once that the last charge was refunded after its time was over."""
     charged = charged_last(row)
     if charged is None or not charged.price_usd:
         return
@@ -60,10 +64,10 @@ def _note_late(row: Subscription, *, actor: str, now: datetime) -> None:
 
 
 def charged_last(row: Subscription) -> Payment | None:
-    """What the provider of a licence charged last, also when the key paid for another agent then."""
+    """The last charge of the licence by its provider, even if the key paid for another agent then."""
     same = Q(subscription__provider=row.provider, subscription__external_ref=row.external_ref)
     charged = Payment.objects.filter(same, kind__in=CONFIRMED, provider=row.provider)
-    return charged.order_by("at", "external_id", "id").last()  # the name has the day until which it pays
+    return charged.order_by("at", "external_id", "id").last()  # the id contains the day until which it pays
 
 
 def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: datetime, went_back: bool) -> None:

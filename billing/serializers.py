@@ -1,4 +1,4 @@
-"""The bodies of billing's endpoints."""
+"""Request and response fields that several of billing's endpoints share, and the body of `/agents/{id}/term`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ PRICES = ("monthlyUsd", "annualUsd")
 
 
 class OrderedPlan(serializers.DictField):
-    """A tier as it was when ordered, and the period. Prices are stored as exact text, and are numbers on the wire."""
+    """A tier as it was when it was ordered, and the period.
+
+    Prices are stored as exact text, and sent as JSON numbers.
+    """
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         prices = {name: Usd().to_representation(Decimal(str(value[name]))) for name in PRICES if name in value}
@@ -23,7 +26,7 @@ class OrderedPlan(serializers.DictField):
 
 
 class BoughtPlan(OrderedPlan):
-    """The fields of a tier alone (spec: Subscription `tierSnapshot`): what was bought has its period beside it."""
+    """The fields of a tier alone: a subscription has a separate field for its period (docs/spec.md: Subscription)."""
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         return {name: kept for name, kept in super().to_representation(value).items() if name != "period"}

@@ -1,7 +1,7 @@
 """Paid time as a list of spans, one for each payment or gift, in the order in which they run.
 
-Each payment owns its time: a refund takes back what is left of that time and no other. Each span knows what was
-received for it: on another plan that value buys time at the plan's list price (docs/billing.md).
+Each payment owns its time: a refund takes back the unused rest of that time and no other. Each span knows what was
+received for it. On another plan that value buys time at the plan's list price (docs/billing.md).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from billing.term import Pause
 from billing.vocabulary import CONFIRMED, LICENSED, Period
 
 SECOND = timedelta(seconds=1)
-LEAST_USD = Decimal("1E-10")  # far less than a second of the dearest plan costs
-MOST_PASSED = 16  # plans that a span remembers beside the one that it was bought for
+LEAST_USD = Decimal("1E-10")  # far less than a second of the most expensive plan costs
+MOST_PASSED = 16  # how many plans a span remembers, besides the one that it was bought for
 
 _FORGET = """
 WITH known AS (SELECT passed FROM billing_span UNION ALL SELECT passed FROM billing_stripedispute)
@@ -34,36 +34,38 @@ DELETE FROM billing_passedplan WHERE id NOT IN (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Time that is not used yet, what was received for it in USD, and whose it is; None: of what is just bought."""
+    """Unused time, its value in USD, and the payment that it belongs to. No payment: it was just bought or given."""
 
     length: timedelta
     usd: Fraction
     is_gift: bool = False
     payment_id: str | None = None
-    homes: tuple[HomePlan, ...] = ()  # none: it is on the plan that it was bought for
+    homes: tuple[HomePlan, ...] = ()  # empty: it is still on the plan that it was bought for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoldPlan:
-    """A plan as it was offered when somebody bought it."""
+    """A plan with the prices that it had when it was bought."""
 
     tier: str
     period: Period
     snapshot: dict[str, Any]
-    by: tuple[str, ...] = ()  # the payments that brought it to an agent; none: a licence or an operator did
-    passed_id: int | None = None  # its row, once time of another plan has passed it
+    # the payments that brought the plan to an agent; empty: a licence or an operator brought it
+    by: tuple[str, ...] = ()
+    passed_id: int | None = None  # the id of its PassedPlan row, once time has moved from it to another plan
 
     @property
     def usd(self) -> Decimal:
-        """Its list price for a period."""
+        """The list price of one period, in USD."""
         return prices.listed(self.tier, self.snapshot, self.period)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomePlan:
-    """A plan that some time was on, and how much of that time is left there.
+    """A plan that some time was on before, and how much time is left if it returns there.
 
-    The first of some is the plan that the time was bought for, the last is the one before the present.
+    In a list of these, the first is the plan that the time was bought for, and the last is the one before the present
+    plan.
     """
 
     plan: SoldPlan
@@ -76,12 +78,15 @@ def plan_of(row: Subscription) -> SoldPlan:
 
 
 def brought(row: Subscription) -> list[str]:
-    """The payments that brought its plan, used up or gone back as well. A licence's own are not among them."""
+    """The payments that brought the subscription's plan, also if they are used up or refunded.
+
+    Without a licence's charges.
+    """
     if row.brought_by is not None:
         return list(row.brought_by)
-    if row._state.adding:  # noqa: SLF001 # Django's public way to tell
+    if row._state.adding:  # noqa: SLF001 # the way that Django documents
         return []
-    known = row.payments.filter(kind__in=CONFIRMED, tier=row.tier, unapplied="")  # of an earlier release
+    known = row.payments.filter(kind__in=CONFIRMED, tier=row.tier, unapplied="")  # for rows from an earlier release
     return list(known.exclude(provider__in=LICENSED).order_by("at", "pk").values_list("pk", flat=True))
 
 
@@ -90,12 +95,15 @@ def total(rests: Iterable[Rest]) -> timedelta:
 
 
 def left(row: Subscription, *, now: datetime) -> list[Rest]:
-    """What is not used yet, in its order. Nothing of what a licence itself pays for."""
+    """The unused time in the order in which it runs, without the time that a licence itself pays for."""
     return [rest for _, rest in _left(row, now=now)]
 
 
 def take(row: Subscription, *, now: datetime) -> list[Rest]:
-    """The same, taken away from the subscription: `lay` gives it back, or to another one. What is used stays."""
+    """Like `left`, but also remove the unused time from the subscription. Used time stays.
+
+    `lay` gives the time back to this subscription or to another one.
+    """
     taken = _left(row, now=now)
     Span.objects.filter(pk__in=[span.pk for span, rest in taken if rest.length == span.length]).delete()
     for span, rest in taken:
@@ -105,7 +113,7 @@ def take(row: Subscription, *, now: datetime) -> list[Rest]:
 
 
 def _use_up(span: Span, rest: Rest, *, now: datetime) -> None:
-    """The rest is taken away from it. A licence's late renewal may still give back what is used, with its plans."""
+    """Remove the rest from the span. A licence's late renewal may give back the used time, so its plans are kept."""
     span.length -= rest.length
     if rest.homes and span.home_length is not None:
         first, *since = (one.length for one in rest.homes)
@@ -118,9 +126,10 @@ def _use_up(span: Span, rest: Rest, *, now: datetime) -> None:
 
 
 def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetime:
-    """Write these spans of the subscription, one after the other; returns when the last one ends.
+    """Write these spans of the subscription, one after the other. Returns when the last one ends.
 
-    What is worth less than a second of its plan has none here, and all its time again once it goes home.
+    Time that is worth less than a second of the present plan has length 0 here. It gets its full length again when it
+    returns to its earlier plan.
     """
     at, spans = start, []
     for rest in _written([one for one in rests if one.length or one.homes]):
@@ -143,7 +152,7 @@ def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetim
 
 
 def own(row: Subscription, payment: Payment) -> None:
-    """What was just bought belongs to this row of the ledger."""
+    """Assign the time that was just bought to its row of the ledger."""
     Span.objects.filter(subscription=row, payment=None).update(payment=payment)
     if payment.kind in CONFIRMED and payment.tier == row.tier and payment.provider not in LICENSED:
         row.brought_by = [*(name for name in brought(row) if name != payment.pk), payment.pk]
@@ -151,9 +160,9 @@ def own(row: Subscription, payment: Payment) -> None:
 
 
 def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
-    """The same value as time of another plan, in whole seconds; time of the same plan stays as it is.
+    """The same value as time of another plan, in whole seconds. The time remembers the plans that it comes from.
 
-    On a plan that costs nothing time stays as it is, too. The time remembers the plans that it comes from.
+    Time of the same plan stays as it is. Time on a plan that costs nothing stays as it is, too.
     """
     if old.tier == new.tier or not new.usd:
         return rest
@@ -166,10 +175,10 @@ def _by_value(rest: Rest, new: SoldPlan, *, homes: tuple[HomePlan, ...]) -> Rest
 
 
 def home_of_all(rests: Sequence[Rest]) -> SoldPlan | None:
-    """The plan to go back to where all that was paid for was bought for another plan than it is on; else None.
+    """The plan to return to, if all paid time was bought for another plan than the present one; otherwise None.
 
-    It is the one before the present, and where that differs, the one of what runs first. Given days hold nothing where
-    they are, unless nothing else is left.
+    It is the plan before the present one. If the spans differ, it is the plan of the span that runs first. Given days
+    do not count, unless nothing else is left.
     """
     counted = [rest for rest in rests if not rest.is_gift] or rests
     plans = [rest.homes[-1].plan for rest in counted if rest.homes]
@@ -182,7 +191,7 @@ def home_of_all(rests: Sequence[Rest]) -> SoldPlan | None:
 
 
 def but_for(rests: Iterable[Rest], is_gone: Callable[[SoldPlan], bool]) -> list[Rest]:
-    """The same time, as if never on these plans. That for which it was bought stays."""
+    """The same time, as if it had never been on these plans. The plan that it was bought for stays."""
     return [replace(rest, homes=tuple(_still_there(rest.homes, is_gone))) for rest in rests]
 
 
@@ -191,7 +200,10 @@ def _still_there(homes: Sequence[HomePlan], is_gone: Callable[[SoldPlan], bool])
 
 
 def gone_home(rests: Sequence[Rest], old: SoldPlan, home: SoldPlan) -> list[Rest]:
-    """The same time, as if it had stayed there; in whole seconds, rounded up. What was not there comes by its value."""
+    """The same time, as if it had stayed on the plan `home`. Whole seconds, rounded up.
+
+    Time that never was on that plan is converted by its value.
+    """
     return [_gone_home(rest, old, home) for rest in rests]
 
 
@@ -205,13 +217,13 @@ def _gone_home(rest: Rest, old: SoldPlan, home: SoldPlan) -> Rest:
 
 
 def _at(rest: Rest, tier: str) -> tuple[int, HomePlan] | None:
-    """When it was on that plan last."""
+    """The last time it was on that plan: the position in `homes`, and the plan."""
     found = [(number, one) for number, one in enumerate(rest.homes) if one.plan.tier == tier]
     return found[-1] if found else None
 
 
 def gift(length: timedelta, plan: SoldPlan) -> Rest:
-    """Given time. It is worth what its plan is sold for by the month."""
+    """Given time. Its value is the monthly list price of its plan."""
     monthly = replace(plan, period=Period.MONTHLY).usd
     return Rest(length=length, usd=periods.worth(length, usd=monthly, period=Period.MONTHLY), is_gift=True)
 
@@ -229,12 +241,12 @@ def left_of(
     passed: Mapping[int, SoldPlan] | None = None,
     now: datetime,
 ) -> list[tuple[Span, Rest]]:
-    """The same of spans and suspensions that are read already, for who looks at many subscriptions.
+    """Like `_left`, but spans and suspensions are already loaded, for callers with many subscriptions.
 
-    Without the plans that they passed it does not say by which plans they came.
+    Without `passed`, the result does not contain the earlier plans.
     """
     since = row.counted_at
-    if row.is_licensed:  # which does not stand still; what is beside it does, once it runs
+    if row.is_licensed:  # a licence goes on during a suspension; the time beside it is paused once it runs
         since = max(since, row.current_period_end - row.extra)
     pauses = pauses if row.parked_at is None else []
     now = row.parked_at or now
@@ -251,7 +263,7 @@ def left_of(
 
 
 def stored(usd: Fraction) -> Decimal:
-    """Rounded up: what was worth a whole second is not worth less by having been stored."""
+    """Rounded up, so that storing does not lower the value of a whole second."""
     return (Decimal(usd.numerator) / usd.denominator).quantize(LEAST_USD, ROUND_UP)
 
 
@@ -276,7 +288,7 @@ def _part(length: timedelta, share: Fraction) -> timedelta:
 
 
 def passed_by(rows: Iterable[Span | StripeDispute]) -> dict[int, SoldPlan]:
-    """The plans that this time has passed, by their rows."""
+    """The plans that these spans have passed, by the id of their rows."""
     numbers = {number for row in rows for number, _ in row.passed or []}
     found = PassedPlan.objects.filter(pk__in=numbers) if numbers else []
     return {
@@ -288,9 +300,10 @@ def passed_by(rows: Iterable[Span | StripeDispute]) -> dict[int, SoldPlan]:
 
 
 def forget_passed() -> int:
-    """Remove the plans that no time remembers any more; how many there were.
+    """Delete the passed plans that no span or dispute refers to. Returns how many were deleted.
 
-    Whoever writes one writes the time that remembers it in the same transaction, and no time takes an old one up again.
+    This is safe while others write: a new plan and its spans are written in one transaction, and no span refers to an
+    old plan again.
     """
     with connection.cursor() as cursor:
         cursor.execute(_FORGET)
@@ -298,10 +311,10 @@ def forget_passed() -> int:
 
 
 def homes_of(row: Span | StripeDispute, passed: Mapping[int, SoldPlan]) -> tuple[HomePlan, ...]:
-    """The plan that this time was bought for, where it is on another one, and those that it was on since."""
+    """The plan that this time was bought for and those that it was on since. Empty if it is still on the first plan."""
     if row.home_tier is None or row.home_period is None or row.home_length is None:
         return ()
-    by = () if row.payment_id is None else (row.payment_id,)  # a gift's is no payment, and holds nothing
+    by = () if row.payment_id is None else (row.payment_id,)  # a gift has no payment, so it does not hold a plan
     plan = SoldPlan(tier=row.home_tier, period=Period(row.home_period), snapshot=row.home_snapshot or {}, by=by)
     since = (
         HomePlan(plan=passed[number], length=timedelta(microseconds=microseconds))
@@ -311,7 +324,7 @@ def homes_of(row: Span | StripeDispute, passed: Mapping[int, SoldPlan]) -> tuple
 
 
 def columns(homes: Sequence[HomePlan]) -> dict[str, Any]:
-    """As `homes_of` reads them."""
+    """The columns from which `homes_of` reads these plans."""
     first = homes[0] if homes else None
     return {
         "home_tier": first and first.plan.tier,
@@ -323,7 +336,7 @@ def columns(homes: Sequence[HomePlan]) -> dict[str, Any]:
 
 
 def _written(rests: Sequence[Rest]) -> list[Rest]:
-    """The same; each plan that they passed has a row, one for all of them."""
+    """The same time, after each plan that it passed has a PassedPlan row. Equal plans share a row."""
     new: list[SoldPlan] = []
     for plan in (one.plan for rest in rests for one in rest.homes[1:]):
         if plan.passed_id is None and plan not in new:

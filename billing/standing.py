@@ -1,4 +1,4 @@
-"""An agent's term from its rows, and the copy of it that the agent carries."""
+"""Compute an agent's term from its rows, and copy the result to the agent's row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from billing.models import CardSubscription, Lapse, Subscription
 from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of, trial_end
 from billing.vocabulary import SubscriptionStatus, TermMode
 
-# Whether a card is to be charged for the next period of what an agent has.
+# Whether a card renews this subscription.
 BY_CARD = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agent")))
 
 
@@ -30,18 +30,18 @@ def rules() -> Rules:
 
 
 def term(agent: Agent, *, now: datetime) -> Term:
-    """Reads what was bought, the account's suspensions and the open lapse; a fixed number of statements."""
+    """The agent's term from its subscriptions, suspensions and open lapse. Uses a fixed number of statements."""
     return term_of(facts(agent), rules(), now=now)
 
 
 def terms(agents: Sequence[Agent], *, now: datetime) -> dict[str, Term]:
-    """The terms of these agents by id; as many statements as for one."""
+    """The terms of these agents by id, with as many statements as for one agent."""
     current = rules()
     return {agent_id: term_of(known, current, now=now) for agent_id, known in _facts(agents).items()}
 
 
 def free_until(agent: Agent, *, now: datetime) -> datetime:
-    """When its free days end, or ended."""
+    """When the agent's free days end or ended."""
     return trial_end(facts(agent), rules(), now=now)
 
 
@@ -81,7 +81,10 @@ def suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
 
 
 def bought(row: Subscription) -> Bought:
-    """Of a row that was read with BY_CARD also whether it renews; until when it counts as paid depends on that."""
+    """The part of the row that the term needs. If the row was read with BY_CARD, also whether it renews.
+
+    Until when it counts as paid depends on that.
+    """
     return Bought(
         status=SubscriptionStatus(row.status),
         provider=row.provider,
@@ -95,7 +98,10 @@ def bought(row: Subscription) -> Bought:
 
 
 def copy(agent: Agent, *, now: datetime) -> Agent:
-    """Have the agent carry what its term says; the caller holds the agent's lock. Returns the agent as it is then."""
+    """Copy the term to the agent's `paid` and `entitled_until`. Returns the updated agent.
+
+    The caller holds the agent's lock.
+    """
     known = facts(agent)
     current = term_of(known, rules(), now=now)
     paid = current.mode in {TermMode.PAID, TermMode.INTERNAL}

@@ -1,4 +1,4 @@
-"""The bodies of `/stars` and of what Telegram sends."""
+"""The request and response bodies of `/stars`, and the updates that Telegram sends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.api import Choice, Entries, ModelSerializer, Serializer, Text, Whole
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_ID = 40
-MAX_ENTRIES = 256  # Telegram knows some hundred fields of a message
+MAX_ENTRIES = 256  # a message of Telegram has about a hundred fields
 
 
 def _offered(tier_id: str) -> None:

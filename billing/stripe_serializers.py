@@ -1,4 +1,4 @@
-"""The bodies of `/stripe` and of what Stripe sends."""
+"""The request and response bodies of `/stripe`, and the events that Stripe sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bodies of what is sold and bought by licence: subscriptions, quotes, providers."""
+"""The request and response bodies of subscriptions, quotes and payment providers."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ class NextPlanSerializer(Serializer):
 
 
 class AnyProvider(Choice):
-    """Takes every provider: the refusal of one that sells no keys says where it is paid. Names those that do."""
+    """Accepts every provider, but names only those that sell keys. The rule's refusal says where to pay the others."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data if data in Provider.values else super().to_internal_value(data)
 
 
 class AnySubscriptionSerializer(CreateSubscriptionSerializer):
-    """The same, with more that is refused by name only later."""
+    """Like CreateSubscriptionSerializer, but accepts other providers and a missing key. A rule refuses those later."""
 
     provider = AnyProvider(choices=SOLD_BY_KEY)
     license_key = Text(required=False, max_length=MAX_KEY_CHARACTERS)

@@ -1,7 +1,8 @@
-"""STATE MACHINE of a subscription: active, canceled, expired; what money does to it, and what time and people do.
+"""STATE MACHINE of a subscription: active, canceled, expired. How payments, time and people change it.
 
-Everything here runs in the transaction of a caller who holds the agent's lock, so one agent's subscriptions change one
-after the other (facts: billing 6, lock order). Money comes in through billing/payments.py alone.
+Everything here runs in the transaction of a caller who holds the agent's lock, so the subscriptions of one agent change
+one after the other. Locks are taken in the order agent, then subscription. Payments come only through
+billing/payments.py.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MOVES: dict[SubscriptionStatus, set[SubscriptionStatus]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Licence:
-    """What a licence is known by. `till` is until when its provider says that it is paid."""
+    """How a licence is identified. `till` is until when its provider says that it is paid."""
 
     key: str
     fingerprint: str
@@ -44,7 +45,7 @@ class Licence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """What was bought: a period of a plan or, by licence, until its provider's date."""
+    """What was bought: one period of a plan, or for a licence the time until the provider's date."""
 
     provider: Provider | None
     tier: str
@@ -52,33 +53,36 @@ class Purchase:
     price_usd: Decimal
     tier_snapshot: dict[str, Any]
     licence: Licence | None = None
-    length: timedelta | None = None  # a manual credit's, instead of a period
-    follows: bool = False  # a card's renewal: it is charged a little after the period before it has ended
+    length: timedelta | None = None  # set for days that an operator credits, instead of a period
+    follows: bool = False  # True for a card's renewal, which is charged a little after the last period ended
 
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """`converted` is what the rest of another plan became."""
+    """The subscription after a purchase. `converted` is the time that came from another plan."""
 
     subscription: Subscription
     converted: timedelta = field(default=timedelta(0))
 
 
 def licence_of(agent: Agent) -> Subscription | None:
-    """The licence that pays for the agent. While it lives no other one can, and only its provider changes the plan."""
+    """The licence that pays for the agent.
+
+    While it is live, no other licence can, and the plan changes only at its provider.
+    """
     return Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).first()
 
 
 def licensed_until(row: Subscription) -> datetime:
-    """Until when the provider of a licence said that it is paid, without what was bought beside it."""
+    """Until when the licence's provider said that it is paid, without the time bought beside it."""
     return row.current_period_end - row.extra
 
 
 def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
-    """A new subscription, or more of the one there is. Free days come first: what is paid begins after them.
+    """A new subscription, or more time on the present one. Paid time begins after the free days.
 
-    What is left of another plan is converted (billing/spans.py). What a licence pays for is never converted, since its
-    key stays good at its provider: whatever is bought beside it runs after it. Raises LicenceHeld.
+    The rest of another plan is converted (billing/spans.py). A licence's time is never converted, since its key stays
+    valid at the provider: time that is bought beside it runs after it. Raises LicenceHeld.
     """
     current = Subscription.objects.paid().select_for_update(no_key=True).filter(agent=agent).first()
     if purchase.licence:
@@ -109,8 +113,10 @@ def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, act
 def _first_day(
     agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime
 ) -> tuple[datetime, int]:
-    """From when it runs, and on which day of the month it ends. A card's renewal on a smaller plan follows on the last
-    period, though its card is charged a little later."""
+    """When the purchase starts, and the day of the month on which its periods end.
+
+    A card's renewal on a smaller plan starts where the last period ended, though the card is charged a little later.
+    """
     if current is not None and purchase.follows:
         ended = end_of(current, now=now)
         if ended <= now < ended + term.UNKNOWN_MAX:
@@ -120,12 +126,12 @@ def _first_day(
 
 
 def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
-    """More of the same plan, after what is paid already (facts: billing 7.63).
+    """Add more time of the same plan after the paid time.
 
-    The day of the month is kept along a run of plain renewals alone. Where the end was moved, by a suspension, by days
-    that an operator gave, or since all was over though no worker had noticed, a new run begins there: on the day of the
-    old one a month could be of one day, or of sixty. A card's renewal is no such move: what ran while its provider had
-    not charged yet is the new period's first part.
+    The anchor day stays only while plain renewals follow each other. It is set anew if the end was moved: by a
+    suspension, by credited days, or because the time was over before this purchase. With the old anchor day, a month
+    could then have one day, or sixty. A late charge of a renewing card does not move the end: the new period begins
+    where the last one ended.
     """
     ended = end_of(row, now=now)
     end = ended if purchase.follows and now < ended + term.UNKNOWN_MAX else max(now, ended)
@@ -138,7 +144,7 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
         row.anchor_day = row.current_period_end.day
     row.counted_at = now
     row.provider = purchase.provider or row.provider
-    if purchase.length is None:  # days that an operator credits are no other plan
+    if purchase.length is None:  # credited days do not change the plan or its price
         row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
     return Bought(activate(agent, row, actor=actor, now=now))
 
@@ -161,7 +167,8 @@ def _license(
     ).first() or new(agent, plan, purchase.provider, purchase.price_usd, now=now, until=licence.till)
     carried, converted = _carry_beside(agent, row, plan, current, actor=actor, now=now)
     till = licence.till
-    if row.status != EXPIRED and row.period == purchase.period:  # else never shortened but by a definite refund
+    # in these cases only a definite refund shortens the time
+    if row.status != EXPIRED and row.period == purchase.period:
         till = max(till, licensed_until(row))
     row.brought_by = spans.brought(current) if current and current.tier == purchase.tier else []
     row.tier, row.period = purchase.tier, purchase.period
@@ -172,16 +179,17 @@ def _license(
     start = put_beside(row, carried, till=till, now=now)
     row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, carried, start=start)
-    next_plans.forget(agent, now=now)  # only its provider changes a licence's plan
+    next_plans.forget(agent, now=now)  # only its provider changes the plan of a licence
     return Bought(row, converted)
 
 
 def _carry_beside(
     agent: Agent, row: Subscription, plan: SoldPlan, current: Subscription | None, *, actor: str, now: datetime
 ) -> tuple[list[Rest], timedelta]:
-    """What runs after the licence, on its plan; and how much of that was of another plan's subscription until now."""
+    """The time that runs after the licence, on its plan, and how much of it was converted from another plan."""
     if current is None or current.pk == row.pk:
-        # What ran while nobody knew that the licence was renewed is not used: that time the licence pays for.
+        # The licence was renewed, so it pays for the time until now. Time beside it that ran meanwhile counts as
+        # unused.
         old, since = spans.plan_of(row), min(now, licensed_until(row))
         return [spans.on_plan(rest, old, plan) for rest in spans.take(row, now=since)], timedelta(0)
     if current.is_licensed:
@@ -191,7 +199,10 @@ def _carry_beside(
 
 
 def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
-    """What was bought beside a licence runs after it, neither before now nor in the free days; returns from when."""
+    """Place the time that was bought beside a licence after it, not before now and not in the free days.
+
+    Returns when that time starts.
+    """
     start = max(till, start_of(row.agent, now=now))
     row.current_period_end = start + spans.total(rests) if spans.total(rests) else till
     row.extra, row.counted_at = row.current_period_end - till, now
@@ -199,7 +210,7 @@ def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now:
 
 
 def _carry(agent: Agent, old: Subscription | None, plan: SoldPlan, *, actor: str, now: datetime) -> list[Rest]:
-    """End the old subscription now; returns what is left of it, on the new plan."""
+    """End the old subscription now. Returns its unused time, converted to the new plan."""
     if old is None:
         return []
     known = spans.plan_of(old)
@@ -209,7 +220,7 @@ def _carry(agent: Agent, old: Subscription | None, plan: SoldPlan, *, actor: str
 
 
 def start_of(agent: Agent, *, now: datetime) -> datetime:
-    """When paid time begins: after the free days."""
+    """When paid time starts: after the free days, and not before now."""
     return max(now, standing.free_until(agent, now=now))
 
 
@@ -218,14 +229,14 @@ def _plan(purchase: Purchase) -> SoldPlan:
 
 
 def _rest(purchase: Purchase, length: timedelta) -> Rest:
-    """What is just bought or given, none of it used."""
+    """The time that was just bought or given, all of it unused."""
     if purchase.length is not None:
         return spans.gift(length, _plan(purchase))
     return Rest(length=length, usd=Fraction(purchase.price_usd))
 
 
 def grant(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Subscription:
-    """An internal subscription: without an end, beside whatever is paid. Granting twice is one grant."""
+    """An internal subscription without an end, beside paid time. Granting twice makes one grant."""
     row = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if row is not None:
         return row
@@ -234,7 +245,7 @@ def grant(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Sub
 
 
 def cancel(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Subscription:
-    """No renewal; it can be used until its end. Raises AlreadyExpired, NeverEnds."""
+    """Cancel the subscription: it does not renew, and runs until its end. Raises AlreadyExpired, NeverEnds."""
     if row.is_internal:
         raise NeverEnds(row)
     if row.status == EXPIRED:
@@ -246,14 +257,14 @@ def cancel(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Sub
 
 
 def reinstate(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Subscription:
-    """Its provider takes the cancellation back: it renews again."""
+    """The provider took back the cancellation: the subscription renews again."""
     return activate(agent, row, actor=actor, now=now)
 
 
 def expire(
     agent: Agent, row: Subscription, *, at: datetime, actor: str, now: datetime, note: str, cut: bool = True
 ) -> Subscription:
-    """Payment stopped verifying `at` that time. `cut` ends the paid time there too."""
+    """Expire the subscription `at` this time, when payment stopped verifying. `cut`: its paid time ends then too."""
     row.expired_at, row.check_at, row.unknown_since = at, None, None
     if cut:
         row.current_period_end = min(row.current_period_end, at)
@@ -261,9 +272,9 @@ def expire(
 
 
 def expire_ended(agent: Agent, *, now: datetime) -> Agent:
-    """What nobody renews, and has ended. Of licences the provider is asked first (billing/verification.py).
+    """Expire the agent's subscriptions that have ended. Licences are left out: verification asks their provider first.
 
-    What a card renews has some days more until it is charged, unless Stripe says that it will not be.
+    A subscription that a card renews has some more days until the charge, unless Stripe says that it will not charge.
     """
     rows = Subscription.objects.paid().filter(agent=agent).exclude(provider__in=LICENSED)
     for row in rows.annotate(by_card=standing.BY_CARD):
@@ -276,7 +287,7 @@ def expire_ended(agent: Agent, *, now: datetime) -> Agent:
 
 
 def end_of(row: Subscription, *, now: datetime) -> datetime:
-    """Until when it is paid, with what suspensions gave back."""
+    """Until when it is paid, including the time that suspensions gave back."""
     return term.ends(standing.bought(row), standing.pauses(row.user_id), now=now)
 
 
@@ -314,8 +325,8 @@ def activate(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> S
 def move_to(
     agent: Agent, row: Subscription, to: SubscriptionStatus, *, actor: str, now: datetime, note: str = ""
 ) -> Subscription:
-    """The only place that assigns a status: refuse, change, record."""
-    fresh = row._state.adding  # noqa: SLF001 # Django's public way to tell
+    """The only place that assigns a status: check the move, change the row, write the timeline."""
+    fresh = row._state.adding  # noqa: SLF001 # the way that Django documents
     before = SubscriptionStatus(row.status)
     if not fresh and to != before and to not in MOVES[before]:
         raise IllegalMove(f"{row.id}: {before} to {to}")

@@ -1,4 +1,4 @@
-"""Money as people read it, exact to the last digit."""
+"""Amounts of money as text for people, exact to the last digit."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ CENT_DIGITS = 2
 
 
 def share(usd: Decimal, *, of: Decimal, in_all: Decimal) -> Decimal:
-    """Of a sum as much as `of` is of `in_all`, in whole cents; all of it comes out exactly."""
+    """The part `of / in_all` of a sum in USD, in whole cents. The whole gives exactly the sum."""
     return (usd * of / in_all).quantize(CENT, ROUND_HALF_UP)
 
 
 def exact(units: Decimal | int, decimals: int) -> str:
-    """Smallest units as a plain decimal number, without arithmetic that could round; whole coins without a point."""
+    """Smallest units as a decimal number in plain digits, without rounding. Whole coins have no point."""
     digits = f"{int(units):0{decimals + 1}d}"
     whole, part = digits[: len(digits) - decimals], digits[len(digits) - decimals :].rstrip("0")
     return f"{whole}.{part:0<{CENT_DIGITS}}" if part else whole
 
 
 def moved(payment: Payment) -> str:
-    """What a row of the ledger moved, with its currency; its price where nobody told how much it was."""
+    """The amount of a ledger row with its currency. If the amount is unknown, the price in USD."""
     if payment.amount is None:
         return f"{payment.price_usd or 0:f} USD"
     if payment.currency == STARS:
@@ -40,7 +40,9 @@ def moved(payment: Payment) -> str:
 
 
 def units(payment: Payment, typed: str) -> int:
-    """A sum as people type it, such as `2.50`, in the smallest units of what the payment was of. 0 for what is none."""
+    """An amount that somebody typed, such as `2.50`, in the smallest units of the payment's currency. 0 if it is
+    invalid.
+    """
     decimals = _decimals(payment)
     whole, _, part = typed.strip().partition(".")
     digits = f"{whole}{part:0<{decimals or 0}}"
@@ -50,9 +52,10 @@ def units(payment: Payment, typed: str) -> int:
 
 
 def _decimals(payment: Payment) -> int | None:
-    """Of a coin its order's, whose name the ledger's begins with, also of a way back: they differ from chain to chain.
+    """The number of decimals of the payment's currency. They differ between chains.
 
-    What came without an order is of the same coin as the agent's orders in it; where it has none, `coin_decimals`.
+    For coins they are those of the payment's order, whose id is the first part of `external_id`, also for refunds.
+    Without an order, those of the agent's newest order in the same coin, and without any, `coin_decimals`.
     """
     if payment.currency == STARS:
         return 0
@@ -66,12 +69,12 @@ def _decimals(payment: Payment) -> int | None:
 
 
 def face_value(units: Decimal, asset: str) -> Decimal:
-    """Coins in USD, a dollar each, in whole cents."""
+    """The value of coins in USD, one dollar each, in whole cents."""
     return units.scaleb(-(coin_decimals(asset) or 0)).quantize(CENT, ROUND_HALF_UP)
 
 
 def coin_decimals(asset: str) -> int | None:
-    """Of money that came without an order: by the settings, else as in the newest order of its coin."""
+    """The decimals of a coin that came without an order: from the settings, or else from the coin's newest order."""
     known = configuration.decimals(asset)
     if known is not None:
         return known

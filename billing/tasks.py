@@ -1,4 +1,4 @@
-"""Tasks of billing: ids in, one rule. None decides anything on a worker whose clock is wrong (config/clock.py)."""
+"""The Celery tasks of billing. Each takes ids and calls one rule. With a wrong clock a task fails (config/clock.py)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The term of an agent: what it runs on and until when. One pure function of facts and a time (spec: AgentTerm).
+"""The term of an agent: what it runs on and until when (docs/spec.md: AgentTerm). A pure function of facts and a time.
 
-Nothing of it is stored: what is, `Agent.entitled_until`, is a copy for whoever may not know of billing, written by
-billing/standing.py. While an account is suspended its terms stand still; a licence's does not, since its provider goes
+The term itself is not stored. `Agent.entitled_until` is a copy for code that must not import billing;
+billing/standing.py writes it. While an account is suspended its terms are paused, except a licence's: its provider goes
 on counting.
 """
 
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from billing.vocabulary import SubscriptionStatus, TermMode
 
-# Longer without an answer than this, and what the provider never said was unpaid counts as unpaid.
+# If the provider gives no answer for this long after the paid time, the subscription counts as unpaid.
 UNKNOWN_MAX = timedelta(days=7)
 
 
@@ -27,7 +27,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bought:
-    """What the term needs to know of one subscription."""
+    """The part of one subscription that the term depends on."""
 
     status: SubscriptionStatus
     provider: str | None
@@ -36,12 +36,12 @@ class Bought:
     ends: datetime
     counted_at: datetime
     expired_at: datetime | None
-    renews: bool = False  # a card is to be charged for the next period
+    renews: bool = False  # a card will be charged for the next period
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How long is free, how long a pod runs on unpaid, how long its data is kept; and when it is told."""
+    """How long the trial, the grace and the kept time are, and how many days before the stop notices are sent."""
 
     trial: timedelta
     grace: timedelta
@@ -51,13 +51,17 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """`trial_ends_at` is what was promised at creation, later by the suspensions that are over; None: Rules say it."""
+    """What the term depends on.
+
+    `trial_ends_at` is the end that was promised at creation, plus the suspensions that are over. None: computed by
+    Rules.
+    """
 
     created_at: datetime
     trial_ends_at: datetime | None = None
     bought: Sequence[Bought] = ()
     pauses: Sequence[Pause] = ()
-    stopped_at: datetime | None = None  # when the pod really stopped for want of payment
+    stopped_at: datetime | None = None  # when the pod really stopped because nobody paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,18 +86,20 @@ def term_of(facts: Facts, rules: Rules, *, now: datetime) -> Term:
 
 
 def ends(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
-    """When this subscription is paid until, with the time given back in which the account was suspended."""
+    """Until when this subscription is paid, including the time of suspensions."""
     return one.ends if one.licensed or one.internal else postponed(one.ends, pauses, since=one.counted_at, now=now)
 
 
 def runs_until(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
-    """Until when it counts as paid at most: what its provider renews some days longer, unless it says otherwise."""
+    """Until when it counts as paid at most: a few days more if a provider renews it, unless the provider says it is
+    unpaid.
+    """
     end = ends(one, pauses, now=now)
     return end + UNKNOWN_MAX if one.licensed or one.renews else end
 
 
 def _unpaid(facts: Facts, rules: Rules, *, now: datetime) -> Term:
-    """Nothing that was paid or given cuts the trial short: grace ends no earlier than the trial would have."""
+    """The term of an agent that is not paid for: trial or grace. Grace ends no earlier than the trial would have."""
     mode, stops_at = TermMode.TRIAL, trial_end(facts, rules, now=now)
     lapsed = [_lapsed_at(one, facts.pauses, now=now) for one in facts.bought]
     if lapsed:
@@ -105,7 +111,7 @@ def _unpaid(facts: Facts, rules: Rules, *, now: datetime) -> Term:
 
 
 def trial_end(facts: Facts, rules: Rules, *, now: datetime) -> datetime:
-    """When the free days end, or ended: paid time begins after them."""
+    """When the free days end or ended. Paid time begins after them."""
     if facts.trial_ends_at is None:
         return postponed(facts.created_at + rules.trial, facts.pauses, since=facts.created_at, now=now)
     lasting = [pause for pause in facts.pauses if pause.until is None]
@@ -113,12 +119,12 @@ def trial_end(facts: Facts, rules: Rules, *, now: datetime) -> datetime:
 
 
 def _lapsed_at(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
-    """When payment stopped verifying; of what has ended and is not written down as expired yet, its end."""
+    """When payment stopped verifying. If the time is over but not yet marked as expired, its end."""
     return one.expired_at or ends(one, pauses, now=now)
 
 
 def postponed(moment: datetime, pauses: Sequence[Pause], *, since: datetime, now: datetime) -> datetime:
-    """The moment, later by each pause that began before it; only what lies after `since` counts."""
+    """The moment, later by each pause that began before it. Only the part of a pause after `since` counts."""
     for pause in sorted(pauses, key=lambda one: one.since):
         begin, end = max(pause.since, since), pause.until or max(now, pause.since)
         if begin < moment and begin < end:

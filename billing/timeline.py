@@ -1,4 +1,4 @@
-"""What operators ask for about money that changes nothing by itself: on the agent's timeline, with who and why."""
+"""Notes on an agent's timeline about billing: what was done or asked for, by whom and why."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A charge of a licence that can pay for nothing here: a card or another licence pays, or its agent is deleted.
+"""Charges of a licence that cannot pay here: a card or another licence pays for the agent, or the agent is deleted.
 
-The ledger has it as soon as the licence's provider says so. It bought nothing, so operators decide about it, unless the
-licence pays again while the charge's time runs.
+The ledger gets such a charge as soon as the provider reports it. It bought nothing, so operators decide about it,
+unless the licence pays again while the charge's time runs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ WAS_OVER = "the licence was over here when it was charged"
 
 @transaction.atomic
 def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
-    """Write the charge down once; again after its money went back and was charged anew.
+    """Write the charge once; and once more if its money was refunded and charged again.
 
-    Where its provider changed the plan without a charge, the ledger has the new end: the next end is another charge's.
+    If the provider changed the plan without a charge, write a row with the new end, so that the next end is taken for
+    another charge.
     """
     agent = payments.locked(row.agent_id)
     name = licence_charges.next_name(sold)
@@ -69,9 +70,9 @@ def _receipt(
 
 
 def place(sold: Sold, *, by: Payment, now: datetime) -> None:
-    """The licence pays again: what was charged for this period waits for no operator any more.
+    """The licence pays again: operators no longer have to decide about the charges of this period.
 
-    Raises TakenBack where an operator of a charge that was noted for another agent was quicker.
+    Raises TakenBack if an operator has just decided about such a charge.
     """
     for payment in Payment.objects.open().filter(pk__in=_names(sold)):
         reason = "the licence pays again, for the time of this charge"
@@ -81,12 +82,12 @@ def place(sold: Sold, *, by: Payment, now: datetime) -> None:
 
 
 def was_placed(payment: Payment) -> bool:
-    """Whether it bought nothing at first, and its licence has paid again with it."""
+    """Whether the charge bought nothing at first, and its licence later paid again with it."""
     return Decision.objects.filter(payment=payment, actor=ACTOR).exists()
 
 
 def was_decided(sold: Sold) -> bool:
-    """Whether an operator has done something else with the money of this period."""
+    """Whether an operator decided about the money of this period."""
     return Decision.objects.filter(payment__in=_names(sold)).exclude(actor=ACTOR).exists()
 
 

@@ -1,4 +1,4 @@
-"""What is bought and paid, and `/agents/{id}/term`."""
+"""The URLs of billing's API, including `/agents/{id}/term`."""
 
 from __future__ import annotations
 

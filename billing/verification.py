@@ -1,7 +1,7 @@
-"""Asking a licence's provider again: when its paid time ends, each day, and each hour while there is no answer.
+"""Ask a licence's provider whether it is paid: at the end of the paid time, daily, and hourly while it does not answer.
 
-`Subscription.check_at` says when; only this module and billing/licences.py write it. Whoever checks one has leased it,
-so two workers never do the same. Unknown is never unpaid (design: Invariants 5).
+`Subscription.check_at` says when to ask next. A process leases a row before it asks, so two workers never ask about the
+same licence. A provider that gives no answer means "unknown", never "unpaid".
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ from config.errors import RateLimited, Unavailable
 
 log = logging.getLogger(__name__)
 
-BATCH = 30  # in a run, of each provider: half of what it may be asked in a minute
-SILENCES = 3  # in a run; then the provider is left alone until the next
+BATCH = 30  # per provider and run: half of the calls per minute that we allow for a provider
+SILENCES = 3  # per run; after so many missing answers the provider is asked again in the next run
 LEASE = timedelta(minutes=5)
 UNKNOWN_AGAIN, HELD_BACK_AGAIN = timedelta(hours=1), timedelta(minutes=1)
-# A silence that lasts is written down a little before the term itself gives up, which then counts grace from it.
+# Write the missing answer down a little before the term itself ends the paid time, so that grace counts from there.
 LAST_WORD = timedelta(minutes=5)
-# An expired licence is asked about for so long: its card may be charged after all, or a dispute won.
+# How long we ask about an expired licence: its card may still be charged, or a dispute be won.
 REVIVED_WITHIN = timedelta(days=90)
-HINTS = Limit(name="licence-hint", times=6, seconds=60)  # of one licence: anybody can send them
-MAX_HINT = 200  # characters of a key or a name
+HINTS = Limit(name="licence-hint", times=6, seconds=60)  # per licence: anybody can send hints
+MAX_HINT = 200  # characters of a key or a reference
 ACTOR = "billing"
 
 
 def verify_due() -> int:
-    """Ask about every licence that is due, the longest overdue first. Returns how many were asked about."""
+    """Verify every licence that is due, the longest overdue first. Returns how many were verified."""
     return sum(_verify_due_of(provider) for provider in sorted(LICENSED))
 
 
@@ -83,7 +83,7 @@ def _verify_due_of(provider: Provider) -> int:
 
 
 def verify(subscription_id: str, *, now: datetime) -> None:
-    """Ask about this one if it is due: after a hint, or when an operator wants to know."""
+    """Verify this licence if it is due: after a hint, or when an operator asks."""
     leased = _lease(Subscription.objects.filter(pk=subscription_id), now=now)
     if leased is not None:
         _check(leased, now=now)
@@ -91,7 +91,7 @@ def verify(subscription_id: str, *, now: datetime) -> None:
 
 @transaction.atomic
 def ask(row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
-    """An operator wants to know whether it is paid: due at once. Raises NothingToVerify, AskedAlready."""
+    """An operator asks to verify this licence now. Raises NothingToVerify, AskedAlready."""
     if row.provider not in LICENSED:
         raise NothingToVerify(row.pk)
     agent = payments.locked(row.agent_id)
@@ -103,7 +103,7 @@ def ask(row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
 
 
 def ask_about(agent: Agent, *, reason: str, actor: str, now: datetime) -> None:
-    """The same of the licence that the agent has, or had last."""
+    """The same for the licence that the agent has or had last."""
     row = _newest(Subscription.objects.filter(agent=agent, provider__in=LICENSED))
     if row is None:
         raise NothingToVerify(agent.pk)
@@ -111,7 +111,7 @@ def ask_about(agent: Agent, *, reason: str, actor: str, now: datetime) -> None:
 
 
 def hasten(row: Subscription, *, now: datetime) -> None:
-    """Have it verified at once, as far as its provider lets itself be asked."""
+    """Verify the licence as soon as our rate limit for its provider allows."""
     Subscription.objects.filter(pk=row.pk, provider__in=LICENSED).update(check_at=now)
     wake.on_commit("billing.verify", row.pk)
 
@@ -119,7 +119,7 @@ def hasten(row: Subscription, *, now: datetime) -> None:
 def hint(
     provider: Provider, *, key: str, external_ref: str, card_ref: str = "", signed: bool = False, now: datetime
 ) -> None:
-    """Somebody says that something changed, which only makes us ask. Whoever does not sign it makes us ask seldom."""
+    """A callback says that a licence changed. We only ask its provider. Hints without a signature are rate limited."""
     rows = Subscription.objects.filter(provider=provider, agent__desired__in=[Desired.RUNNING, Desired.STOPPED])
     found = None
     if key:
@@ -139,7 +139,7 @@ def hint(
 
 
 def named(word: Mapping[str, Any]) -> dict[str, str]:
-    """Which licence a provider's word is about: Gumroad's form, or Lemon Squeezy's object."""
+    """Which licence a callback is about: in Gumroad's form fields, or in Lemon Squeezy's object."""
     about = _inner(word.get("data", {}), "attributes")
     sold = word.get("subscription_id") or word.get("sale_id") or about.get("order_item_id")
     found = {
@@ -156,7 +156,7 @@ def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _newest(rows: QuerySet[Subscription], **known: str) -> Subscription | None:
-    """The live one, if one is."""
+    """The live row if there is one, otherwise the one that expired last."""
     return rows.filter(**known).order_by(F("expired_at").desc(nulls_first=True)).first()
 
 
@@ -179,7 +179,7 @@ def _check(row: Subscription, *, now: datetime) -> Answer:
     except (NotConfigured, UnreadableSecret) as error:
         log.error("a licence cannot be verified", extra={"subscription": row.pk, "problem": error.message})
         return _unknown(row.pk, reason=error.message, now=now)
-    except Unavailable:  # we hold ourselves back
+    except Unavailable:  # our own rate limit stopped the call
         Subscription.objects.filter(pk=row.pk).update(check_at=now + HELD_BACK_AGAIN)
         return Answer.UNKNOWN
     return _settle(driver, row, verdict, now=now)
@@ -203,17 +203,20 @@ def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: 
 
 
 def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> str | None:
-    """Returns why it pays for nothing here; empty where it pays, None where it pays for another agent."""
+    """The licence is paid at its provider. Returns why it pays for nothing here, empty if it pays here.
+
+    Returns None if it pays for another agent.
+    """
     sold = _sold(row, verdict)
     try:
         received = licences.receive(row.agent_id, sold, actor=ACTOR, now=now)
-    except LicenceInUse:  # it is asked about there
+    except LicenceInUse:  # verification asks about it there
         _ask_again(row, at=None if _pays_elsewhere(row) else now + CHECKED_EVERY)
         return None
     except TakenBack as refusal:
         log.warning("a licence that is paid waits", extra={"subscription": row.pk, "problem": refusal.message})
         return _buys_nothing(row, sold, why=unplaced_charges.WAS_OVER, now=now)
-    except OtherPlanByCard:  # until that card ends
+    except OtherPlanByCard:  # until that card's subscription ends
         return _buys_nothing(row, sold, why=unplaced_charges.BY_CARD, now=now)
     except LicenceHeld:
         return _buys_nothing(row, sold, why=unplaced_charges.BY_LICENCE, now=now)
@@ -226,7 +229,7 @@ def _sold(row: Subscription, verdict: Verdict) -> Sold:
 
 
 def _buys_nothing(row: Subscription, sold: Sold, *, why: str, now: datetime) -> str:
-    """Its provider goes on charging for it, so it is asked for as long as it does."""
+    """Write the charge that buys nothing, and ask again tomorrow: the provider may go on charging."""
     unplaced_charges.note(row, sold, why=why, now=now)
     _seen_paid(row, now=now)
     _ask_again(row, at=now + CHECKED_EVERY)
@@ -243,7 +246,7 @@ def _ask_again(row: Subscription, *, at: datetime | None) -> None:
 
 @transaction.atomic
 def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
-    """Over and asked about again at once: what ends it asks no more."""
+    """End the licence, then set when to ask again. In this order, since ending it clears `check_at`."""
     row = _over(row, verdict, now=now)
     row.unknown_since = None
     row.check_at = _again(row, now=now)
@@ -251,7 +254,11 @@ def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
 
 
 def _over(row: Subscription, verdict: Verdict, *, now: datetime) -> Subscription:
-    """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid."""
+    """End the licence now if the provider says that it is over.
+
+    If the provider only does not know the key, the key may have been replaced: the licence then ends with its paid
+    time.
+    """
     if not verdict.revoked and subscriptions.licensed_until(row) > now:
         return row
     return revocations.revoke(
@@ -267,14 +274,17 @@ def _again(row: Subscription, *, now: datetime) -> datetime | None:
 
 
 def _paid_last(row: Subscription, *, now: datetime) -> datetime:
-    """When it ended here, or was charged there after that."""
+    """When it ended here, or when its provider was last seen to charge it after that."""
     ended = row.expired_at or now
     return max(ended, row.paid_seen_at or ended)
 
 
 @transaction.atomic
 def _unknown(subscription_id: str, *, reason: str, now: datetime) -> Answer:
-    """Still paid, for some days after its end; then it expires, but its agent is not deleted without an answer."""
+    """The provider gave no answer: the licence stays paid for seven days after its end, then it expires.
+
+    Its agent is not deleted until there is an answer.
+    """
     agent = payments.locked(Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id))
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     since = row.unknown_since or now
@@ -293,7 +303,7 @@ def _unknown(subscription_id: str, *, reason: str, now: datetime) -> Answer:
 
 
 def _let_go(row: Subscription, *, now: datetime) -> Answer:
-    """Its agent is deleted: the key is free for another. While its provider goes on charging for it, it is asked."""
+    """The agent is deleted: release the key for another agent. Ask the provider as long as it goes on charging."""
     try:
         driver = registry.licence_driver(Provider(row.provider or ""))
         answer, again = _still_charged(driver, row, now=now)
@@ -306,7 +316,10 @@ def _let_go(row: Subscription, *, now: datetime) -> Answer:
 
 
 def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -> tuple[Answer, datetime | None]:
-    """What its provider says, with its charges and what went back of them in the ledger; and when it is asked again."""
+    """The provider's answer about a deleted agent's licence, and when to ask again.
+
+    Writes charges and refunds to the ledger.
+    """
     if _pays_elsewhere(row):
         return Answer.UNPAID, None
     verdict = driver.verify(row.license_key or "", now=now)
@@ -326,7 +339,7 @@ def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -
 
 @transaction.atomic
 def _over_leased(row: Subscription, verdict: Verdict, *, now: datetime) -> Subscription:
-    """Whoever dies before the activation is given back is followed by another, as soon as the lease is over."""
+    """End the licence, and keep the lease. After a crash another worker releases the activation when the lease ends."""
     row = _over(row, verdict, now=now)
     Subscription.objects.filter(pk=row.pk).update(check_at=now + LEASE)
     return row

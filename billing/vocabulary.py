@@ -1,4 +1,4 @@
-"""The words of billing, as the spec spells them."""
+"""The values of billing's fields, spelled as in docs/spec.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django.db import models
 
-# When nothing ends: an internal subscription is paid until then (spec: Subscription `currentPeriodEnd` is never null).
+# The end of an internal subscription, which never ends: `currentPeriodEnd` is never null (docs/spec.md: Subscription).
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
@@ -16,7 +16,7 @@ class Period(models.TextChoices):
 
 
 class Provider(models.TextChoices):
-    """Who money comes through (spec: Subscription `provider`)."""
+    """The payment provider (docs/spec.md: Subscription)."""
 
     GUMROAD = "gumroad"
     LEMONSQUEEZY = "lemonsqueezy"
@@ -27,7 +27,7 @@ class Provider(models.TextChoices):
     INTERNAL = "internal"
 
 
-# As people call them.
+# The names that people know.
 NAMES = {
     Provider.GUMROAD: "Gumroad",
     Provider.LEMONSQUEEZY: "Lemon Squeezy",
@@ -37,7 +37,7 @@ NAMES = {
     Provider.STRIPE: "Stripe",
 }
 
-# Sold by licence key: the provider says until when it is paid, and takes renewals by itself.
+# Providers that sell licence keys: the provider renews a licence itself, and says until when it is paid.
 LICENSED = {Provider.GUMROAD, Provider.LEMONSQUEEZY}
 
 
@@ -68,20 +68,20 @@ class TermMode(models.TextChoices):
 
 
 class PaymentKind(models.TextChoices):
-    """What a row of the ledger is."""
+    """The kind of a ledger row."""
 
     PAYMENT = "payment"
     RENEWAL = "renewal"
     CREDIT = "credit"
     GRANT = "grant"
     REFUND = "refund"
-    CAME_BACK = "came back"  # a refund that failed: its money is ours again
+    CAME_BACK = "came back"  # a refund that failed: we have its money again
     REVOKE = "revoke"
     KEY_MOVE = "key move"
-    MOVE = "move"  # what was left of a deleted agent's time
-    RESTORED = "restored"  # its provider calls a licence paid again, for what it had charged already
-    NEW_PLAN = "new plan"  # its provider changed what a licence is for, and says of no charge
+    MOVE = "move"  # the unused time of a deleted agent
+    RESTORED = "restored"  # the provider says that a licence is paid again, by a charge that the ledger has already
+    NEW_PLAN = "new plan"  # the provider changed the plan of a licence, and reports no charge
 
 
-# Money that came in through a provider, and of which the owner is told by an event.
+# Payments that came in through a provider. The owner gets an event.
 CONFIRMED = {PaymentKind.PAYMENT, PaymentKind.RENEWAL}

@@ -1,4 +1,4 @@
-"""Money in the console: the ledger, what it bought, what was ordered; and what operators do by hand, with a reason."""
+"""Billing in the admin console: the ledger, subscriptions, orders, and the steps that operators take with a reason."""
 
 from billing.admin import books, coupons, crypto, deletions, invoices, ledger, reports, stars, stripe, terms
 

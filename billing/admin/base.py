@@ -1,4 +1,4 @@
-"""What all pages of billing share: rows that only rules write, and the right to correct them."""
+"""Shared base classes of billing's admin pages: read-only rows, and steps that need the permission to correct them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PERMISSION = "billing.correct_term"
 
 
 class WrittenByRules(admin.ModelAdmin[Any]):
-    """Rows that only rules write: to see, to find, not to touch."""
+    """Rows that only rules write. The console shows them and cannot change them."""
 
     list_per_page = 50
     show_full_result_count = False
@@ -31,14 +31,14 @@ class WrittenByRules(admin.ModelAdmin[Any]):
 
 
 class Corrected(WithSteps, WrittenByRules):
-    """Rows that operators may do something about: each step calls one rule, with a reason."""
+    """Rows that operators can correct by steps. Each step calls one rule and needs a reason."""
 
     def has_correct_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(PERMISSION)
 
 
 class Newest(admin.TabularInline[Any, Any]):
-    """The latest rows of an agent."""
+    """The newest rows of an agent, at most 50."""
 
     extra = 0
     can_delete = False
@@ -54,7 +54,7 @@ class Newest(admin.TabularInline[Any, Any]):
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         formset = super().get_formset(request, obj, **kwargs)
 
-        class Bounded(formset):  # type: ignore[misc,valid-type]  # made by the line above
+        class Bounded(formset):  # type: ignore[misc,valid-type]  # the base class is made at run time
             def get_queryset(self) -> QuerySet[Any]:
                 rows: QuerySet[Any] = super().get_queryset()
                 return rows[:ROWS]

@@ -1,4 +1,4 @@
-"""The books on one page: what contradicts itself now, and what waits for an operator, with the lists that show it."""
+"""The Books page: contradictions that the checks find now, and lists of what waits for an operator."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from billing.admin.base import WrittenByRules
 from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge, StripeEvent, StripeRefund
 from billing.providers import registry
 
-MOST = 100  # findings of one check, and rows of one kind that are counted
-SECONDS = 5  # of the database for each check
+MOST = 100  # findings per check, and counted rows per list
+SECONDS = 5  # database time per check
 
 
 @admin.register(Books)
 class BooksAdmin(WrittenByRules):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Looked at anew each time; what takes too long for a page is left to `manage.py check_invariants`."""
+        """The checks run at each visit. `manage.py check_invariants` finishes those that take too long for a page."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         now = timezone.now()
@@ -43,7 +43,7 @@ class BooksAdmin(WrittenByRules):
 
 
 def _waiting(*, now: datetime) -> list[tuple[str, str, QuerySet[Any]]]:
-    """What bought nothing, by kind, and where to do something about it."""
+    """The lists of what waits for an operator: title, address and rows."""
     return [
         ("Deposits that bought nothing", _list("deposit", "open=1"), decisions.undecided()),
         ("Payments that bought nothing", _list("payment", "open=1"), Payment.objects.open()),
@@ -78,6 +78,6 @@ def _list(model: str, query: str) -> str:
 
 
 def _counted(rows: QuerySet[Any]) -> str:
-    """No further than a page needs: whoever has more has other worries."""
+    """The number of rows as text. Counting stops after 100, since a larger number tells no more."""
     found = rows.order_by()[: MOST + 1].count()
     return f"more than {MOST}" if found > MOST else str(found)

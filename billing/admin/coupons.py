@@ -1,4 +1,4 @@
-"""Coupons that operators make, and how often each was used."""
+"""The admin pages of coupons, with the number of paid orders that used each one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DeleteCoupons(DeleteRows):
 
 @admin.register(Coupon)
 class CouponAdmin(WithSteps):
-    """What was used stays: its orders have it. End it with `valid until`."""
+    """A coupon that was used cannot be deleted, since orders refer to it. To end it, set `valid until`."""
 
     steps = (DeleteCoupons(),)
     list_display = ("code", "percent", "usd", "tier", "period", "valid_from", "valid_until", "uses", "used", "note")

@@ -1,4 +1,4 @@
-"""Stablecoins: orders, whatever came to deposit addresses, what was taken from there, and the chain as it was read."""
+"""The admin pages of stablecoins: orders, deposits, sweeps, misplaced money and the state of the chain."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class SweepAdmin(WrittenByRules):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """By its transaction: what it took, and from where, the chain says itself."""
+        """Record a sweep by its transaction. Amount and address are read from the chain."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = SweepForm(request.POST or None)

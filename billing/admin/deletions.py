@@ -1,4 +1,4 @@
-"""Accounts that their owners delete, and what a deletion still waits for."""
+"""The admin page of accounts that their owners delete. It shows what a deletion still waits for."""
 
 from __future__ import annotations
 

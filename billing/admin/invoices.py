@@ -1,4 +1,4 @@
-"""Invoices and credit notes, each with its PDF; the rates of tax that operators keep."""
+"""The admin pages of invoices, credit notes and their PDFs, and of the tax rates that operators maintain."""
 
 from __future__ import annotations
 

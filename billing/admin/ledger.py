@@ -1,4 +1,4 @@
-"""The ledger, what it bought, and what was ordered."""
+"""The admin pages of the ledger, of subscriptions, orders and decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators do about orders, charges and money that bought nothing: each with its own page and a reason."""
+"""Steps for orders, charges and money that bought nothing. Each has its own page and needs a reason."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class LookAtChain(MoneyStep):
 
 
 class SendBack(MoneyStep):
-    """Stars leave us at once, and what they paid for ends."""
+    """Send stars back. The money leaves at once, and the time that it bought ends."""
 
     name, title, button, done = "send_back", "Send the stars back", "Send back", "Goes back"
     counted = True
     warnings = ("The whole charge goes back, and what it paid for ends. This cannot be taken back.",)
-    charge: ClassVar[str]  # the column with the charge's name
+    charge: ClassVar[str]  # the field with the charge's id
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         refunds.ask(getattr(row, self.charge) or "", reason=given.reason, actor=given.actor, now=given.now)
@@ -109,7 +109,7 @@ class SendStraysBack(SendBack):
 
 
 class RefundPayments(MoneyStep):
-    """One payment of several: the others keep their time."""
+    """Refund one payment. Other payments keep their time."""
 
     name, title, button, done = "refund", "Refund: end the time that it bought", "Refund", "Refunded"
     counted = True
@@ -163,7 +163,7 @@ class RefundPart(RefundPayments):
 
 
 class Decide(MoneyStep):
-    """About money that bought nothing, once."""
+    """Decide about money that bought nothing. Each decision is made once."""
 
     def __init__(self, model: type[Deposit | Payment]) -> None:
         self.model = model
@@ -206,7 +206,7 @@ class CreditMoney(Decide):
 
 
 class ReturnMoney(Decide):
-    """What was sent back from a wallet or at the provider; nothing moves by this."""
+    """Note that money was sent back from a wallet or at the provider. This step sends no money."""
 
     name, title, button, done = "returned", "It was sent back: note it in the ledger", "Note it", "Noted"
     counted = True

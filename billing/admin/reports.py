@@ -1,4 +1,4 @@
-"""Reports: a page of tables for some months, each of them as CSV, too."""
+"""The Reports page: tables for a range of months. Each table is also available as CSV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from billing.reports import months, tables
 from billing.reports.tables import Table
 from config.errors import BadRequest
 
-SHOWN = 500  # rows of a table on the page; its file has them all
+SHOWN = 500  # rows of a table on the page; the CSV file has all rows
 
 
 @admin.register(Reports)

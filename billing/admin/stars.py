@@ -1,4 +1,4 @@
-"""Orders and charges in stars."""
+"""The admin pages of orders and charges in Telegram Stars."""
 
 from __future__ import annotations
 

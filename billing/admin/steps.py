@@ -1,4 +1,4 @@
-"""What operators do about money and terms: each with its own page and a reason, which goes into the ledger."""
+"""Steps for an agent's term. Each has its own page and needs a reason, which goes into the ledger."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from config.admin_steps import Given, Logged, ReasonForm, Step
 
 
 class DaysForm(ReasonForm):
-    """What is wrong in these the rules say aloud."""
+    """The fields are checked by the rules, whose error messages are shown."""
 
     field_order = ("days", "agent", "reason")
 
@@ -40,13 +40,16 @@ class MoneyStep(Step[Any]):
 
 
 class TermStep(MoneyStep):
-    """Of an agent's term. What was paid and until when is material: who pays meanwhile is not refunded unseen."""
+    """A step for an agent's term. An agent whose term or purchases changed after the page was shown is left alone.
+
+    So nobody refunds a payment that came in since then without seeing it.
+    """
 
     model = AgentTerm
     material = ("agent", "owner", "tier", "status", "term", "bought")
 
     def held(self, row_id: str) -> Any:
-        """Locked, as the rules of billing do it first."""
+        """Lock the agent's row first, as the rules of billing do."""
         if self.in_transaction:
             Agent.objects.select_for_update().filter(pk=row_id).first()
         return super().held(row_id)
@@ -114,7 +117,7 @@ class RefundTerms(TermStep):
     )
 
     def means(self, rows: list[Any]) -> list[str]:
-        """What goes back by itself: that money moves at once."""
+        """Warn about charges that are sent back automatically, since that money leaves at once."""
         back = {row.pk: _sent_by_us(corrections.refundable(row, now=timezone.now())) for row in rows}
         return [f"{agent_id}: these charges go back: {', '.join(names)}" for agent_id, names in back.items() if names]
 
@@ -137,7 +140,7 @@ class MoveLicences(TermStep):
     done = "Licence moved"
     form = AgentForm
     alone = True
-    in_transaction = False  # the provider is asked in between
+    in_transaction = False  # the provider is asked during the step
     warnings = (
         "The licence pays for the other agent from now on. Grace begins for this one, after which it stops.",
         "Time that was bought beside the licence stays here.",
@@ -161,7 +164,7 @@ def told(term: Term) -> str:
 
 
 def number(typed: str) -> int:
-    """0, which no rule takes, for what is not a number."""
+    """The number that was typed, or 0 if it is not a number. The rules refuse 0."""
     return int(typed) if typed.isascii() and typed.isdigit() else 0
 
 

@@ -1,4 +1,4 @@
-"""What Stripe was asked for, and what it told."""
+"""The admin pages of Stripe: orders, subscriptions, invoices, events, disputes, refunds and customers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each agent's term, and what operators do about it."""
+"""The admin pages of agents' terms, with the steps for them."""
 
 from __future__ import annotations
 

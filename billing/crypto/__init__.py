@@ -1,1 +1,1 @@
-"""Stablecoins: one deposit address an agent, and a chain that is read and never written."""
+"""Stablecoins: one deposit address per agent. We only read the chain, we never write to it."""

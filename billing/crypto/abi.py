@@ -1,8 +1,8 @@
-"""What contracts are asked and answer in bytes, and addresses with their checksums: by eth-abi and eth-utils.
+"""Encode contract calls, decode their answers, and check the checksums of addresses, with eth-abi and eth-utils.
 
-They cost a process a quarter of a second and 13 MB, so they are imported on first use: a process of an installation
-without stablecoins never pays for them. With stablecoins, that is before its threads start (billing/apps.py).
-web3 itself is not used: a part of it (py_ecc) raises Python's recursion limit a hundredfold when it is imported.
+These libraries cost a process a quarter of a second and 13 MB, so they are imported at first use: an installation
+without stablecoins never loads them. With stablecoins they are loaded before threads start (billing/apps.py).
+web3 itself is not used: importing a part of it (py_ecc) raises Python's recursion limit a hundredfold.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Any
 
-KEPT = 10_000  # addresses, a few megabytes
+KEPT = 10_000  # addresses in the cache, a few megabytes
 
 
 def is_address(text: str) -> bool:
-    """Whether it is one; with letters of both cases their checksum (EIP-55) must be right."""
+    """Whether the text is an address. If it has letters of both cases, their checksum (EIP-55) must be right."""
     from eth_utils.address import is_checksum_address, is_hex_address  # noqa: PLC0415 # see above
 
     if not text.startswith("0x") or not is_hex_address(text):
@@ -30,13 +30,13 @@ def checksummed(address: str) -> str:
 
 @cache
 def selector(signature: str) -> str:
-    """How a call of `balanceOf(address)` begins."""
+    """The first four bytes of a call, such as `balanceOf(address)`."""
     return "0x" + _keccak(signature)[:4].hex()
 
 
 @cache
 def topic(signature: str) -> str:
-    """How the log of an event `Transfer(address,address,uint256)` begins."""
+    """The first topic of an event, such as `Transfer(address,address,uint256)`."""
     return "0x" + _keccak(signature).hex()
 
 
@@ -47,7 +47,7 @@ def _keccak(text: str) -> bytes:
 
 
 def text_in(data: bytes) -> str:
-    """The one string in an answer. Raises ValueError when there is none."""
+    """The one string in an answer. Raises ValueError if there is none."""
     from eth_abi.abi import decode  # noqa: PLC0415
     from eth_abi.exceptions import DecodingError  # noqa: PLC0415
 
@@ -60,12 +60,15 @@ def text_in(data: bytes) -> str:
 
 @lru_cache(maxsize=KEPT)
 def word_of(address: str) -> str:
-    """An address as an argument of a call, or behind `0x` of an event. Asked for each address again and again."""
+    """An address as an argument of a call, or of an event after `0x`.
+
+    Cached, since the same addresses come again and again.
+    """
     from eth_abi.abi import encode  # noqa: PLC0415
 
     return encode(["address"], [address]).hex()
 
 
 def address_in(word: Any) -> str:
-    """The address in an indexed argument. Raises ValueError and TypeError for what is none."""
+    """The address in an indexed argument. Raises ValueError or TypeError if it is not an address."""
     return checksummed("0x" + word[-40:])

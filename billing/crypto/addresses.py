@@ -1,7 +1,7 @@
-"""One deposit address an agent, derived from the account's xpub: `0/<index>`. No private key is ever near.
+"""One deposit address per agent, derived from the account's xpub: `0/<index>`. This service has no private keys.
 
-An index comes from a sequence of the database and is never used twice; after a restore of an old backup the sequence is
-set forward (docs/settings.md).
+An index comes from a database sequence and is never used twice. After an old backup is restored, an operator must set
+the sequence forward (docs/settings.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Account:
     _branch: Bip32Slip10Secp256k1 = field(repr=False, compare=False)
 
     def address(self, index: int) -> str:
-        """With its checksum in the case of its letters (EIP-55)."""
+        """The address at this index, with its EIP-55 checksum."""
         from bip_utils import EthAddrEncoder  # noqa: PLC0415 # as below
 
         key = self._branch.ChildKey(index).PublicKey().KeyObject()
@@ -38,11 +38,11 @@ class Account:
 
 
 def account(xpub: str, first_address: str) -> Account:
-    """The account of this xpub; its first address must be the one that the operator expects.
+    """The account of this xpub. Its first address must be the one that the operator has set.
 
-    Raises Misconfigured: money that is sent to a wrong account is gone.
+    Raises Misconfigured: money that is sent to a wrong account is lost.
     """
-    # A seventh of what Django's start costs, paid by those alone who take coins.
+    # This import takes a seventh of Django's start time, so only installations with stablecoins load it.
     from bip_utils import Base58ChecksumError, Bip32KeyError, Bip32Slip10Secp256k1  # noqa: PLC0415
 
     try:
@@ -63,7 +63,7 @@ def account(xpub: str, first_address: str) -> Account:
 
 
 def address_of(agent: Agent, account: Account, *, now: datetime) -> DepositAddress:
-    """The agent's own, given at its first order. Two at once: one index stays unused."""
+    """The agent's address, assigned at its first order. If two calls run in parallel, one index stays unused."""
     known = DepositAddress.objects.filter(agent=agent, account=account.fingerprint).first()
     if known is not None:
         return known

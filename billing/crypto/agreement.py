@@ -1,8 +1,8 @@
-"""What lay at an order's address before it, and what has come since, as far as most of the configured nodes agree.
+"""The baseline of an order and the money since then, as a majority of the configured nodes reports them.
 
-One node reads the chain for all orders, and may lie or be wrong. So before an order is placed, before its baseline is
-final, and before it is paid, each node is asked by itself, and a majority of all that are configured must say the same:
-of the balance, and for payments of the transfers too. A node that does not answer agrees to nothing.
+One node reads the chain for all orders, and it may be wrong or lie. So each node is asked by itself before an order is
+placed, before its baseline is final, and before it is paid. A majority of all configured nodes must report the same:
+the balance, and for payments the transfers too. A node that does not answer counts as not agreeing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-Spent = Mapping[tuple[str, str, str], set[str]]  # by transaction, receiver and token: the orders that it paid
+Spent = Mapping[tuple[str, str, str], set[str]]  # (transaction, receiver, token) -> the orders that this transfer paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """By order, units of the token since its baseline, up to and with a block that most nodes call final."""
+    """The received units of each order since its baseline, up to `block`, which most nodes call final."""
 
     units: Mapping[str, int]
     block: int
@@ -41,18 +41,18 @@ class Came:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """The newest block and the newest that is final, as a node says or most do."""
+    """The newest block and the newest final block, of one node or of most nodes."""
 
     latest: int
     final: int
 
 
 def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int) -> Came:
-    """What a majority says of the same block: `block`, or the newest before it that is final to most.
+    """What a majority reports for the same block: `block`, or an earlier one that is final for most nodes.
 
-    So what came after that block is never taken for what was counted. Each node is asked once about all orders, so one
-    that hangs costs its time once. What paid another order, and comes again after this one's baseline, pays no second
-    one. Never raises: what cannot be read has not come yet.
+    So money after that block is never counted as received. Each node is asked once for all orders, so a node that hangs
+    costs its time only once. A transfer that paid another order does not pay a second one, even if it appears again
+    after this order's baseline. Never raises: money that cannot be read counts as not received yet.
     """
     if not orders:
         return Came(units={}, block=block)
@@ -65,7 +65,10 @@ def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: i
 
 
 def most(settings: Configuration, work: Callable[[Node], T]) -> T:
-    """What a majority says alike. Raises Unknown without one. Who is not needed for it any more is not asked."""
+    """The answer that a majority of nodes gives.
+
+    Stops asking once there is a majority. Raises Unknown if there is none.
+    """
     said: Counter[T] = Counter()
     for url in settings.urls:
         try:
@@ -79,7 +82,10 @@ def most(settings: Configuration, work: Callable[[Node], T]) -> T:
 
 
 def stand(settings: Configuration) -> Stand:
-    """The newest blocks that most nodes have reached: no single one makes up, or holds back, any. Raises Unknown."""
+    """The newest blocks that most nodes have reached, so that one node cannot invent or hold back blocks.
+
+    Raises Unknown.
+    """
     known = _stands(settings).values()
     found = Stand(latest=_reached([one.latest for one in known]), final=_reached([one.final for one in known]))
     if found.latest < 0:
@@ -99,12 +105,12 @@ def _stand(settings: Configuration, url: str) -> Stand:
 
 
 def _reached(blocks: list[int]) -> int:
-    """By a majority; less than 0 where most do not answer."""
+    """The newest block that a majority has reached. Less than 0 if most nodes do not answer."""
     return sorted(blocks, reverse=True)[len(blocks) // 2]
 
 
 def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[Mapping[str, int]]) -> int:
-    """What so many say as make a majority; else nothing."""
+    """The units that a majority reports, or 0."""
     said = Counter(word.get(order.pk, 0) for word in words)
     units, nodes = max(said.items(), key=lambda one: one[1], default=(0, 0))
     agreed = units if nodes > len(settings.urls) // 2 else 0
@@ -114,7 +120,7 @@ def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[Mapping
 
 
 def baselines(settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading) -> dict[str, Before]:
-    """By order, what lay at its address before it, where a majority says the same; `reading` is one node's word."""
+    """The baselines of these orders, if a majority reports the same. `reading` is the report of one node."""
     asked = [order for order in orders if reading.seen[order.pk].baseline is not None]
     if len(settings.urls) == 1:
         return {order.pk: known for order in asked if (known := reading.seen[order.pk].baseline) is not None}
@@ -122,7 +128,7 @@ def baselines(settings: Configuration, orders: Sequence[CryptoOrder], reading: R
 
 
 def balances(settings: Configuration, places: Sequence[tuple[CryptoOrder, int]]) -> dict[str, Before]:
-    """By order, what its address held at that block, where a majority says the same, and the same of the block."""
+    """What the orders' addresses held at these blocks, if a majority reports the same balance and block hash."""
     if not places:
         return {}
     words: dict[str, Counter[Before]] = {order.pk: Counter() for order, _ in places}
@@ -134,7 +140,7 @@ def balances(settings: Configuration, places: Sequence[tuple[CryptoOrder, int]])
 
 
 def _balances_of(settings: Configuration, url: str, places: Sequence[tuple[CryptoOrder, int]]) -> dict[str, Before]:
-    """Of one node. What it has forgotten, or what is not final to it, it leaves out."""
+    """The balances from one node. Left out where the node no longer has the block, or where it is not final yet."""
 
     def work(node: Node) -> dict[str, Before]:
         final = [(order, at) for order, at in places if at <= node.final]
@@ -152,7 +158,10 @@ def _balances_of(settings: Configuration, url: str, places: Sequence[tuple[Crypt
 
 
 def _spent(settings: Configuration, orders: Sequence[CryptoOrder]) -> Spent:
-    """What paid an order, or was an operator's to decide and is decided: a name of an order that there is not."""
+    """The transfers that already paid an order.
+
+    A transfer that an operator decided about counts for an empty order id.
+    """
     addresses = {order.deposit_address_id for order in orders}
     rows = Deposit.objects.filter(chain_id=settings.chain_id, deposit_address__in=addresses)
     used = rows.filter(Q(order__isnull=False) | Q(decision__isnull=False))
@@ -165,9 +174,10 @@ def _spent(settings: Configuration, orders: Sequence[CryptoOrder]) -> Spent:
 def _said(
     settings: Configuration, url: str, orders: Sequence[CryptoOrder], until: int, taken: Swept, spent: Spent
 ) -> dict[str, int]:
-    """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer.
+    """The received units by order from one node: the smaller of the balance's growth and the transfers. Empty if no
+    answer.
 
-    What a recorded sweep took away has been there. A transfer that the balance does not show is none.
+    Recorded sweeps are added to the balance. A transfer that the balance does not show is ignored.
     """
 
     def work(node: Node) -> dict[str, int]:
@@ -190,7 +200,7 @@ def _said(
 def _moved(
     node: Node, settings: Configuration, orders: Sequence[CryptoOrder], spent: Spent, *, last: int
 ) -> dict[str, int]:
-    """By order, what was transferred to it after its baseline."""
+    """The transfers to each order after its baseline, in units."""
     addresses = sorted({order.deposit_address.address for order in orders})
     first = min(order.baseline_block for order in orders) + 1
     found = transfers(node, settings, addresses, first=first, last=last) or []

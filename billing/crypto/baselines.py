@@ -1,8 +1,9 @@
-"""What was at an address before its order: never less than we have seen there, and read again once it cannot change.
+"""The baseline of an order: the balance of its address before the order. It is read again once its block is final.
 
-At the newest block, since money that is on its way when the order is made is not for it (facts: billing 3.6). One node
-may lag, so what we saw ourselves counts too, and the block is the newest that it told of. Of several nodes a majority
-must say the same of a block that most have: a baseline that one of them made up could swallow the payment.
+It is read at the newest block, because money that is already on its way does not belong to a new order. One node may be
+behind, so the highest balance that we saw also counts, and the block is the newest one that the node has told of. With
+several nodes, a majority must report the same for a block that most have: a baseline invented by one node could hide
+the payment.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ON CONFLICT (deposit_address_id, chain_id, asset) DO UPDATE SET
         ELSE greatest(known.balance, excluded.balance) END
 """
 
-# Only what is new is written: most addresses hold what they held fifteen seconds ago.
+# Write only changes: most addresses hold the same as fifteen seconds ago.
 _RISE = """
 INSERT INTO billing_highwater AS known (deposit_address_id, chain_id, asset, balance, block)
 SELECT held.address, %(chain_id)s, held.asset, held.balance, %(block)s
@@ -53,7 +54,7 @@ class Baseline:
 
 
 def at_latest(configuration: Configuration, token: Token, address: DepositAddress, *, now: datetime) -> Baseline:
-    """Read for a new order. Raises Unknown, and Misconfigured when the token is not what the settings say."""
+    """Read the baseline for a new order. Raises Unknown, and Misconfigured if the token differs from the settings."""
     if len(configuration.urls) > 1:
         return _agreed(configuration, token, address, now=now)
 
@@ -66,15 +67,15 @@ def at_latest(configuration: Configuration, token: Token, address: DepositAddres
     note(address.pk, configuration.chain_id, token.asset, balance=found.balance, block=found.block)
     known = HighWater.objects.get(deposit_address=address, chain_id=configuration.chain_id, asset=token.asset)
     told = max(known.block, chain.head(configuration.chain_id, now=now))
-    # A node that is further behind is not believed, so a block beyond that was never there.
+    # A node that is further behind is not trusted, so a newest block beyond that limit was never on the chain.
     newest = max(found.block, told) if told <= found.block + LAG_BLOCKS else found.block
     return Baseline(balance=int(known.balance), block=newest, hash=found.hash if newest == found.block else "")
 
 
 def _agreed(configuration: Configuration, token: Token, address: DepositAddress, *, now: datetime) -> Baseline:
-    """What we saw does not count here: one node told it.
+    """The baseline as a majority of nodes reports it. Earlier sightings do not count, since one node reported them.
 
-    The block is some before the newest, for many addresses lead to several nodes, of which some lag.
+    It is read some blocks before the newest one, because one URL may lead to several nodes, and some are behind.
     """
     stand = agreement.stand(configuration)
     at = max(stand.latest - LAG_BLOCKS, _counted_to(configuration, token, address))
@@ -93,7 +94,7 @@ def _agreed(configuration: Configuration, token: Token, address: DepositAddress,
 
 
 def _counted_to(configuration: Configuration, token: Token, address: DepositAddress) -> int:
-    """The newest block of which earlier orders have counted what came: no later one counts it again."""
+    """The newest block up to which earlier orders have counted money, so that no later order counts it again."""
     orders = CryptoOrder.objects.filter(
         chain_id=configuration.chain_id, deposit_address=address, asset=token.asset, token=token.address
     )
@@ -101,14 +102,14 @@ def _counted_to(configuration: Configuration, token: Token, address: DepositAddr
 
 
 def _held(node: Node, token: Token, address: DepositAddress, *, at: int) -> tuple[int, tuple[int, str]]:
-    """What an address holds at a block, and what the token says of itself."""
+    """The balance of an address at a block, and the token's decimals and symbol."""
     calls = [tokens.balance(token.address, address.address, block=at), *tokens.facts(token, block=at)]
     answers = node.batch(calls)
     return tokens.balance_in(answers[0]), tokens.told(answers[1:])
 
 
 def note(address_id: int, chain_id: int, asset: str, *, balance: int, block: int, final: bool = False) -> None:
-    """What an address was seen to hold. At a final block it is exact; before that, the most counts."""
+    """Store the balance of an address. At a final block it is exact; before that, the highest seen value counts."""
     with connection.cursor() as cursor:
         cursor.execute(
             _NOTE,
@@ -124,7 +125,7 @@ def note(address_id: int, chain_id: int, asset: str, *, balance: int, block: int
 
 
 def rise(balances: Mapping[tuple[int, str], int], *, chain_id: int, block: int) -> None:
-    """What many addresses were seen to hold of an asset, at a block that is not final: the most counts."""
+    """Store the balances of many addresses at a block that is not final: the highest seen value counts."""
     with connection.cursor() as cursor:
         cursor.execute(
             _RISE,

@@ -1,4 +1,4 @@
-"""The chain as we know it: read by one node at a time, never from further behind than it was read before."""
+"""What we know of the chain. One node at a time reads it, and never a node that is behind what was read before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from billing.models import ChainState
 
 log = logging.getLogger(__name__)
 
-# A node that told of a block which nobody else has seen since is not believed for longer than this.
+# The newest block told by a node is trusted for this long, if no other node has seen it since.
 HEAD_TRUSTED = timedelta(minutes=10)
 _LOCKS = 5_270_001
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def read(configuration: Configuration, work: Callable[[Node], T], *, now: datetime) -> T:
-    """Have one node do all of the work. Outside of any transaction. Raises Unknown."""
+    """Let one node do all of this work, outside of any transaction. Raises Unknown."""
 
     def noted(node: Node) -> T:
         done = work(node)
@@ -37,10 +37,10 @@ def read(configuration: Configuration, work: Callable[[Node], T], *, now: dateti
 
 
 def read_by(url: str, configuration: Configuration, work: Callable[[Node], T], *, at_least: int = 0) -> T:
-    """Have this node do it, and no other. Raises Unknown.
+    """Let this node do the work, and no other. Raises Unknown.
 
-    Where most must agree, it may be behind: it then says less. The newest block is one node's word, which must not
-    silence all others.
+    Where a majority must agree, the node may be behind; it then reports less. The newest known block comes from one
+    node, and must not exclude all others.
     """
     return _ask(configuration, [url], work, at_least=at_least)
 
@@ -64,19 +64,19 @@ def _note(chain_id: int, node: Node, *, now: datetime) -> None:
 
 
 def begin(chain_id: int, *, head: int, final: int, now: datetime) -> None:
-    """Nothing was read of this chain before its first order, and nothing of what came before needs to be."""
+    """Start reading a chain at its first order. Earlier blocks are never needed."""
     first = {"head": head, "head_at": now, "pending_to": final, "all_to": final, "read_at": now}
     ChainState.objects.get_or_create(chain_id=chain_id, defaults=first)
 
 
 def head(chain_id: int, *, now: datetime) -> int:
-    """The newest block that a node told of, as long as that is believed; else 0."""
+    """The newest block that a node told of, or 0 if that was too long ago."""
     known = ChainState.objects.filter(pk=chain_id, head_at__gt=now - HEAD_TRUSTED)
     return known.values_list("head", flat=True).first() or 0
 
 
 def fault(chain_id: int) -> str:
-    """Why nothing may be ordered on this chain; empty when something may."""
+    """Why orders are refused on this chain. Empty if they are accepted."""
     return ChainState.objects.filter(pk=chain_id).values_list("fault", flat=True).first() or ""
 
 
@@ -87,7 +87,10 @@ def set_fault(chain_id: int, reason: str) -> None:
 
 @contextmanager
 def one_at_a_time(job: int) -> Iterator[bool]:
-    """Whether this process may do the job now: nobody else does it as long as this lasts."""
+    """Take the lock of a job.
+
+    Yields whether this process has it; until it is released no other process does the job.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCKS, job])
         (mine,) = cursor.fetchone()

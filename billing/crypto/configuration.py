@@ -1,4 +1,4 @@
-"""What the operator configured of the chain, checked. Half of it is as good as nothing: it is not configured."""
+"""The settings of stablecoins, checked. If a part is missing or wrong, stablecoins are off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from billing.vocabulary import Asset
 
 log = logging.getLogger(__name__)
 
-FINALIZED = "finalized"  # the chain's own word: what it says of can never change
+FINALIZED = "finalized"  # the node's own tag for blocks that can never change
 _CONFIRMATION = re.compile(rf"{FINALIZED}|safe|depth:([1-9]\d{{0,5}})")
 
 
@@ -28,7 +28,7 @@ class Token:
     symbol: str
 
 
-# Those that their issuers, or the chains' own bridges, publish. Bridged look-alikes are other tokens.
+# The tokens that the issuers or the chains' own bridges publish. Bridged tokens with similar names are other tokens.
 KNOWN: dict[int, dict[str, str]] = {
     1: {
         "usdc": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48:6:USDC",
@@ -53,36 +53,37 @@ class Configuration:
     confirmation: str
     batch: int
     log_range: int
-    formerly: dict[str, Asset] = field(default_factory=dict)  # by address, where they are watched still
+    # by address: tokens that are no longer sold but still watched
+    formerly: dict[str, Asset] = field(default_factory=dict)
 
     @property
     def sold(self) -> list[str]:
-        """The addresses of the tokens that pay."""
+        """The addresses of the tokens that can pay an order."""
         return [token.address for token in self.tokens.values()]
 
     @property
     def assets(self) -> dict[str, Asset]:
-        """By address, which coin a token is, or was."""
+        """By address: the coin of each token, also of former tokens."""
         return {**self.formerly, **{token.address: token.asset for token in self.tokens.values()}}
 
     @property
     def depth(self) -> int | None:
-        """How many blocks must lie on top, or None where the chain itself says what is final."""
+        """How many blocks must follow before a block counts as final. None if the chain itself says what is final."""
         return int(self.confirmation.removeprefix("depth:")) if self.confirmation.startswith("depth:") else None
 
 
 def load() -> None:
-    """Import the libraries of stablecoins, where they are configured, and log what is wrong with the settings."""
+    """Import the libraries of stablecoins if these are set up, and log errors in the settings."""
     if known := current():
         abi.word_of(known.account.address(0))
 
 
 def current() -> Configuration | None:
-    """None when there is nothing to pay with: not configured, or not so that money would be safe (which is logged)."""
+    """The settings, or None if stablecoins are not set up or the settings have an error (which is logged)."""
     if not settings.CRYPTO_RPC_URLS and not settings.CRYPTO_XPUB:
         return None
     given = (
-        tuple(dict.fromkeys(settings.CRYPTO_RPC_URLS)),  # each counts once
+        tuple(dict.fromkeys(settings.CRYPTO_RPC_URLS)),  # a URL that is listed twice counts once
         settings.CRYPTO_CHAIN_ID,
         settings.CRYPTO_XPUB,
         settings.CRYPTO_FIRST_ADDRESS,
@@ -95,7 +96,7 @@ def current() -> Configuration | None:
 
 
 def decimals(asset: str) -> int | None:
-    """Of a coin by the settings, also where it is not sold. None where they do not name it."""
+    """The decimals of a coin in the settings, even if it is not sold. None if they do not name it."""
     try:
         known = _tokens(settings.CRYPTO_TOKENS or KNOWN.get(settings.CRYPTO_CHAIN_ID, {}))
     except Misconfigured:

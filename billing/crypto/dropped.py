@@ -1,8 +1,8 @@
-"""Whether what paid an order is still on the chain: a reorganisation may drop what was not final.
+"""Check that a payment is still on the chain: a reorganisation may drop a block that was not final.
 
-Where the chain's own word of what is final decides (CRYPTO_CONFIRMATION), nothing is asked again. Else each node is
-asked for two hours. What a majority does not know any more is an alarm, and an operator's to decide: the customer may
-have done nothing wrong, and the payment may come again, which is seen too.
+If the chain itself says what is final (CRYPTO_CONFIRMATION), nothing is checked again. Otherwise each node is asked for
+two hours. If a majority no longer knows a payment, operators are alarmed and decide: the customer may have done nothing
+wrong, and the payment may come again, which is noticed too.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from billing.vocabulary import PaymentKind
 
 log = logging.getLogger(__name__)
 
-WATCHED = timedelta(hours=2)  # from when it was paid
-MISSED = timedelta(days=14)  # how long what is gone is looked for
+WATCHED = timedelta(hours=2)  # from the time of the payment
+MISSED = timedelta(days=14)  # how long we look for a payment that disappeared
 AT_ONCE = 100
 AGAIN = ":again"
 TAKEN_BACK = "it came again after the time that it had bought was taken back"
@@ -40,7 +40,7 @@ WORDS = (
     " it bought, or close it."
 )
 
-Words = dict[int, list[Transfer]]  # by deposit, what its transaction moves now; nothing where it is gone
+Words = dict[int, list[Transfer]]  # deposit id -> what its transaction transfers now; empty if it disappeared
 
 
 def due(settings: Configuration, *, now: datetime) -> QuerySet[CryptoOrder]:
@@ -48,7 +48,7 @@ def due(settings: Configuration, *, now: datetime) -> QuerySet[CryptoOrder]:
 
 
 def look(settings: Configuration, *, now: datetime) -> None:
-    """Ask all nodes about the orders that are due. A node that does not answer says nothing."""
+    """Ask all nodes about the orders that are due. A node that does not answer has no vote."""
     rows = list(due(settings, now=now).prefetch_related("deposits", "deposit_address")[:AT_ONCE])
     deposits = [deposit for row in rows for deposit in row.deposits.all()]
     if not rows:
@@ -59,7 +59,7 @@ def look(settings: Configuration, *, now: datetime) -> None:
 
 
 def known(settings: Configuration, deposits: Sequence[Deposit]) -> list[Deposit]:
-    """Those of them that most nodes know: the one that told of a transfer may have made it up, or its place."""
+    """The deposits that most nodes know. The one node that reported a transfer may have invented it or its block."""
     if not deposits:
         return []
     words, majority = _words(settings, deposits), _majority(settings)
@@ -71,7 +71,10 @@ def known(settings: Configuration, deposits: Sequence[Deposit]) -> list[Deposit]
 
 
 def _is_in_place(row: Deposit, told: Sequence[Transfer]) -> bool:
-    """Where most nodes say that it is; a row that one node put elsewhere goes there, unless another one is there."""
+    """Whether the deposit is where most nodes see it.
+
+    If one node put it elsewhere, move the row, unless that place is taken.
+    """
     same = [one for one in told if (one.receiver, one.token, one.amount) == _what(row)]
     if any((one.block, one.block_hash, one.log_index) == (row.block, row.block_hash, row.log_index) for one in same):
         return True
@@ -92,7 +95,7 @@ def _majority(settings: Configuration) -> int:
 
 
 def _words(settings: Configuration, deposits: Sequence[Deposit]) -> list[Words]:
-    """Of nodes that are about as far as most: one that is behind does not know yet what came."""
+    """The answers of the nodes that are as far as most. A node that is behind does not know new transfers yet."""
     try:
         reached = agreement.stand(settings).latest
     except Unknown:
@@ -140,7 +143,7 @@ def _is_there(deposit: Deposit, at: CryptoOrder | Deposit, word: Words) -> bool:
 
 
 def _moved(deposit: Deposit, words: Sequence[Words], majority: int) -> list[Transfer]:
-    """What most nodes say that its transaction moves; in another block, perhaps, than it did."""
+    """What most nodes say that the transaction transfers, perhaps in another block than before."""
     said = Counter(tuple(word[deposit.pk]) for word in words)
     most, nodes = said.most_common(1)[0] if said else ((), 0)
     return list(most) if nodes >= majority else []
@@ -169,7 +172,10 @@ def _find(row: CryptoOrder, *, now: datetime) -> None:
 
 
 def _bought_nothing(row: CryptoOrder) -> Receipt | None:
-    """Where an operator had ended the time that it bought it is money anew, once, and again an operator's to decide."""
+    """A receipt for a payment that came again after an operator had ended its time.
+
+    Once only; an operator decides again.
+    """
     rows = Payment.objects.filter(order=row.pk, kind=PaymentKind.PAYMENT)
     if rows.filter(external_id=f"{row.pk}{AGAIN}").exists() or rows.not_returned().exists():
         return None

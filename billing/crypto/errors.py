@@ -1,4 +1,4 @@
-"""What goes wrong with a chain. That nobody can tell is not that nothing was paid."""
+"""The errors of reading a chain. A chain that does not answer is unknown, not unpaid."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from config.errors import NotFound, Unavailable
 
 
 class Misconfigured(Exception):
-    """The operator's settings are wrong, or the chain is not what they say."""
+    """The operator's settings are wrong, or the chain differs from them."""
 
 
 class EndpointFailed(Exception):
-    """One node did not answer, or not so that it can be believed: the next one is asked."""
+    """One node did not answer, or its answer cannot be trusted. The next node is asked."""
 
 
 class Unknown(Exception):
-    """No node could be believed. Nothing may be concluded: not that it is unpaid, and not that it is paid."""
+    """No node gave an answer that can be trusted. It means neither paid nor unpaid."""
 
 
 class ChainUnreadable(Unavailable):

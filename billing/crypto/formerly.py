@@ -1,7 +1,7 @@
-"""Tokens that the settings named once: nothing is paid with them, but what still comes of them is somebody's.
+"""Tokens that were in the settings earlier. They pay no new orders, but transfers of them still belong to somebody.
 
-Orders remember the token that they were for. So its transfers are still read and its sweeps recorded, and operators
-decide about what comes; should the settings name it again in time, late money pays as ever.
+Orders keep the token that they were for. So its transfers are still read and its sweeps recorded, and operators decide
+about new money. If the settings name the token again in time, late money pays as usual.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from billing.vocabulary import Asset
 
 
 def watched(settings: Configuration) -> Configuration:
-    """With the tokens of all orders that this chain ever had."""
+    """The settings with the tokens of all orders on this chain."""
     orders = CryptoOrder.objects.filter(chain_id=settings.chain_id).exclude(token__in=settings.sold)
     found = orders.order_by().values_list("token", "asset").distinct()
     return replace(settings, formerly={token: Asset(asset) for token, asset in found})

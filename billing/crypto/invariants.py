@@ -1,4 +1,4 @@
-"""What must always be true of stablecoins: whatever came is in the books once, to the last unit."""
+"""Checks of what must always be true of stablecoins: each transfer is in the books exactly once, to the last unit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from django.db import connection
 
 from billing.crypto.settling import LATE
 
-# How long after an order was paid by its balance the transfers may still be unknown.
+# After an order was paid by its balance, its transfers may still be unknown for this long.
 READ_WITHIN = timedelta(hours=1)
-DECIDED_WITHIN = LATE + timedelta(days=3)  # by then it has paid an order, or nothing any more
+DECIDED_WITHIN = LATE + timedelta(days=3)  # by then a deposit has paid an order or can no longer pay one
 MOST = 1_000  # findings of one check
 
-# One pass over deposits and one over what was paid by them; nothing is asked for a single address.
+# One pass over the deposits and one over their payments. No query for each address.
 _BALANCED = """
 WITH came AS (
     SELECT deposit_address_id, chain_id, asset, sum(amount) AS total,

@@ -1,7 +1,7 @@
-"""Money that came to a deposit address and pays nothing: seen, for operators to send back (facts: billing 7.46).
+"""Money at a deposit address that cannot pay: found, and shown to operators, who may send it back.
 
-Other tokens that people take for the right ones, the chain's own coin, and the same on other chains, where an address
-has the same key. Fake tokens are anybody's and are not looked for: only those that are known by name.
+This covers tokens that people confuse with the right ones, the chain's own coin, and the same tokens on other chains,
+where the address has the same key. Only tokens known by name are looked for: anybody can make a fake token.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from billing.models import CryptoOrder, DepositAddress, Misplaced
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 500  # addresses
+AT_ONCE = 500  # addresses per call
 NATIVE, COIN = "", "native"
 _JOB = 4
 
-# Bridged and foreign dollars: whoever has these in their wallet may well send them.
+# Bridged and foreign dollars that customers may have in their wallets and send by mistake.
 LOOKALIKES: dict[int, dict[str, str]] = {
     8453: {
         "USDT": "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2",
@@ -47,7 +47,7 @@ LOOKALIKES: dict[int, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One chain, and the tokens that pay nothing there, by symbol."""
+    """One chain, and the tokens that cannot pay there, by symbol."""
 
     chain_id: int
     urls: tuple[str, ...]
@@ -63,7 +63,7 @@ class Held:
 
 
 def look(*, now: datetime) -> None:
-    """Read what lies at the addresses of whoever has been ordering lately, and note what is new or gone."""
+    """Read what the addresses of recent orders hold, and note what is new or gone."""
     known = configuration.current()
     with chain.one_at_a_time(_JOB) as mine:
         if known is None or not mine:
@@ -92,7 +92,7 @@ def _places(known: Configuration) -> Iterator[Place]:
 
 
 def _dollars(chain_id: int) -> dict[str, str]:
-    """All that are known on a chain where nothing is taken."""
+    """All known dollar tokens on a chain where we sell for none of them."""
     own = {name.upper(): abi.checksummed(text.split(":")[0]) for name, text in KNOWN.get(chain_id, {}).items()}
     return {**LOOKALIKES.get(chain_id, {}), **own}
 
@@ -112,7 +112,8 @@ def _look(place: Place, known: Configuration, rows: Sequence[DepositAddress], *,
             batch=known.batch,
         )
     except Unknown as error:
-        log.error("nobody can tell what lies on chain %s: %s", place.chain_id, error)  # which node failed is logged
+        # the log already says which node failed
+        log.error("nobody can tell what lies on chain %s: %s", place.chain_id, error)
         return
     _note(place, found, block=block, now=now)
 
@@ -134,7 +135,7 @@ def _balance(token: str, address: str, *, block: int) -> Call:
 
 
 def _amount(answer: object) -> int:
-    """A token that does not answer holds nothing for anybody."""
+    """The amount. 0 if the token does not answer."""
     if isinstance(answer, Refused):
         return 0
     try:

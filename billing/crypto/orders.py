@@ -1,4 +1,4 @@
-"""Orders in stablecoins: how much, where to, and from which block on it counts."""
+"""Orders in stablecoins: the amount, the address, and the block from which money counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TTL = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Info:
-    """What everybody may know (spec: CryptoInfo)."""
+    """The public data about stablecoins (docs/spec.md: CryptoInfo)."""
 
     enabled: bool
     chain_id: int
@@ -48,17 +48,17 @@ def info() -> Info:
 
 
 def in_units(usd: Decimal, decimals: int) -> int:
-    """A price in the token's smallest unit, never less than it is worth."""
+    """A price in USD as the token's smallest units, rounded up."""
     return int((usd * Decimal(10) ** decimals).to_integral_value(ROUND_CEILING))
 
 
 def place(
     agent: Agent, *, asset: Asset, tier: str | None, period: Period, coupon: str = "", now: datetime
 ) -> CryptoOrder:
-    """The agent's pending order on these terms, with what was at its address before.
+    """The agent's pending order with these terms, with its baseline.
 
-    The chain is read before there is a row: when it cannot be, nothing is stored. Raises EngineBelowMinTier,
-    NothingToPay, CouponRefused, NotConfigured, ChainUnreadable, and what orders.place raises.
+    The chain is read before a row is written: if it cannot be read, nothing is stored. Raises EngineBelowMinTier,
+    NothingToPay, CouponRefused, NotConfigured, ChainUnreadable, and the errors of orders.place.
     """
     terms = Terms(Provider(asset), tier or agent.tier, period, coupon)
     tier_row = known_tier(terms.tier)
@@ -85,7 +85,7 @@ def place(
 
 
 def offered(asset: Asset) -> tuple[Configuration, Token]:
-    """Raises NotConfigured for what cannot be paid with."""
+    """The settings and the token of this coin. Raises NotConfigured if it cannot be paid with."""
     known = configuration.current()
     if known is None or asset not in known.tokens or chain.fault(known.chain_id):
         raise NotConfigured("asset", asset)
@@ -138,10 +138,10 @@ def _make(
 
 
 def money_seen(order: Order, *, now: datetime) -> bool:
-    """Whether some of it lies at the address, final or not, or was swept. Raises ChainUnreadable: nobody can tell.
+    """Whether money for the order came, final or not, swept or not. Raises ChainUnreadable if no node can tell.
 
-    On a chain that is not read any more it may have come as long as the order had time; so may coins whose contract is
-    not taken any more, and does not answer.
+    If the order's chain is no longer read, money may have come until the order expires. The same holds for a token that
+    is no longer sold and whose contract does not answer.
     """
     row = CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk)
     known = configuration.current()
@@ -169,7 +169,7 @@ def of(user: User) -> QuerySet[CryptoOrder]:
 
 
 def own(user: User, order_id: str) -> CryptoOrder:
-    """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
+    """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
     found = of(user).filter(pk=order_id).first() if is_id("cry", order_id) else None
     if found is None:
         raise NoSuchOrder

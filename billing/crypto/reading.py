@@ -1,4 +1,4 @@
-"""One look at the chain by one node: what addresses hold, and what was transferred to them."""
+"""One reading of the chain by one node: balances of addresses, and transfers to them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from billing.models import CryptoOrder
 
 log = logging.getLogger(__name__)
 
-SPANS = 100  # of blocks that one run asks for transfers in, at most
+SPANS = 100  # ranges of blocks that one run reads at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What lay at an address at a block, and that block's hash: it tells whether the chain has replaced the block."""
+    """The balance of an address at a block, and the block's hash, which shows whether the chain replaced the block."""
 
     balance: int
     hash: str
@@ -28,7 +28,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What one order's address holds; None where it was not asked for, or where nobody could say."""
+    """The balances of one order's address. None where it was not asked for, or the node no longer has the block."""
 
     final: int | None
     latest: int
@@ -45,17 +45,17 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """What was transferred up to and with a block; `transfers` is None when that could not be read."""
+    """The transfers up to and including a block. `transfers` is None if they could not be read."""
 
     transfers: list[Transfer] | None
     to: int
 
 
 def look(node: Node, orders: Sequence[CryptoOrder]) -> Reading:
-    """At the newest block, at the final one, and once at that of the baseline."""
+    """Read the balances at the newest and the final block, and once at the block of the baseline."""
     calls: list[Call] = []
     places: list[dict[str, int]] = []
-    names: dict[int, int] = {}  # many orders have one block
+    names: dict[int, int] = {}  # block -> index of its call; many orders share a block
     for order in orders:
         blocks = _blocks(order, node)
         places.append({name: len(calls) + index for index, name in enumerate(blocks)})
@@ -74,7 +74,7 @@ def look(node: Node, orders: Sequence[CryptoOrder]) -> Reading:
 
 
 def _blocks(order: CryptoOrder, node: Node) -> dict[str, int]:
-    """At which blocks an order's balance is wanted."""
+    """The blocks at which the order's balance is needed."""
     blocks = {"latest": node.latest.number}
     if node.final > order.baseline_block:
         blocks["final"] = node.final
@@ -92,14 +92,14 @@ def _seen(place: dict[str, int], answers: Sequence[object]) -> Seen:
 
 
 def before_in(balance: object, named: object) -> Before | None:
-    """None where a node has forgotten how things stood at an old block."""
+    """None if the node no longer has the state of that block."""
     if isinstance(balance, Refused) or isinstance(named, Refused):
         return None
     return Before(balance=tokens.balance_in(balance), hash=block_in(named).hash)
 
 
 def moved(node: Node, settings: Configuration, receivers: Sequence[str], *, first: int) -> Moved:
-    """From a block on as far as it is final, or as one run may go."""
+    """The transfers from block `first` on, up to the final block or as far as one run may read."""
     to = min(node.final, first - 1 + SPANS * settings.log_range)
     return Moved(transfers=transfers(node, settings, receivers, first=first, last=to), to=to)
 
@@ -107,7 +107,7 @@ def moved(node: Node, settings: Configuration, receivers: Sequence[str], *, firs
 def transfers(
     node: Node, settings: Configuration, receivers: Sequence[str], *, first: int, last: int
 ) -> list[Transfer] | None:
-    """None when this node gives none: the balances stand for themselves."""
+    """None if this node does not return transfers; then only the balances are known."""
     known = list(settings.assets)
     if not receivers:
         return []

@@ -1,7 +1,7 @@
-"""The baseline of an order whose block the chain has replaced.
+"""The new baseline of an order whose baseline block was replaced by the chain.
 
-Money that was sent for the order may lie in the block of that number now, or before it. So what was there before the
-order is read at a block that is older than the order; and what paid other orders until then is not for this one.
+Money for the order may now be in the block with that number, or before it. So the balance is read at a block that is
+older than the order, and money that paid other orders until then is not counted for this one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from billing.crypto.reading import Before
 from billing.crypto.rpc import Block, Node, block, block_in
 from billing.models import CryptoOrder
 
-# So much older than the order a block must be: whoever makes blocks has a clock that may be a little wrong.
+# The block must be this much older than the order, since the clocks of block producers may be a little wrong.
 OLDER = timedelta(minutes=1)
-# What paid an order before this time lies in the blocks that were not replaced, or was swept.
+# Money that paid an order before this time is in blocks that were not replaced, or was swept.
 LATELY = timedelta(hours=1)
 _BACK = [2**step for step in range(16)]
 
@@ -32,9 +32,9 @@ class Baseline:
 
 
 def baseline(settings: Configuration, order: CryptoOrder, now_there: Before) -> Baseline | None:
-    """Read anew, where a majority agrees; `now_there` is what its block holds since. None: nobody can tell yet.
+    """The new baseline, if a majority agrees, or None if it is not known yet. Raises Unknown.
 
-    Raises Unknown.
+    `now_there` is the balance at the block that has the baseline's number now.
     """
     older = _older(settings, order)
     told = agreement.balances(settings, [(order, older.number)]).get(order.pk)
@@ -45,7 +45,7 @@ def baseline(settings: Configuration, order: CryptoOrder, now_there: Before) -> 
 
 
 def _older(settings: Configuration, order: CryptoOrder) -> Block:
-    """The nearest one that is older than the order, of some, as most nodes say; else the first block that there is."""
+    """The newest of some blocks that is older than the order, as most nodes report, or else the oldest of them."""
     numbers = sorted({max(order.baseline_block - back, 0) for back in _BACK}, reverse=True)
 
     def work(node: Node) -> tuple[Block, ...]:
@@ -57,7 +57,7 @@ def _older(settings: Configuration, order: CryptoOrder) -> Block:
 
 
 def _accounted(order: CryptoOrder) -> int:
-    """What the address held when it had paid the order just before this one."""
+    """What the address held when the order before this one was paid."""
     paid = CryptoOrder.objects.exclude(pk=order.pk).filter(
         chain_id=order.chain_id,
         deposit_address=order.deposit_address_id,

@@ -1,7 +1,7 @@
-"""JSON-RPC of EVM nodes: batches, several endpoints, and distrust.
+"""JSON-RPC calls to EVM nodes: in batches, with several nodes, of which none is trusted blindly.
 
-One piece of work is done by one node from beginning to end, so that no two of its answers are of different views of
-the chain. A node that fails in the middle loses all of it, and the next one begins anew. Every read names its block.
+One node does a piece of work from beginning to end, so that all answers come from the same view of the chain. If a node
+fails in the middle, its work is dropped and the next node starts again. Every read names its block.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from billing.crypto.errors import EndpointFailed, Unknown
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS, READ_SECONDS = 3, 10
-LONGEST_SECONDS = 60  # of one answer, however its bytes trickle in
+LONGEST_SECONDS = 60  # for one answer, also if its bytes arrive slowly
 LARGEST_BYTES = 32 * 2**20
 CHUNK_BYTES = 65_536
 MAX_BLOCK = 2**53
 HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-LAG_BLOCKS = 3  # a node may be this far behind the newest block that any told of
+LAG_BLOCKS = 3  # a node may be this far behind the newest block that any node told of
 
 T = TypeVar("T")
 Call = tuple[str, list[Any]]
@@ -50,14 +50,14 @@ class Block:
 
 
 class Node:
-    """One endpoint for one piece of work; `latest` and `final` are its view, and stay what they are."""
+    """One node for one piece of work. `latest` and `final` are read once and do not change."""
 
     def __init__(self, url: str, session: requests.Session, *, batch: int) -> None:
         self._url, self._session, self._batch = url, session, batch
-        self.name = urlsplit(url).hostname or url  # an address may hold a secret
+        self.name = urlsplit(url).hostname or url  # only the host: a URL may contain a secret
 
     def open(self, *, chain_id: int, confirmation: str, depth: int | None, at_least: int) -> None:
-        """Ask which chain this is and where it stands. Raises EndpointFailed unless it can be believed."""
+        """Ask which chain this is and what its newest block is. Raises EndpointFailed if the node cannot be trusted."""
         tag = "latest" if depth is not None else confirmation
         calls: list[Call] = [
             ("eth_chainId", []),
@@ -76,7 +76,7 @@ class Node:
             raise EndpointFailed("more is final than there is")
 
     def batch(self, calls: Sequence[Call]) -> list[Any]:
-        """An answer or Refused for each, in order, by as many requests as it takes."""
+        """One result or Refused per call, in the order of the calls, in as many requests as needed."""
         answers: list[Any] = []
         for begin in range(0, len(calls), self._batch):
             answers += self._post(calls[begin : begin + self._batch])
@@ -98,17 +98,17 @@ class Node:
             ) as answer:
                 if answer.status_code != 200:
                     raise EndpointFailed(f"status {answer.status_code}")
-                given = orjson.loads(_bounded(answer))  # it bounds how deep an answer is nested
+                given = orjson.loads(_bounded(answer))  # orjson limits the depth of nesting
         except (OSError, urllib3.exceptions.HTTPError, ValueError) as error:
             raise EndpointFailed(type(error).__name__) from error
         return _in_order(given, len(calls))
 
 
 def _bounded(answer: requests.Response) -> bytes:
-    """The body. Raises EndpointFailed when it is too large or takes too long."""
+    """The body. Raises EndpointFailed if it is too large or takes too long."""
     until = time.monotonic() + LONGEST_SECONDS
     body = bytearray()
-    # read1, since everything else waits until a whole chunk is there
+    # read1 returns what has arrived; other calls wait for a whole chunk
     while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
         body += chunk
         if len(body) > LARGEST_BYTES or time.monotonic() > until:
@@ -117,7 +117,7 @@ def _bounded(answer: requests.Response) -> bytes:
 
 
 def _in_order(given: Any, count: int) -> list[Any]:
-    """Answers come in any order; each must be there, once."""
+    """Answers may come in any order. Each must be there exactly once."""
     if not isinstance(given, list):
         raise EndpointFailed("not a batch's answer")
     known: dict[int, Any] = {}
@@ -141,7 +141,7 @@ def _answer(item: dict[str, Any]) -> Any:
 
 
 def number(value: Any) -> int:
-    """A quantity or a word of the chain."""
+    """The integer in a hexadecimal value, from 0 to 2^256 - 1. Raises EndpointFailed."""
     try:
         found = int(value, 16)
     except (TypeError, ValueError) as error:
@@ -174,7 +174,7 @@ def ask(
     at_least: int,
     batch: int,
 ) -> T:
-    """Have the first node that can be believed do the work. Raises Unknown when none can."""
+    """Let the first node that can be trusted do the work. Raises Unknown if there is none."""
     for url in urls:
         with requests.Session() as session:
             session.trust_env = False

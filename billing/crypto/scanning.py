@@ -1,7 +1,7 @@
-"""The scan: all orders that wait, at one final block; and those whose chain nobody reads, or whose token nobody takes.
+"""The scan of all pending orders at one final block. It also expires orders whose chain or token is no longer used.
 
-It reads first and writes afterwards, and each order by itself: what fails for one is tried again with the next scan,
-and stops no other. While the chain cannot be read nothing is concluded from it; orders wait as much longer.
+It reads first and writes afterwards, each order by itself: an error for one order does not stop the others, and the
+next scan tries again. While the chain cannot be read, nothing is concluded, and orders wait longer by that time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from billing.vocabulary import OrderStatus, Provider
 
 log = logging.getLogger(__name__)
 
-# Longer than this without a scan is an outage, which is given back to those who wait.
+# More than this without a scan is an outage. Pending orders then get the lost time back.
 OUTAGE = timedelta(minutes=2)
 ELSEWHERE = timedelta(days=1)
 AT_ONCE = 100
@@ -35,7 +35,7 @@ _JOB = 1
 
 
 def scan(*, now: datetime) -> None:
-    """Look at all pending orders, at one final block."""
+    """Check all pending orders at one final block."""
     settings = configuration.current()
     with chain.one_at_a_time(_JOB) as mine:
         if not mine:
@@ -46,11 +46,12 @@ def scan(*, now: datetime) -> None:
 
 
 def give_up_elsewhere(settings: Configuration | None, *, now: datetime) -> None:
-    """Orders of a chain that is read no more, or in a token that is not taken any more, end too.
+    """Expire orders of a chain that is no longer read, or of a token that is no longer sold.
 
-    So their agents go on through their life. They have a day more, for settings that were wrong for a while; where
-    money was seen on a chain that nobody reads, as long as late money pays. What came in such a token is an operator's
-    to decide already. Should chain or token be named again, late money still pays them.
+    Otherwise their agents would wait forever. Such orders get one more day, because the settings may be wrong for a
+    while. If money was seen on a chain that is no longer read, they get as long as late money may pay. Operators
+    already decide about money in such a token. If chain or token return to the settings, late money still pays these
+    orders.
     """
     waits = Q(seen=0) | Q(expires_at__lte=now - settling.LATE)
     rows = CryptoOrder.objects.filter(status=OrderStatus.PENDING, expires_at__lte=now - ELSEWHERE)
@@ -67,7 +68,7 @@ def give_up_elsewhere(settings: Configuration | None, *, now: datetime) -> None:
 def _scan(settings: Configuration, *, now: datetime) -> None:
     state = ChainState.objects.filter(pk=settings.chain_id).first()
     if state is None:
-        return  # nothing was ever ordered
+        return  # no order was ever placed
     orders = waiting(settings)
     receivers = [order.deposit_address.address for order in orders]
 
@@ -77,7 +78,7 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     try:
         reading, found = chain.read(settings, work, now=now)
     except Unknown as error:
-        log.error("the chain could not be read: %s", error)  # which node failed how is logged already
+        log.error("the chain could not be read: %s", error)  # the log already says which node failed, and how
         return
     if found.transfers is not None:
         settling.record(found.transfers, settings, now=now)
@@ -111,7 +112,7 @@ def each(order: CryptoOrder, work: Callable[[CryptoOrder], None]) -> None:
 
 
 def _give_back(state: ChainState, *, now: datetime) -> None:
-    """Orders that waited while nobody looked have that much longer."""
+    """Extend the pending orders by the time of an outage."""
     if now - state.read_at < OUTAGE:
         return
     asked = Greatest(Value(state.read_at), F("created_at"))
@@ -121,7 +122,7 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
 
 
 def _note(settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, taken: Swept) -> None:
-    """What has been seen of it, settled or not."""
+    """Store the received units, final or not."""
     if before is not None:
         fix_baseline(settings, order, before)
     received = _seen(order, reading, taken)
@@ -139,22 +140,22 @@ def _settle(order: CryptoOrder, reading: Reading, came: Came, taken: Swept, *, n
 
 
 def _seen(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
-    """What has come for it, final or not, as the node says that was asked."""
+    """The received units, final or not, as the one asked node reports them."""
     grown = reading.seen[order.pk].latest - int(order.baseline)
     return max(grown + taken.since(order, until=reading.latest), 0)
 
 
 def _settled(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
-    """The same of what is final."""
+    """The received units that are final."""
     final = reading.seen[order.pk].final
     return 0 if final is None else max(final - int(order.baseline) + taken.since(order, until=reading.final), 0)
 
 
 def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, taken: Swept) -> Came:
-    """What most nodes say has come for those orders of which one of them says that it is enough.
+    """What most nodes report for the orders that one node reports as paid.
 
-    By their balances, as the one that was asked tells them, or by transfers that any has told of. Transfers without
-    their balance pay nothing: either a node made them up, or a sweep has to be recorded.
+    One node's report, by the balance or by transfers, is the reason to ask all nodes. Transfers that the balance does
+    not show pay nothing: a node invented them, or a sweep was not recorded.
     """
     enough = [order for order in orders if _settled(order, reading, taken) >= order.amount]
     told = settling.told_of(set(orders).difference(enough), until=reading.final)
@@ -166,12 +167,12 @@ def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: R
 
 
 def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: datetime) -> bool:
-    """In time nothing came, and nothing is on its way, as told by a node that knows of that time."""
+    """Whether the order's time is over, nothing came or is on its way, and the node's newest block is later."""
     return order.expires_at <= now and order.expires_at.timestamp() <= reading.time and unsettled <= 0
 
 
 def fix_baseline(settings: Configuration, order: CryptoOrder, before: Before) -> None:
-    """What was there before, now that it cannot change any more."""
+    """Make the baseline final, now that its block cannot change any more."""
     block, found = order.baseline_block, before
     if order.baseline_hash not in {"", before.hash}:
         anew = replaced.baseline(settings, order, before)

@@ -1,7 +1,7 @@
-"""What a reading of the chain does to orders and deposits. Nothing here talks to anybody.
+"""How a reading of the chain changes orders and deposits. Nothing here uses the network.
 
-An order is paid by what was at its address at a final block beyond its baseline. Whatever was transferred is a row of
-its own, once; what bought nothing is marked for operators.
+An order is paid when the balance of its address at a final block is higher than its baseline by the amount. Each
+transfer has one row; transfers that bought nothing are marked for operators.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from billing.vocabulary import OrderStatus, Period, Provider
 
 log = logging.getLogger(__name__)
 
-LATE = timedelta(days=14)  # how long money that comes after its order still pays it
+LATE = timedelta(days=14)  # how long after its order has expired late money still pays it
 NO_ORDER = "no order was open for it"
 TOO_LATE = "its order had expired more than 14 days before"
 SUPERSEDED = "it was too little, and a newer order took its order's place"
 NOT_TAKEN = "its token is not taken any more"
 COUPON_USED = "it came late, and its order's coupon has been used by other orders"
 BATCH = 1000
-OVERTAKEN = 20  # orders in one run, each asked about by itself
-RECHECKED = timedelta(minutes=10)  # after this the chain is asked whether what paid is still there (dropped.py)
+OVERTAKEN = 20  # orders in a run, each read by itself
+RECHECKED = timedelta(minutes=10)  # after this time the chain is asked whether the payment is still there (dropped.py)
 ASIDE = 10**9
 
 
 def record(transfers: Iterable[Transfer], configured: Configuration, *, now: datetime) -> None:
-    """A row for each transfer, once, however often it is read, and in whichever block it comes again."""
+    """Write one row for each transfer, even if it is read again or appears again in another block."""
     found = _new(list(transfers), configured)
     owners = dict(
         DepositAddress.objects.filter(address__in={one.receiver for one in found}).values_list("address", "pk")
@@ -66,9 +66,10 @@ def record(transfers: Iterable[Transfer], configured: Configuration, *, now: dat
 
 
 def _new(transfers: list[Transfer], configured: Configuration) -> list[Transfer]:
-    """What is not known yet. A transaction that has come again in another block is the same money: its rows follow.
+    """The transfers that have no row yet. A transaction that appears again in another block is the same money: move its
+    rows.
 
-    Where what is final cannot change, only a node that lies tells of another block.
+    If the chain itself says what is final, blocks cannot change: then rows are not moved, since the node must be wrong.
     """
     known: dict[str, list[Deposit]] = {}
     hashes = {one.tx_hash for one in transfers}
@@ -95,7 +96,7 @@ def _is_again(one: Transfer, row: Deposit) -> bool:
 
 @transaction.atomic
 def follow(again: list[tuple[Transfer, Deposit]]) -> None:
-    """All step aside first: one's new place in its block may be where another one still is."""
+    """Move these rows to their new blocks. First give all of them a free index, since rows may swap their places."""
     Deposit.objects.filter(pk__in=[row.pk for _, row in again]).update(log_index=F("log_index") + ASIDE)
     for one, row in again:
         row.block, row.block_hash, row.log_index = one.block, one.block_hash, one.log_index
@@ -103,7 +104,7 @@ def follow(again: list[tuple[Transfer, Deposit]]) -> None:
 
 
 def own_deposits(order: CryptoOrder, *, until: int) -> QuerySet[Deposit]:
-    """What came for it after its baseline, up to a block, in the chain's order."""
+    """The transfers for the order after its baseline, up to a block, in the order of the chain."""
     return Deposit.objects.filter(
         chain_id=order.chain_id,
         deposit_address_id=order.deposit_address_id,
@@ -115,7 +116,7 @@ def own_deposits(order: CryptoOrder, *, until: int) -> QuerySet[Deposit]:
 
 
 def told_of(orders: Iterable[CryptoOrder], *, until: int) -> list[CryptoOrder]:
-    """Those of them that the transfers up to a block would pay, if nothing else had to agree."""
+    """The orders that the transfers up to a block would pay, before the nodes have agreed on it."""
     rows = {(row.deposit_address_id, str(row.asset)): row for row in orders}
     free = Deposit.objects.filter(order=None, unapplied="", deposit_address__in={address for address, _ in rows})
     having = set(free.values_list("deposit_address_id", "asset"))
@@ -139,9 +140,9 @@ def crossing(deposits: Sequence[Deposit], amount: Decimal) -> str | None:
 
 @transaction.atomic
 def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
-    """Its money is there, and final. Twice is harmless. For an agent that is gone, operators decide.
+    """Pay the order: its money came and is final. Twice is harmless. If the agent is deleted, operators decide.
 
-    What an operator has decided about is in the ledger already, and is no part of what was received.
+    Money that an operator decided about is already in the ledger and is not part of `received`.
     """
     row = _locked(order_id)
     if row.status == OrderStatus.PAID:
@@ -170,7 +171,7 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
 
 
 def _may_pay_late(row: CryptoOrder, deposits: QuerySet[Deposit], *, block: int) -> bool:
-    """Not with what an operator has just decided about, nor at a coupon's price when others have used the coupon up."""
+    """Not with money that an operator decided about, and not at a coupon's price if the coupon is used up by now."""
     undecided = deposits.aggregate(total=Sum("amount"))["total"] or Decimal(0)
     if undecided < row.amount and own_deposits(row, until=block).filter(decision__isnull=False).exists():
         return False
@@ -211,27 +212,29 @@ def expire(order_id: str) -> None:
 
 
 def _locked(order_id: str) -> CryptoOrder:
-    """The agent's row first, then the order's (facts: billing 6, lock order)."""
+    """The order, locked. The agent's row is locked first, so that no deadlock can happen."""
     agent_id = CryptoOrder.objects.values_list("agent_id", flat=True).get(pk=order_id)
     payments.locked(agent_id)
     return CryptoOrder.objects.select_for_update().get(pk=order_id)
 
 
 def briefly(rows: QuerySet[CryptoOrder]) -> QuerySet[CryptoOrder]:
-    """With no more of their agents than a scan needs: there are many, and an agent has secrets to open."""
-    fields = CryptoOrder._meta.concrete_fields  # noqa: SLF001 # Django's public way to tell
+    """Load only the agent's fields that a scan needs: there are many orders, and an agent has secrets to decrypt."""
+    fields = CryptoOrder._meta.concrete_fields  # noqa: SLF001 # the way that Django documents
     names = [field.name for field in fields if field.name != "tier_snapshot"]
     related = rows.select_related("deposit_address", "agent")
     return related.only(*names, "deposit_address__address", "agent__desired")
 
 
 def payable(configured: Configuration) -> QuerySet[CryptoOrder]:
-    """Orders of the chain that is read, in tokens that are taken."""
+    """Orders on the chain that is read, in tokens that are sold."""
     return CryptoOrder.objects.filter(chain_id=configured.chain_id, token__in=configured.sold)
 
 
 def late_orders(configured: Configuration, *, now: datetime) -> list[CryptoOrder]:
-    """Expired ones that money may still pay: the newest of its address and asset, of an agent that is there."""
+    """Expired orders that late money may still pay: the newest one for each address and coin, if its agent is not
+    deleted.
+    """
     rows = (
         briefly(payable(configured).filter(expires_at__gt=now - LATE))
         .order_by("deposit_address_id", "asset", "-created_at", "-id")
@@ -241,9 +244,9 @@ def late_orders(configured: Configuration, *, now: datetime) -> list[CryptoOrder
 
 
 def replaced_with_money(configured: Configuration, *, now: datetime) -> list[CryptoOrder]:
-    """Expired orders that money came for, and that a newer one replaced before their baseline was final (`overtaken`).
+    """Expired orders with money that a newer order replaced before their baseline was final (see `overtaken`).
 
-    One of each address and coin at a time: an account may place any number of orders.
+    One order for each address and coin at a time, since an account may place any number of orders.
     """
     came = Deposit.objects.filter(
         deposit_address=OuterRef("deposit_address"),
@@ -263,9 +266,9 @@ def replaced_with_money(configured: Configuration, *, now: datetime) -> list[Cry
 
 
 def overtaken(configured: Configuration, *, now: datetime) -> list[tuple[CryptoOrder, int]]:
-    """Expired orders that were paid in full before the next one's baseline, each with the block of that baseline.
+    """Expired orders that were fully paid before the baseline of the next order, each with the block of that baseline.
 
-    Nobody had seen the money when the next order was placed, or it had come too late for this one's time.
+    The money was not seen yet when the next order was placed, or it came after this order had expired.
     """
     newer = CryptoOrder.objects.filter(
         chain_id=OuterRef("chain_id"),
@@ -285,7 +288,7 @@ def overtaken(configured: Configuration, *, now: datetime) -> list[tuple[CryptoO
 
 
 def _swept_until(block: str) -> Coalesce:
-    """What recorded sweeps took from an order's address after its baseline, up to the block in that column."""
+    """What recorded sweeps took from an order's address after its baseline, up to the block in this column."""
     taken = Sweep.objects.filter(
         chain_id=OuterRef("chain_id"),
         deposit_address=OuterRef("deposit_address"),
@@ -303,7 +306,7 @@ def unsorted(*, chain_id: int) -> list[Deposit]:
 
 
 def sort_out(deposits: Iterable[Deposit], configured: Configuration, *, now: datetime) -> None:
-    """Give each open deposit to the order that it paid, or say why it bought nothing; leave what may still buy."""
+    """Assign each open deposit to the order that it paid, or write why it bought nothing. Others stay open."""
     for deposit in deposits:
         _sort_out(deposit, configured, now=now)
 
@@ -338,9 +341,9 @@ def _unapplied(deposit: Deposit, newest: CryptoOrder | None, *, now: datetime) -
 
 
 def _is_overtaken(order: CryptoOrder) -> bool:
-    """What was there before another order, and was too little for this one, counts for none any more.
+    """Whether money for this order was too little when the next order's baseline was read; then it counts for no order.
 
-    How much it was is known once the other one's baseline is final.
+    The amount is known once the next order's baseline is final.
     """
     same = CryptoOrder.objects.filter(
         chain_id=order.chain_id, deposit_address_id=order.deposit_address_id, asset=order.asset, token=order.token
@@ -353,6 +356,6 @@ def _is_overtaken(order: CryptoOrder) -> bool:
 
 
 def fill_hash(order: CryptoOrder) -> None:
-    """Once the transfers of what was paid by its balance are known."""
+    """Set `tx_hash` once the transfers of an order are known that was paid by its balance."""
     found = crossing(list(own_deposits(order, until=order.paid_block or 0)), order.amount)
     CryptoOrder.objects.filter(pk=order.pk, tx_hash=None).update(tx_hash=found)

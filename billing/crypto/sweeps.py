@@ -1,4 +1,7 @@
-"""Money that operators take from deposit addresses, with keys that are nowhere near here: the chain tells of it."""
+"""Sweeps: operators move money away from deposit addresses, with keys that this service does not have.
+
+A sweep is recorded from its transaction on the chain.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,9 @@ class NothingSwept(Conflict):
 
 
 def sweepable(*, now: datetime) -> QuerySet[DepositAddress]:
-    """Addresses whose money may be taken away: no order waits there, and none could still be paid late.
+    """Addresses whose money may be swept: no order waits there, and none can still be paid late.
 
-    A sweep of another one would hide a payment from its balance.
+    A sweep of another address would hide a payment in its balance.
     """
     waiting = CryptoOrder.objects.filter(_waits(now), deposit_address=OuterRef("pk"))
     return DepositAddress.objects.filter(~Exists(waiting))
@@ -61,7 +64,7 @@ def _waits(now: datetime) -> Q:
 
 
 def record(tx_hash: str, *, reason: str, actor: str, now: datetime) -> list[Sweep]:
-    """What a transaction of the operator's wallet took from our addresses, once: so much less is there from now on.
+    """Record what a transaction of the operator's wallet took from our addresses, once. The known balances fall by it.
 
     Raises NoTransaction, NotFinal, SweepFailed, NothingSwept, ChainUnreadable.
     """
@@ -74,7 +77,8 @@ def record(tx_hash: str, *, reason: str, actor: str, now: datetime) -> list[Swee
     known = formerly.watched(known)
     found = _taken(_receipt(known, tx_hash, now=now), known, tx_hash)
     with transaction.atomic():
-        ordered = sorted(found, key=lambda one: one.sender)  # whoever locks several addresses does it in this order
+        # addresses are always locked in this order, so that no deadlock can happen
+        ordered = sorted(found, key=lambda one: one.sender)
         return [_written(one, known, reason=reason, actor=actor, now=now) for one in ordered]
 
 
@@ -95,7 +99,7 @@ def _receipt(known: Configuration, tx_hash: str, *, now: datetime) -> Receipt:
 
 
 def _taken(receipt: Receipt, known: Configuration, tx_hash: str) -> list[Transfer]:
-    """Alarms when the chain refused it: the money is where it was, and cannot be moved for now."""
+    """The transfers from our addresses. A failed transaction is logged as an error: the money could not be moved."""
     if not receipt.worked:
         log.error("a sweep failed", extra={"transaction": tx_hash})
         raise SweepFailed(tx_hash)

@@ -1,4 +1,4 @@
-"""What recorded sweeps took from deposit addresses: with it, a balance tells how much has come."""
+"""What recorded sweeps took from deposit addresses. With it, the balance tells how much money came."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 from billing.models import CryptoOrder, Sweep
 
-Source = tuple[int, int, str]  # a deposit address, a chain, an asset
+Source = tuple[int, int, str]  # deposit address id, chain id, asset
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    rows: dict[Source, list[tuple[int, int]]]  # the block and the amount of each sweep
+    rows: dict[Source, list[tuple[int, int]]]  # (block, amount) of each sweep
 
     def since(self, order: CryptoOrder, *, until: int) -> int:
-        """Units that were taken from its address after its baseline, up to a block."""
+        """Units taken from the order's address after its baseline, up to a block."""
         taken = self.rows.get(_source(order), [])
         return sum(amount for block, amount in taken if order.baseline_block < block <= until)
 
 
 def swept(orders: Sequence[CryptoOrder]) -> Swept:
-    """As far as operators have recorded it: a sweep that nobody recorded explains nothing."""
+    """The recorded sweeps of these orders' addresses. A sweep that nobody recorded is missing here."""
     rows: dict[Source, list[tuple[int, int]]] = defaultdict(list)
     known = Sweep.objects.filter(deposit_address__in={order.deposit_address_id for order in orders})
     for address, chain_id, asset, block, amount in known.values_list(

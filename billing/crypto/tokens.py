@@ -1,4 +1,4 @@
-"""What a token says: balances, and who sent how much to whom."""
+"""Calls to token contracts: balances, transfers, decimals and symbols."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from billing.crypto.rpc import HASH, MAX_BLOCK, Call, Node, Refused, number
 
 TRANSFER = "Transfer(address,address,uint256)"
 WORD_HEX = 2 + 64
-MAX_LOGS = 2**31  # of a block
-RECEIVERS = 1000  # in one question for transfers
+MAX_LOGS = 2**31  # logs in a block
+RECEIVERS = 1000  # receivers in one query for transfers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,10 @@ def balance(token: str, address: str, *, block: int) -> Call:
 
 
 def balance_in(answer: Any) -> int:
-    """An answer of nothing is no balance of 0: there is no such contract at that block."""
+    """The balance in an answer.
+
+    Raises EndpointFailed for an empty answer: the contract does not exist at that block.
+    """
     if isinstance(answer, Refused):
         raise EndpointFailed(f"balance: error {answer.code}: {answer.message[:200]}")
     if not isinstance(answer, str) or len(answer) != WORD_HEX:
@@ -47,12 +50,12 @@ def facts(token: Token, *, block: int) -> list[Call]:
 
 
 def told(answers: Sequence[object]) -> tuple[int, str]:
-    """What a token says of its decimals and its symbol."""
+    """The decimals and the symbol of a token, from its contract's answers."""
     return balance_in(answers[0]), _text(answers[1])
 
 
 def check(token: Token, facts: tuple[int, str]) -> None:
-    """Raises Misconfigured when the chain's token is not the configured one."""
+    """Raises Misconfigured if the token on the chain differs from the settings."""
     decimals, symbol = facts
     if (decimals, symbol) != (token.decimals, token.symbol):
         raise Misconfigured(
@@ -62,7 +65,7 @@ def check(token: Token, facts: tuple[int, str]) -> None:
 
 
 def _text(answer: Any) -> str:
-    """A string; a few old tokens answer with 32 bytes."""
+    """A string. A few old tokens answer with 32 bytes instead."""
     try:
         raw = bytes.fromhex(str(answer).removeprefix("0x"))
         if len(raw) == 32:
@@ -99,7 +102,7 @@ def _logs(tokens: Sequence[str], receivers: Sequence[str], span: tuple[int, int]
 
 
 def _transfers_in(answer: Any, tokens: Sequence[str], receivers: Sequence[str]) -> Iterator[Transfer]:
-    """What was asked for and nothing else, whatever the node sends: fake tokens tell of transfers to anybody."""
+    """Only the transfers that were asked for, whatever the node sends: fake tokens report transfers to anybody."""
     if not isinstance(answer, list):
         raise EndpointFailed("logs: not a list")
     for entry in answer:
@@ -137,7 +140,7 @@ def receipt(tx_hash: str) -> Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What became of a transaction; `logs` are as the node tells them, of any contract."""
+    """The result of a transaction. `logs` are as the node reports them, from any contract."""
 
     block: int
     worked: bool
@@ -155,7 +158,7 @@ def receipt_in(answer: Any) -> Receipt | None:
 
 
 def transfers_in(receipt: Receipt, tokens: Sequence[str]) -> list[Transfer]:
-    """What these tokens say was moved by a transaction. Other contracts may say what they like."""
+    """The transfers of these tokens in a transaction. Logs of other contracts are ignored."""
     try:
         ours = [entry for entry in receipt.logs if abi.checksummed(entry["address"]) in tokens]
         moved = [_transfer(entry) for entry in ours if entry["topics"][:1] == [abi.topic(TRANSFER)]]

@@ -1,4 +1,4 @@
-"""The slow jobs: money that comes late, transfers to any address of ours, and baselines that have become final."""
+"""The slow jobs: late money, transfers to all of our addresses, and baselines that became final."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NotRead(Conflict):
 
 @transaction.atomic
 def ask(order: CryptoOrder, *, reason: str, actor: str, now: datetime) -> None:
-    """An operator does not want to wait for the next look at the chain. Raises NotRead, AskedAlready."""
+    """An operator asks to read the chain now. Raises NotRead, AskedAlready."""
     settings = configuration.current()
     if settings is None or settings.chain_id != order.chain_id:
         raise NotRead(order.chain_id)
@@ -51,7 +51,7 @@ def ask(order: CryptoOrder, *, reason: str, actor: str, now: datetime) -> None:
 
 
 def watch(*, now: datetime) -> None:
-    """Late money, whatever came to any address, and the transactions that paid."""
+    """Find late money and transfers to all addresses, and fill in the transactions that paid."""
     settings = configuration.current()
     with chain.one_at_a_time(_WATCH) as mine:
         state = ChainState.objects.filter(pk=settings.chain_id).first() if settings is not None else None
@@ -60,7 +60,7 @@ def watch(*, now: datetime) -> None:
         try:
             _watch(formerly.watched(settings), state, now=now)
         except Unknown as error:
-            log.error("the chain could not be read: %s", error)  # which node failed how is logged
+            log.error("the chain could not be read: %s", error)  # the log already says which node failed, and how
 
 
 def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None:
@@ -86,7 +86,10 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
 
 
 def _record(settings: Configuration, state: ChainState, *, now: datetime) -> None:
-    """Whatever any node tells of, for one may leave something out. The next run goes on from where most have read."""
+    """Record transfers that any node reports, since one node may leave some out.
+
+    The next run continues from the block that most nodes have read.
+    """
     receivers = list(DepositAddress.objects.order_by("pk").values_list("address", flat=True))
     ends = [state.all_to] * len(settings.urls)
     for number, url in enumerate(settings.urls):
@@ -98,7 +101,7 @@ def _record(settings: Configuration, state: ChainState, *, now: datetime) -> Non
             settling.record(found.transfers, settings, now=now)
             ends[number] = found.to
     to = sorted(ends, reverse=True)[len(ends) // 2]
-    if to != state.all_to:  # it was further only by the word of one
+    if to != state.all_to:  # the block may also go back: then only one node had read so far
         ChainState.objects.filter(pk=state.pk).update(all_to=to)
 
 
@@ -114,14 +117,14 @@ def _pay_overtaken(settings: Configuration, order: CryptoOrder, block: int, *, n
 
 
 def _fill_hashes(settings: Configuration, *, now: datetime) -> None:
-    """Read again what was paid while the transfers that one node told of were not all of them."""
+    """Read transfers again for paid orders whose transfers were not complete."""
     paid = CryptoOrder.objects.filter(chain_id=settings.chain_id, tx_hash=None, paid_block__isnull=False)
     for order in paid.select_related("deposit_address")[:AT_ONCE]:
         each(order, lambda row: _fill_hash(settings, row, now=now))
 
 
 def _fill_hash(settings: Configuration, order: CryptoOrder, *, now: datetime) -> None:
-    """From its baseline to where it was paid."""
+    """Read the transfers from the order's baseline to the block where it was paid."""
 
     def work(node: Node) -> list[Transfer]:
         first, last = order.baseline_block + 1, min(node.final, order.paid_block or node.final)
@@ -132,7 +135,7 @@ def _fill_hash(settings: Configuration, order: CryptoOrder, *, now: datetime) ->
 
 
 def reread(*, now: datetime) -> None:
-    """Baselines that have become final, and whether the tokens still are what the settings say."""
+    """Make baselines final, and check that the tokens still match the settings."""
     settings = configuration.current()
     with chain.one_at_a_time(_REREAD) as mine:
         if settings is None or not mine:
@@ -142,7 +145,7 @@ def reread(*, now: datetime) -> None:
         except Misconfigured as error:
             chain.set_fault(settings.chain_id, str(error))
         except Unknown as error:
-            log.error("the chain could not be read: %s", error)  # which node failed how is logged
+            log.error("the chain could not be read: %s", error)  # the log already says which node failed, and how
 
 
 def _reread(settings: Configuration, *, now: datetime) -> None:

@@ -1,1 +1,1 @@
-"""Invoices and credit notes: issued with the ledger's rows, shown as PDF."""
+"""Invoices and credit notes: issued together with rows of the ledger, and shown as PDF."""

@@ -1,6 +1,6 @@
-"""An invoice for each payment that bought something, and a credit note for what goes back: in the ledger's transaction.
+"""Issue an invoice for each payment that bought something, and a credit note for each refund, in the same transaction.
 
-Gumroad and Lemon Squeezy sell in their own name and write their own invoices, so what they took has none here.
+Gumroad and Lemon Squeezy sell in their own name and write their own invoices, so their payments get none here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ DIGITS = 6
 
 
 def issue(payment: Payment, *, tax: Tax | None = None, now: datetime) -> Invoice | None:
-    """The invoice of this row of the ledger, or its credit note; None where there is none to write.
+    """The invoice or credit note of this row of the ledger. None if it needs none.
 
-    Its tax is by our own rates unless somebody who took the money has reckoned it.
-    Called last of what a transaction locks: whoever is next waits for its number until this one is there.
+    `tax` is the tax as the provider computed it; without it our own rates apply. Call this after all other locks of the
+    transaction: the next invoice waits for its number until this transaction ends.
     """
     if payment.refund_of_id is not None:
         again = payment.kind == PaymentKind.CAME_BACK and not payment.unapplied
@@ -59,9 +59,9 @@ def issue(payment: Payment, *, tax: Tax | None = None, now: datetime) -> Invoice
 
 
 def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | None:
-    """Of what went back, the same share of the invoice and of its tax; together never more than there was.
+    """A credit note for a refund: the same share of the invoice and of its tax, together never more than the invoice.
 
-    Stars that were only asked for have no row of their provider's yet.
+    Stars that are only asked for get none yet: their provider's row comes later.
     """
     invoice = Invoice.objects.filter(payment=payment_id).select_related("payment").first()
     if invoice is None or refund.provider == Provider.INTERNAL:
@@ -75,7 +75,7 @@ def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | Non
 
 
 def _anew(row: Payment, payment_id: str, *, now: datetime) -> Invoice | None:
-    """What a bank had taken is ours again: a new invoice, for a credit note is as final as an invoice."""
+    """A new invoice, because money that a bank took came back. The credit note cannot be undone."""
     invoice = Invoice.objects.filter(payment=payment_id).select_related("payment").first()
     if invoice is None:
         return None
@@ -90,7 +90,7 @@ def _reissued(invoice: Invoice) -> QuerySet[Invoice]:
 
 
 def _more_gone(row: Payment, invoice: Invoice) -> tuple[Decimal, Decimal]:
-    """How much more of the invoice and its tax has gone back with this row than was credited before it."""
+    """How much more of the invoice and its tax is refunded with this row than the credit notes show so far."""
     notes = Invoice.objects.filter(kind=InvoiceKind.CREDIT_NOTE, payment__refund_of=invoice.payment_id)
     sums_of = [rows.aggregate(usd=Sum("total_usd"), tax=Sum("tax_usd")) for rows in (notes, _reissued(invoice))]
     usd, tax = ((sums_of[0][name] or Decimal(0)) - (sums_of[1][name] or Decimal(0)) for name in ("usd", "tax"))
@@ -108,7 +108,7 @@ def _write(
     corrects: Invoice | None,
     now: datetime,
 ) -> Invoice:
-    """As the first invoice: its seller, buyer, words and tax."""
+    """Write an invoice or credit note with the seller, buyer, description and tax of the first invoice."""
     return Invoice.objects.create(
         kind=kind,
         number=_next(kind, now=now),
@@ -131,9 +131,9 @@ def _write(
 
 
 def _gone_back(refund: Payment, invoice: Invoice) -> Decimal:
-    """Of the invoice, with all that went back before: so parts come out at the whole, however each is rounded.
+    """The refunded part of the invoice in USD, with all earlier refunds, so that rounded parts add up to the whole.
 
-    What was too much of a payment was never on its invoice.
+    The overpaid part of a payment was never on its invoice.
     """
     asked = (invoice.payment.amount or Decimal(0)) - invoice.payment.over
     if asked <= 0 or refund.amount is None:
@@ -142,7 +142,7 @@ def _gone_back(refund: Payment, invoice: Invoice) -> Decimal:
 
 
 def _next(kind: InvoiceKind, *, now: datetime) -> str:
-    """The next number of the year, without gaps: the row is held until the transaction ends."""
+    """The next number of the year. The series row stays locked until the transaction ends, so there are no gaps."""
     name = f"{SERIES[kind]}{now:%Y}-"
     InvoiceSeries.objects.bulk_create([InvoiceSeries(name=name)], ignore_conflicts=True)
     series = InvoiceSeries.objects.select_for_update().get(pk=name)
@@ -152,12 +152,12 @@ def _next(kind: InvoiceKind, *, now: datetime) -> str:
 
 
 def language(payment: Payment) -> str:
-    """What its payer chose, else their agent's."""
+    """The language that the payer chose, or else the agent's."""
     return mail_choices.language(payment.user, otherwise=payment.agent.lang)
 
 
 def description(payment: Payment) -> str:
-    """What was bought; a payment that bought nothing yet has only its agent."""
+    """The plan and period that were bought. For a payment that bought nothing yet, only the agent."""
     if not payment.tier or not payment.period:
         return payment.agent_id
     period = words.period(language(payment), Period(payment.period))

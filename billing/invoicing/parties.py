@@ -1,4 +1,4 @@
-"""Who sells and who buys, as it stands on an invoice."""
+"""The seller and the buyer on an invoice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from billing.models import BillingDetails
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """`address` has its lines; `country` is two letters or empty; `email` is the buyer's alone."""
+    """`address` has several lines; `country` is two letters or empty; only the buyer has an `email`."""
 
     name: str
     address: str
@@ -21,12 +21,12 @@ class Party:
     email: str = ""
 
     def written(self) -> dict[str, str]:
-        """As an invoice keeps it."""
+        """The form in which an invoice stores it."""
         return asdict(self)
 
 
 def seller() -> Party | None:
-    """None where the operator has not said who sells: then nothing is invoiced."""
+    """The seller from the settings. None if they are not set: then no invoices are issued."""
     if not settings.SELLER_NAME:
         return None
     return Party(
@@ -38,7 +38,7 @@ def seller() -> Party | None:
 
 
 def details_of(user: User) -> BillingDetails:
-    """What the account has said of itself; nothing yet is empty fields."""
+    """The account's billing details. Empty fields if it has none."""
     return BillingDetails.objects.filter(pk=user.pk).first() or BillingDetails(user=user)
 
 
@@ -49,6 +49,6 @@ def buyer(user: User) -> Party:
 
 
 def set_details(user: User, *, name: str, address: str, country: str, tax_id: str) -> BillingDetails:
-    """From now on: what is issued keeps what it has."""
+    """Change the billing details. Invoices that are already issued stay as they are."""
     given = {"name": name, "address": address, "country": country, "tax_id": tax_id}
     return BillingDetails.objects.update_or_create(user=user, defaults=given)[0]

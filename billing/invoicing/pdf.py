@@ -1,4 +1,4 @@
-"""Invoices and receipts as PDF, set by Typst from billing/invoicing/invoice.typ."""
+"""Invoices and receipts as PDF. Typst makes them from billing/invoicing/invoice.typ."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from billing.invoicing.words import FALLBACK, WORDS, words
 from billing.models import Invoice, InvoiceKind, Payment
 
 SHEET = Path(__file__).with_name("invoice.typ")
-FONTS = ("fontpkg_noto_sans_arabic", "noto_cjk_sans_otc")  # packages, for letters that Typst's own fonts have not
+# Python packages with fonts for letters that Typst's own fonts do not have
+FONTS = ("fontpkg_noto_sans_arabic", "noto_cjk_sans_otc")
 
 
 def pdf(invoice: Invoice) -> bytes:
-    """All that it says is in the invoice's row."""
+    """The PDF of an invoice. All its data is in the invoice's row."""
     said = words(invoice.lang)
     is_credit = invoice.kind == InvoiceKind.CREDIT_NOTE
     return _set(
@@ -43,7 +44,7 @@ def pdf(invoice: Invoice) -> bytes:
 
 
 def receipt(payment: Payment) -> bytes:
-    """Of money that came in, whoever sold: without taxes, which only an invoice tells."""
+    """The PDF of a receipt, for any provider. It shows no taxes: only an invoice does."""
     lang = issuing.language(payment)
     seller, total = parties.seller(), sums.moved(payment)
     return _set(
@@ -66,12 +67,12 @@ def receipt(payment: Payment) -> bytes:
 
 
 def _set(lang: str, **data: str | Mapping[str, str] | None) -> bytes:
-    """Texts go in as data: nothing that somebody wrote is read as markup."""
+    """Run Typst. Texts are passed as data, so that nothing in them is read as markup."""
     told = {"lang": lang if lang in WORDS else FALLBACK, "words": words(lang), **data}
     return bytes(typst.compile(SHEET, sys_inputs={"invoice": json.dumps(told)}, font_paths=_fonts()))
 
 
 @functools.cache
 def _fonts() -> typst.Fonts:
-    """The same wherever we run: no font of the machine's own."""
+    """The same fonts on every machine: system fonts are not used."""
     return typst.Fonts(include_system_fonts=False, font_paths=[Path(str(files(name))) for name in FONTS])

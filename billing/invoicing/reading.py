@@ -25,14 +25,14 @@ def of(user: User) -> QuerySet[Invoice]:
 def page(
     user: User, *, path: str, agent: Agent | None = None, limit: int = MAX_PAGE, cursor: str | None = None
 ) -> Page[Invoice]:
-    """Newest first. Raises UnknownCursor."""
+    """One page of the account's invoices, newest first. Raises UnknownCursor."""
     rows = of(user) if agent is None else of(user).filter(agent=agent)
     narrowed = {"agentId": agent.pk if agent else None}
     return paging.page(rows, path=path, ids="inv", narrowed=narrowed, limit=limit, cursor=cursor)
 
 
 def own(user: User, invoice_id: str) -> Invoice:
-    """The caller's invoice of this id. Raises NoSuchInvoice for another's and junk."""
+    """The caller's invoice with this id. Raises NoSuchInvoice for a malformed id and for another account's too."""
     found = of(user).select_related("corrects").filter(pk=invoice_id).first() if is_id("inv", invoice_id) else None
     if found is None:
         raise NoSuchInvoice

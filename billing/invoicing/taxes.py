@@ -1,4 +1,4 @@
-"""What a price contains of tax, by the operator's rates. Prices are what a customer pays, tax and all."""
+"""The tax in a price, by the operator's rates. Prices are what a customer pays, including tax."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Tax:
     name: str
     percent: Decimal
     reverse_charge: bool = False
-    usd: Decimal | None = None  # to the cent, where somebody else has reckoned it
+    usd: Decimal | None = None  # the amount in cents precision, if the provider computed it
 
 
 NO_TAX = Tax(name="", percent=Decimal(0))
 
 
 def tax_for(seller: Party, buyer: Party) -> Tax:
-    """The rate of the buyer's country, else the one of everywhere else; none where the operator has none.
+    """The rate of the buyer's country, or else the rate for everywhere else. No tax if the operator has set no rate.
 
-    A business abroad owes the tax itself where the rate says so: its tax id is taken at its word.
+    If the rate says reverse charge, a business in another country owes the tax itself. Its tax id is not checked.
     """
     known = {rate.country: rate for rate in TaxRate.objects.filter(country__in={buyer.country, ""})}
     rate = known.get(buyer.country) or known.get("")
@@ -38,5 +38,5 @@ def tax_for(seller: Party, buyer: Party) -> Tax:
 
 
 def contained(total: Decimal, percent: Decimal) -> Decimal:
-    """The tax in a sum that contains it, in whole cents."""
+    """The tax that is contained in a sum, in whole cents."""
     return (total * percent / (HUNDRED + percent)).quantize(CENT, ROUND_HALF_UP)

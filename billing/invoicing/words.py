@@ -1,4 +1,4 @@
-"""What stands on invoices and receipts, in the six languages."""
+"""The words on invoices and receipts, in six languages."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def words(lang: str) -> dict[str, str]:
 
 
 def period(lang: str, period: Period) -> str:
-    """How long a period is, in this language."""
+    """The length of a period in this language: one month or one year."""
     return _of(lang).month if period == Period.MONTHLY else _of(lang).year
 
 

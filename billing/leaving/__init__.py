@@ -1,5 +1,5 @@
-"""A person takes their data along (`exports`), or has the account deleted (`closing`).
+"""A person exports their data (`exports`), or deletes the account (`closing`).
 
-What there is of a person each app says itself, in its `personal` module: `exported` is what goes into the file, `erase`
-takes it away. The modules here call all of them.
+Each app has a `personal` module: `exported` returns the person's data for the file, `erase` deletes it. The modules
+here call all of them.
 """

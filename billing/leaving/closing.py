@@ -1,9 +1,9 @@
-"""STATE MACHINE of an account that its owner deletes: asked, for a week; closing, until all has ended; done.
+"""STATE MACHINE of an account's deletion by its owner: asked (for a week), closing (until all has ended), done.
 
-While it is only asked for, agents are paused, renewals are cancelled, and its owner may call it off. Then nobody signs
-in any more, agents are deleted with their data, and once pods, backups and cards have ended, what is left of the person
-is erased in one transaction (`erasing`). Each step looks at what is, so a worker that is killed leaves it due, and a
-step that is done twice changes nothing.
+In the week after the request, agents are paused, renewals are cancelled, and the owner may call the deletion off. After
+that nobody can sign in, and the agents are deleted with their data. Once pods, backups and cards have ended, the rest
+of the person's data is erased in one transaction (`erasing`). Each step checks the present state: if a worker is
+killed, the step stays due, and repeating a step changes nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRACE = timedelta(days=7)
 LEASE = timedelta(minutes=5)
 AGAIN = timedelta(seconds=30)
 LATER = timedelta(days=1)  # for an account that is suspended: its deletion waits
-LATE = timedelta(days=2)  # of a closing that does not come to its end: an operator's business
+LATE = timedelta(days=2)  # after this time in `closing`, an error is logged for the operator
 BATCH = 20
 
 TRANSITIONS: dict[DeletionStage, set[DeletionStage]] = {
@@ -51,12 +51,12 @@ class TooLate(Conflict):
         super().__init__("this account is being deleted, or nobody has asked for that")
 
 
-# What its owner does.
+# Calls by the owner.
 
 
 @transaction.atomic
 def ask(user: User, *, lang: str, now: datetime) -> AccountDeletion:
-    """Delete it in a week. Asked twice it is the first one's. Raises OperatorsStay."""
+    """Ask for the deletion in a week. If it was asked for before, return that row. Raises OperatorsStay."""
     user = _locked_user(user.pk)
     if user.is_staff:
         raise OperatorsStay
@@ -70,7 +70,7 @@ def ask(user: User, *, lang: str, now: datetime) -> AccountDeletion:
 
 @transaction.atomic
 def call_off(user: User, *, now: datetime) -> None:
-    """Keep the account. Agents stay paused and renewals cancelled: its owner starts again what is wanted.
+    """Keep the account. Agents stay paused and renewals cancelled; the owner starts again what they want.
 
     Raises TooLate.
     """
@@ -82,15 +82,15 @@ def call_off(user: User, *, now: datetime) -> None:
 
 
 def of(user: User) -> AccountDeletion | None:
-    """The one that is going on."""
+    """The account's deletion that is in progress, or None."""
     return AccountDeletion.objects.filter(user=user, stage__in=OPEN).first()
 
 
-# What workers do.
+# Calls by workers.
 
 
 def step_due(*, now: datetime) -> int:
-    """Take one step of each that is due; returns how many. What fails is logged, and due again."""
+    """Take one step of each due deletion. Returns how many. A step that fails is logged, and is due again."""
     erasing.forget_mailboxes(now=now)
     taken = 0
     while taken < BATCH and (deletion := _claimed(now=now)):
@@ -122,7 +122,7 @@ def _step(deletion: AccountDeletion, *, now: datetime) -> None:
 
 
 def _wind_down(deletion: AccountDeletion, *, now: datetime) -> None:
-    """Agents stop, and no card is charged in the week in which nothing is used."""
+    """Pause the agents and cancel renewals, so that no card is charged in a week in which nothing is used."""
     for agent in Agent.objects.owned_by(deletion.user_id).live().order_by("pk"):
         if not AccountDeletion.objects.filter(pk=deletion.pk, stage=DeletionStage.ASKED).exists():
             return
@@ -138,13 +138,16 @@ def _cancel_renewal(agent: Agent, user: User, *, now: datetime) -> None:
         return
     try:
         cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=now)
-    except ServiceError as refusal:  # it has ended meanwhile
+    except ServiceError as refusal:  # it has ended in the meantime
         log.info("not cancelled before a deletion", extra={"subscription": row.pk, "refusal": refusal.message})
 
 
 @transaction.atomic
 def _close(deletion: AccountDeletion, *, now: datetime) -> None:
-    """From here on it cannot be called off. Creating an agent takes the account's lock too: none comes after this."""
+    """Close the account; after this the deletion cannot be called off.
+
+    Creating an agent takes the lock of the account too, so no agent is created after this.
+    """
     user = _locked_user(deletion.user_id)
     deletion = AccountDeletion.objects.select_for_update(of=("self",)).get(pk=deletion.pk)
     if deletion.stage != DeletionStage.ASKED:
@@ -173,7 +176,7 @@ def _finish(deletion: AccountDeletion, *, now: datetime) -> None:
 
 @transaction.atomic
 def _end(deletion: AccountDeletion, *, now: datetime) -> None:
-    """All that is ours goes at once, with the word that it is done."""
+    """Erase the person's data and mark the deletion as done, in one transaction."""
     user = _locked_user(deletion.user_id)
     erasing.here(user)
     deletion = AccountDeletion.objects.select_for_update(of=("self",)).get(pk=deletion.pk)

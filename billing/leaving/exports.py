@@ -1,6 +1,6 @@
-"""A person asks for their data; a worker makes the file, a mail tells, and after a week it is gone.
+"""A person asks for their data. A worker makes the file and sends a mail; after a week the file is deleted.
 
-STATE MACHINE: asked, then made or failed. What a killed worker had begun is due again.
+STATE MACHINE: asked, then made or failed. What a killed worker had started becomes due again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TooManyExports(RateLimited):
 
 @transaction.atomic
 def ask(user: User, *, lang: str, now: datetime) -> DataExport:
-    """The one that waits already, or a new one. Raises TooManyExports."""
+    """The export that is already waiting, or a new one. Raises TooManyExports."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     own = DataExport.objects.filter(user=user).defer("file")
     if waiting := own.filter(state=ExportState.ASKED).first():
@@ -55,12 +55,12 @@ def ask(user: User, *, lang: str, now: datetime) -> DataExport:
 
 
 def of(user: User, *, now: datetime) -> list[DataExport]:
-    """Newest first, without the files."""
+    """The user's exports, newest first, without the files."""
     return list(DataExport.objects.filter(user=user, forget_at__gt=now).defer("file")[: A_DAY * KEPT.days])
 
 
 def own(user: User, export_id: str, *, now: datetime) -> DataExport:
-    """The user's own one, with its file. Raises NoSuchExport."""
+    """The user's export with its file. Raises NoSuchExport."""
     rows = DataExport.objects.filter(user=user, state=ExportState.MADE, forget_at__gt=now, file__isnull=False)
     found = rows.filter(pk=export_id).first() if is_id("exp", export_id) else None
     if found is None:
@@ -69,7 +69,7 @@ def own(user: User, export_id: str, *, now: datetime) -> DataExport:
 
 
 def make_due(*, now: datetime) -> int:
-    """Make what is due, and forget what is over. Returns how many were made."""
+    """Make the exports that are due, and delete old ones. Returns how many were made."""
     DataExport.objects.filter(forget_at__lte=now).delete()
     made = 0
     while made < BATCH and (export := _claimed(now=now)):
@@ -93,7 +93,7 @@ def _claimed(*, now: datetime) -> DataExport | None:
 
 
 def _make(export: DataExport, *, now: datetime) -> bool:
-    """Packed outside of any transaction; a worker that dies meanwhile leaves it due."""
+    """The file is made outside of a transaction. If the worker is killed, the export becomes due again."""
     if export.state != ExportState.ASKED:
         return False
     try:
@@ -106,7 +106,7 @@ def _make(export: DataExport, *, now: datetime) -> bool:
 
 @transaction.atomic
 def _keep(export: DataExport, file: bytes, *, now: datetime) -> bool:
-    """The file, with the mail that tells of it. Files of before go: one of a person is enough."""
+    """Store the file, send the mail, and remove the person's earlier files."""
     asked = DataExport.objects.select_for_update().filter(pk=export.pk, state=ExportState.ASKED)
     values = {"state": ExportState.MADE, "due_at": None, "made_at": now, "forget_at": now + KEPT}
     if not asked.update(**values, size=len(file), file=file):

@@ -1,4 +1,4 @@
-"""A person's data as one ZIP file: a JSON file for each list, and a README that says what each is."""
+"""A person's data as one ZIP file: a JSON file for each list, and a README that explains them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from billing import personal as of_billing
 from catalog import personal as of_catalog
 from config.personal import MOST, Row, Section
 
-MAX_BYTES = 50_000_000  # of JSON; a file of it is a fraction of that
+MAX_BYTES = 50_000_000  # of JSON; the ZIP file is much smaller
 IN_MEMORY = 4_000_000
 
 README = """Your data at Agentpods, {email}, as it was on {moment} UTC.
@@ -49,7 +49,7 @@ def sections(user: User) -> Iterator[Section]:
 
 
 def packed(user: User, *, now: datetime) -> bytes:
-    """Bounded in rows and bytes; the README says what did not fit."""
+    """The ZIP file, limited in rows and bytes. The README says which lists are not complete."""
     cut: list[str] = []
     left = MAX_BYTES
     with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as file:
@@ -67,7 +67,7 @@ def packed(user: User, *, now: datetime) -> bytes:
 
 
 def _fitting(found: Iterable[Row], left: int) -> tuple[list[bytes], bool]:
-    """As many rows as there is room for, each a line of JSON; whether that is all."""
+    """As many rows as fit into `left` bytes, one line of JSON each, and whether these are all rows."""
     lines: list[bytes] = []
     for row in found:
         line = json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False).encode()

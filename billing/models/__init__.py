@@ -1,4 +1,4 @@
-"""Rows of billing: the ledger, what it bought, orders, and what becomes of agents that nobody pays for."""
+"""The tables of billing: the ledger, subscriptions, orders, and agents that nobody pays for."""
 
 from billing.models.coupons import Coupon
 from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Misplaced, Sweep

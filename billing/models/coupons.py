@@ -1,4 +1,4 @@
-"""Coupons: what an operator takes off the price of an order."""
+"""Coupons: discounts that operators give on orders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CODE = r"[A-Z0-9-]{3,40}"
 
 
 class Coupon(models.Model):
-    """Written by operators; who may use it when is said by billing/coupons.py. Its uses are the orders that have it."""
+    """Written by operators. billing/coupons.py decides who may use it and when. Each order with the coupon is a use."""
 
     code = models.CharField(
         primary_key=True, max_length=40, validators=[RegexValidator(rf"^{CODE}$", "3 to 40 of A-Z, 0-9 and -")]

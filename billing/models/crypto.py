@@ -1,4 +1,4 @@
-"""Deposit addresses, orders that are paid to them in stablecoins, and every deposit that was seen."""
+"""Deposit addresses, orders in stablecoins that are paid there, and all deposits that were seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from billing.vocabulary import Asset
 
 
 class DepositAddress(models.Model):
-    """Where one agent's money goes, on any EVM chain and in either asset. Never given to another agent."""
+    """The address for one agent's money, on any EVM chain and in either coin. It is never given to another agent."""
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="deposit_addresses")
     account = models.CharField(max_length=16, help_text="A fingerprint of the xpub that it was derived from.")
@@ -34,7 +34,7 @@ class DepositAddress(models.Model):
 
 
 class CryptoOrder(Order):
-    """A sum of one token (spec: CryptoOrder). Amounts are in the token's smallest unit."""
+    """An order for an amount of one token (docs/spec.md: CryptoOrder). Amounts are in the token's smallest unit."""
 
     asset = models.CharField(max_length=4, choices=Asset.choices)
     chain_id = models.BigIntegerField()
@@ -76,7 +76,7 @@ class CryptoOrder(Order):
 
 
 class Deposit(models.Model):
-    """One transfer to one of our addresses, in a final block. What bought nothing is kept for operators."""
+    """One transfer to one of our addresses, in a final block. Deposits that bought nothing stay here for operators."""
 
     chain_id = models.BigIntegerField()
     tx_hash = models.CharField(max_length=66)
@@ -109,7 +109,7 @@ class Deposit(models.Model):
 
 
 class HighWater(models.Model):
-    """The most that was ever seen at an address, less what was swept: a node that lags cannot say less."""
+    """The highest balance ever seen at an address, less what was swept. A node that is behind cannot lower it."""
 
     deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="high_waters")
     chain_id = models.BigIntegerField()
@@ -127,7 +127,7 @@ class HighWater(models.Model):
 
 
 class Sweep(models.Model):
-    """Money that the operator took from a deposit address: one transfer in a final block, as the chain tells it."""
+    """Money that the operator moved away from a deposit address: one transfer in a final block, read from the chain."""
 
     deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="sweeps")
     chain_id = models.BigIntegerField()
@@ -154,9 +154,9 @@ class Sweep(models.Model):
 
 
 class Misplaced(models.Model):
-    """What lies at a deposit address and pays nothing: another token, a chain's own coin, anything on another chain.
+    """Money at a deposit address that cannot pay: another token, a chain's own coin, or anything on another chain.
 
-    Operators can send it back with their wallet, which has the keys; once it is gone the amount is 0.
+    Operators can send it back with their wallet, which has the keys. Once it is gone, the amount is 0.
     """
 
     deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="misplaced")
@@ -184,7 +184,7 @@ class Misplaced(models.Model):
 
 
 class ChainState(models.Model):
-    """How far one chain was read. `fault` says why nothing may be ordered on it."""
+    """How far a chain was read. `fault` says why orders are refused on it."""
 
     chain_id = models.BigIntegerField(primary_key=True)
     head = models.BigIntegerField(default=0, help_text="The newest block that any node told of.")

@@ -1,4 +1,4 @@
-"""What operators did about money that had bought nothing."""
+"""Decisions of operators about money that bought nothing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from billing.models.payments import Payment
 
 
 class Decision(models.Model):
-    """One for each deposit, and for each row of the ledger. PostgreSQL refuses to change or remove one.
+    """One decision about a deposit or a row of the ledger. PostgreSQL refuses to change or remove one.
 
-    `credit` is the ledger's row of the days that were given for it; null where none were, and `reason` says what became
-    of the money.
+    `credit` is the ledger's row of the days that were given for the money. Null if none were given; `reason` then says
+    what happened with the money.
     """
 
     deposit = models.OneToOneField(Deposit, on_delete=models.PROTECT, null=True, blank=True, related_name="decision")

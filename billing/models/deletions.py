@@ -1,4 +1,4 @@
-"""Accounts that their owners have deleted."""
+"""Accounts whose owners asked for their deletion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.ids import new_id
 
 class DeletionStage(models.TextChoices):
     ASKED = "asked"  # the owner may still call it off
-    CLOSING = "closing"  # nobody signs in any more; agents, backups and cards come to their end
+    CLOSING = "closing"  # nobody can sign in any more; agents, backups and cards are ending
     DONE = "done"
     CALLED_OFF = "called_off"
 
@@ -23,7 +23,7 @@ OPEN = (DeletionStage.ASKED, DeletionStage.CLOSING)
 
 
 class AccountDeletion(models.Model):
-    """One that was asked for. Only billing/leaving/closing.py writes these. `due_at` is when a worker goes on."""
+    """One request for a deletion. Only billing/leaving/closing.py writes these. `due_at` is when a worker continues."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "del"), editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="deletions")

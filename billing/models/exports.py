@@ -1,4 +1,4 @@
-"""Files with a person's data, made by a worker."""
+"""Files with a person's data. A worker makes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class ExportState(models.TextChoices):
 
 
 class DataExport(models.Model):
-    """One that was asked for. Only billing/leaving/exports.py writes these. `due_at` is when a worker takes it next."""
+    """One request for an export.
+
+    Only billing/leaving/exports.py writes these. `due_at` is when a worker takes it next.
+    """
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "exp"), editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="data_exports")

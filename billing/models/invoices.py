@@ -1,4 +1,4 @@
-"""Invoices and credit notes, who they are for, and the taxes in them."""
+"""Invoices and credit notes, billing details of buyers, and tax rates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InvoiceKind(models.TextChoices):
 
 
 class TaxRate(models.Model):
-    """What the prices contain of tax, for buyers of one country; operators keep these."""
+    """The tax that is contained in prices, for buyers of one country. Operators maintain the rates."""
 
     country = models.CharField(
         max_length=2, blank=True, unique=True, validators=[COUNTRY], help_text="Empty: buyers of any other country."
@@ -48,7 +48,7 @@ class TaxRate(models.Model):
 
 
 class BillingDetails(models.Model):
-    """What an account wants on its invoices from now on; those that are issued keep theirs."""
+    """The buyer's details for an account's next invoices. Issued invoices keep their own."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="billing_details"
@@ -66,7 +66,7 @@ class BillingDetails(models.Model):
 
 
 class InvoiceSeries(models.Model):
-    """The last number of a series: numbers have no gaps, since the row is locked until the invoice is there."""
+    """The last number of a series. The row is locked until the invoice is saved, so numbers have no gaps."""
 
     name = models.CharField(primary_key=True, max_length=40)
     last = models.PositiveBigIntegerField(default=0)
@@ -79,9 +79,10 @@ class InvoiceSeries(models.Model):
 
 
 class Invoice(models.Model):
-    """One payment's invoice, or the credit note of money that went back. PostgreSQL refuses to change or remove one.
+    """The invoice of a payment, or the credit note of a refund. PostgreSQL refuses to change or remove one.
 
-    Seller and buyer are as they were when it was issued. Sums are in USD and contain the tax; `paid_with` is what came.
+    Seller and buyer are as they were when it was issued. Sums are in USD and include the tax; `paid_with` is the amount
+    in the currency of the payment.
     """
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "inv"), editable=False)

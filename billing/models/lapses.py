@@ -1,4 +1,4 @@
-"""A time in which nobody paid for an agent, from the stop of its pod on."""
+"""A lapse: the time in which nobody pays for an agent, from the stop of its pod on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from billing.vocabulary import TermMode
 
 
 class Lapse(models.Model):
-    """Written when the pod has stopped; the time until deletion counts from then, not from when it should have."""
+    """Written when the pod has stopped. The time until deletion counts from that moment, not from the planned one."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="lapses")
     mode = models.CharField(max_length=8, choices=TermMode.choices)

@@ -1,4 +1,4 @@
-"""The smaller plan that an owner has chosen for the time after what is paid now."""
+"""The smaller plan that an owner chose for the time after the paid time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from catalog.vocabulary import TierId
 
 
 class NextPlan(models.Model):
-    """One for each agent. Price and plan are frozen when it is chosen, like those of an order."""
+    """At most one per agent. Price and plan are frozen when it is chosen, as in an order."""
 
     agent = models.OneToOneField(Agent, on_delete=models.PROTECT, primary_key=True, related_name="next_plan")
     tier = models.CharField(max_length=20, choices=TierId.choices)

@@ -1,4 +1,4 @@
-"""An order: what somebody said they would pay for, and how much. Each way of paying adds its own columns."""
+"""An order: the plan that somebody wants to pay for, and its price. Each way to pay adds its own columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from catalog.vocabulary import TierId
 
 
 class Order(models.Model):
-    """What crypto and stars orders share (spec: CryptoOrder, StarsOrder). Only billing/orders.py writes `status`."""
+    """The common fields of all orders (docs/spec.md:
+
+    CryptoOrder, StarsOrder). Only billing/orders.py writes `status`.
+    """
 
     id = models.CharField(primary_key=True, max_length=40, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="orders")

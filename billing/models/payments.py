@@ -1,4 +1,4 @@
-"""The ledger: a row for each thing that happened to money or was done in its place. Never changed, never removed."""
+"""The ledger: one row for each payment, refund, credit, grant and so on. Rows are never changed and never removed."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from billing.vocabulary import PaymentKind, Period, Provider
 from catalog.vocabulary import TierId
 from config.ids import new_id
 
-UNIT_DIGITS = 78  # a uint256 of the chain
+UNIT_DIGITS = 78  # the digits of the chain's largest number, a uint256
 NAMED = 200
 REFUND = ":refund"
 
 
 def refund_name(external_id: str) -> str:
-    """What the ledger calls the way back of a payment."""
+    """The ledger's name of a payment's refund."""
     return f"{external_id[: NAMED - len(REFUND)]}{REFUND}"
 
 
 def part_name(external_id: str, returned: int) -> str:
-    """The same of a part, after which so much of it has gone back, in its smallest units."""
+    """The name of a partial refund. `returned` is how much has gone back after it, in smallest units."""
     ending = f"{REFUND}:{returned}"
     return f"{external_id[: NAMED - len(ending)]}{ending}"
 
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
     def open(self) -> PaymentQuerySet:
-        """Money that bought nothing, has not gone back, and about which no operator has decided.
+        """Money that bought nothing, was not sent back, and about which no operator has decided.
 
-        Of a refund that failed as long as anything of its payment is here: a bank may take all, and give it back.
+        A failed refund is left out once we have nothing left of its payment: a bank may take all of it, and give it
+        back.
         """
         rows = self.filter(decision=None).exclude(unapplied="").not_returned()
         return rows.exclude(kind=PaymentKind.CAME_BACK, refund_of__amount__lte=Subquery(_gone_of_the_same()))
@@ -51,7 +52,7 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
 
 
 def _gone_of_the_same() -> models.QuerySet[Payment, Any]:
-    """How much of the payment that a row is about has gone back and stayed away."""
+    """How much of the payment that a row refers to has gone back and did not come again."""
     rows = Payment.objects.filter(refund_of=OuterRef("refund_of")).order_by().values("refund_of")
     signed = Case(When(kind=PaymentKind.CAME_BACK, then=-F("amount")), default=F("amount"))
     return rows.annotate(gone=Sum(signed)).values("gone")
@@ -120,7 +121,7 @@ class Payment(models.Model):
 
     @property
     def is_part(self) -> bool:
-        """Whether only a part of a payment went back, which leaves its time."""
+        """Whether this is a refund of only a part of a payment, which does not end its time."""
         if self.kind != PaymentKind.REFUND or self.refund_of is None or self.amount is None:
             return False
         is_last = self.external_id == refund_name(self.refund_of.external_id)
@@ -128,16 +129,16 @@ class Payment(models.Model):
 
     @property
     def gone_back(self) -> Decimal:
-        """How much of it has gone back and stayed away, in its smallest units."""
+        """How much of the payment has gone back and did not come again, in smallest units."""
         failed = Q(kind=PaymentKind.CAME_BACK)
         sums = self.refunds.aggregate(gone=Sum("amount", filter=~failed), failed=Sum("amount", filter=failed))
         return (sums["gone"] or Decimal(0)) - (sums["failed"] or Decimal(0))
 
     @property
     def taken_off(self) -> Decimal:
-        """How much of it its time is not worth any more: what has gone back, also where that failed.
+        """How much of the payment its time is no longer worth, in smallest units: all refunds, also failed ones.
 
-        What failed is owed, until an operator decides. Sent again, it is the same money as before.
+        A failed refund is owed to the customer until an operator decides. If it is sent again, it counts only once.
         """
         came = Q(kind=PaymentKind.CAME_BACK)
         owed = self.refunds.filter(came).exclude(unapplied="").values_list("external_id", flat=True)

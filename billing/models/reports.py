@@ -1,4 +1,4 @@
-"""What a report needs and the ledger cannot tell afterwards."""
+"""Data for reports that cannot be computed later from the ledger."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from catalog.vocabulary import TierId
 
 
 class DeferredRevenue(models.Model):
-    """What was paid for and not used when a month ended. Written once (billing/reports/deferred.py), never changed.
+    """The paid and unused time at a month's end, in USD. Written once (billing/reports/deferred.py), never changed.
 
-    A month with nothing has a row of 0 without a provider.
+    A month without any has one row of 0 without a provider.
     """
 
     ended_at = models.DateTimeField(help_text="The first moment of the next month, UTC.")
@@ -40,7 +40,7 @@ class DeferredRevenue(models.Model):
 
 
 class Reports(Payment):
-    """Sales, taxes, deferred revenue and open items: one page of the console, without rows of its own."""
+    """The Reports page of the console: sales, taxes, deferred revenue and open items. It has no rows of its own."""
 
     class Meta:
         proxy = True

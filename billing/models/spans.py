@@ -1,4 +1,4 @@
-"""Whose the paid time is."""
+"""Spans: which payment each part of the paid time belongs to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from catalog.vocabulary import TierId
 
 
 class PassedPlan(models.Model):
-    """A plan that some time was on before its present one, as it was left. All spans that left it then share this row.
+    """A plan that some time was on before its present plan. All spans that left it at the same moment share this row.
 
-    Only billing/spans.py writes these. The plan that time was bought for is the span's own (`home_…`).
+    Only billing/spans.py writes these. The plan that the time was bought for is in the span itself (`home_…`).
     """
 
     tier = models.CharField(max_length=20, choices=TierId.choices)
@@ -31,8 +31,8 @@ class PassedPlan(models.Model):
 class Span(models.Model):
     """A part of a subscription's time, and the payment or gift that it belongs to. Only billing/spans.py writes these.
 
-    Both times are as of the subscription's `counted_at`, which does not know of later suspensions. What a licence pays
-    for has no span: its provider says until when.
+    Both times are as of the subscription's `counted_at`, without later suspensions. Time that a licence pays for has no
+    span: its provider says until when it is paid.
     """
 
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="spans")
@@ -47,7 +47,7 @@ class Span(models.Model):
     )
     is_gift = models.BooleanField(default=False)
 
-    # Where it is on another plan than it was bought for: that plan, and how long it would last there.
+    # If it is on another plan than it was bought for: that plan, and how long the time would last there.
     home_tier = models.CharField(max_length=20, choices=TierId.choices, null=True, blank=True)
     home_period = models.CharField(max_length=8, choices=Period.choices, null=True, blank=True)
     home_snapshot = models.JSONField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""Orders that are paid in Telegram Stars, charges that bought nothing, and how far Telegram's list was read."""
+"""Orders in Telegram Stars, charges that bought nothing, and how far Telegram's list was read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from billing.models.orders import Order
 
 
 class StarsOrder(Order):
-    """An invoice for one period of a plan (spec: StarsOrder)."""
+    """An invoice for one period of a plan (docs/spec.md: StarsOrder)."""
 
     amount_stars = models.PositiveIntegerField()
     star_usd = models.DecimalField(max_digits=12, decimal_places=6, help_text="A star's worth when it was ordered.")
@@ -41,7 +41,7 @@ class StarsOrder(Order):
 
 
 class Stray(models.TextChoices):
-    """Why a charge bought nothing, or shall no longer."""
+    """Why a charge bought nothing, or is to be sent back."""
 
     SECOND = "second", "a second charge for a paid order"
     AMOUNT = "amount", "not the order's amount"
@@ -53,9 +53,10 @@ class Stray(models.TextChoices):
 
 
 class StrayCharge(models.Model):
-    """Stars that bought nothing, or that an operator sends back. What is no order of ours waits for an operator.
+    """A charge that bought nothing, or that an operator sends back. Charges that belong to none of our orders wait for
+    an operator.
 
-    `refund_at` is when Telegram is asked next to send them back; null once they are, or where people decide.
+    `refund_at` is when Telegram is asked next to send it back. Null once that is done, or while an operator decides.
     """
 
     charge_id = models.CharField(primary_key=True, max_length=200)
@@ -90,7 +91,7 @@ class StrayCharge(models.Model):
 
 
 class StarsFeed(models.Model):
-    """How many of a bot's transactions were read and dealt with, from the oldest on."""
+    """How many of a bot's transactions were handled, counted from the oldest."""
 
     bot = models.CharField(primary_key=True, max_length=80)
     seen = models.PositiveBigIntegerField(default=0)

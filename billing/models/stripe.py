@@ -1,6 +1,6 @@
-"""What we know of Stripe: customers, orders, subscriptions, invoices, disputes, refunds, and what it tells us.
+"""Tables for Stripe: customers, orders, subscriptions, invoices, disputes, refunds and events.
 
-Nothing here is believed: each row says what to ask Stripe about, and what came of it.
+What Stripe posts is not trusted: each row says what to read from Stripe, and what the result was.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from catalog.vocabulary import TierId
 STRIPE_ID = 100
 URL = 2_000
 ERROR = 300
-RENEWING = ("active", "trialing")  # Stripe's words
+RENEWING = ("active", "trialing")  # Stripe's words for the status
 ENDED = ("canceled", "incomplete_expired")
 
 
 class StripeCustomer(models.Model):
-    """An account as Stripe knows it: made with its first order, for its cards, addresses and invoices."""
+    """An account's customer at Stripe: created with its first order, for its cards, addresses and invoices."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="stripe_customer"
@@ -40,7 +40,7 @@ class StripeCustomer(models.Model):
 
 
 class StripeOrder(Order):
-    """A Checkout Session for one plan and period; the card is charged again for each period after that."""
+    """A Checkout Session for one plan and period. Later the card is charged again for each period."""
 
     customer_id = models.CharField(max_length=STRIPE_ID)
     session_id = models.CharField(max_length=STRIPE_ID, unique=True)
@@ -49,22 +49,22 @@ class StripeOrder(Order):
 
 class CardSubscriptionQuerySet(models.QuerySet["CardSubscription"]):
     def renewing(self) -> CardSubscriptionQuerySet:
-        """The card will be charged for the next period, as far as anybody knows."""
+        """Subscriptions whose card will be charged for the next period, as far as we know."""
         return self.filter(status__in=RENEWING, cancels=False, canceled_at=None)
 
     def charged(self, agent: Agent) -> CardSubscriptionQuerySet:
-        """Whose card is known for this agent, also while a charge fails."""
+        """The agent's subscriptions whose card may be charged, also while a charge fails."""
         return self.filter(agent=agent, canceled_at=None).exclude(status__in=ENDED)
 
     def to_end(self, now: datetime) -> CardSubscriptionQuerySet:
-        """Stripe still charges for these, and must not: canceled here, or their agent is deleted."""
+        """Subscriptions that Stripe must stop charging: canceled here, or their agent is deleted."""
         unwanted = Q(canceled_at__isnull=False) | Q(agent__desired=Desired.DELETED)
         due = Q(cancel_at=None) | Q(cancel_at__lte=now)
         return self.filter(unwanted & due).exclude(status__in=ENDED)
 
 
 class CardSubscription(models.Model):
-    """A subscription at Stripe, which charges a card for each period. What was paid is the ledger's to say."""
+    """A subscription at Stripe, which charges a card for each period. The ledger says what was paid."""
 
     subscription_id = models.CharField(max_length=STRIPE_ID, unique=True)
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="card_subscriptions")
@@ -109,7 +109,7 @@ class CardSubscription(models.Model):
 
 
 class StripeInvoice(models.Model):
-    """An invoice of Stripe's for one period. `payment` is the ledger's row of it, once it is paid."""
+    """A Stripe invoice for one period. `payment` is the ledger's row, once it is paid."""
 
     invoice_id = models.CharField(primary_key=True, max_length=STRIPE_ID)
     card = models.ForeignKey(CardSubscription, on_delete=models.PROTECT, related_name="invoices")
@@ -128,7 +128,10 @@ class StripeInvoice(models.Model):
 
 
 class StripeDispute(models.Model):
-    """A charge that its card's owner disputes. `length` and `usd` are what was taken of its time meanwhile."""
+    """A charge that the card's owner disputes.
+
+    `length` and `usd` are the time that was taken meanwhile, and its value.
+    """
 
     dispute_id = models.CharField(primary_key=True, max_length=STRIPE_ID)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="stripe_disputes")
@@ -142,7 +145,7 @@ class StripeDispute(models.Model):
     tier = models.CharField(max_length=20, choices=TierId.choices, blank=True, help_text="The plan of that time.")
     period = models.CharField(max_length=8, choices=Period.choices, blank=True)
     tier_snapshot = models.JSONField(null=True, blank=True)
-    # As those of spans: the plan that the time was bought for, where that is another.
+    # The same columns as in Span: the plan that the time was bought for, if it is another one.
     home_tier = models.CharField(max_length=20, choices=TierId.choices, null=True, blank=True)
     home_period = models.CharField(max_length=8, choices=Period.choices, null=True, blank=True)
     home_snapshot = models.JSONField(null=True, blank=True)
@@ -160,7 +163,10 @@ class StripeDispute(models.Model):
 
 
 class StripeRefund(models.Model):
-    """Money that an operator sends back through Stripe. `refund_at` is when Stripe is asked next; null once it did."""
+    """A refund through Stripe that an operator asked for.
+
+    `refund_at` is when Stripe is asked next; null once it is done.
+    """
 
     payment = models.OneToOneField(Payment, on_delete=models.PROTECT, primary_key=True, related_name="stripe_refund")
     payment_intent = models.CharField(max_length=STRIPE_ID)
@@ -183,9 +189,9 @@ class StripeRefund(models.Model):
 
 
 class StripeEvent(models.Model):
-    """The inbox: what Stripe told us of, each once by its id. Its words are not kept: Stripe is asked anew.
+    """The inbox of Stripe's events, each one once by its id. Their content is not stored: it is read from Stripe again.
 
-    `due_at` is when it is looked at next; null once that is done.
+    `due_at` is when the event is handled next; null once that is done.
     """
 
     event_id = models.CharField(primary_key=True, max_length=STRIPE_ID)
@@ -211,7 +217,7 @@ class StripeEvent(models.Model):
 
 
 class StripeFeed(models.Model):
-    """Up to when Stripe's list of events was read; one for each key, by a fingerprint of it."""
+    """Up to when Stripe's list of events was read. One row for each secret key, identified by its fingerprint."""
 
     key = models.CharField(primary_key=True, max_length=16)
     read_to = models.DateTimeField()

@@ -25,16 +25,18 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
         return self.filter(_LIVE)
 
     def paid(self) -> SubscriptionQuerySet:
-        """Live and bought: an internal one may run beside it, and comes before it."""
+        """Live and bought. An internal subscription may run beside it, and has priority over it."""
         return self.live().exclude(provider=Provider.INTERNAL)
 
     def unanswered(self) -> SubscriptionQuerySet:
-        """Licences that are not known to be unpaid: live ones, and those given up while their provider was silent."""
+        """Licences that are not known to be unpaid: live ones, and those that expired because the provider gave no
+        answer.
+        """
         return self.filter(_LIVE | Q(unknown_since__isnull=False), provider__in=LICENSED)
 
 
 class Subscription(models.Model):
-    """A paid term for one agent (spec: Subscription). Only billing/subscriptions.py writes these."""
+    """A paid term for one agent (docs/spec.md: Subscription). Only billing/subscriptions.py writes these."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "sub"), editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="subscriptions")
@@ -68,7 +70,7 @@ class Subscription(models.Model):
         null=True, blank=True, help_text="When its owner was last told that it ends and nothing renews it."
     )
 
-    # A licence's. The provider says until when it is paid; `extra` is what was bought beside it.
+    # Fields of a licence. The provider says until when it is paid; `extra` is the time bought beside it.
     license_fingerprint = models.CharField(max_length=64, blank=True)
     external_ref = models.CharField(max_length=120, blank=True, help_text="The provider's name of what was bought.")
     instance = models.CharField(max_length=120, blank=True, help_text="The provider's name of the activation.")
@@ -147,5 +149,5 @@ class Subscription(models.Model):
 
     @property
     def is_licensed(self) -> bool:
-        """Whether the provider, not our clock, says when it ends."""
+        """Whether the provider says when it ends, and not our clock."""
         return self.provider in LICENSED

@@ -1,4 +1,4 @@
-"""Rows of others as the console of billing shows them."""
+"""Proxy models for billing's pages in the console."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from billing.models.payments import Payment
 
 
 class AgentTerm(Agent):
-    """The same rows: what each agent runs on, and what operators may do about it."""
+    """An agent with its term, and the steps that operators may take."""
 
     class Meta:
         proxy = True
@@ -19,7 +19,7 @@ class AgentTerm(Agent):
 
 
 class Books(Payment):
-    """What contradicts itself, and what waits for a decision: one page of the console, without rows of its own."""
+    """The Books page of the console: contradictions, and what waits for a decision. It has no rows of its own."""
 
     class Meta:
         proxy = True

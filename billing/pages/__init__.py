@@ -1,5 +1,6 @@
-"""The pages of an account: signing in, keys and agents, one agent, paying for it; in six languages.
+"""The pages of an account, in six languages: sign-in, API keys, agents, payments.
 
-One module per address, `base` for what they share. They take the cookie of `visitors` and never a bearer token; every
-rule they call is the API's. Templates are in templates/account/, texts in templates/locale/ (`make translations`).
+One module per URL; `base` has what they share. The pages use the session cookie (`visitors`) and never a bearer token,
+and call the same rules as the API. Templates are in templates/account/, texts in templates/locale/ (`make
+translations`).
 """

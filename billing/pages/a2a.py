@@ -1,4 +1,4 @@
-"""/account/agents/{id}/a2a: who may speak to the agent, and whom it may ask."""
+"""/account/agents/{id}/a2a: which agents may speak to the agent, and which ones it may ask."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class A2aViewSet(AgentPageViewSet):
         return self.shown(self.own_agent(id))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """The switch and the listing. Whether it is to be listed is kept while it is off."""
+        """Switch A2A on or off, and set whether the agent is listed. While A2A is off, the listing choice is kept."""
         agent = self.own_agent(id)
         wanted: dict[str, Any] = {"enabled": "enabled" in self.sent.POST}
         if wanted["enabled"]:
@@ -49,7 +49,7 @@ class A2aViewSet(AgentPageViewSet):
 
 
 class A2aTokenViewSet(A2aViewSet):
-    """Another token: the old one is refused from then on."""
+    """Make a new token. The old token is refused from then on."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(_page(self.own_agent(id)))

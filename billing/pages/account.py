@@ -1,4 +1,4 @@
-"""/account"""
+"""/account: the agents and API keys of the person."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AccountViewSet(PageViewSet):
         return self.shown()
 
     def shown(self, *, problem: str = "", name: str = "", status: int = 200) -> HttpResponseBase:
-        """A problem is of the new key's name."""
+        """`problem` is about the name of the new key."""
         user, now = caller(self.request), timezone.now()
         agents, older_agents = self._agents(user, now=now)
         after = self.sent.GET.get("keys")
@@ -80,6 +80,6 @@ def line(agent: Agent, term: Term, *, now: datetime) -> AgentLine:
 
 
 def _address(**cursor: str | None) -> str | None:
-    """The next page of one of the lists; the other begins anew."""
+    """The URL of the next page of one of the two lists. The other list starts at its beginning."""
     ((name, at),) = cursor.items()
     return f"{doors.ACCOUNT}?{urlencode({name: at})}#{name}" if at else None

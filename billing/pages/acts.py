@@ -1,4 +1,4 @@
-"""What an owner has done with an agent from its page: /account/agents/{id}/pause, resume, rebuild, delete."""
+"""The buttons of an agent's page: /account/agents/{id}/pause, resume, rebuild, delete."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from config.errors import ServiceError
 
 
 class ActViewSet(AgentsViewSet):
-    """The page comes back with what was refused, if anything was."""
+    """Do one thing with the agent. If the rule refuses it, the agent's page shows why."""
 
-    template: ClassVar = ""  # of a page that asks first
+    template: ClassVar = ""  # the page that asks before it is done; empty: do not ask
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
@@ -55,7 +55,7 @@ class RebuildViewSet(ActViewSet):
 
 
 class DeleteViewSet(ActViewSet):
-    """For good: whoever asks for it types the agent's name."""
+    """Delete the agent for good. The person must type the agent's name."""
 
     template = "delete.html"
 

@@ -1,4 +1,4 @@
-"""What is wrong with an agent in a person's words, and the button that helps."""
+"""What is wrong with an agent, in plain words, with a button that helps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from agents.errors import renew_url
 from agents.models import Agent
 from billing.pages import words
 
-BY_PEOPLE = {"OPERATOR", "SUSPENDED"}  # only they know why
-# By the call that helps: the page below the agent's own, and what its button says.
+BY_PEOPLE = {"OPERATOR", "SUSPENDED"}  # only operators know the reason
+# By the API call that helps: the page below the agent's own page, and the label of its button.
 PLACES: dict[tuple[str, str], tuple[str, Promise]] = {
     ("PATCH", "/llm-key"): ("/model-key", _("Enter a model key")),
     ("POST", "/resume"): ("/resume", _("Start it again")),
@@ -31,12 +31,12 @@ PLACES: dict[tuple[str, str], tuple[str, Promise]] = {
     ("GET", "/liveness"): ("", _("Look again")),
     ("GET", ""): ("", _("Look again")),
 }
-BY_FORM = {"/resume", "/talk-test"}  # the others are pages
+BY_FORM = {"/resume", "/talk-test"}  # these buttons are forms, the others are links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
-    """`act` is the last part of the address."""
+    """`act` is the last part of the URL."""
 
     href: str
     label: Promise
@@ -52,7 +52,7 @@ class Advice:
 
 
 def each(told: Explanation, agent: Agent) -> Iterator[Advice]:
-    """One for each cause, the most urgent first. What several have in common gets one button."""
+    """The advice for each cause, the most urgent first. A button that several causes share is shown once."""
     offered: set[str] = set()
     for one in (told, *told.others):
         button = button_for(one.next, agent)
@@ -63,7 +63,7 @@ def each(told: Explanation, agent: Agent) -> Iterator[Advice]:
 
 
 def button_for(call: str | None, agent: Agent) -> Button | None:
-    """None where nothing is to be done."""
+    """The button for this API call. None if there is nothing to do."""
     if call is None:
         return None
     if call == renew_url(agent.pk):

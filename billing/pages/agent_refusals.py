@@ -1,4 +1,4 @@
-"""Why an agent is not made or not given a key, in a person's words."""
+"""Why an agent was not created or changed, in plain words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from config.errors import RateLimited, ServiceError, Unavailable
 
 
 def text(refusal: ServiceError, engine: Engine) -> str:
-    """In the person's language; what there are no words for is told in our English."""
+    """The reason in the person's language, or the API's English message if there is no translation."""
     return _rule(refusal, engine) or _for_now(refusal) or _field(refusal) or refusal.message
 
 
@@ -45,7 +45,7 @@ def _rule(refusal: ServiceError, engine: Engine) -> str:
 
 
 def _for_now(refusal: ServiceError) -> str:
-    """What another try in a while may bring."""
+    """Refusals that may be over if the person tries again later."""
     match refusal:
         case errors.CreatesClosed():
             return gettext("No agents can be created at the moment. Please try again later.")
@@ -65,7 +65,7 @@ def _for_now(refusal: ServiceError) -> str:
 _KEY = _("The provider does not take this key. Copy the whole key and enter it again.")
 _PROVIDER = _("Choose the provider that your key is from.")
 _SECRET = _("Something that is needed is missing or wrong: fill in all fields of what you have chosen.")
-# By the field that a message names.
+# By the field at the beginning of the API's message.
 FIELDS: dict[str, Promise] = {
     "llmKey": _KEY,
     "key": _KEY,

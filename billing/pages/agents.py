@@ -1,4 +1,4 @@
-"""/account/agents/{id}"""
+"""/account/agents/{id}: the page of one agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PaymentLine:
     day: str
     till: str
     invoice: str  # the id of the invoice or credit note, if there is one
-    waits: bool  # for an operator
+    waits: bool  # waits for an operator
 
 
 class AgentsViewSet(AgentPageViewSet):
@@ -40,7 +40,7 @@ class AgentsViewSet(AgentPageViewSet):
         return self.shown(self.own_agent(id))
 
     def shown(self, agent: Agent, *, problem: str = "", status: int = 200) -> HttpResponseBase:
-        """A problem is of what was asked for on the page."""
+        """`problem` is about the button that was pressed."""
         now = timezone.now()
         here = f"/account/agents/{agent.pk}"
         term = standing.term(agent, now=now)
@@ -75,7 +75,7 @@ class AgentsViewSet(AgentPageViewSet):
 
 
 def _acts(agent: Agent) -> set[str]:
-    """What can be done with it as it is now."""
+    """The buttons that make sense in the agent's present state."""
     if agent.status == Status.PROVISIONING:
         return set()
     if agent.desired == Desired.STOPPED:
@@ -84,7 +84,7 @@ def _acts(agent: Agent) -> set[str]:
 
 
 def _renewal(agent: Agent) -> dict[str, object] | None:
-    """Whether a card is charged for it again, and whose business it is to stop that."""
+    """Whether a licence or card renews the agent, and who can stop that."""
     row = remainders.paid_by(agent)
     renews = row is not None and reminders.renews_itself(row)
     if row is None or not (row.is_licensed or renews):

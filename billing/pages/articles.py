@@ -1,4 +1,4 @@
-"""/account/personas/{id}/articles: what a person writes about a persona of theirs."""
+"""/account/personas/{id}/articles: articles that a person writes about their own persona."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NewArticleViewSet(PersonasPageViewSet):
         return self.go(f"{PATH}/{id}/articles/{article.slug}?saved")
 
     def form(self) -> dict[str, str]:
-        """A box that is ticked is to be seen by all."""
+        """The typed fields. If the box is ticked, the article is published."""
         texts = {name: self.typed(name).replace("\r\n", "\n").strip() for name in ("title", "summary", "lang", "body")}
         return {**texts, "status": ArticleStatus.PUBLISHED if self.typed("published") else ArticleStatus.DRAFT}
 
@@ -55,12 +55,12 @@ class NewArticleViewSet(PersonasPageViewSet):
 
 
 class ArticleEditViewSet(NewArticleViewSet):
-    def retrieve(self, request: Request, id: str, slug: str) -> HttpResponseBase:  # type: ignore[override]  # one more
+    def retrieve(self, request: Request, id: str, slug: str) -> HttpResponseBase:  # type: ignore[override]  # adds slug
         persona = self.own(id)
         article = articles.one(persona, slug)
         return self.writing(persona, article, article_form(article))
 
-    def create(self, request: Request, id: str, slug: str) -> HttpResponseBase:  # type: ignore[override]  # one more
+    def create(self, request: Request, id: str, slug: str) -> HttpResponseBase:  # type: ignore[override]  # adds slug
         persona, form = self.own(id), self.form()
         article = articles.one(persona, slug)
         given = PatchArticleSerializer(data=form)
@@ -74,7 +74,7 @@ class ArticleEditViewSet(NewArticleViewSet):
 
 
 class DeleteArticleViewSet(PersonasPageViewSet):
-    """What it means is said first."""
+    """Delete an article. The page first says what that means."""
 
     def retrieve(self, request: Request, id: str, slug: str) -> HttpResponseBase:
         persona = self.own(id)

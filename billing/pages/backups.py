@@ -1,4 +1,4 @@
-"""/account/agents/{id}/backups, and one of them: to download, to restore."""
+"""/account/agents/{id}/backups: list, make, download and restore backups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BackupsViewSet(AgentPageViewSet):
         return self._shown(self.own_agent(id))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """The page shows by itself when the backup is there."""
+        """Start a backup. The page shows it by itself when it is ready."""
         agent = self.own_agent(id)
         try:
             asking.begin(agent, actor=f"user:{caller(request).pk}")
@@ -67,7 +67,7 @@ class BackupFileViewSet(AgentPageViewSet):
 
 
 class RestoreViewSet(AgentPageViewSet):
-    """What it means is said first."""
+    """Restore a backup. The page first says what that means."""
 
     def retrieve(self, request: Request, id: str, name: str) -> HttpResponseBase:
         agent = self.own_agent(id)

@@ -1,4 +1,4 @@
-"""What the account's pages share: who looks, in which language, the frame around the content, refusals as pages."""
+"""Common parts of the account's pages: the person, the language, the page frame, and error pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self';"
     " base-uri 'none'; frame-ancestors 'none'"
 )
-# Fields that hold what a person wrote, and no secret: shown again where a form came too late to be taken.
+# Fields with texts that a person wrote, without secrets. They are shown again if the session has ended before the form
+# was sent.
 WRITTEN = (
     "name",
     "extra_soul",
@@ -53,7 +54,7 @@ WRITTEN = (
     "title",
     "body",
 )
-KEPT_HEADERS = {"Retry-After", "Allow", "Link"}  # of a refusal
+KEPT_HEADERS = {"Retry-After", "Allow", "Link"}  # headers of a refusal that are passed on
 
 
 class SeeOther(HttpResponseRedirect):
@@ -61,16 +62,16 @@ class SeeOther(HttpResponseRedirect):
 
 
 class FormsAlone(DefaultContentNegotiation):
-    """What is sent must be a form; what is answered is a page, whatever `Accept` says."""
+    """Requests must be forms, and answers are HTML pages, whatever `Accept` says."""
 
     def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 class PageViewSet(ApiViewSet):
-    """A page for the person who is signed in; nobody is sent to the sign-in and back.
+    """A page for the person who is signed in. Others are sent to the sign-in page and back.
 
-    Every form must carry `{% csrf_token %}`. It is no part of the API's description.
+    Every form must contain `{% csrf_token %}`. Pages are not part of the API's description.
     """
 
     authentication_classes = (CookieAuthentication,)
@@ -84,7 +85,7 @@ class PageViewSet(ApiViewSet):
     language: Language = ENGLISH
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """What is said on the way to the page is said in the person's language, once it is known."""
+        """Refusals that happen before the page runs are also in the person's language, once it is known."""
         with translation.override(self.language.code):
             return super().dispatch(request, *args, **kwargs)
 
@@ -100,15 +101,20 @@ class PageViewSet(ApiViewSet):
         self._speak()
 
     def back(self) -> str:
-        """The address of this page, or where what was sent can be sent again: after signing in, in another language."""
+        """The URL to return to after a sign-in or a change of language: this page, or the page with the form that was
+        sent.
+        """
         return self.sent.get_full_path() if self.sent.method in SAFE_METHODS else doors.safe(self._came_from())
 
     def typed(self, name: str) -> str:
-        """What was sent in this field of the form."""
+        """The value of this form field, or an empty text."""
         return str(self.sent.POST.get(name, ""))
 
     def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
-        """The template of templates/account/ in the person's language; a choice of it is kept and leads here again."""
+        """Render a template of templates/account/ in the person's language.
+
+        If the query has `lang`, remember that language and redirect to the same page.
+        """
         if wanted := self._asked():
             return self._chosen(wanted)
         text = render_to_string(f"account/{template}", {**self._frame(), **context})
@@ -121,11 +127,11 @@ class PageViewSet(ApiViewSet):
         return HttpResponse(text, status=status, headers=headers)
 
     def go(self, place: str) -> HttpResponse:
-        """After a form: the page to look at, by GET."""
+        """After a form: redirect to a page, which is then read with GET."""
         return SeeOther(place, headers={"Cache-Control": "no-store"})
 
     def handle_exception(self, exc: Exception) -> Any:
-        """The API's statuses and headers, told to a person."""
+        """An error page with the status and headers of the API's error."""
         if isinstance(exc, NotAuthenticated):
             if wanted := self._asked():
                 return self._chosen(wanted)
@@ -138,7 +144,10 @@ class PageViewSet(ApiViewSet):
         return answer
 
     def _signed_out(self) -> HttpResponseBase:
-        """The way to the sign-in and back. What was written is not saved, and is shown, to be copied."""
+        """Send the person to the sign-in and back.
+
+        Texts that were typed are not saved; they are shown, so they can be copied.
+        """
         door = doors.sign_in(self.back())
         written = [self.typed(name) for name in WRITTEN if self.typed(name).strip()]
         if written:
@@ -150,7 +159,7 @@ class PageViewSet(ApiViewSet):
         return response
 
     def _came_from(self) -> str:
-        """The page of ours that the form stands on, as the browser says."""
+        """Our page with the form, from the Referer header. Empty if it is another host's."""
         try:
             there = urlsplit(self.sent.headers.get("Referer", ""))
         except ValueError:
@@ -188,15 +197,15 @@ class PageViewSet(ApiViewSet):
 
 
 class AgentPageViewSet(PageViewSet, AgentViewSet):
-    """A page about one agent: `own_agent(id)` is the API's."""
+    """A page about one agent. `own_agent(id)` works as in the API."""
 
     def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
-        """With the navigation between the agent's pages, where it is about one."""
+        """Like PageViewSet.page; if the context has an agent, with the navigation between its pages."""
         agent = context.get("agent")
         there = {"sections": sections.of(agent, here=self.sent.path)} if agent else {}
         return super().page(template, {**there, **context}, status=status)
 
 
 def _known(exc: Exception) -> Exception:
-    """Django's own refusals of what came, such as a form with too many fields."""
+    """Django's own errors about the request, such as a form with too many fields, become BadRequest."""
     return BadRequest("the form is malformed") if isinstance(exc, SuspiciousOperation) else exc

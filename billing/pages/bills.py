@@ -1,4 +1,4 @@
-"""What a choice comes to: the price, the sum in the coin, until when it would be paid, and what happens to the rest."""
+"""What a choice would cost: the price, the amount in the coin, the end of the paid time, the rest of another plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """`change` is larger, smaller or empty; `remainder` is what another plan's time becomes, if there is any."""
+    """`change` is larger, smaller or empty. `remainder` is the time that the rest of another plan becomes, if any."""
 
     wanted: Wanted
     plan: str
@@ -36,7 +36,7 @@ class Bill:
     yearly: bool
     provider: str
     price: str
-    coins: str  # what it is in the coin that is paid with; empty for cards and stars
+    coins: str  # the price in the chosen coin; empty for cards and stars
     coin: str
     stars: int | None
     paid_till: str
@@ -49,7 +49,7 @@ class Bill:
 
 
 def bill(agent: Agent, wanted: Wanted, *, now: datetime) -> Bill:
-    """Raises NotConfigured, and what quotes.quote raises."""
+    """The costs of this choice. Raises NotConfigured, and the errors of quotes.quote."""
     if not registry.offer_of(wanted.provider).active:
         raise NotConfigured("provider", wanted.provider)
     quote = quotes.quote(

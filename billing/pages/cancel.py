@@ -1,4 +1,4 @@
-"""/account/agents/{id}/cancel"""
+"""/account/agents/{id}/cancel: stop the renewal of an agent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from config import clock
 
 
 class CancelViewSet(AgentPageViewSet):
-    """The next charge, not what is paid."""
+    """Cancel the next charge. The paid time stays."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
-        """What it means is said first, and where else to go if only the buyer can have the card stopped."""
+        """Say what it means, and where to go if only the buyer can stop the card."""
         agent = self.own_agent(id)
         row = remainders.paid_by(agent)
         if row is None or not reminders.renews_itself(row):

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/card"""
+"""/account/agents/{id}/card: Stripe's page about the card."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from billing.stripe import customers
 
 
 class CardViewSet(AgentPageViewSet):
-    """Leads to Stripe's page about the card, from a page of ours: a form may not lead to another host (`POLICY`)."""
+    """Show a page that leads to Stripe. Not a redirect: a form must not lead to another host (`POLICY`)."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(f"/account/agents/{self.own_agent(id).pk}")

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/channels"""
+"""/account/agents/{id}/channels: where people can talk to the agent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS: dict[str, Promise] = {
     "emailSmtpHost": _("Server that sends (SMTP)"),
     "emailImapHost": _("Server that receives (IMAP)"),
 }
-OPEN = {"emailAddress", "emailSmtpHost", "emailImapHost", "whatsappPhoneNumberId"}  # nothing secret to type
+OPEN = {"emailAddress", "emailSmtpHost", "emailImapHost", "whatsappPhoneNumberId"}  # fields that are not secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One channel on the page."""
+    """A channel on the page."""
 
     id: str
     name: object
@@ -52,14 +52,14 @@ class Line:
 
 
 class ChannelsViewSet(AgentPageViewSet):
-    """Where people talk to the agent beside the web."""
+    """The channels on which people can talk to the agent, besides the web."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         return self._asking(agent, set(agent.channels))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """A secret that is left empty stays as it is."""
+        """Save the channels. A secret that is left empty stays as it is."""
         agent = self.own_agent(id)
         chosen = [name for name in engine_of(agent.engine).channels if name in self.sent.POST.getlist("channel")]
         typed = {name: self.typed(name).strip() for name in channels.SECRET_NAMES}
@@ -87,7 +87,7 @@ class ChannelsViewSet(AgentPageViewSet):
 def _line(channel: str, agent: Agent, *, is_on: bool) -> Line:
     return Line(
         id=channel,
-        name=dict(CHANNELS)[channel],  # type: ignore[index]  # the catalog's own words
+        name=dict(CHANNELS)[channel],  # type: ignore[index]  # plain text as a key of an enum's dict
         is_on=is_on,
         secrets=[
             Secret(

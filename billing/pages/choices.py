@@ -1,4 +1,4 @@
-"""What can be chosen on /renew/{id}: plans and periods with their prices, and ways to pay."""
+"""The choices on /renew/{id}: plans and periods with their prices, and ways to pay."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ LONGEST_COUPON = 40
 class PlanChoice:
     id: str
     plan: Plan
-    saving: str  # what a year costs less than twelve months; empty where it does not
-    why_not: str  # empty where it can be bought
+    saving: str  # how much a year is cheaper than twelve months; empty if it is not
+    why_not: str  # why it cannot be bought; empty if it can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +42,12 @@ class Way:
     id: Provider
     name: str
     about: str
-    why_not: str  # empty where it can be paid with
+    why_not: str  # why it cannot be used; empty if it can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What the form said, or would say if it had been sent: `problems` are by field."""
+    """The choice from the form, or the default choice. `problems` are by field."""
 
     tier: str
     period: Period
@@ -63,7 +63,10 @@ class Chosen:
 
 
 def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
-    """What was chosen; what was not, or what there is not, is the agent's own plan, a month, and what works here."""
+    """Read the choice. Defaults: the agent's own plan, one month, the first provider that works.
+
+    Unknown values also fall back to these defaults.
+    """
     tier, period, provider = given.get("tier"), given.get("period"), given.get("provider")
     plans, periods, ways = [one.id for one in tiers.offered()], set(Period.values), set(registry.MODULES)
     licence = subscriptions.licence_of(agent)
@@ -86,7 +89,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
 
 
 def refuse_unreadable(wanted: Wanted, key: str) -> None:
-    """What no seller hands out. Raises LicenceRefused."""
+    """Refuse a text that no seller would give out as a key. Raises LicenceRefused."""
     if wanted.provider in LICENSED and (len(key) > LONGEST_KEY or not key.strip().isprintable()):
         raise LicenceRefused("no key is so long, or has such characters")
 
@@ -134,9 +137,9 @@ def _way(offer: Offer, licence: Subscription | None, *, charged: bool) -> Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """Where keys are sold; `buy_url` is empty where the operator has named no place.
+    """Where keys are sold. `buy_url` is empty if the operator has set none.
 
-    Not `sells`: it pays already, and takes nothing but a new key of the same licence.
+    `sells` is False if a licence of this provider already pays: then only a new key of the same licence is accepted.
     """
 
     name: str
@@ -145,7 +148,7 @@ class Shop:
 
 
 def shop(agent: Agent, wanted: Wanted) -> Shop | None:
-    """None for what needs no key, and where no key would be taken."""
+    """The shop for this choice. None if it needs no key, or if no key would be accepted."""
     offer, licence = registry.offer_of(wanted.provider), subscriptions.licence_of(agent)
     if wanted.provider not in LICENSED or not offer.active or (licence and licence.provider != wanted.provider):
         return None

@@ -1,4 +1,4 @@
-"""/sign-in/code"""
+"""/sign-in/code: enter the code from the mail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CodeViewSet(SignInPageViewSet):
         return response
 
     def _verified(self, email: str, code: str) -> str:
-        """The token of a new session; the one that this browser had before ends."""
+        """Check the code. Returns the token of a new session; the earlier session of this browser ends."""
         body = VerifySerializer(data={"email": email, "code": code})
         body.is_valid(raise_exception=True)
         now = timezone.now()
@@ -45,7 +45,7 @@ class CodeViewSet(SignInPageViewSet):
         return token
 
     def _refused(self, refusal: Exception, email: str) -> HttpResponseBase:
-        """Other digits may help, or nothing but another code."""
+        """Show the form for another try, or the form for a new code if trying again cannot help."""
         again = not isinstance(refusal, ServiceError) or isinstance(refusal, WrongCode | RateLimited)
         text = problem(refusal) if isinstance(refusal, ServiceError) else gettext("A code has six digits.")
         template = "code.html" if again else "sign_in.html"

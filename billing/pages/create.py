@@ -1,4 +1,4 @@
-"""/create and /create/key: an agent is made of a persona, first plan and engine, then the model key."""
+"""/create and /create/key: create an agent from a persona. First choose plan and engine, then enter the model key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the address says; what it leaves out is the persona's plan and the engine that fits it."""
+    """The choice from the URL. Defaults: the persona's plan and the default engine."""
 
     persona: Persona
     tier: Tier
@@ -51,10 +51,10 @@ class Choice:
 
 
 class ChoiceViewSet(PageViewSet):
-    """What both pages read of the address."""
+    """Common parts of both pages."""
 
     def choice(self) -> Choice:
-        """Raises UnknownPersona, UnknownTier, UnknownEngine."""
+        """Read the choice from the URL. Raises UnknownPersona, UnknownTier, UnknownEngine."""
         persona = personas.public_persona(self.sent.GET.get("persona", ""))
         asked = self.sent.GET.get("tier")
         engine_id = self.sent.GET.get("engine") or DEFAULT_ENGINE
@@ -78,7 +78,7 @@ class ChoiceViewSet(PageViewSet):
 
 
 class CreateViewSet(ChoiceViewSet):
-    """Anybody may choose; who is not signed in is asked to sign in on the way to the next page."""
+    """Anybody may choose. The next page asks for the sign-in."""
 
     permission_classes = ()
 
@@ -93,7 +93,7 @@ class CreateViewSet(ChoiceViewSet):
 
 class CreateKeyViewSet(ChoiceViewSet):
     def back(self) -> str:
-        """Also after a form: what was chosen stands in the address."""
+        """The URL of this page, also after a form: it contains the choice."""
         return self.sent.get_full_path()
 
     def retrieve(self, request: Request) -> HttpResponseBase:
@@ -108,7 +108,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         choice = self.choice()
         try:
             agent_id = self._made(choice, self._wanted(choice))
-        except replies.OtherBody as refusal:  # who goes back and changes something wants another agent
+        except replies.OtherBody as refusal:  # a person who goes back and changes something wants another agent
             text = agent_refusals.text(refusal, choice.engine)
             return self._asking(choice, problem=text, status=refusal.status, once=token_urlsafe(16))
         except ServiceError as refusal:
@@ -116,7 +116,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         return self.go(f"/account/agents/{agent_id}")
 
     def _asking(self, choice: Choice, *, problem: str = "", status: int = 200, once: str = "") -> HttpResponseBase:
-        """The key is not shown again; what else was typed is."""
+        """Show the form. The key is not shown again; the other fields are."""
         persona = read(choice.persona, self.language)
         context = {
             "choice": choice,
@@ -148,7 +148,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         return NewAgent(**creation.values_of(given))
 
     def _made(self, choice: Choice, wanted: NewAgent) -> str:
-        """The id of the new agent; the same form sent again makes no other one."""
+        """Create the agent and return its id. If the same form is sent again, no second agent is created."""
         once = self.typed("once")
         if _ONCE.fullmatch(once) is None:
             raise BadRequest("once: missing from the form")
@@ -169,13 +169,13 @@ class CreateKeyViewSet(ChoiceViewSet):
 
 
 def _check(choice: Choice) -> None:
-    """What the rules of creating say of plan and engine alone, before anything else is asked."""
+    """Check plan and engine with the rules of creation, before the person enters more."""
     engines.check_tier(choice.engine, choice.tier)
     entitlement.refuse_above_trial(choice.tier)
 
 
 def _is_free(tier: Tier) -> bool:
-    """Whether an agent can begin with it: larger ones are for those who pay."""
+    """Whether an agent can start with this plan unpaid. Larger plans must be paid for."""
     try:
         entitlement.refuse_above_trial(tier)
     except AboveTrialTier:
@@ -184,7 +184,7 @@ def _is_free(tier: Tier) -> bool:
 
 
 def _smallest(persona: Persona) -> Tier:
-    """The persona's own plan, or the largest that an agent can begin with."""
+    """The persona's plan or the next larger one that is free to start with; if there is none, the largest free one."""
     free = [tier for tier in tiers.offered() if _is_free(tier)]
     wanted = tiers.tier_of(persona.tier)
     return next((tier for tier in free if tier.rank >= wanted.rank), (free or tiers.offered())[-1])

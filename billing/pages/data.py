@@ -1,4 +1,4 @@
-"""/account/data: a file with all that we have of a person."""
+"""/account/data: download a file with all data that we have about the person."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DataViewSet(PageViewSet):
         return self.shown()
 
     def create(self, request: Request) -> HttpResponseBase:
-        """A worker makes the file; the page shows by itself when it is there."""
+        """Ask for the file. A worker makes it, and the page shows it by itself when it is ready."""
         try:
             exports.ask(caller(request), lang=self.language.code, now=timezone.now())
         except TooManyExports as refusal:

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/domain, and its removal."""
+"""/account/agents/{id}/domain: set or remove the agent's domain."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _ADDRESS = re.compile(r"https?://([^/?#]*)[^\s]*", re.IGNORECASE)
 
 
 def hostname(typed: str) -> str:
-    """The name in an address that was copied from a browser; anything else as it was typed."""
+    """The hostname in a URL that was copied from a browser. Other texts stay as they are."""
     found = _ADDRESS.fullmatch(typed.strip())
     return found[1] if found else typed.strip().removesuffix("/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A record to be set, and whether DNS has it as far as was seen."""
+    """A DNS record to set, and whether we have seen it in DNS."""
 
     record: check.Record
     is_set: bool
 
 
 class DomainViewSet(AgentPageViewSet):
-    """The agent's own hostname: set, the records that it needs, whether they are there."""
+    """The agent's own hostname, the DNS records that it needs, and whether they are set."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
-        """`?look=now` asks DNS and, where that leads here, the name itself."""
+        """Show the domain. With `?look=now`, query DNS and, if the name leads here, send a request to it."""
         agent = self.own_agent(id)
         if not agent.domain or "look" not in self.sent.GET:
             return self._shown(agent)
@@ -73,7 +73,7 @@ class DomainViewSet(AgentPageViewSet):
         status: int = 200,
     ) -> HttpResponseBase:
         held = DomainClaim.objects.held().filter(agent=agent).first()
-        # Whoever proves a name takes it over: its records are shown although another agent has it.
+        # A person who proves a name takes it over. So its records are shown although another agent has it.
         disputed = names.normalised(typed) if isinstance(refused, errors.DomainTaken) else ""
         context = {
             "agent": agent,
@@ -92,7 +92,7 @@ class DomainViewSet(AgentPageViewSet):
 
 
 class DomainLookViewSet(DomainViewSet):
-    """DNS is asked now, also for the proof: as in the API by the same name again."""
+    """Check DNS now, including the proof. It works like sending the same name to the API again."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(f"/account/agents/{self.own_agent(id).pk}/domain")

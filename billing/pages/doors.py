@@ -1,4 +1,4 @@
-"""Where a person goes next: the sign-in with the way back, which leads to these pages and nowhere else."""
+"""The URLs of the sign-in, with the page to return to, which must be one of our pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 ACCOUNT = "/account"
 SIGN_IN = "/sign-in"
 CODE = "/sign-in/code"
-_OURS = re.compile(r"/(?:account|renew|create)(?:[/?][\x21-\x7e]*)?")  # what cannot be mistaken for another host
+_OURS = re.compile(r"/(?:account|renew|create)(?:[/?][\x21-\x7e]*)?")  # cannot be understood as another host
 _LONGEST = 500
 
 
@@ -22,5 +22,5 @@ def code(then: str) -> str:
 
 
 def safe(then: str) -> str:
-    """The page of ours that this names, or the account."""
+    """`then` if it is the path of one of our pages; otherwise the account page."""
     return then if len(then) <= _LONGEST and _OURS.fullmatch(then) and "\\" not in then else ACCOUNT

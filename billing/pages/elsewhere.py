@@ -1,4 +1,4 @@
-"""Addresses that are almost a page's."""
+"""Redirects for URLs that are nearly right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ElsewhereViewSet(PageViewSet):
     permission_classes = ()
 
     def retrieve(self, request: Request, rest: str = "") -> HttpResponseBase:
-        """`/account/` is `/account`."""
+        """Redirect `/account/` to `/account`."""
         if not rest or rest.endswith("/"):
             return self.go(self.sent.get_full_path().partition("?")[0].rstrip("/"))
         raise NoSuchPage

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/events"""
+"""/account/agents/{id}/events: the agent's events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ON_A_PAGE = 50
 
 
 class EventsViewSet(AgentPageViewSet):
-    """What happened to the agent in the last thirty days, the newest first."""
+    """The agent's events of the last thirty days, the newest first."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)

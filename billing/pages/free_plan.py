@@ -1,4 +1,4 @@
-"""/account/agents/{id}/free-plan: another plan for an agent that nobody pays for yet."""
+"""/account/agents/{id}/free-plan: choose another plan for an agent that is not paid for yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from config.errors import Conflict, ServiceError
 
 
 class FreePlanViewSet(AgentPageViewSet):
-    """Those that it may have unpaid; paying leads to the others."""
+    """The plans that an unpaid agent may have. Others must be paid for."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)

@@ -1,4 +1,4 @@
-"""/account/invoices"""
+"""/account/invoices: invoices and billing details."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class InvoicesViewSet(PageViewSet):
         return self.shown({name: getattr(details, column) for name, column in FIELDS.items()})
 
     def create(self, request: Request) -> HttpResponseBase:
-        """What stands on invoices from now on."""
+        """Save the billing details for the next invoices."""
         given = {name: self.typed(name).replace("\r\n", "\n").strip() for name in FIELDS}
         given["country"] = given["country"].upper()
         body = BillingDetailsSerializer(data=given)

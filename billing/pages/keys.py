@@ -1,4 +1,4 @@
-"""/account/keys"""
+"""/account/keys: create an API key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class KeysViewSet(AccountViewSet):
         return self.go(f"{doors.ACCOUNT}#keys")
 
     def create(self, request: Request) -> HttpResponseBase:
-        """The answer shows the secret: there is no other time. The same form sent again makes no other key."""
+        """Create a key and show its secret, this once only.
+
+        If the same form is sent again, no second key is created.
+        """
         typed = self.typed("name")
         body = KeyNameSerializer(data={"name": typed})
         if not body.is_valid():
@@ -38,7 +41,7 @@ class KeysViewSet(AccountViewSet):
             )
         try:
             key, secret = self._made(body.validated_data["name"], once=self.typed("once"))
-        except replies.OtherBody as refusal:  # who goes back and types another name wants another key
+        except replies.OtherBody as refusal:  # a person who goes back and types another name wants another key
             text = gettext("This form has already created a key. Send it once more to create another one.")
             return self.shown(problem=text, name=typed, status=refusal.status)
         except TooManyKeys as refusal:

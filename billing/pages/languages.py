@@ -1,4 +1,4 @@
-"""The languages of the account's pages, and which one a person reads."""
+"""The languages of the account's pages, and which one is used for a person."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ CHOICE_SECONDS = 365 * 86_400
 
 
 def asked(request: Any) -> Language | None:
-    """The language that `?lang=` names."""
+    """The language in `?lang=`, or None."""
     return LANGUAGES.get(request.GET.get("lang", ""))
 
 
 def of(request: Any, person: User | None) -> Language:
-    """What the person chose here, else what they signed in with, else what their browser prefers."""
+    """The language that the person chose here, or else the one from their sign-in, or else the browser's."""
     kept = (request.COOKIES.get(settings.LANG_COOKIE_NAME, ""), person.lang if person else "")
     return next((LANGUAGES[code] for code in kept if code in LANGUAGES), None) or _preferred(request)
 
 
 def of_letters(request: Any) -> str:
-    """What mails to somebody whom we do not know yet are in."""
+    """The language of mails to a person whose account does not exist yet."""
     chosen = request.COOKIES.get(settings.LANG_COOKIE_NAME, "")
     return chosen if chosen in LANGUAGES else get_language_from_request(request)
 
@@ -47,7 +47,7 @@ def remember(response: HttpResponse, language: Language) -> None:
 
 
 def alternates(place: str) -> list[Alternate]:
-    """Links to the page at this address in each language, for the menu."""
+    """Links to this page in each language, for the menu."""
     path, _, query = place.partition("?")
     kept = [(name, value) for name, value in parse_qsl(query) if name != "lang"]
     return [

@@ -1,4 +1,4 @@
-"""/account/delete: an account's owner deletes it, and may think better of it for a week."""
+"""/account/delete: the owner deletes the account, and can change their mind for a week."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LeaveViewSet(PageViewSet):
         return self.page("leave.html", _lost(user))
 
     def create(self, request: Request) -> HttpResponseBase:
-        """The address typed, and a code that was mailed a moment ago: a browser that was left open is not enough."""
+        """Ask for the deletion. Needs the typed email address and a new code: an open browser alone is not enough."""
         user = caller(request)
         if self.typed("email").strip().lower() != user.email.lower():
             return self._asking(problem=gettext("This is not the address of this account. Nothing was deleted."))
@@ -98,7 +98,7 @@ def _lost(user: User) -> dict[str, Any]:
 
 
 def _elsewhere(user: User) -> list[dict[str, str]]:
-    """Where only the buyer can have a card stopped."""
+    """The providers at which only the buyer can stop the card."""
     rows = Subscription.objects.paid().filter(user=user, cancels_there=False).select_related("agent")
     licensed = [row for row in rows if row.is_licensed and not licence_cards.can_stop(row)]
     found = {Provider(row.provider or "") for row in licensed}

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/log"""
+"""/account/agents/{id}/log: the pod's log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINES = 200
 
 
 class LogViewSet(AgentPageViewSet):
-    """The newest lines of what its pod says, as the API's log has them: secrets are masked."""
+    """The newest lines of the pod's log. As in the API, secrets are masked."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)

@@ -41,7 +41,7 @@ class MailsViewSet(PageViewSet):
         return self.page("mails.html", context)
 
     def create(self, request: Request) -> HttpResponseBase:
-        """The pages follow at once, where they are there in that language."""
+        """Save the choice. The pages use the chosen language at once, if they exist in it."""
         lang = self.typed("lang")
         mail_choices.choose(caller(request), lang=lang, wanted=self.sent.POST.getlist("mail"))
         answer = self.go(f"{PATH}?saved")

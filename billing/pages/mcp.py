@@ -1,4 +1,4 @@
-"""/account/agents/{id}/mcp: the MCP servers whose tools the agent has."""
+"""/account/agents/{id}/mcp: the MCP servers whose tools the agent can use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from config.crypto import readable
 from config.errors import BadRequest, ServiceError
 
 FIELDS = ("name", "url", "headers", "command", "args", "env")
-# By the field of the server that a message names.
+# By the server's field that the API's message names.
 PROBLEMS: dict[str, Promise] = {
     "name": _(
         "Choose another name. It may have letters, digits, - and _ only. A group of tools or another server of the"
@@ -42,7 +42,7 @@ class McpViewSet(AgentPageViewSet):
         return self.shown(self.own_agent(id))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """One more, at an address."""
+        """Add a server with a URL."""
         typed = {name: self.typed(name) for name in FIELDS}
         server: Server = {"name": typed["name"].strip(), "url": typed["url"].strip()}
         return self.added(self.own_agent(id), server, pairs=_pairs(typed["headers"], ":"), field="headers", typed=typed)
@@ -50,7 +50,7 @@ class McpViewSet(AgentPageViewSet):
     def added(
         self, agent: Agent, server: Server, *, pairs: dict[str, str] | None, field: str, typed: dict[str, str]
     ) -> HttpResponseBase:
-        """`pairs` is None where a line of the field is none."""
+        """Add a server. `pairs` is None if a line of the field could not be parsed."""
         try:
             if pairs is None:
                 raise BadRequest(f"mcpServers[0].{field}: a line without a name")
@@ -69,7 +69,7 @@ class McpViewSet(AgentPageViewSet):
         problem: str = "",
         status: int = 200,
     ) -> HttpResponseBase:
-        """`tried` is what the server of this name answered."""
+        """`tried` is the answer of the server with this name to a test."""
         engine, adapter = engine_of(agent.engine), ENGINES.get(agent.engine)
         servers = readable(agent).mcp_servers
         context = {
@@ -86,7 +86,7 @@ class McpViewSet(AgentPageViewSet):
 
 
 class McpCommandViewSet(McpViewSet):
-    """One more, which the agent starts itself."""
+    """Add a server that the agent starts itself."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(_page(self.own_agent(id)))
@@ -100,7 +100,7 @@ class McpCommandViewSet(McpViewSet):
 
 
 class McpTestViewSet(McpCommandViewSet):
-    """One of them is asked for its tools; the page says what it answers."""
+    """Ask a server for its tools, and show its answer."""
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent, name = self.own_agent(id), self.typed("name")
@@ -123,7 +123,7 @@ def _page(agent: Agent) -> str:
 
 
 def _line(server: Server, tried: TriedServer | None) -> dict[str, object]:
-    """Values of headers and environment are secrets: their names alone are shown."""
+    """One server. Only the names of headers and variables are shown: their values are secrets."""
     return {
         "tried": tried,
         "testable": bool(server.get("url")),
@@ -143,14 +143,14 @@ def _not_tested(refusal: ServiceError, agent: Agent) -> str:
 
 
 def _pairs(text: str, sign: str) -> dict[str, str] | None:
-    """A name and a value in each line; None where a line is something else, or a name comes twice."""
+    """A name and a value from each line. None if a line has another form, or a name occurs twice."""
     lines = [line.strip().partition(sign) for line in text.splitlines() if line.strip()]
     pairs = {name.strip(): value.strip() for name, found, value in lines if found}
     return pairs if len(pairs) == len(lines) else None
 
 
 def _checked(server: Server) -> Server:
-    """The body's own limits. Raises BadRequest naming the field."""
+    """Check the limits of the API's request body. Raises BadRequest that names the field."""
     body = McpServerSerializer(data=server)
     if not body.is_valid():
         raise BadRequest(f"mcpServers[0].{next(iter(body.errors))}: cannot be")

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/memory"""
+"""/account/agents/{id}/memory: the agent's memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.errors import Conflict, ServiceError
 
 
 class MemoryViewSet(AgentPageViewSet):
-    """What the agent is and what it has learned, to be read."""
+    """The agent's instructions and what it has learned. Read-only."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)

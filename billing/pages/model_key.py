@@ -1,4 +1,4 @@
-"""/account/agents/{id}/model-key"""
+"""/account/agents/{id}/model-key: the model and its key."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from config.errors import ServiceError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The models of one provider, as a group of the list."""
+    """The models of one provider: a group in the list."""
 
     provider: str
     models: list[tuple[str, str]]
 
 
 class ModelKeyViewSet(AgentPageViewSet):
-    """The key that an agent asks its model with, and which model that is."""
+    """The key for the agent's model provider, and the choice of the model."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self._asking(self.own_agent(id))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """An empty key keeps the present one: then the model alone is changed."""
+        """Save them. An empty key keeps the present key; then only the model changes."""
         agent = self.own_agent(id)
         key, model = self.typed("key").strip(), self.typed("model") or None
         try:

@@ -1,4 +1,4 @@
-"""What there is to see of an agent's money now: what it runs on, what was just paid, which order waits."""
+"""The present state of an agent's payments: its term, a payment that was just made, and the pending order."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from billing.vocabulary import LICENSED, Asset, OrderStatus, Provider, Subscript
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """A payment that is news."""
+    """A recent payment."""
 
     payment: Payment
     plan: str
     provider: str
     till: str
-    over: str  # with its coin; empty where nothing was too much
+    over: str  # with its coin; empty if nothing was overpaid
     tx_hash: str
 
 
@@ -51,7 +51,7 @@ def context(agent: Agent, *, now: datetime) -> dict[str, Any]:
 
 
 def _renews(agent: Agent, term: Term) -> bool:
-    """Whether a provider goes on charging for it: that of a licence, or of a card."""
+    """Whether the provider of a licence or a card will charge again."""
     if term.paid_provider == Provider.STRIPE:
         return CardSubscription.objects.renewing().filter(agent=agent).exists()
     if term.paid_provider not in LICENSED:
@@ -78,7 +78,7 @@ def _paid(payment: Payment, term: Term) -> Paid:
 
 
 def _state(waits: Deposit | Invoice | Checkout | None, payment: Payment | None) -> str:
-    """Changes with everything that changes more than the progress."""
+    """A text that changes whenever more than the progress part of the page has changed."""
     if waits is None:
         return f"paid {payment.pk}" if payment else "quiet"
     part = waits.missing if isinstance(waits, Deposit) else ""

@@ -1,4 +1,4 @@
-"""What things of billing are called on the pages: ways to pay, plans, chains."""
+"""Names on the pages: ways to pay, plans, chains, lengths of time."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def plan_name(tier_id: str) -> str:
 
 
 def way_name(provider: str) -> str:
-    """A way to pay as people call it: that Stripe takes the card is its own business."""
+    """The usual name of a way to pay. For Stripe it is "Card": the customer need not know who processes it."""
     return pgettext("way to pay", "Card") if provider == Provider.STRIPE else NAMES.get(Provider(provider), "")
 
 
 def chain_name(chain_id: int) -> str:
-    """As wallets call it, where there is a common name."""
+    """The chain's name as wallets show it, if it has a common one."""
     return CHAINS.get(chain_id, f"EVM {chain_id}")
 
 
 def span(length: timedelta) -> str:
-    """Whole days; what is less than one in whole hours."""
+    """Whole days. Less than a day: whole hours."""
     if length.days:
         return ngettext("%(count)d day", "%(count)d days", length.days) % {"count": length.days}
     hours = length.seconds // 3600

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/next-plan"""
+"""/account/agents/{id}/next-plan: choose a smaller plan for the time after the paid time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Choice:
 
 
 class NextPlanViewSet(AgentPageViewSet):
-    """A smaller plan for the time after what is paid."""
+    """Choose a smaller plan for the time after the paid time."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent, now = self.own_agent(id), timezone.now()
@@ -66,7 +66,7 @@ class NextPlanViewSet(AgentPageViewSet):
 
 
 def line(agent: Agent, row: Subscription | None) -> dict[str, object] | None:
-    """What the agent's page says of it: the plan that follows, or that one can be chosen."""
+    """The next plan for the agent's page. Empty if one can be chosen, None if not."""
     if row is None:
         return None
     chosen = next_plans.following(row, now=timezone.now())

@@ -1,4 +1,4 @@
-"""An order as whoever pays it needs to read it: how much, where to, how far it is."""
+"""An order for the person who pays it: the amount, where to send it, and its progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from catalog.pages.words import usd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deposit:
-    """What a stablecoin order asks for. `state` is waiting, partial, seen or expired."""
+    """An order in stablecoins. `state` is waiting, partial, seen or expired."""
 
     order: Order
     state: str
@@ -30,11 +30,11 @@ class Deposit:
     chain_id: int
     address: str
     amount: str
-    seen: str  # empty where nothing was
-    missing: str  # of what came in part
-    over: str  # beyond the amount
-    depth: int | None  # of blocks, with the one in which it was seen
-    needed: int | None  # where a number of blocks makes it final
+    seen: str  # empty if nothing was received
+    missing: str  # set if a part was received
+    over: str  # more than the amount
+    depth: int | None  # number of blocks since it was seen, including that block
+    needed: int | None  # number of blocks after which it is final, if blocks are counted
     expires: str
     overdue: bool  # nothing more should be sent
     counts_until: str
@@ -44,7 +44,7 @@ class Deposit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoice:
-    """`state` is waiting, held or expired."""
+    """An order in stars. `state` is waiting, held or expired."""
 
     order: Order
     state: str
@@ -59,7 +59,7 @@ class Invoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """`state` is waiting or expired."""
+    """An order by card. `state` is waiting or expired."""
 
     order: Order
     state: str
@@ -112,20 +112,20 @@ def _state(order: CryptoOrder) -> str:
 
 
 def _symbol(order: CryptoOrder) -> str:
-    """As the chain's token calls itself."""
+    """The token's own symbol on the chain."""
     token = _token(order)
     return token.symbol if token else NAMES[Provider(order.asset)]
 
 
 def _token(order: CryptoOrder) -> Token | None:
-    """None where nothing is paid with it any more: the settings name another chain, or another token."""
+    """The order's token in the settings. None if the settings now have another chain or another token."""
     known = configuration.current()
     token = known.tokens.get(Asset(order.asset)) if known and known.chain_id == order.chain_id else None
     return token if token and token.address == order.token else None
 
 
 def _depth(order: CryptoOrder) -> int | None:
-    """As far as the chain was read: at least so many blocks, for it may have come before we looked."""
+    """At least how many blocks: the money may have come before we first saw it."""
     if order.seen_block is None:
         return None
     head = ChainState.objects.filter(pk=order.chain_id).values_list("head", flat=True).first()

@@ -1,4 +1,4 @@
-"""/account/payments: what an account has paid, and a receipt for each payment."""
+"""/account/payments: the account's payments, with a receipt for each."""
 
 from __future__ import annotations
 

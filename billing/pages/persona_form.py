@@ -1,4 +1,4 @@
-"""The form in which a persona is written, and what its rules refuse in an author's words."""
+"""The form in which a person writes a persona, and the refusals of the rules in plain words."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ LABELS: dict[str, Promise] = {
 }
 TEXTS = {"icon": "icon", "name": "name", "tagline": "tagline", "forWho": "for_who", "soul": "soul"}
 CHOICES = {"category": "category", "tier": "tier", "risk": "risk"}
-BETWEEN = " | "  # what a persona does, and an example question
+BETWEEN = " | "  # between an ability of a persona and an example question
 
 
 def shown(persona: Persona) -> dict[str, Any]:
-    """A persona as its form has it."""
+    """The fields of the form for this persona."""
     examples = persona.does_examples or {}
     does = [f"{label}{BETWEEN}{examples[label]}" if label in examples else label for label in persona.does]
     return {
@@ -57,13 +57,13 @@ def shown(persona: Persona) -> dict[str, Any]:
 
 
 def typed(given: Typed, channels: list[str]) -> dict[str, Any]:
-    """What was typed, as it is shown again."""
+    """The typed fields, to be shown again."""
     plain = (*TEXTS, *CHOICES, "disclaimer", "does", "skills", "tags")
     return {**{name: given(name).replace("\r\n", "\n").strip() for name in plain}, "channels": channels}
 
 
 def body(form: dict[str, Any]) -> dict[str, Any]:
-    """The same as the body of the API's call. A choice that was not made is left as it is."""
+    """The form as the body of the API's call. A choice that was not made stays as it is."""
     does = [line.partition(BETWEEN.strip()) for line in _lines(form["does"])]
     examples = {label.strip(): question.strip() for label, _bar, question in does if question.strip()}
     chosen = {name: form[name] for name in CHOICES if form[name]}
@@ -82,14 +82,14 @@ def body(form: dict[str, Any]) -> dict[str, Any]:
 
 
 def malformed(errors: Any) -> str:
-    """Of the first field that is not as it must be."""
+    """The message for the first field that is invalid."""
     field = next(iter(errors), "")
     text = gettext("%(field)s: this is missing, too long, or contains something that cannot be shown.")
     return text % {"field": LABELS.get(field, field)}
 
 
 def refused(refusal: ServiceError) -> str:
-    """In the person's language; what there are no words for is told in our English."""
+    """The reason in the person's language, or the API's English message if there is no translation."""
     match refusal:
         case Unfinished():
             text = gettext("Before others can see it, this has to be filled in: %(field)s.")

@@ -1,4 +1,4 @@
-"""/account/personas: what a person writes for the catalog. Rules and refusals are those of /personas."""
+"""/account/personas: personas that a person writes for the catalog, with the same rules as /personas in the API."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ RISKS: dict[str, Promise] = {
 class Line:
     persona: Persona
     is_public: bool
-    waits: bool  # for the moderators
+    waits: bool  # waits for the moderators
 
 
 class PersonasPageViewSet(PageViewSet):
-    """What these pages share."""
+    """Common parts of these pages."""
 
     def user_id(self) -> str:
         return caller(self.request).pk
@@ -68,7 +68,7 @@ class PersonasViewSet(PersonasPageViewSet):
         return self.shown()
 
     def create(self, request: Request) -> HttpResponseBase:
-        """A draft with nothing but a name; the rest is filled in on its page."""
+        """Create a draft that has only a name. The rest is filled in on its own page."""
         given = DraftPersonaSerializer(data={"name": self.typed("name")})
         if not given.is_valid():
             return self.shown(problem=persona_form.malformed(given.errors), status=400)
@@ -122,7 +122,7 @@ class PersonaEditViewSet(PersonasPageViewSet):
 
 
 class PersonaPreviewViewSet(PersonasPageViewSet):
-    """As visitors see it, or will."""
+    """The persona as visitors see it, or will see it once it is published."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         persona = self.own(id)
@@ -161,7 +161,7 @@ class UnpublishPersonaViewSet(PublishPersonaViewSet):
 
 
 class DeletePersonaViewSet(PersonasPageViewSet):
-    """What it means is said first."""
+    """Delete a persona. The page first says what that means."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.page("persona_delete.html", {"persona": self.own(id)})
@@ -181,6 +181,6 @@ def line(persona: Persona) -> Line:
 
 
 def article_form(article: Article | None) -> dict[str, Any]:
-    """An article as its form has it."""
+    """The fields of the form for this article."""
     columns = ("title", "summary", "lang", "status", "body")
     return {name: getattr(article, name) if article else "" for name in columns}

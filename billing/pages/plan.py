@@ -1,4 +1,4 @@
-"""/account/agents/{id}/plan: each plan with what it costs now or later, and a button that works."""
+"""/account/agents/{id}/plan: each plan with its price now or later, and a button that works."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from config.errors import ServiceError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """`bill` is what it costs now; `later` what it costs from the end of the paid time on."""
+    """`bill` is what the plan costs now; `later` is its price from the end of the paid time on."""
 
     choice: PlanChoice
     is_now: bool
@@ -40,7 +40,7 @@ class Line:
 
 
 class PlanViewSet(AgentPageViewSet):
-    """Changes nothing: a plan that costs now is paid on /renew, a later one is chosen with its own form."""
+    """Read-only: a plan that costs something now is paid on /renew, and a later one is chosen with its own form."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent, now = self.own_agent(id), timezone.now()
@@ -75,7 +75,7 @@ def _line(
 
 
 def _wanted(tier: str, agent: Agent, row: Subscription | None) -> Wanted | None:
-    """By the card that is charged already, else by the first way that works here."""
+    """The purchase of this plan: with the card that is charged already, or else with the first provider that works."""
     period = Period(row.period) if row else Period.MONTHLY
     by_card = CardSubscription.objects.renewing().filter(agent=agent).exists()
     offers = registry.offers()
@@ -84,7 +84,7 @@ def _wanted(tier: str, agent: Agent, row: Subscription | None) -> Wanted | None:
 
 
 def _costs(agent: Agent, wanted: Wanted, *, now: datetime) -> tuple[Bill | None, str]:
-    """What would be refused has no button, but a reason."""
+    """The costs. If the purchase would be refused: no costs, and the reason."""
     try:
         return bills.bill(agent, wanted, now=now), ""
     except NoSuchAgent:

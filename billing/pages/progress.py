@@ -1,4 +1,4 @@
-"""/renew/{id}/progress: the part of /renew/{id} that changes while somebody pays, for its script."""
+"""/renew/{id}/progress: the part of /renew/{id} that changes during a payment. The page's script loads it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from billing.pages.base import AgentPageViewSet
 
 class ProgressViewSet(AgentPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
-        """What our own rows know: nobody outside is asked."""
+        """Show the state in our own rows. No provider is called."""
         agent = self.own_agent(id)
         return self.page("renew_now.html", moment.context(agent, now=timezone.now()))

@@ -1,4 +1,4 @@
-"""Providers of models, as people meet them: where they find their key."""
+"""Where people find their keys of model providers."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ _KEYS_AT = {
 
 
 def keys_at(engine: Engine) -> list[tuple[str, str]]:
-    """The name of each provider that the engine takes, and the address of its page of keys."""
+    """The name of each provider that the engine supports, and the URL of its page with API keys."""
     return [(one.label, _KEYS_AT[one.pk]) for one in llm_providers.offered(engine) if one.pk in _KEYS_AT]

@@ -1,6 +1,6 @@
-"""What providers of licences say against a key, for the translators.
+"""Texts of licence providers' refusals, listed here for translators.
 
-billing/providers/ and billing/licences.py say the same words. What a provider says in its own stays as it is.
+They must be the same as in billing/providers/ and billing/licences.py. A provider's own text is not translated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the rules refuse, in a person's words and beside the field that it is about."""
+"""Refusals of the rules in plain words, each with the form field that it is about."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from config.errors import RateLimited, ServiceError, Unavailable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """`field` is the form's: tier, period, provider, coupon or license_key."""
+    """`field` is a field of the form: tier, period, provider, coupon or license_key."""
 
     field: str
     text: str
@@ -119,7 +119,7 @@ def _money_seen(agent: Agent) -> str:
 
 
 def other_plan(licence: Subscription | None) -> str:
-    """Why nothing but its own plan can be bought beside a licence."""
+    """Why only the licence's own plan can be bought beside a licence."""
     if licence is None or licence.provider is None:
         return _ended()
     text = gettext(
@@ -130,7 +130,7 @@ def other_plan(licence: Subscription | None) -> str:
 
 
 def second_licence(licence: Subscription | None) -> str:
-    """Why no key is taken beside a licence."""
+    """Why no second key is accepted beside a licence."""
     if licence is None or licence.provider is None:
         return _ended()
     text = gettext(
@@ -140,5 +140,5 @@ def second_licence(licence: Subscription | None) -> str:
 
 
 def _ended() -> str:
-    """Of a licence that was over a moment after it had been in the way."""
+    """The licence was in the way, but has ended a moment later."""
     return gettext("The licence that paid for this agent has just ended. Look again.")

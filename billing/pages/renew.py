@@ -1,4 +1,4 @@
-"""/renew/{id}: where a person pays for an agent (spec: AgentTerm `renewUrl`)."""
+"""/renew/{id}: where a person pays for an agent (`renewUrl` in docs/spec.md: AgentTerm)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ FIELDS = ("tier", "period", "provider", "coupon")
 
 
 class RenewViewSet(AgentPageViewSet):
-    """Its owner's alone: others pay an order by its address or its invoice, which need no page of ours."""
+    """For the agent's owner only. Other people can pay an order with its address or invoice, without this page."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
-        """A choice in the query shows what it comes to, and changes nothing."""
+        """Show the page. A choice in the query shows its costs and changes nothing."""
         agent, now = self.own_agent(id), timezone.now()
         given = {name: self.sent.GET[name] for name in FIELDS if name in self.sent.GET}
         chosen = choices.read(agent, given)
@@ -38,7 +38,7 @@ class RenewViewSet(AgentPageViewSet):
         return self.shown(agent, chosen, sent=True, bill=bill, refusal=refusal)
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """Do what was chosen; the same form again changes nothing more."""
+        """Order or activate what was chosen. Sending the same form again changes nothing more."""
         agent, now = self.own_agent(id), clock.now()
         chosen = choices.read(agent, {name: self.sent.POST.get(name, "") for name in FIELDS})
         if chosen.wanted is None:
@@ -65,7 +65,7 @@ class RenewViewSet(AgentPageViewSet):
         refusal: Refusal | None = None,
         key: str = "",
     ) -> HttpResponseBase:
-        """The whole page; `sent` when somebody has chosen."""
+        """The whole page. `sent` is True if the person has chosen something."""
         now_there = moment.context(agent, now=timezone.now())
         status = refusal.status if refusal else 400 if chosen.problems else 200
         context: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""/account/keys/{id}/revoke"""
+"""/account/keys/{id}/revoke: revoke an API key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from billing.pages.base import PageViewSet
 
 class RevokeViewSet(PageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
-        """It cannot be undone, so it is asked first."""
+        """Ask first, since it cannot be undone."""
         key = keys.own(caller(request), id)
         return self.go(f"{doors.ACCOUNT}#keys") if key.revoked_at else self.page("revoke.html", {"key": key})
 

@@ -1,4 +1,4 @@
-"""The pages of one agent, as the navigation on each of them has them."""
+"""The navigation between the pages of one agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import pgettext_lazy
 from agents.models import Agent
 from catalog.engines import engine_of
 
-# By the last part of the address; the page of the agent itself has none.
+# By the last part of the URL. The agent's main page has none.
 NAMES: dict[str, Promise] = {
     "": _("Overview"),
     "model-key": _("Model and key"),
@@ -38,7 +38,7 @@ class Section:
 
 
 def of(agent: Agent, *, here: str) -> list[Section]:
-    """Those that this agent's engine has; `here` is the path of the page that shows them."""
+    """The sections that this agent's engine has. `here` is the path of the present page."""
     engine = engine_of(agent.engine)
     lacking = {name for name, has in (("model-key", engine.llm_key), ("mcp", engine.mcp)) if not has}
     return [_section(agent, name, here=here) for name in NAMES if name not in lacking]

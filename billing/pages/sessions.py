@@ -1,4 +1,4 @@
-"""/account/sessions: where a person is signed in, and ending it."""
+"""/account/sessions: where a person is signed in, and how to sign out there."""
 
 from __future__ import annotations
 

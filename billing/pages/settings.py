@@ -1,4 +1,4 @@
-"""/account/agents/{id}/settings"""
+"""/account/agents/{id}/settings: settings of an agent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS = ("name", "lang", "timezone", "extra_soul")
 
 
 class SettingsViewSet(AgentPageViewSet):
-    """Name, language, time zone, and what the owner adds to the persona."""
+    """Name, language, time zone, and the owner's additions to the persona."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)

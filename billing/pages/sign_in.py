@@ -1,4 +1,4 @@
-"""/sign-in"""
+"""/sign-in: enter the email address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Refused = (ServiceError, ValidationError, NotValid)
 
 
 class SignInPageViewSet(PageViewSet):
-    """For whoever comes. Where they want to go afterwards travels in the addresses of the forms."""
+    """For everybody. The page to go to afterwards is in the URLs of the forms."""
 
     permission_classes = ()
 
@@ -53,7 +53,7 @@ class SignInViewSet(SignInPageViewSet):
         return self.form("code.html", email=email, dev_code=code)
 
     def _request_code(self, typed: str) -> tuple[str, str | None]:
-        """The address in its canonical form, and the code where it may be shown."""
+        """Send a code. Returns the canonical email address, and the code if it may be shown (development)."""
         body = RequestSerializer(data={"email": typed})
         body.is_valid(raise_exception=True)
         email, now = body.validated_data["email"], timezone.now()
@@ -68,7 +68,7 @@ def status_of(refusal: Exception) -> int:
 
 
 def problem(refusal: Exception) -> str:
-    """What the API's rules refuse, told to a person."""
+    """The refusal of the API's rules in plain words."""
     match refusal:
         case errors.WrongCode():
             return gettext("These are not the digits of the newest mail. Look again, or have a new code sent.")

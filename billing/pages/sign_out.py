@@ -1,4 +1,4 @@
-"""/sign-out"""
+"""/sign-out: end the session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SignOutViewSet(PageViewSet):
     permission_classes = ()
 
     def create(self, request: Request) -> HttpResponseBase:
-        """The session ends everywhere, not only in this browser. Twice is fine."""
+        """End the session, so that its token is invalid in every browser. Calling this twice is harmless."""
         if isinstance(request.auth, Session):
             sessions.end(request.auth)
         response = self.go(doors.SIGN_IN)

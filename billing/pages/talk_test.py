@@ -1,4 +1,4 @@
-"""/account/agents/{id}/talk-test"""
+"""/account/agents/{id}/talk-test: test each part of an agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from billing.pages.base import AgentPageViewSet
 from catalog.pages.words import CHANNELS
 from config.errors import ServiceError
 
-NOT_TRIED = "not tried"  # how the error of a hop behind a silent one begins
+NOT_TRIED = "not tried"  # beginning of the error of a part that was not tried, since an earlier part did not answer
 HOPS: dict[str, object] = {
     "gateway": _("Its gateway"),
     "engine": _("Its engine"),
@@ -24,7 +24,7 @@ HOPS: dict[str, object] = {
 
 
 class TalkTestViewSet(AgentPageViewSet):
-    """One word through every hop, and which of them is silent."""
+    """Send one word through all parts of the agent, and show which part does not answer."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(f"/account/agents/{self.own_agent(id).pk}")

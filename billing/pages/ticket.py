@@ -1,4 +1,4 @@
-"""/account/agents/{id}/ticket"""
+"""/account/agents/{id}/ticket: open the agent's own page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from billing.pages.base import AgentPageViewSet
 
 
 class TicketViewSet(AgentPageViewSet):
-    """Opens the pod's own page: at once, from a page of ours, for a form may not lead to another host (`POLICY`)."""
+    """Show a page that leads to the pod's own page. Not a redirect: a form must not lead to another host (`POLICY`)."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(f"/account/agents/{self.own_agent(id).pk}")

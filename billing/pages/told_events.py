@@ -1,4 +1,4 @@
-"""Events of an agent in a person's words."""
+"""The events of an agent in plain words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPES: dict[str, Promise] = {
     EventType.TEST: _("A test"),
 }
 
-# By the state in which it was settled before.
+# By the state before.
 CAME_UP: dict[str, Promise] = {
     Status.PROVISIONING: _("The agent started for the first time."),
     Status.RUNNING: _("The agent was rebuilt and is running."),
@@ -35,7 +35,7 @@ CAME_UP: dict[str, Promise] = {
 
 
 def sentence(event: Event) -> str:
-    """What happened, and why where that is known."""
+    """What happened, and the reason if it is known."""
     data: dict[str, Any] = json.loads(event.body)["data"]
     match event.type:
         case EventType.AGENT_RUNNING if data.get("reason") == "domain-lost":
@@ -56,7 +56,7 @@ def sentence(event: Event) -> str:
 
 
 def _paid(data: dict[str, Any]) -> str:
-    """Without a name and an end where we paid for it ourselves."""
+    """A payment. If we granted it ourselves, without a provider and an end."""
     provider, till = dict(NAMES).get(data["provider"], ""), datetime.fromisoformat(data["paidTill"])
     named = {"provider": provider, "day": words.day(till)}
     if not provider:

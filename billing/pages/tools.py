@@ -1,4 +1,4 @@
-"""/account/agents/{id}/tools"""
+"""/account/agents/{id}/tools: the agent's toolsets."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from config.errors import ServiceError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One toolset on the page."""
+    """A toolset on the page."""
 
     toolset: Toolset
     name: Passage
     about: Passage
     is_on: bool
-    needs: str  # the name of the service whose key it needs
+    needs: str  # the service whose key it needs
 
 
 class ToolsViewSet(AgentPageViewSet):
-    """What the agent may do. Its MCP servers stay as they are."""
+    """The tools that the agent may use. Its MCP servers stay as they are."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
@@ -40,7 +40,10 @@ class ToolsViewSet(AgentPageViewSet):
         return self._asking(agent, on | ({a2a.TOOLSET} if agent.a2a_enabled else set()))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """A key that is left empty stays as it is. No toolset at all is not possible: it means the usual ones."""
+        """Save the toolsets.
+
+        A key that is left empty stays as it is. If no toolset is chosen, the default ones are used.
+        """
         agent = self.own_agent(id)
         wanted = set(self.sent.POST.getlist("toolset"))
         enabled = [one.pk for one in catalog_tools.offered(engine_of(agent.engine)) if one.pk in wanted]

@@ -131,7 +131,7 @@ urlpatterns = [
     path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
     path("renew/<str:id>", RenewViewSet.as_view(both)),
     path("renew/<str:id>/progress", ProgressViewSet.as_view({"get": "retrieve"})),
-    # What people mistype gets a page too, not the API's error body.
+    # URLs that people mistype get a page too, instead of the API's error body.
     path("sign-in/", _elsewhere),
     path("sign-in/<path:rest>", _elsewhere),
     path("account/", _elsewhere),

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/usage"""
+"""/account/agents/{id}/usage: memory and disk of an agent."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ STATUSES: dict[str, Promise] = {
     QuotaStatus.GRACE: _("Memory or disk is full."),
     QuotaStatus.PAUSED: _("It was stopped because its memory or disk was full for an hour."),
 }
-WARN, FULL = 85, 95  # percent, as agents/quota.py
+WARN, FULL = 85, 95  # percent, as in agents/quota.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """Of a hundred parts, how many are used; more are drawn as a hundred."""
+    """The used part in percent. `drawn` is at most 100."""
 
     name: Promise
     percent: int
@@ -39,7 +39,7 @@ class Bar:
 
 
 class UsageViewSet(AgentPageViewSet):
-    """How much memory and disk the agent takes of what its plan has."""
+    """How much memory and disk the agent uses of its plan."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
@@ -68,7 +68,7 @@ def _bars(taken: AgentQuota) -> list[Bar]:
 
 
 def _bar(name: Promise, used: int | None, limit: int | None) -> list[Bar]:
-    """None where it is not known."""
+    """One bar. No bar if the amount is unknown."""
     if used is None or not limit:
         return []
     percent = round(used / limit * 100)

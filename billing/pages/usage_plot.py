@@ -1,4 +1,4 @@
-"""Memory and disk of the last day and month as plots: paths of an SVG that needs no script, and the same in a table."""
+"""Plots of memory and disk for the last day and month: SVG paths without a script, and the same numbers in a table."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from agents.usage_hours import beginning
 from billing.pages import words
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-HEIGHT = 100  # of the drawing: a percent each
+HEIGHT = 100  # of the drawing: one unit per percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """The most of one thing in one span of time."""
+    """The highest amount of memory or disk in one step."""
 
     used: int
     limit: int
@@ -37,7 +37,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One thing's, from left to right: a step for each span, and nothing where nothing was measured."""
+    """The line of memory or disk, from left to right: a level for each step, and a gap where nothing was measured."""
 
     css: str
     name: Promise
@@ -49,7 +49,7 @@ class Line:
 class Plot:
     id: str
     title: Promise
-    width: int  # spans
+    width: int  # number of steps
     lines: list[Line]
     begins: str
     ends: str
@@ -59,7 +59,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """What a plot is about: so much time, in steps, and longer steps for the table."""
+    """The range of a plot: its length, its steps, and the longer steps of the table."""
 
     id: str
     title: Promise
@@ -99,14 +99,14 @@ THINGS: tuple[Thing, ...] = (
 
 
 def plots(hours: list[UsageHour], *, now: datetime) -> list[Plot]:
-    """Of the hours that there are, oldest first; none of a span without any."""
+    """The plots of these hours, which are sorted from oldest to newest. A range without any hours has no plot."""
     return [made for span in SPANS if (made := _plot(span, hours, now=now)).lines]
 
 
 def _plot(span: _Span, hours: list[UsageHour], *, now: datetime) -> Plot:
     end = _start(now, span.row) + span.row
     begin = end - span.whole
-    shown = [one for one in hours if begin <= one.at < end]  # the clock that measures may be ahead of this one
+    shown = [one for one in hours if begin <= one.at < end]  # the clock of the measurements may be ahead of ours
     return Plot(
         id=span.id,
         title=span.title,
@@ -120,7 +120,7 @@ def _plot(span: _Span, hours: list[UsageHour], *, now: datetime) -> Plot:
 
 
 def _line(thing: Thing, hours: list[UsageHour], span: _Span, begin: datetime) -> Line | None:
-    """None of what was never measured."""
+    """The line, or None if it was never measured."""
     css, name, of = thing
     most = {(at - begin) // span.step: amount for at, amount in _most(hours, of, span.step).items()}
     if not most:
@@ -132,7 +132,7 @@ def _line(thing: Thing, hours: list[UsageHour], span: _Span, begin: datetime) ->
 
 
 def _path(most: dict[int, Amount]) -> str:
-    """A level line for each step, joined where the next one follows at once."""
+    """The SVG path: a level line for each step. Steps that follow each other are joined."""
     parts, after = [], None
     for index, amount in most.items():
         y = HEIGHT - min(amount.percent, HEIGHT)
@@ -142,14 +142,14 @@ def _path(most: dict[int, Amount]) -> str:
 
 
 def _rows(span: _Span, hours: list[UsageHour]) -> list[tuple[str, list[tuple[Promise, str]]]]:
-    """Newest first; the columns are those of the lines."""
+    """The rows of the table, newest first. Its columns are the lines of the plot."""
     columns = [(name, most) for _css, name, of in THINGS if (most := _most(hours, of, span.row))]
     times = sorted({at for _name, most in columns for at in most}, reverse=True)
     return [(span.said(at), [(name, most[at].words if at in most else "–") for name, most in columns]) for at in times]
 
 
 def _most(hours: list[UsageHour], of: Measured, step: timedelta) -> dict[datetime, Amount]:
-    """The fullest of each step, by when that began; oldest first."""
+    """The fullest amount of each step, by the start of the step, oldest first."""
     found: dict[datetime, Amount] = {}
     for one in hours:
         amount, at = of(one), _start(one.at, step)
@@ -159,7 +159,7 @@ def _most(hours: list[UsageHour], of: Measured, step: timedelta) -> dict[datetim
 
 
 def _start(at: datetime, step: timedelta) -> datetime:
-    """Of the step that this is in; steps are counted from midnight."""
+    """The start of the step that contains this time. Steps are counted from midnight."""
     hours = step // HOUR
     return beginning(at) - HOUR * (at.hour % hours)
 

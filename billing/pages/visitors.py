@@ -1,4 +1,4 @@
-"""Who looks at a page of the account: the person of the session in the cookie, and nobody else's word for it."""
+"""Which person looks at a page of the account: only the session cookie decides."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Forged(Forbidden):
 
 
 class CookieAuthentication(BaseAuthentication):
-    """A bearer token is not looked at, and the operators' session is another cookie."""
+    """Authentication by the session cookie. Bearer tokens are ignored; the operators' console has another cookie."""
 
     def authenticate(self, request: Request) -> tuple[User, Session] | None:
-        """What signs nobody in, for whatever reason, is nobody: the page then asks to sign in."""
+        """The person and the session. None if the cookie is invalid for any reason: the page then asks to sign in."""
         token = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME, "")[:MAX_TOKEN_LENGTH]
         try:
             session = sessions.find(token, now=timezone.now()) if token else None
@@ -35,12 +35,12 @@ class CookieAuthentication(BaseAuthentication):
 
 
 def _unanswered(request: HttpRequest) -> HttpResponse:
-    """The check is a middleware, and wants something behind it."""
+    """An empty view: Django's CSRF check is a middleware and needs a view behind it."""
     return HttpResponse()
 
 
 def refuse_forged(request: HttpRequest) -> None:
-    """Raise Forged unless what changes something comes from a form of ours (CSRF)."""
+    """Raise Forged if a request that changes something does not come from one of our forms (CSRF check)."""
     check = CSRFCheck(_unanswered)
     check.process_request(request)
     if check.process_view(request, _unanswered, (), {}):
@@ -48,7 +48,7 @@ def refuse_forged(request: HttpRequest) -> None:
 
 
 def remember(response: HttpResponse, token: str, request: HttpRequest) -> None:
-    """Sign this browser in: the token is out of reach of scripts, and forms of before no longer count."""
+    """Sign this browser in. Scripts cannot read the token, and forms from before the sign-in become invalid."""
     rotate_token(request)
     response.set_cookie(
         settings.ACCOUNT_COOKIE_NAME,
@@ -65,7 +65,7 @@ def forget(response: HttpResponseBase) -> None:
         settings.ACCOUNT_COOKIE_NAME,
         "",
         max_age=0,
-        secure=settings.SESSION_COOKIE_SECURE,  # a browser takes a __Host- cookie back only as it was given
+        secure=settings.SESSION_COOKIE_SECURE,  # a browser removes a __Host- cookie only with the same attributes
         httponly=True,
         samesite="Lax",
     )

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/webhook: the receiver of the agent's events, a test, and what became of each event."""
+"""/account/agents/{id}/webhook: the URL that receives the agent's events, a test, and the state of each delivery."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROBLEMS: dict[str, Promise] = {
     Problem.PROTOCOL: _("It did not answer in HTTP."),
     Problem.INTERNAL: _("It was not sent: the fault was ours."),
 }
-COLOURS = {State.DELIVERED: "running", State.FAILED: "failed"}  # of states of agents
+COLOURS = {State.DELIVERED: "running", State.FAILED: "failed"}  # the CSS colours of agents' states
 
 
 class WebhookViewSet(AgentPageViewSet):
@@ -45,7 +45,7 @@ class WebhookViewSet(AgentPageViewSet):
         return self._shown(self.own_agent(id))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        """The answer shows the secret: there is no other time."""
+        """Save the webhook and show its secret, this once only."""
         agent, typed = self.own_agent(id), self.typed("url").strip()
         try:
             with waiting.looks.take(agent.user_id):
@@ -76,7 +76,7 @@ class WebhookViewSet(AgentPageViewSet):
 
 
 class WebhookActViewSet(WebhookViewSet):
-    """One thing done with it; the page comes back, with what was refused if anything was."""
+    """Do one thing with the webhook. If the rule refuses it, the page shows why."""
 
     def retrieve(self, request: Request, id: str, **named: str) -> HttpResponseBase:
         return self.go(f"/account/agents/{self.own_agent(id).pk}/webhook")
@@ -97,7 +97,7 @@ class WebhookActViewSet(WebhookViewSet):
 
 class WebhookTestViewSet(WebhookActViewSet):
     def act(self, agent: Agent, **named: str) -> None:
-        """Begun and not waited for: the page shows what becomes of it."""
+        """Start a test without waiting: the page shows the result later."""
         testing.start(agent, now=timezone.now())
 
 
@@ -128,7 +128,7 @@ def _line(delivery: Delivery) -> dict[str, Any]:
 
 
 def _older(here: str, next_url: str | None) -> str | None:
-    """The API's next page, on this page."""
+    """The API's URL of the next page, as a URL of this page."""
     if next_url is None:
         return None
     cursor = parse_qs(urlsplit(next_url).query)["cursor"][0]

@@ -1,4 +1,4 @@
-"""What agents, terms and payments are called on the pages: states, causes, dates, kinds of payment."""
+"""Texts for agents, terms and payments on the pages: states, causes, dates, kinds of payment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ OUR_FAULTS = (
     *("ADMISSION", "BAD_NAME", "CLUSTER", "DELETING", "ENGINE", "IMAGE_PULL", "NOT_OURS", "NO_ADDRESS", "SECRET_LOST"),
     "VOLUME",
 )
-# agents/explanation.py says why in English and in detail; this says it to a person.
+# agents/explanation.py has the detailed causes in English. These are the short texts for people.
 CAUSES: dict[str, Promise] = {
     "OK": _("Everything is fine: the agent runs and has a model key."),
     "KEY_UNCHECKED": _("The agent runs. Its model key could not be checked: the first answer shows whether it works."),
@@ -116,13 +116,14 @@ def status(agent: Agent) -> Promise:
 
 def cause(told: Explanation) -> str:
     """The cause in the reader's language. A cause without a translation is told in English."""
-    if told.cause == "QUOTA" and told.status != Status.STOPPED:  # the cluster's, which no owner can do anything about
+    # a quota of the cluster, about which the owner can do nothing
+    if told.cause == "QUOTA" and told.status != Status.STOPPED:
         return str(CAUSES["ADMISSION"])
     return str(CAUSES.get(told.cause, told.message))
 
 
 def remedy(told: Explanation, agent_id: str) -> str:
-    """What to do next; nothing where all is well."""
+    """What to do next. Empty if all is well."""
     if told.next is None:
         return ""
     if told.next == renew_url(agent_id):
@@ -138,7 +139,7 @@ def remedy(told: Explanation, agent_id: str) -> str:
 
 
 def _steps() -> dict[tuple[str, str], str]:
-    """By the call that helps."""
+    """By the API call that helps."""
     wait = gettext("Wait a minute, then look again.")
     return {
         ("PATCH", "/llm-key"): gettext("Give it a working model key."),
@@ -157,7 +158,7 @@ def _steps() -> dict[tuple[str, str], str]:
 
 
 def headline(term: Term, *, now: datetime) -> str:
-    """What the agent runs on, in one line."""
+    """The agent's term in one line."""
     match term.mode:
         case TermMode.INTERNAL:
             return gettext("Paid by us, without an end")
@@ -169,19 +170,19 @@ def headline(term: Term, *, now: datetime) -> str:
 
 
 def left(term: Term, *, now: datetime) -> str:
-    """How long an unpaid pod may run on."""
+    """How long an unpaid agent still runs."""
     rest = (term.stops_at or now) - now
     if rest <= timedelta(0):
         return gettext("the time is over")
     if rest < DAY:
         hours = math.ceil(rest / HOUR)
         return ngettext("%(count)d hour left", "%(count)d hours left", hours) % {"count": hours}
-    days = math.floor(rest / DAY + 0.5)  # a moment after it began, a trial of seven days has seven left
+    days = math.floor(rest / DAY + 0.5)  # rounded: a trial of seven days still shows seven a moment after its start
     return ngettext("%(count)d day left", "%(count)d days left", days) % {"count": days}
 
 
 def consequence(term: Term, *, now: datetime) -> str:
-    """What happens if nobody pays; nothing where somebody does."""
+    """What happens if nobody pays. Empty if it is paid."""
     if term.stops_at is None or term.deletes_at is None:
         return ""
     dates = {"stop": moment(term.stops_at), "deletion": moment(term.deletes_at)}
@@ -203,7 +204,7 @@ def paid_with(term: Term) -> str:
 
 
 def amount(payment: Payment) -> str:
-    """What was paid, in what it was paid in; nothing where no money moved."""
+    """The amount in its own currency. Empty if no money moved."""
     if payment.amount is None:
         return ""
     if payment.currency == "usd":

@@ -1,1 +1,1 @@
-"""Who money comes through: a driver each, and what all of them promise."""
+"""Payment providers: one driver each, with a common interface."""

@@ -1,7 +1,7 @@
-"""What every driver of a payment provider promises (design: Billing).
+"""The interface of all payment drivers.
 
-A driver talks to the outside and knows no transaction: rules call it before or after theirs, never inside. What it
-cannot find out is unknown, and unknown is never unpaid (design: Invariants 5).
+A driver calls the provider, never inside a transaction: rules call the driver before or after their transaction. An
+answer that the driver cannot get means "unknown", never "unpaid".
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What is shown of a provider (spec: PaymentProvider). Absent fields are left out."""
+    """The public data of a provider (docs/spec.md: PaymentProvider). Fields without a value are left out."""
 
     id: Provider
     label: str
-    active: bool  # false is `status: soon`: not configured, so nothing can be bought with it
+    active: bool  # False: not set up, shown as `status: soon`, and nothing can be bought with it
     buy_url: str | None = None
-    buy_urls: dict[str, str] = field(default_factory=dict)  # tier id to address
+    buy_urls: dict[str, str] = field(default_factory=dict)  # tier id to URL
     note: str | None = None
 
 
@@ -35,19 +35,19 @@ class Driver(Protocol):
     def offer(self) -> Offer: ...
 
     def money_seen(self, order: Order) -> bool:
-        """Whether some of the order's money is on its way, settled or not. Raises Unavailable when nobody can tell."""
+        """Whether money for the order is on its way, final or not. Raises Unavailable if the provider does not say."""
         ...
 
     def money_noted(self, order: Order) -> bool:
-        """The same as far as our own rows know: asked with the order locked, so nobody else is asked."""
+        """Like `money_seen`, but from our own rows alone: the order is locked, so no provider is called."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a provider's card was charged for a licence, and how much of it went back: cents of USD, without taxes.
+    """One charge for a licence and the refunded part of it, in US cents without taxes.
 
-    Of another currency nobody tells how much it was: `cents` are 0, and `all_back` alone says that it went back.
+    If the charge was in another currency, its amount is unknown: `cents` is 0, and only `all_back` tells of a refund.
     """
 
     name: str
@@ -64,54 +64,55 @@ class Charge:
 class Answer(Enum):
     PAID = "paid"
     UNPAID = "unpaid"
-    UNKNOWN = "unknown"  # a time-out, 429, 5xx, or a body that makes no sense
+    UNKNOWN = "unknown"  # a time-out, 429, 5xx, or a body that cannot be understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a provider says of a licence key. With PAID all of the purchase is there; else `reason` says why not."""
+    """A provider's answer about a licence key. With PAID the purchase is filled in; otherwise `reason` says why not."""
 
     answer: Answer
     reason: str = ""
-    external_ref: str = ""  # the provider's name of the purchase, which outlives a rotated key
-    till: datetime | None = None  # paid until
+    external_ref: str = ""  # the provider's id of the purchase; it stays the same when the key is replaced
+    till: datetime | None = None  # the end of the paid time
     tier: str = ""
     period: Period | None = None
     price_usd: Decimal | None = None
     cancels: bool = False  # it will not renew
-    revoked: bool = False  # refunded, charged back or taken away: ends at once, not at `till`
-    went_back: bool = False  # and the money with it
-    failed: bool = False  # the provider could not charge a renewal, as far as it tells
-    exhausted: bool = False  # no activation is left at the provider
-    used: int | None = None  # activations, where the provider counts them
-    charges: tuple[Charge, ...] = ()  # oldest first, where the provider tells
-    card_ref: str = ""  # its name of what charges the card again and again
+    revoked: bool = False  # refunded, charged back or disabled: ends at once, not at `till`
+    went_back: bool = False  # the money was refunded
+    failed: bool = False  # the provider could not charge a renewal, if it tells
+    exhausted: bool = False  # the provider has no activation left for this key
+    used: int | None = None  # number of activations, if the provider counts them
+    charges: tuple[Charge, ...] = ()  # oldest first, if the provider lists them
+    card_ref: str = ""  # the provider's id of the subscription that charges the card
 
 
 class LicenceDriver(Driver, Protocol):
-    counts_activations: bool  # whether its provider binds keys, so that `activate` and `release` do something there
-    stops_cards: bool  # whether `stop_card` does something there
-    cancel_url: str  # where its buyers have their cards charged no more
-    unseen: str  # what it does not tell with these settings, for operators; empty for nothing
+    counts_activations: bool  # whether the provider counts activations, so that `activate` and `release` have an effect
+    stops_cards: bool  # whether `stop_card` has an effect
+    cancel_url: str  # the page where buyers stop the charges of their card
+    unseen: str  # for operators: what we cannot see with the present settings; empty if nothing
 
     def verify(self, key: str, *, now: datetime) -> Verdict:
-        """Ask what the key is worth. Consumes no use and no activation, however often.
+        """Ask what the key is worth. Uses up nothing at the provider, however often it is called.
 
-        Raises Unavailable while we hold ourselves back: that is no answer, and none of the provider's.
+        Raises Unavailable when our own rate limit stops the call: the provider was not asked.
         """
         ...
 
     def activate(self, key: str, *, agent_id: str) -> str:
-        """Bind the key to the agent at the provider; returns the activation's name, empty where there is none.
+        """Activate the key for the agent at the provider. Returns the activation's id, or empty if the provider has
+        none.
 
-        Twice for the same agent is harmless. Raises Unavailable, LicenceRefused.
+        Calling it twice for the same agent is harmless. Raises Unavailable, LicenceRefused.
         """
         ...
 
     def release(self, key: str, *, instance: str) -> None:
-        """Undo `activate`. What is released already, or unknown there, succeeds."""
+        """Release an activation. Succeeds if it is already released or unknown at the provider. Raises Unavailable."""
         ...
 
     def stop_card(self, external_ref: str) -> bool:
-        """Have the card charged no more for what was sold; false where we cannot. Raises Unavailable."""
+        """Stop the charges of the card for this purchase. Returns False if we cannot. Raises Unavailable."""
         ...

@@ -1,4 +1,4 @@
-"""The driver of stablecoins: deposits to an address of the agent's own."""
+"""The driver of stablecoins: each agent has a deposit address of its own."""
 
 from __future__ import annotations
 

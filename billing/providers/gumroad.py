@@ -1,6 +1,7 @@
-"""Gumroad: licence keys of memberships, or of one-off sales (facts: billing 1.1).
+"""Gumroad: licence keys of memberships and of one-off sales.
 
-It says neither until when a membership is paid, nor which product a key is of. `success` alone never means paid.
+Gumroad tells neither until when a membership is paid nor which product a key belongs to. `success` alone does not mean
+paid.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ UNKNOWN_KEY = (
     "gumroad does not know this key as one of our products' licences; if it was bought within the last minutes, try"
     " again soon"
 )
-# Three messages with one status; the last two are about a key that exists (facts: billing 1.1). Another is no answer.
+# The three messages of a 404. The last two are about a key that exists. Any other message counts as no answer.
 NO_SUCH_KEY = "that license does not exist for the provided product"
 TAKEN_AWAY = (
     "this license key has been disabled",
@@ -60,7 +61,7 @@ class Gumroad:
         )
 
     def money_seen(self, order: object) -> bool:
-        """Licences have no orders."""
+        """No: licences have no orders."""
         return False
 
     def money_noted(self, order: object) -> bool:
@@ -70,7 +71,7 @@ class Gumroad:
         return self._asked(key, now=now, consume=False)
 
     def activate(self, key: str, *, agent_id: str) -> str:
-        """Gumroad enforces nothing by its counter; it shows sellers how often a key was put to use."""
+        """Increase Gumroad's counter of uses, which only informs the seller. Gumroad does not limit it."""
         for product in _products():
             try:
                 if _ask(key, product, consume=True).status != NOT_FOUND:
@@ -80,14 +81,17 @@ class Gumroad:
         return ""
 
     def stop_card(self, external_ref: str) -> bool:
-        """Its interface cancels no membership: only its buyer can, and its seller by hand."""
+        """No: Gumroad's API cannot cancel a membership. The buyer can, or the seller by hand."""
         return False
 
     def release(self, key: str, *, instance: str) -> None:
-        """There is nothing to give back: no key is bound there."""
+        """Nothing to do: Gumroad does not bind keys."""
 
     def _asked(self, key: str, *, now: datetime, consume: bool) -> Verdict:
-        """The first product that knows the key answers; one that cannot be asked may be the one that does."""
+        """Ask for each product until one knows the key.
+
+        If one could not be asked, the answer is unknown: it may be the one.
+        """
         verdict = Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
         for product in _products():
             try:
@@ -100,7 +104,7 @@ class Gumroad:
                 verdict = Verdict(answer=Answer.UNKNOWN, reason=str(error))
                 continue
             except AskedTooOften:
-                if verdict.answer == Answer.UNKNOWN:  # it has just told us to wait
+                if verdict.answer == Answer.UNKNOWN:  # the provider has just told us to wait
                     break
                 raise
         return verdict
@@ -151,7 +155,7 @@ def _refuse_nonsense(purchase: Mapping[str, Any]) -> None:
 
 
 def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
-    """What says that nothing is paid. A cancellation counts from the end of the paid time, which it names."""
+    """The verdict UNPAID, or None. A cancellation counts from the end of the paid time, which Gumroad names."""
     if purchase.get("test") and not settings.GUMROAD_TEST_PURCHASES:
         return Verdict(answer=Answer.UNPAID, reason="this is a test purchase, for which nobody paid")
     over = moment(purchase.get("subscription_cancelled_at"))
@@ -170,7 +174,7 @@ def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
 
 
 def _went_back(purchase: Mapping[str, Any]) -> str:
-    """Why the money of the first payment is not the seller's; empty where it is."""
+    """Why the first payment was refunded. Empty if it was not."""
     reasons = {
         "it was refunded": purchase.get("refunded"),
         "its payment was disputed": purchase.get("disputed") and not purchase.get("dispute_won"),
@@ -180,13 +184,16 @@ def _went_back(purchase: Mapping[str, Any]) -> str:
 
 
 def _is_used_up(purchase: Mapping[str, Any], *, now: datetime) -> bool:
-    """Whether the first payment's period is over: the membership then runs on what its renewals paid."""
+    """Whether the period of the first payment is over. After that, renewals pay for the membership."""
     period, sold = RECURRENCES.get(str(purchase.get("recurrence"))), _sold_at(purchase)
     return period is not None and sold is not None and _once_until(sold, period) <= now
 
 
 def _first_charge(purchase: Mapping[str, Any]) -> Charge | None:
-    """The only payment of a membership whose refund is told: it stays charged month after month all the same."""
+    """The first payment of a membership, the only one whose refund Gumroad tells.
+
+    The membership is still charged later.
+    """
     sold = _sold_at(purchase)
     if sold is None or not purchase.get("recurrence"):
         return None
@@ -227,7 +234,7 @@ def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdic
 
 
 def _plan(purchase: Mapping[str, Any], product: str) -> Plan | None:
-    """The plan of this product whose variant, if it has one, is the purchase's to the letter."""
+    """The plan of this product. If the plan has a variant, it must be exactly the purchase's variant."""
     period = RECURRENCES.get(str(purchase.get("recurrence")))
     for name, sold in settings.GUMROAD_PRODUCTS.items():
         plan = plan_named(name)
@@ -239,7 +246,7 @@ def _plan(purchase: Mapping[str, Any], product: str) -> Plan | None:
 
 
 def renewed_until(sold: datetime, period: Period, *, now: datetime) -> datetime:
-    """The end of the running period: the smallest multiple of it after the sale that is later than now."""
+    """The end of the current period: the first multiple of the period after the sale that is later than now."""
     step = MONTHS[period]
     count = max(1, ((now.year - sold.year) * 12 + now.month - sold.month) // step)
     while (till := sold + relativedelta(months=count * step)) <= now:
@@ -252,7 +259,7 @@ def _once_until(sold: datetime, period: Period) -> datetime:
 
 
 def _reference(purchase: Mapping[str, Any]) -> str:
-    """A membership keeps its id when its plan changes; a sale's changes then."""
+    """The purchase's id. A membership keeps its id when its plan changes; a sale does not."""
     found = purchase.get("subscription_id") or purchase.get("sale_id") or purchase.get("id")
     if not isinstance(found, str) or not 1 <= len(found) <= 100:
         raise NoAnswer("a purchase without its id")
@@ -260,7 +267,7 @@ def _reference(purchase: Mapping[str, Any]) -> str:
 
 
 def _usd(purchase: Mapping[str, Any]) -> Decimal | None:
-    """What was paid, in USD; None for another currency."""
+    """The price in USD. None for another currency."""
     cents = purchase.get("price")
     in_usd = str(purchase.get("currency", "")).lower() == "usd"
     if not in_usd or not isinstance(cents, int) or isinstance(cents, bool) or not 0 <= cents < 10**9:

@@ -1,7 +1,7 @@
-"""Lemon Squeezy: licence keys of subscriptions (facts: billing 1.2).
+"""Lemon Squeezy: licence keys of subscriptions.
 
-It answers `valid` for the key of any seller, so store, product and variant are compared before anything is activated.
-It counts activations, each with a name of its own.
+It calls the keys of any seller `valid`, so store, product and variant are compared before a key is activated. It counts
+activations, and each has an id.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from config.errors import Unavailable
 log = logging.getLogger(__name__)
 
 OK, NOT_FOUND, REFUSALS = 200, 404, {400, 404, 422}
-USABLE = {"inactive", "active"}  # inactive: never activated, which is not unpaid
+USABLE = {"inactive", "active"}  # inactive means that the key was never activated, not that it is unpaid
 NAMED = ("store_id", "product_id", "variant_id")
 ENDED = {"expired": "its subscription has expired", "disabled": "lemonsqueezy says that this key was disabled"}
-# Of a subscription: its card was asked and refused. Others that are not charged yet may be in the next minutes.
+# States of a subscription whose card was refused. In other states the charge may still follow within minutes.
 NOT_CHARGED, ON_TRIAL = {"past_due", "unpaid", "expired", "paused"}, "on_trial"
-CHARGED_WITHIN = timedelta(days=3)  # by so much a licence's end and its charge's may differ
+CHARGED_WITHIN = timedelta(days=3)  # the end of a licence and the end of its charge may differ by this much
 UNSEEN = "LEMONSQUEEZY_API_KEY is not set: refunds, disputes and failed renewals of Lemon Squeezy are not seen"
-SAYS = {"validate": "valid", "activate": "activated", "deactivate": "deactivated"}  # by verb, the field of its answer
-# The only 404 that tells of a key; another one comes from something in front of Lemon Squeezy.
+SAYS = {"validate": "valid", "activate": "activated", "deactivate": "deactivated"}  # the answer's field for each call
+# The only 404 message that is about a key. Any other one comes from a proxy in front of Lemon Squeezy.
 NO_SUCH_KEY = "license_key not found"
 UNKNOWN_KEY = "lemonsqueezy does not know this key; if it was bought within the last minutes, try again soon"
 
@@ -72,7 +72,7 @@ class LemonSqueezy:
         )
 
     def money_seen(self, order: object) -> bool:
-        """Licences have no orders."""
+        """No: licences have no orders."""
         return False
 
     def money_noted(self, order: object) -> bool:
@@ -107,7 +107,7 @@ class LemonSqueezy:
         return True
 
     def release(self, key: str, *, instance: str) -> None:
-        """A key or an activation that is not there any more counts as released."""
+        """A key or an activation that does not exist any more counts as released."""
         try:
             _ask("deactivate", {"license_key": key, "instance_id": instance})
         except NoAnswer as error:
@@ -123,7 +123,7 @@ def _ask(verb: str, fields: Mapping[str, str]) -> Reply:
 
 
 def _is_refusal(reply: Reply, verb: str) -> bool:
-    """Whether a 4xx has the form that the documentation gives."""
+    """Whether a 4xx answer has the documented form of a refusal."""
     said_no = reply.body.get(SAYS[verb]) is False
     return reply.status in REFUSALS and said_no and isinstance(reply.body.get("error"), str)
 
@@ -153,7 +153,7 @@ def _unknown(reply: Reply) -> Verdict:
 
 
 def _is_ours(meta: Mapping[str, Any]) -> bool:
-    """Ids are numbers on the wire and text in the settings."""
+    """Whether the key is for one of our products. Ids are numbers in the answer and text in the settings."""
     return (
         str(meta.get("store_id")) == settings.LEMONSQUEEZY_STORE
         and str(meta.get("product_id")) in settings.LEMONSQUEEZY_PRODUCTS
@@ -182,16 +182,17 @@ def _paid(key: Mapping[str, Any], meta: Mapping[str, Any], *, now: datetime) -> 
 
 
 def _with_charges(verdict: Verdict, reply: Reply, *, now: datetime) -> Verdict:
-    """What the seller's own interface says beside it, if we have a key for that: what was charged and what went back.
+    """Add the charges and refunds from the seller's API, if its key is set.
 
-    A licence says that it is paid for the next period before the card was charged for it, or without.
+    A licence may be called paid for the next period before its card was charged, or although the card was never
+    charged.
     """
     meta = reply.body.get("meta")
     if not lemonsqueezy_api.is_on() or not isinstance(meta, dict) or not _is_ours(meta):
         return verdict
     try:
         sale = lemonsqueezy_api.sale_of(str(meta.get("order_item_id")), order=str(meta.get("order_id")))
-    except KeyRefused:  # as without a key; whoever runs this reads of it in the log and in the books
+    except KeyRefused:  # as if no key were set; the log and the Books page tell the operator
         return verdict
     verdict = replace(verdict, charges=sale.charges, card_ref=sale.subscription)
     last = sale.charges[-1] if sale.charges else None
@@ -229,7 +230,10 @@ def _plan(variant: str) -> Plan | None:
 
 
 def _till(key: Mapping[str, Any], period: Period, *, now: datetime) -> datetime:
-    """A key without a date follows its subscription by its status alone: then it is paid for the running period."""
+    """Until when the key is paid.
+
+    A key without an end date follows its subscription's status: paid for the current period.
+    """
     expires, created = moment(key.get("expires_at")), moment(key.get("created_at"))
     if expires is not None:
         return expires

@@ -1,7 +1,7 @@
-"""Lemon Squeezy's own interface, with the seller's key: what was charged, what went back, and how a card is stopped.
+"""Lemon Squeezy's API with the seller's key: charges, refunds, and how to stop a card.
 
-Its licence interface tells nothing of that: a key stays active though its money went back (docs/billing.md). Amounts
-are what the seller receives: in cents of USD, without the taxes that Lemon Squeezy collects and pays.
+The licence API tells nothing of these: a key stays active although its money was refunded (docs/billing.md). Amounts
+are what the seller receives, in US cents, without the taxes that Lemon Squeezy collects.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/vnd.api+json"
 OK, REFUSED, NOT_FOUND = 200, {401, 403}, 404
-MOST = 100  # of a page: over eight years of months
+MOST = 100  # per page: more than eight years of monthly charges
 CHARGED = {"paid", "refunded", "partial_refund"}
-TAKEN_AWAY = {"refunded", "fraudulent"}  # of an order: all of its money went back, or a bank took it
-# An invoice for another plan within a period is no period of its own: `updated` is not among these.
+TAKEN_AWAY = {"refunded", "fraudulent"}  # states of an order: fully refunded, or taken back by a bank
+# `updated` is left out: an invoice for a change of plan within a period starts no new period.
 PERIODS = {"initial", "renewal"}
 
 
-class KeyRefused(Exception):  # as its interface says it
-    """LEMONSQUEEZY_API_KEY is none, or may not read what we ask for."""
+class KeyRefused(Exception):
+    """LEMONSQUEEZY_API_KEY is invalid, or has no right to read this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sale:
-    """What was sold with a key; `charges` are the oldest first. `subscription` and its `status` are empty for what is
-    sold once."""
+    """The sale of a key, with its charges, oldest first.
+
+    `subscription` and `status` are empty for a one-off sale.
+    """
 
     subscription: str = ""
     status: str = ""
@@ -49,14 +51,14 @@ def is_on() -> bool:
 
 
 def sale_of(order_item: str, *, order: str) -> Sale:
-    """Raises NoAnswer, AskedTooOften, KeyRefused."""
+    """The sale of this order item. Raises NoAnswer, AskedTooOften, KeyRefused."""
     first = _charge(order, _attributes(_get(f"orders/{order}").get("data")))
     found = _subscription_of(order_item)
     if found is None:
         return Sale(charges=(first,) if first else ())
     name, about = found
     charges = _charges_of(name)
-    if first and charges and charges[0].back < first.back:  # what goes back of an order is told there
+    if first and charges and charges[0].back < first.back:  # the order has refunds that its first invoice does not show
         charges[0] = replace(charges[0], back=min(first.back, charges[0].cents))
     return Sale(
         subscription=name,
@@ -67,7 +69,7 @@ def sale_of(order_item: str, *, order: str) -> Sale:
 
 
 def stop_card(order_item: str) -> None:
-    """Have what was sold not renew: what is paid stays so until its end. Twice is harmless.
+    """Cancel the renewal of a sale. The paid time stays. Calling this twice is harmless.
 
     Raises NoAnswer, AskedTooOften, KeyRefused.
     """
@@ -132,7 +134,7 @@ def _attributes(found: object) -> Mapping[str, Any]:
 
 
 def _charge(name: str, about: Mapping[str, Any]) -> Charge | None:
-    """None for what was never charged: pending, failed, void."""
+    """The charge, or None if it was never charged: pending, failed, void."""
     status = str(about.get("status"))
     if status not in CHARGED | TAKEN_AWAY:
         return None
@@ -144,7 +146,7 @@ def _charge(name: str, about: Mapping[str, Any]) -> Charge | None:
 
 
 def _back(status: str, about: Mapping[str, Any], *, cents: int, total: int) -> int:
-    """Of a part that went back, the seller's share. A flag without an amount is of all."""
+    """The refunded part, in cents of the seller's share. A refund flag without an amount means all."""
     part = about.get("refunded_amount_usd")
     if status in TAKEN_AWAY or (about.get("refunded") is True and not part):
         return cents

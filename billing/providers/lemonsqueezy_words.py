@@ -1,4 +1,4 @@
-"""What Lemon Squeezy sends us by itself: signed with the secret of our webhook, once the operator has set it."""
+"""The signature of Lemon Squeezy's webhook calls, with the secret that the operator has set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def are_signed() -> bool:
 
 
 def check(body: bytes, signature: str) -> None:
-    """Raises NotLemonSqueezy unless it is the HMAC-SHA256 of the body, in hexadecimal digits."""
+    """Raises NotLemonSqueezy unless the signature is the HMAC-SHA256 of the body, in hexadecimal digits."""
     ours = hmac.new(settings.LEMONSQUEEZY_WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
     if not crypto.same(signature.lower(), ours):
         raise NotLemonSqueezy

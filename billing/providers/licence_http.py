@@ -1,4 +1,4 @@
-"""How providers of licences are asked: a form out, a small JSON object back, seldom enough, or no answer at all."""
+"""HTTP calls to the providers of licences: rate limited, limited in time and size, with a JSON object as the answer."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ FIRST_YEAR, LAST_YEAR = 2000, 2200
 USER_AGENT = "agentpods/1.0"
 
 
-class NoAnswer(Exception):  # as the rule says it
-    """Nothing that tells anything of the key: a time-out, 429, 5xx, or a body that makes no sense."""
+class NoAnswer(Exception):
+    """The provider's answer says nothing about the key: a time-out, 429, 5xx, or a body that cannot be understood."""
 
 
 class AskedTooOften(Unavailable):
-    """We keep to the provider's rate ourselves, so this says nothing of the provider or the key."""
+    """Our own rate limit stopped the call, or the provider asked us to wait. It says nothing about the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def ask(provider: str, url: str, fields: Mapping[str, str], *, per_minute: int) 
 
 
 def send(asked: str, request: requests.Request, *, per_minute: int) -> Reply:
-    """Any request, at most `per_minute` of those `asked` the same way. Raises NoAnswer, AskedTooOften."""
+    """Send a request, at most `per_minute` times under the name `asked`. Raises NoAnswer, AskedTooOften."""
     _take_turn(asked, per_minute)
     try:
         with requests.Session() as session:
@@ -93,14 +93,14 @@ def _read(provider: str, answer: requests.Response) -> Reply:
 
 
 def _report(provider: str, status: int, body: Any) -> None:
-    """A sentence with a 5xx is about our request, such as a product id that is missing (facts: billing 1.1)."""
+    """Log the message of a 5xx. A message is about our request, such as a wrong product id."""
     if isinstance(body, dict) and isinstance(body.get("message"), str):
         note = {"provider": provider, "status": status, "answer": body["message"][:300]}
         log.error("a provider of licences refuses how we ask: check its settings", extra=note)
 
 
 def _bounded(answer: requests.Response) -> bytes:
-    """Counted after decompression, and given up when it trickles."""
+    """The body, limited in size after decompression and in total time."""
     deadline = time.monotonic() + LONGEST_SECONDS
     body = bytearray()
     for chunk in answer.iter_content(CHUNK_BYTES):
@@ -113,7 +113,7 @@ def _bounded(answer: requests.Response) -> bytes:
 
 
 def _document(body: bytes) -> Any:
-    """None for what is no JSON. Numbers as they are written, never by way of a float."""
+    """The parsed JSON, or None if it is not JSON. Numbers become Decimal, so they are exact."""
     try:
         return json.loads(body, parse_float=Decimal)
     except (ValueError, RecursionError):
@@ -125,7 +125,7 @@ def _backing_off(provider: str) -> str:
 
 
 def moment(value: object) -> datetime | None:
-    """A time as JSON has it. Raises NoAnswer for what is none; null is None."""
+    """A time from JSON; None for null. Raises NoAnswer if it is not a time."""
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""How settings name what is sold: a tier (`tiny`), or a tier and a period (`tiny:monthly`)."""
+"""How settings name a product's plan: a tier (`tiny`), or a tier and a period (`tiny:monthly`)."""
 
 from __future__ import annotations
 

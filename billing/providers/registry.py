@@ -1,7 +1,7 @@
-"""Which driver serves which provider. Each is loaded when it is first asked for.
+"""Which driver serves which provider. A driver's module is imported at its first use.
 
-A driver's module has `driver(provider) -> Driver`, made anew from the settings at each call. `internal` has none: it is
-granted in the admin and never bought.
+The module has `driver(provider) -> Driver`, which builds the driver from the settings at each call. `internal` has no
+driver: operators grant it, and nobody buys it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MODULES: dict[Provider, str] = {
 
 
 def driver_of(provider: Provider) -> Driver | None:
-    """None for what cannot be bought."""
+    """The driver, or None for a provider that cannot be bought from."""
     name = MODULES.get(provider)
     return cast("Driver", import_module(name).driver(provider)) if name else None
 
 
 def licence_driver(provider: Provider) -> LicenceDriver:
-    """The driver of a provider of licences that has its settings. Raises NotConfigured."""
+    """The driver of a licence provider that is set up. Raises NotConfigured."""
     found = driver_of(provider) if provider in LICENSED else None
     if found is None or not found.offer.active:
         raise NotConfigured("provider", provider)
@@ -38,7 +38,7 @@ def licence_driver(provider: Provider) -> LicenceDriver:
 
 
 def cancel_url(provider: Provider) -> str:
-    """Where buyers of this provider's licences have their cards charged no more; empty for others."""
+    """The page where buyers of this provider's licences stop their card. Empty for other providers."""
     return cast("LicenceDriver", driver_of(provider)).cancel_url if provider in LICENSED else ""
 
 
@@ -47,13 +47,13 @@ def stops_cards(provider: Provider) -> bool:
 
 
 def unseen() -> list[str]:
-    """What the providers of licences that are in use do not tell us, a sentence each."""
+    """One sentence for each thing that the active licence providers do not tell us."""
     drivers = [cast("LicenceDriver", driver_of(provider)) for provider in sorted(LICENSED)]
     return [driver.unseen for driver in drivers if driver.offer.active and driver.unseen]
 
 
 def offers() -> list[Offer]:
-    """Every provider that can be bought through, now or soon."""
+    """Every provider that can be bought from now, or later once it is set up."""
     return [offer_of(provider) for provider in MODULES]
 
 

@@ -1,4 +1,4 @@
-"""Telegram Stars: sold by a bot of ours, with invoices that are paid once (billing/stars/)."""
+"""Telegram Stars: our bot sells by invoices that can be paid once (billing/stars/)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StarsDriver:
         )
 
     def money_seen(self, order: Order) -> bool:
-        """Whether somebody was let through to pay: a payment may follow until the hold is over."""
+        """Whether a payer was allowed to pay: until the hold is over, the payment may follow."""
         held = StarsOrder.objects.filter(pk=order.pk, status=OrderStatus.PENDING, hold_until__gt=timezone.now())
         return held.exists()
 

@@ -1,4 +1,4 @@
-"""Stripe: sold by its Checkout, and the card is charged for each period after that (billing/stripe/)."""
+"""Stripe: sold by Stripe Checkout, then the card is charged for each period (billing/stripe/)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class StripeDriver:
         )
 
     def money_seen(self, order: Order) -> bool:
-        """Whether somebody has paid there; else nobody can any more. Raises Unavailable when Stripe does not say."""
+        """Whether the checkout was paid. If not, it is closed, so that nobody can pay it. Raises Unavailable."""
         return orders.money_seen(StripeOrder.objects.get(pk=order.pk))
 
     def money_noted(self, order: Order) -> bool:
-        """What is noted of a checkout's money has paid the order."""
+        """No: once we know that a checkout is paid, its order is no longer pending."""
         return False
 
 

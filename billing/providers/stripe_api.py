@@ -1,7 +1,7 @@
-"""Stripe's API, as much of it as selling by card takes. A driver: it knows no rows and no transaction.
+"""The part of Stripe's API that selling by card needs. A driver: it uses no rows and no transaction.
 
-Every answer is either the object as Stripe tells it, `StripeRefused` (understood, and not done) or `StripeAway`: no
-answer that says what became of the call. Each POST has an idempotency key, so what was away may be asked again.
+A call returns Stripe's object, or raises `StripeRefused` (understood, and not done) or `StripeAway` (no clear answer:
+the call may have been done). Each POST has an idempotency key, so it can be repeated after `StripeAway`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# What our reading is written for. A later library brings a later one: read its changes first.
+# The API version that this code was written for. A newer library uses a newer version: read its changes first.
 VERSION = "2026-10-28.endive"
 RETRY_SECONDS, REFUSED_SECONDS = 5, 60
 PAGE = 100
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedItem:
-    """What a subscription charges for. `cents` are of `currency`, each `interval`: month or year."""
+    """What a subscription charges for: `cents` of `currency` for each `interval` (month or year)."""
 
     id: str
     product: str
@@ -45,7 +45,7 @@ class PricedItem:
 
 
 class StripeAway(Unavailable):
-    """No answer, or none that says what became of the call: it may have been done."""
+    """No answer, or an unclear one: the call may have been done."""
 
     def __init__(self, call: str, problem: str, *, retry_after: int = RETRY_SECONDS) -> None:
         super().__init__(f"Stripe: {call}: {problem}; try again", retry_after=retry_after)
@@ -60,7 +60,7 @@ class StripeRefused(Exception):
 
 
 def make_customer(*, email: str, user_id: str) -> str:
-    """The id of this account's customer, the same however often within a day."""
+    """The id of this account's customer at Stripe. Repeated calls within a day give the same one."""
     made = _ask(
         "make a customer",
         lambda client: client.v1.customers.create(
@@ -71,7 +71,7 @@ def make_customer(*, email: str, user_id: str) -> str:
 
 
 def delete_customer(customer_id: str) -> None:
-    """With its addresses and cards, and any subscription that is left. Twice is harmless."""
+    """Delete the customer with its addresses, cards and subscriptions. Calling this twice is harmless."""
     try:
         _ask("delete a customer", lambda client: client.v1.customers.delete(customer_id))
     except StripeRefused as refusal:
@@ -80,7 +80,10 @@ def delete_customer(customer_id: str) -> None:
 
 
 def open_checkout(form: SessionCreateParams, *, key: str) -> Json:
-    """A Checkout Session. Raises StripeAway also for a refusal: that is the operator's to mend, and no buyer's."""
+    """Open a Checkout Session.
+
+    Raises StripeAway also if Stripe refuses: the operator must repair that, not the buyer.
+    """
     try:
         return _ask(
             "open a checkout", lambda client: client.v1.checkout.sessions.create(form, {"idempotency_key": key})
@@ -91,7 +94,10 @@ def open_checkout(form: SessionCreateParams, *, key: str) -> Json:
 
 
 def close_checkout(session_id: str) -> None:
-    """Nobody can pay it after this. What is closed or paid already succeeds: `session` tells which."""
+    """Close the checkout, so that nobody can pay it.
+
+    Succeeds if it is closed or paid already; `session` tells which.
+    """
     try:
         _ask(
             "close a checkout",
@@ -104,7 +110,7 @@ def close_checkout(session_id: str) -> None:
 
 
 def open_portal(customer_id: str, *, return_url: str) -> str:
-    """The address where the customer changes the card, and cancels."""
+    """The URL where the customer changes the card, or cancels."""
     made = _ask(
         "open the portal",
         lambda client: client.v1.billing_portal.sessions.create({"customer": customer_id, "return_url": return_url}),
@@ -124,19 +130,22 @@ def subscription(subscription_id: str) -> Json:
 
 
 def cancel(subscription_id: str) -> None:
-    """At once, without charging or giving back anything: what is paid is ours to count. Twice is harmless."""
+    """Cancel at once, without a charge or a refund: we count the paid time ourselves.
+
+    Calling this twice is harmless.
+    """
     try:
         _ask(
             "cancel a subscription",
             lambda client: client.v1.subscriptions.cancel(subscription_id, {"prorate": False, "invoice_now": False}),
         )
     except StripeRefused as refusal:
-        if refusal.code != GONE:  # what is canceled is not there any more to be canceled
+        if refusal.code != GONE:  # a canceled subscription cannot be found any more
             raise
 
 
 def reprice(subscription_id: str, item: PricedItem, *, cents: int, key: str) -> None:
-    """From the next period on this is charged, tax and all. Nothing is charged or given back now."""
+    """Charge this price, including tax, from the next period on. Nothing is charged or refunded now."""
     price: Any = {
         "currency": item.currency,
         "product": item.product,
@@ -152,7 +161,7 @@ def reprice(subscription_id: str, item: PricedItem, *, cents: int, key: str) -> 
 
 
 def invoice(invoice_id: str) -> Json:
-    """With the payments that it is paid by."""
+    """The invoice, with its payments."""
     return _ask("read an invoice", lambda client: client.v1.invoices.retrieve(invoice_id, {"expand": ["payments"]}))
 
 
@@ -161,13 +170,13 @@ def tax_rate(rate_id: str) -> Json:
 
 
 def refunds(charge_id: str, *, after: str = "") -> tuple[list[Json], bool]:
-    """A page of a charge's refunds, and whether there is more: `after` its last one."""
+    """One page of a charge's refunds, and whether there are more. `after` is the last id of the page before."""
     form: Any = {"charge": charge_id, "limit": PAGE, **({"starting_after": after} if after else {})}
     return _page_of("list refunds", _ask("list refunds", lambda client: client.v1.refunds.list(form)))
 
 
 def invoice_of(payment_intent: str) -> str | None:
-    """The id of the invoice that was paid by it."""
+    """The id of the invoice that this payment paid."""
     found = _ask(
         "find an invoice",
         lambda client: client.v1.invoice_payments.list(
@@ -188,7 +197,7 @@ def dispute(dispute_id: str) -> Json:
 
 
 def refund(payment_intent: str, *, cents: int | None, key: str) -> None:
-    """Send back so much of a payment; None: all that is left. What went back before succeeds."""
+    """Refund so many cents of a payment; None: all that is left. Succeeds if it was refunded before."""
     wanted: Any = {"payment_intent": payment_intent, **({} if cents is None else {"amount": cents})}
     try:
         _ask("refund", lambda client: client.v1.refunds.create(wanted, {"idempotency_key": key}))
@@ -198,7 +207,7 @@ def refund(payment_intent: str, *, cents: int | None, key: str) -> None:
 
 
 def events(types: list[str], *, since: datetime, until: datetime, after: str = "") -> tuple[list[Json], bool]:
-    """A page of what happened, newest first, and whether there is more: `after` its last one."""
+    """One page of events, newest first, and whether there are more. `after` is the last id of the page before."""
     created = {"gte": int(since.timestamp()), "lte": int(until.timestamp())}
     form: Any = {"types": types, "created": created, "limit": PAGE, **({"starting_after": after} if after else {})}
     return _page_of("list events", _ask("list events", lambda client: client.v1.events.list(form)))
@@ -212,8 +221,8 @@ def _page_of(name: str, found: Json) -> tuple[list[Json], bool]:
 
 
 def _ask(name: str, call: Callable[[stripe.StripeClient], stripe.StripeObject]) -> Json:
-    """What Stripe answers, as plain JSON. Raises StripeAway, StripeRefused."""
-    import stripe  # noqa: PLC0415 # half a second, which only installations that sell by it spend
+    """Call Stripe. Returns plain JSON. Raises StripeAway, StripeRefused."""
+    import stripe  # noqa: PLC0415 # takes half a second, so only where Stripe is used
 
     from billing.providers.stripe_http import BoundedClient  # noqa: PLC0415
 
@@ -238,5 +247,5 @@ def _ask(name: str, call: Callable[[stripe.StripeClient], stripe.StripeObject]) 
 
 
 def _problem(error: stripe.StripeError) -> str:
-    """Never Stripe's own text: of what makes no sense it would quote all."""
+    """The problem in our own words: Stripe's text may quote the whole answer."""
     return f"HTTP {error.http_status}" if error.http_status else "no answer"

@@ -1,4 +1,4 @@
-"""How Stripe's library reaches Stripe: within bounds of time and size that it has none of by itself."""
+"""The HTTP client of Stripe's library, with limits of time and size that the library does not have."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS = 3, 10, 20
 MAX_BODY_BYTES = 4 * 1_048_576  # a hundred events
 CHUNK_BYTES = 16_384
 
-# Nothing about this machine is told, neither with calls nor in a file of its own.
+# Stripe's library must not send or store data about this machine.
 stripe.enable_telemetry = False
 
 
 class BoundedClient(stripe.HTTPClient):
-    """One connection for each call: no proxy of the environment, no redirects, no endless answer."""
+    """One connection per call. No proxy from the environment, no redirects, no answer without end."""
 
     name = "requests"
 
@@ -49,12 +49,13 @@ class BoundedClient(stripe.HTTPClient):
                     return _read(answer, until=until).decode("utf-8", "replace"), answer.status_code, answer.headers
         except (requests.RequestException, HTTPError) as error:
             problem = type(error).__name__
-        raise _away(f"not reached ({problem})")  # outside, so that no chain shows what was sent
+        # outside of `except`, so that the traceback does not show what was sent
+        raise _away(f"not reached ({problem})")
 
 
 def _read(answer: requests.Response, *, until: float) -> bytes:
     body = b""
-    # read1, since everything else waits until a whole chunk is there
+    # read1 returns what has arrived; other calls wait for a whole chunk
     while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
         body += chunk
         if len(body) > MAX_BODY_BYTES:

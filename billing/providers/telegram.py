@@ -1,6 +1,7 @@
-"""Telegram's Bot API, as much of it as selling for stars takes. A driver: it knows no rows and no transaction.
+"""The part of Telegram's Bot API that selling for stars needs. A driver: it uses no rows and no transaction.
 
-The bot's token is a part of every address, so no exception of the HTTP library gets out of here: it would name it.
+The bot's token is a part of every URL. So exceptions of the HTTP library must not leave this module: they would show
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_BODY_BYTES = 2 * 1_048_576
 CHUNK_BYTES = 16_384
 CURRENCY = "XTR"
 UPDATES = ["message", "pre_checkout_query"]
-PAGE = 100  # transactions at most in one answer
+PAGE = 100  # transactions in one answer
 MAX_TITLE, MAX_DESCRIPTION = 32, 255
 RETRY_SECONDS, REFUSED_SECONDS, MAX_RETRY_SECONDS = 5, 60, 3_600
 ALREADY_REFUNDED = "CHARGE_ALREADY_REFUNDED"
@@ -36,14 +37,14 @@ Json = dict[str, Any]
 
 
 class TelegramAway(Unavailable):
-    """No answer, or none that says what became of the call: it may have been done."""
+    """No answer, or an unclear one: the call may have been done."""
 
     def __init__(self, method: str, problem: str, *, retry_after: int = RETRY_SECONDS) -> None:
         super().__init__(f"Telegram: {method}: {problem}; try again", retry_after=retry_after)
 
 
 class TelegramRefused(Exception):
-    """Telegram understood the call and did not do it; `description` is its own word for why."""
+    """Telegram understood the call and did not do it. `description` is Telegram's reason."""
 
     def __init__(self, method: str, status: int, description: str) -> None:
         super().__init__(f"{method}: {status}, {description}")
@@ -52,9 +53,9 @@ class TelegramRefused(Exception):
 
 
 def create_invoice_link(*, title: str, description: str, payload: str, stars: int) -> str:
-    """An address that anybody can pay at, any number of times.
+    """The URL of an invoice. Anybody can pay there, any number of times.
 
-    Raises TelegramAway, also for a refusal: that is the operator's to mend, the bot's token as a rule, and no buyer's.
+    Raises TelegramAway, also if Telegram refuses: usually the bot's token is wrong, and the operator must repair that.
     """
     invoice = {
         "title": title[:MAX_TITLE],
@@ -75,13 +76,13 @@ def create_invoice_link(*, title: str, description: str, payload: str, stars: in
 
 
 def answer_pre_checkout(query_id: str, *, refusal: str | None) -> None:
-    """Let the payment go on, or say why not. Telegram waits 10 seconds for it."""
+    """Let the payment go on, or refuse it with a reason. Telegram waits 10 seconds for this answer."""
     answer: Json = {"pre_checkout_query_id": query_id, "ok": refusal is None}
     _call("answerPreCheckoutQuery", answer if refusal is None else {**answer, "error_message": refusal})
 
 
 def refund(*, payer_id: int, charge_id: str) -> None:
-    """Send a charge back whole. What went back before succeeds."""
+    """Send back a whole charge. Succeeds if it was sent back before."""
     try:
         _call("refundStarPayment", {"user_id": payer_id, "telegram_payment_charge_id": charge_id})
     except TelegramRefused as refusal:
@@ -90,7 +91,7 @@ def refund(*, payer_id: int, charge_id: str) -> None:
 
 
 def transactions(*, offset: int, limit: int = PAGE) -> list[Json]:
-    """What came in and went out, oldest first, without the first `offset` of them."""
+    """Payments in and out, oldest first, without the first `offset` ones."""
     answer = _call("getStarTransactions", {"offset": offset, "limit": limit})
     found = answer.get("transactions") if isinstance(answer, dict) else None
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
@@ -118,12 +119,13 @@ def _call(method: str, fields: Mapping[str, Any]) -> Any:
 
 
 def _exchange(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
-    """The status and the parsed body, None where that is no JSON."""
+    """The status and the parsed body. The body is None if it is not JSON."""
     try:
         return _post(method, fields)
     except (requests.RequestException, HTTPError) as error:
         problem = type(error).__name__
-    raise TelegramAway(method, f"not reached ({problem})")  # outside, so that no chain shows the address
+    # outside of `except`, so that the traceback does not show the URL
+    raise TelegramAway(method, f"not reached ({problem})")
 
 
 def _post(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
@@ -144,9 +146,9 @@ def _post(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
 
 
 def _read(answer: requests.Response, *, until: float) -> bytes:
-    """The body, unless it is too long or drips in too slowly; then nothing, which is no JSON."""
+    """The body. Empty if it is too long or too slow; the caller then takes it as no JSON."""
     body = b""
-    # read1, since everything else waits until a whole chunk is there
+    # read1 returns what has arrived; other calls wait for a whole chunk
     while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
         body += chunk
         if len(body) > MAX_BODY_BYTES or time.monotonic() > until:
@@ -162,7 +164,7 @@ def _json(body: bytes) -> Any:
 
 
 def _retry_after(body: Any) -> int:
-    """What Telegram asks for, in seconds, within reason."""
+    """The wait that Telegram asks for, in seconds, at most one hour."""
     parameters = body.get("parameters") if isinstance(body, dict) else None
     asked = parameters.get("retry_after") if isinstance(parameters, dict) else None
     return min(asked, MAX_RETRY_SECONDS) if isinstance(asked, int) and asked > 0 else RETRY_SECONDS

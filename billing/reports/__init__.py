@@ -1,1 +1,1 @@
-"""What a seller's bookkeeping asks for, read from the ledger, the spans and the invoices (docs/billing.md: Reports)."""
+"""Reports for bookkeeping, from the ledger, the spans and the invoices (docs/billing.md: Reports)."""

@@ -1,7 +1,8 @@
-"""Deferred revenue: the value of time that people paid for and have not used yet, in USD.
+"""Deferred revenue: the value in USD of time that was paid for and not used yet.
 
-Of paid time it is what is left of each span (billing/spans.py), of a licence the same share of its last charge. What an
-operator gave is no revenue. The spans tell only of now, so each month's end is kept when it has come (`close_months`).
+For paid time it is the unused part of each span (billing/spans.py); for a licence, the same share of its last charge.
+Time that an operator gave is no revenue. Spans show only the present, so the values are stored at each month's end
+(`close_months`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Period
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 1_000  # subscriptions
+AT_ONCE = 1_000  # subscriptions in a batch
 MISSED_AFTER = timedelta(days=1)
 
 
@@ -44,7 +45,7 @@ Values = Mapping[Group, Decimal]
 
 
 def deferred(*, now: datetime) -> Values:
-    """As it is now, to the cent of each group."""
+    """The deferred revenue at this moment, in whole cents for each group."""
     found: dict[Group, Fraction] = defaultdict(Fraction)
     for rows in _in_batches():
         for group, usd in _of_spans(rows, now=now):
@@ -55,10 +56,10 @@ def deferred(*, now: datetime) -> Values:
 
 
 def close_months(*, now: datetime) -> int:
-    """Keep what was deferred when the last month ended, once. Returns how many rows were written.
+    """Store the deferred revenue at the end of the last month, once. Returns how many rows were written.
 
-    What was bought or used in the minutes until then is counted as it was at the month's end. A month whose end nobody
-    was there for is left out: what was refunded since can not be told any more.
+    A purchase or use in the minutes since the month's end does not change the result. If no worker ran within a day
+    after the month's end, that month is left out: refunds since then can no longer be told apart.
     """
     ended = month_of(now)
     if now - ended > MISSED_AFTER or DeferredRevenue.objects.filter(ended_at=ended).exists():
@@ -82,7 +83,7 @@ def close_months(*, now: datetime) -> int:
 
 
 def kept(months: Months) -> list[DeferredRevenue]:
-    """What was kept at the ends of these months."""
+    """The values that were stored at the ends of these months."""
     rows = DeferredRevenue.objects.filter(ended_at__gt=months.first, ended_at__lte=months.after, usd__gt=0)
     return list(rows.order_by("ended_at", "provider", "tier", "period", "currency"))
 
@@ -122,20 +123,20 @@ def _of_licences(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[G
 
 
 def _kept(payment: Payment) -> Fraction:
-    """Of its price as much as has not gone back; all of it where nobody told how much it was."""
+    """The part of the payment's price that was not refunded. All of it if the amount is unknown."""
     usd = Fraction(payment.price_usd or 0)
     gone = getattr(payment, "gone", None) or 0
     return usd * Fraction(payment.amount - gone) / Fraction(payment.amount) if payment.amount else usd
 
 
 def _charged_last(licences: Mapping[str, Subscription]) -> Iterator[Payment]:
-    """By the provider's name of the purchase: the key may have paid for another agent then."""
+    """The last charge of each licence, by the provider's reference: the key may have paid for another agent then."""
     charged = Payment.objects.filter(kind__in=CONFIRMED, subscription__external_ref__in=[*licences])
     charged = charged.filter(provider__in=LICENSED).select_related("subscription")
     back = Payment.objects.filter(refund_of=OuterRef("pk")).order_by().values("refund_of")
     came = Case(When(kind=PaymentKind.CAME_BACK, then=-F("amount")), default=F("amount"))
     charged = charged.annotate(gone=Subquery(back.annotate(sum=Sum(came)).values("sum")))
-    # Of what was noted at one moment the newest: its name has the day until which it pays.
+    # For rows of the same moment the larger id is the newer one: it contains the day until which it pays.
     newest = charged.order_by("subscription__external_ref", "-at", "-external_id", "-id")
     yield from newest.distinct("subscription__external_ref")
 

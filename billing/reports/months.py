@@ -1,4 +1,4 @@
-"""Whole months in UTC, as reports are asked for."""
+"""Ranges of whole months in UTC, for reports."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from dateutil.relativedelta import relativedelta
 
 from config.errors import BadRequest
 
-MOST = 120  # in one report
+MOST = 120  # months in one report
 
 
 @dataclass(frozen=True, slots=True)
 class Months:
-    """From the first moment of one month to the first moment after another."""
+    """From the first moment of a month to the first moment after the last month."""
 
     first: datetime
     after: datetime
 
     @property
     def names(self) -> tuple[str, str]:
-        """As they are typed: `2026-11`."""
+        """The first and the last month as text: `2026-11`."""
         return f"{self.first:%Y-%m}", f"{self.after - relativedelta(months=1):%Y-%m}"
 
 
 def months(first: str, last: str) -> Months:
-    """Raises BadRequest for what is no month, an end before its beginning, and more than ten years."""
+    """The range from one month to another.
+
+    Raises BadRequest for a wrong month, a wrong order, or more than ten years.
+    """
     found = Months(_month("from", first), _month("to", last) + relativedelta(months=1))
     if found.after <= found.first:
         raise BadRequest("to: before from")
@@ -36,7 +39,7 @@ def months(first: str, last: str) -> Months:
 
 
 def year_so_far(*, now: datetime) -> Months:
-    """The last twelve months, the running one among them."""
+    """The last twelve months, including the current one."""
     this = month_of(now)
     return Months(this - relativedelta(months=11), this + relativedelta(months=1))
 

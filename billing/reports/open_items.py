@@ -1,4 +1,4 @@
-"""Money that waits for somebody: it bought nothing, was too much, left the chain, or must still go back."""
+"""Money that waits for an operator or a refund: it bought nothing, was too much, left the chain, or must go back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OpenItem:
 
 
 def open_items() -> list[OpenItem]:
-    """The oldest of each kind first, up to so many in all."""
+    """All open items, at most 10,000. Grouped by kind, the oldest of each kind first."""
     kinds = (_deposits(), _payments(), _overpaid(), _vanished(), _charges(), _card_refunds(), _strays())
     return list(islice(chain(*kinds), MOST))
 
@@ -70,7 +70,10 @@ def _card_refunds() -> Iterator[OpenItem]:
 
 
 def _strays() -> Iterator[OpenItem]:
-    """Stripe's events that name one of our orders and fit none. Somebody has to look at Stripe for the money."""
+    """Stripe's events that name one of our orders but do not fit it.
+
+    An operator has to look for the money at Stripe.
+    """
     for row in StripeEvent.objects.exclude(stray="").order_by("received_at", "pk").iterator(chunk_size=1_000):
         yield OpenItem("event", row.pk, row.received_at, "", "", "", row.stray)
 

@@ -1,7 +1,7 @@
-"""What came in and what went back, by month, provider, plan and currency: each row of the ledger in one line.
+"""Payments and refunds by month, provider, plan and currency.
 
-Sums are in the money that moved: dollars, coins, stars. The columns in USD say what that was sold for: a payment its
-price, a refund the same share of it.
+Sums are in the currency that was paid: dollars, coins, stars. The columns in USD have the price of a payment, and the
+same share of it for a refund.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class Group:
 
 @dataclass(slots=True)
 class Sums:
-    """`received`, `returned` and `unapplied` are in the group's currency; `unapplied` bought nothing yet."""
+    """`received`, `returned` and `unapplied` are in the group's currency.
+
+    `unapplied` is the part that bought nothing yet.
+    """
 
     payments: int = 0
     received: Decimal = NONE
@@ -61,7 +64,7 @@ class Sale:
 
 
 def sales(months: Months) -> list[Sale]:
-    """In the order of months, providers, plans and currencies."""
+    """The sales of these months, sorted by month, provider, plan, period and currency."""
     coins = _decimals_of_coins()
     found: dict[Group, Sums] = defaultdict(Sums)
     for row in _received(months):
@@ -83,7 +86,7 @@ def sales(months: Months) -> list[Sale]:
 
 
 def _received(months: Months) -> Iterable[Mapping[str, Any]]:
-    """What people paid; what an operator gave or moved is no money."""
+    """Payments by customers, summed in groups. Time that operators gave or moved is not money."""
     rows = Payment.objects.filter(kind__in=CONFIRMED, at__gte=months.first, at__lt=months.after)
     return (
         rows.annotate(month=TruncMonth("at", tzinfo=UTC), decimals=F("order__cryptoorder__decimals"))
@@ -126,17 +129,17 @@ def _is_dollars(currency: str) -> bool:
 
 
 def _is_foreign(currency: str) -> bool:
-    """Another country's money: nobody here knows what it is worth in dollars."""
+    """Whether it is a foreign currency, whose value in dollars we do not know."""
     return bool(currency) and not _is_dollars(currency) and currency != STARS and currency not in Asset.values
 
 
 def _price_of(currency: str) -> str:
-    """Foreign money counts in dollars as what it bought, so that which bought nothing counts as none."""
+    """The column with the value in USD. Foreign money counts with its price only if it bought something."""
     return "usd_of_sales" if _is_foreign(currency) else "usd"
 
 
 def _whole(units: Decimal | None, currency: str, decimals: int | None, coins: Mapping[str, int]) -> Decimal:
-    """Smallest units as dollars, coins, stars."""
+    """An amount in smallest units as dollars, coins or stars."""
     if units is None or currency == STARS:
         return units or NONE
     if currency in Asset.values:
@@ -145,12 +148,12 @@ def _whole(units: Decimal | None, currency: str, decimals: int | None, coins: Ma
 
 
 def _share_in_usd(row: Payment) -> Decimal:
-    """Of coins and stars that went back, the share of what they were sold for.
+    """The value in USD of refunded coins or stars: the refunded share of their price.
 
-    With what went back before and without it: so parts come out at the whole, however each is rounded.
+    Computed as the refunded total with this refund minus the total before, so that rounded parts add up to the whole.
     """
     paid = row.refund_of or _paid(row)
-    if paid is not None and paid.amount is None and row.amount is None:  # nobody told how much: all of it
+    if paid is not None and paid.amount is None and row.amount is None:  # amount unknown: all of it
         return paid.price_usd or NONE
     if paid is None or not paid.price_usd or not paid.amount or row.amount is None or paid.amount == paid.over:
         return NONE
@@ -164,11 +167,11 @@ def _share_in_usd(row: Payment) -> Decimal:
 
 
 def _paid(row: Payment) -> Payment | None:
-    """Rows of earlier releases do not say what they are the way back of, but for their name."""
+    """The refunded payment of a row from an earlier release, which names it only in its `external_id`."""
     names = Payment.objects.filter(provider=row.provider, agent=row.agent_id, kind__in=CONFIRMED)
     return next((one for one in names if refund_name(one.external_id) == row.external_id), None)
 
 
 def _decimals_of_coins() -> dict[str, int]:
-    """Of money that came without an order. Of a coin that nobody knows any more the smallest units are told."""
+    """The decimals of each coin, for money without an order. For an unknown coin 0, so its smallest units are shown."""
     return {asset: money.coin_decimals(asset) or 0 for asset in Asset.values}

@@ -1,4 +1,4 @@
-"""Reports as tables: on the console's page, and as CSV with the same numbers."""
+"""Reports as tables, for the console's page and for CSV with the same numbers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from billing.reports.taxes import taxes
 from billing.vocabulary import Asset
 
 Row = tuple[str, ...]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins so
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins like this as a formula
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    name: str  # of its file, too
+    name: str  # also the name of its file
     title: str
     explained: str
     head: Row
@@ -37,7 +37,7 @@ def tables(months: Months, *, now: datetime) -> list[Table]:
 
 
 def as_csv(table: Table) -> str:
-    """RFC 4180, with a head."""
+    """The table as CSV (RFC 4180), with a header line."""
     text = io.StringIO()
     csv.writer(text).writerows([table.head, *([_inert(cell) for cell in row] for row in table.rows)])
     return text.getvalue()
@@ -145,18 +145,18 @@ def usd(number: Decimal) -> str:
 
 
 def amount(number: Decimal, currency: str) -> str:
-    """Dollars with their cents, whole stars, coins to their last digit."""
+    """Dollars with two decimals, whole stars, coins with all their digits."""
     return plain(number) if currency == STARS or currency in Asset.values else usd(number)
 
 
 def plain(number: Decimal) -> str:
-    """Without an exponent and without zeros at the end."""
+    """The number without an exponent and without trailing zeros."""
     whole, _, part = f"{number:f}".partition(".")
     part = part.rstrip("0")
     return f"{whole}.{part}" if part else whole
 
 
 def _inert(cell: str) -> str:
-    """Names of payments come from outside; a number may be below nothing."""
+    """Make a cell harmless for spreadsheets: payment ids come from outside. Negative numbers stay as they are."""
     is_number = cell.replace(".", "", 1).removeprefix("-").isdecimal()
     return f"'{cell}" if cell.startswith(FORMULA) and not is_number else cell

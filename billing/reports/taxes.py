@@ -1,4 +1,4 @@
-"""Taxes by month, country of the buyer and rate: of the invoices and the credit notes of that month."""
+"""Taxes by month, buyer's country and rate, from the invoices and credit notes of that month."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ NONE = Decimal(0)
 
 @dataclass(frozen=True, slots=True, order=True)
 class TaxLine:
-    """In USD; what was credited is taken off, and stands in `credited_usd`, too. Prices contain their tax."""
+    """Sums in USD.
+
+    Credit notes are subtracted from the totals, and are also shown in `credited_usd`. Prices include tax.
+    """
 
     month: datetime
     country: str

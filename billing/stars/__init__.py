@@ -1,1 +1,1 @@
-"""Telegram Stars: orders that are invoices, the charges that pay them, and what goes back."""
+"""Telegram Stars: orders are invoices, charges pay them, and some charges are sent back."""

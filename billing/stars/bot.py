@@ -1,4 +1,4 @@
-"""The bot that sells: whether there is one, what it shares with Telegram, and where Telegram tells us of payments."""
+"""The bot that sells: its settings, the secret that it shares with Telegram, and its webhook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Info:
-    """What everybody may know (spec: StarsInfo)."""
+    """The public data about stars (docs/spec.md: StarsInfo)."""
 
     enabled: bool
     bot_username: str
@@ -43,15 +43,18 @@ def is_configured() -> bool:
 
 
 def check_secret(shown: str) -> None:
-    """Raises NotTelegram unless it is the secret of our webhook; without one of ours nothing is."""
+    """Raises NotTelegram unless this is the secret of our webhook.
+
+    Without a secret in the settings, all calls are refused.
+    """
     if not settings.STARS_WEBHOOK_SECRET or not crypto.same(shown, settings.STARS_WEBHOOK_SECRET):
         raise NotTelegram
 
 
 def set_webhook() -> str:
-    """Have Telegram tell us of payments; returns the address that it was given. Twice is harmless.
+    """Set the bot's webhook at Telegram, so that it reports payments. Returns the URL. Calling this twice is harmless.
 
-    Raises NotConfigured, TelegramAway, TelegramRefused, and BadRequest for a secret that Telegram would not take.
+    Raises NotConfigured, TelegramAway, TelegramRefused, and BadRequest for a secret that Telegram would not accept.
     """
     if settings.STARS_WEBHOOK_SECRET and not _SECRET.fullmatch(settings.STARS_WEBHOOK_SECRET):
         raise BadRequest("STARS_WEBHOOK_SECRET: must have 1 to 256 of A-Z, a-z, 0-9, _ and -")

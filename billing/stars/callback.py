@@ -1,4 +1,4 @@
-"""What to do with an update that Telegram sent. Returning means that it is committed and need not come again."""
+"""Handle an update from Telegram. When `receive` returns, it is committed and need not come again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ log = logging.getLogger(__name__)
 
 
 def receive(update: Mapping[str, Any], *, now: datetime) -> None:
-    """Answer a pre-checkout query, count a payment, undo what went back; anything else is none of our business.
+    """Answer a pre-checkout query, count a payment, or follow a refund. Other updates are ignored.
 
-    Raises BadRequest for what cannot be read, TelegramAway when the answer to a query did not get there: Telegram then
-    tells it again.
+    Raises BadRequest for an update that cannot be read, and TelegramAway if the answer to a query did not arrive:
+    Telegram then sends the update again.
     """
     query = updates.pre_checkout(update)
     if query is not None:
@@ -33,5 +33,5 @@ def _answer(query: updates.PreCheckout, *, now: datetime) -> None:
     refusal = orders.approve(query, now=now)
     try:
         telegram.answer_pre_checkout(query.id, refusal=refusal)
-    except TelegramRefused:  # most likely too late: Telegram has given the purchase up, and the hold lapses by itself
+    except TelegramRefused:  # most likely too late: Telegram has given the purchase up, and our hold ends by itself
         log.exception("an answer to a pre-checkout query was refused", extra={"order": query.payload})

@@ -1,7 +1,7 @@
-"""Charges: stars that were paid and stars that went back, each once, by Telegram's id of the charge.
+"""Charges in stars and their refunds, each counted once, by Telegram's id of the charge.
 
-Everything that a charge does is one transaction, under the agent's lock: the ledger, the order, the subscription, the
-event, and what must be sent back. Whoever tells of it, the webhook or the list, may tell it as often as they like.
+A charge is handled in one transaction under the agent's lock: the ledger, the order, the subscription, the event, and
+what must be sent back. It may be reported several times, by the webhook and by the list of transactions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_CURRENCY = 12
 
 @transaction.atomic
 def take(charge: Charge, *, now: datetime) -> None:
-    """Count it, or note why it bought nothing and have it sent back."""
+    """Count the charge, or note why it bought nothing and send it back."""
     order = _order_of(charge)
     if order is None:
         _note_unknown(charge, now=now)
@@ -51,7 +51,7 @@ def take(charge: Charge, *, now: datetime) -> None:
 
 
 def settled(charge_ids: list[str]) -> tuple[set[str], set[str]]:
-    """Which of these charges are dealt with, and of which it is known that they went back."""
+    """Of these charges, those that are already handled, and those that are known to be refunded."""
     strays = dict(StrayCharge.objects.filter(pk__in=charge_ids).values_list("pk", "refunded_at"))
     names = [*charge_ids, *map(refund_name, charge_ids)]
     ledger = Payment.objects.filter(provider=Provider.STARS, external_id__in=names)
@@ -65,7 +65,7 @@ def _order_of(charge: Charge) -> StarsOrder | None:
 
 
 def _counted_for(charge: Charge) -> StarsOrder | None:
-    """Of what goes back Telegram does not always say what it had been paid for."""
+    """The order that this charge paid. Telegram does not always name the order in a refund."""
     return StarsOrder.objects.filter(payments__provider=Provider.STARS, payments__external_id=charge.id).first()
 
 
@@ -87,7 +87,7 @@ def _why_not(order: StarsOrder, agent: Agent, charge: Charge) -> Stray | None:
 
 def _count(order: StarsOrder, charge: Charge, *, now: datetime) -> None:
     counted = payments.apply_payment(_receipt(order, charge, late=_is_late(order, now=now)), now=now)
-    if counted.order_id != order.pk:  # the same charge was told of for another order, and that came first
+    if counted.order_id != order.pk:  # the same charge was counted earlier for another order
         return
     StarsOrder.objects.filter(pk=order.pk).update(
         charge_id=charge.id, payer_id=charge.payer_id, hold_until=None, held_by=None
@@ -95,7 +95,7 @@ def _count(order: StarsOrder, charge: Charge, *, now: datetime) -> None:
 
 
 def _is_late(order: StarsOrder, *, now: datetime) -> bool:
-    """After the order had ended; who was let through in time is not late."""
+    """Whether the payment came after the order's end. A payer who was let through in time is not late."""
     held = order.hold_until is not None and now < order.hold_until
     return order.status == OrderStatus.EXPIRED or (now >= order.expires_at and not held)
 
@@ -131,7 +131,7 @@ def _receipt(
 
 
 def _send_back(order: StarsOrder, agent: Agent, charge: Charge, *, why: Stray, now: datetime) -> None:
-    """It is in the ledger, bought nothing, and goes back: billing/stars/refunds.py."""
+    """Write the charge in the ledger as buying nothing, and make its refund due (billing/stars/refunds.py)."""
     level = logging.ERROR if why == Stray.AMOUNT else logging.WARNING
     log.log(level, "stars go back: %s", why.label, extra={"order": order.pk, "charge": charge.id})
     payments.write(_receipt(order, charge), agent, now=now, unapplied=f"{why.label}: it is sent back")
@@ -140,7 +140,10 @@ def _send_back(order: StarsOrder, agent: Agent, charge: Charge, *, why: Stray, n
 
 
 def _note_unknown(charge: Charge, *, now: datetime) -> None:
-    """The bot may sell other things too, so what is no order of ours stays where it is, and operators are told."""
+    """Note a charge that belongs to none of our orders.
+
+    The bot may also sell other things, so it is not sent back; operators decide.
+    """
     if _note(charge, None, why=Stray.UNKNOWN, now=now):
         log.error("stars for no order of ours", extra={"charge": charge.id, "payload": charge.payload})
 
@@ -154,7 +157,7 @@ def _note(
     refund_at: datetime | None = None,
     refunded_at: datetime | None = None,
 ) -> bool:
-    """Write it down once; whether it is new."""
+    """Note the charge once. Returns whether it is new."""
     values = {
         "payer_id": charge.payer_id,
         "order": order,
@@ -171,9 +174,9 @@ def _note(
 
 @transaction.atomic
 def give_back(charge: Charge, *, now: datetime) -> None:
-    """It went back: what is left of the time that it paid for ends now, the order stays paid (facts: billing 6).
+    """Follow a refund: the rest of the time that the charge bought ends now. The order stays paid.
 
-    Told before the payment itself was, it is noted, and the payment will not count.
+    If the refund is reported before the payment, it is noted, and the payment will not count.
     """
     order = _order_of(charge) or _counted_for(charge)
     if order is None:

@@ -1,4 +1,4 @@
-"""What ordering for stars refuses on its own."""
+"""Errors of ordering with stars."""
 
 from __future__ import annotations
 

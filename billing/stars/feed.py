@@ -1,7 +1,7 @@
-"""Reads Telegram's own list of transactions: it finds payments that no webhook told of, and what went back.
+"""Read Telegram's list of transactions: it shows payments that no webhook reported, and refunds.
 
-The list is chronological and only grows, so a bookmark of how many were read is kept; the last ones are read again each
-time, since neighbours may change places. Refunds come first: what went back already must not be counted.
+The list is in order of time and only grows, so we store how many were read. The last ones are read again each time,
+since neighbours may change places. Refunds are handled first: a refunded payment must not be counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from config.errors import BadRequest
 log = logging.getLogger(__name__)
 
 OVERLAP = 200  # transactions that are read again
-MAX_PAGES = 50  # in one run; the next goes on from there
+MAX_PAGES = 50  # in one run; the next run continues from there
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class _Read:
 
 
 def reconcile(*, now: datetime | None = None) -> int:
-    """Make our rows agree with the list. Returns how many transactions were read. Twice at once is harmless."""
+    """Make our rows agree with the list. Returns how many transactions were read. Parallel runs are harmless."""
     if not bot.is_configured():
         return 0
     now = now or timezone.now()
@@ -51,7 +51,7 @@ def reconcile(*, now: datetime | None = None) -> int:
 
 def _read(mark: StarsFeed) -> _Read:
     read = _pages(max(0, mark.seen - OVERLAP))
-    if not read.found and mark.seen:  # another bot of the same name, or a list that was cut
+    if not read.found and mark.seen:  # another bot with the same name, or the list was shortened
         log.error("Telegram's list of stars is shorter than it was: it is read anew", extra={"bot": mark.pk})
         return _pages(0)
     return read
@@ -68,7 +68,7 @@ def _pages(start: int) -> _Read:
 
 
 def _settle(found: list[Json], *, now: datetime) -> bool:
-    """Whether all of them could be dealt with; else they are read again."""
+    """Handle these transactions. Returns whether all worked; if not, they are read again."""
     going, coming = _charges(found, updates.outgoing), _charges(found, updates.incoming)
     taken, returned = charges.settled([one.id for one in (*going, *coming)])
     done = [_try(charges.give_back, one, now=now) for one in going if one.id not in returned]
@@ -77,7 +77,10 @@ def _settle(found: list[Json], *, now: datetime) -> bool:
 
 
 def _charges(found: list[Json], reading: Callable[[Json], Charge | None]) -> list[Charge]:
-    """What cannot be read will not get better: operators are told, and the rest goes on."""
+    """Parse the transactions.
+
+    One that cannot be read is logged for operators and left out, since trying again does not help.
+    """
     read = []
     for transaction in found:
         try:
@@ -88,7 +91,7 @@ def _charges(found: list[Json], reading: Callable[[Json], Charge | None]) -> lis
 
 
 def _try(rule: Callable[..., None], charge: Charge, *, now: datetime) -> bool:
-    """One that fails keeps no other from being dealt with."""
+    """Handle one charge. Returns False if it fails, so that the others are still handled."""
     try:
         rule(charge, now=now)
     except Exception:

@@ -1,4 +1,6 @@
-"""What must always be true of stars: each charge has paid, went back, is going back, or waits for an operator."""
+"""Checks of what must always be true of stars: each charge has paid, was sent back, is going back, or waits for an
+operator.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from billing.models import Payment, StarsOrder, Stray, StrayCharge
 from billing.models.payments import NAMED, REFUND
 from billing.vocabulary import OrderStatus, Provider
 
-# As long as the longest wait between two attempts, and then some: nobody tries any more.
+# Longer than the longest wait between two attempts: nobody tries any more.
 OVERDUE = timedelta(hours=2)
 
 STARS = Payment.objects.filter(provider=Provider.STARS)
@@ -21,7 +23,10 @@ RETURNED = Exists(STARS.filter(external_id=Concat(Left(OuterRef("charge_id"), NA
 
 
 def _forgotten(now: datetime) -> Iterator[str]:
-    """Whatever is no order of ours may stay: an operator decides."""
+    """Charges that bought nothing and are not being sent back.
+
+    Charges that belong to none of our orders may stay: an operator decides.
+    """
     open_ = StrayCharge.objects.filter(refunded_at=None).exclude(why=Stray.UNKNOWN, refund_at=None)
     for row in open_.filter(Q(refund_at=None) | Q(refund_at__lt=now - OVERDUE)).iterator():
         yield f"the charge {row.pk} bought nothing ({row.get_why_display()}), and nobody sends it back"

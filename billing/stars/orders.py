@@ -1,4 +1,4 @@
-"""Orders for stars: how many a plan costs, its invoice, who may pay it now, and when it is given up."""
+"""Orders for stars: the price in stars, the invoice, who may pay it, and when it expires."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOLD = timedelta(minutes=10)  # how long Telegram keeps its form of payment open
 BATCH = 500
 DESCRIBED = {Period.MONTHLY: "one month", Period.ANNUAL: "one year"}
 
-# One compare-and-set: the order's row is locked, so that it cannot expire in the same moment.
+# One compare-and-set. It locks the order's row, so that the order cannot expire at the same moment.
 _TAKE_HOLD = """
 WITH payable AS (
     SELECT id FROM billing_order WHERE id = %(id)s AND status = 'pending' AND expires_at > %(now)s FOR UPDATE
@@ -43,15 +43,15 @@ FROM payable WHERE order_ptr_id = payable.id
 
 
 def in_stars(usd: Decimal, star_usd: Decimal) -> int:
-    """A price in whole stars, never less than it is worth."""
+    """A price in USD as whole stars, rounded up."""
     return int((usd / star_usd).to_integral_value(ROUND_CEILING))
 
 
 def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StarsOrder:
-    """The agent's pending order on these terms, with an invoice that can be paid.
+    """The agent's pending order with these terms, with an invoice that can be paid.
 
-    Telegram makes the invoice before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
-    NothingToPay, CouponRefused, NotConfigured, TelegramAway, and what orders.place raises.
+    Telegram makes the invoice before a row is written: if Telegram fails, nothing is stored. Raises EngineBelowMinTier,
+    NothingToPay, CouponRefused, NotConfigured, TelegramAway, and the errors of orders.place.
     """
     terms = Terms(Provider.STARS, tier or agent.tier, period, coupon)
     check_tier(engine_of(agent.engine), tier_of(terms.tier))
@@ -66,7 +66,7 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
 
 
 def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> StarsOrder:
-    """The order as it will be stored, with its invoice."""
+    """A new order with its invoice, not saved yet."""
     tier = tier_of(terms.tier)
     new = StarsOrder(
         id=new_id("stx"),
@@ -86,23 +86,23 @@ def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> S
         new.invoice_link = telegram.create_invoice_link(
             title=f"{tier.name}, {DESCRIBED[terms.period]}",
             description=one_line(f"{tier.name} for {agent.name}, {DESCRIBED[terms.period]} ({agent.pk})"),
-            payload=new.id,  # its primary key is the parent row, which is not there yet
+            payload=new.id,  # not `pk`: the primary key is the parent row, which is not saved yet
             stars=new.amount_stars,
         )
     return new
 
 
 def _stored(new: StarsOrder | None) -> StarsOrder:
-    if new is None:  # the pending one, which needed no invoice, has ended since
+    if new is None:  # no invoice was made for the pending order, and that order has just ended
         raise OrderMeanwhile
     new.save(force_insert=True)
     return new
 
 
 def approve(query: PreCheckout, *, now: datetime) -> str | None:
-    """Let this person pay, and nobody else for ten minutes; else the text that says why not.
+    """Allow this payer to pay, and nobody else for ten minutes. Returns None, or the text that says why not.
 
-    Telegram waits for it: one read by the primary key, one compare-and-set.
+    Telegram waits for the answer, so this is fast: one read by primary key, one compare-and-set.
     """
     if not is_id("stx", query.payload):
         return "This invoice is not known here."
@@ -137,7 +137,10 @@ def _take_hold(order_id: str, *, payer: int, now: datetime) -> bool:
 
 
 def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
-    """Give up what nobody paid in time; who was let through to pay may still finish. Returns how many there were."""
+    """Expire orders that nobody paid in time.
+
+    A payer who was let through may still finish. Returns how many were due.
+    """
     found = StarsOrder.objects.filter(_given_up(now))
     if agent is not None:
         found = found.filter(agent=agent)
@@ -164,7 +167,7 @@ def of(user: User) -> QuerySet[StarsOrder]:
 
 
 def own(user: User, order_id: str) -> StarsOrder:
-    """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
+    """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
     found = of(user).filter(pk=order_id).first() if is_id("stx", order_id) else None
     if found is None:
         raise NoSuchOrder

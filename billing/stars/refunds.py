@@ -1,4 +1,7 @@
-"""Sends back the stars that bought nothing. What fails stays due in its row, later each time, until it has worked."""
+"""Send back stars that bought nothing, or that an operator sends back.
+
+Failed calls are repeated later, until they work.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from config import wake
 log = logging.getLogger(__name__)
 
 BATCH = 50
-LEASE = timedelta(minutes=1)  # longer than any call: who dies in it is followed by the next
+LEASE = timedelta(minutes=1)  # longer than any call; after a crash the next worker tries again
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=1)
 MAX_ERROR = 300
 
 
 @transaction.atomic
 def ask(charge_id: str, *, reason: str, actor: str, now: datetime) -> None:
-    """An operator sends a charge back: what it paid for ends once it has gone. Raises NothingToSendBack."""
+    """An operator sends a charge back; the time that it bought ends once that is done. Raises NothingToSendBack."""
     stray = StrayCharge.objects.select_for_update().filter(pk=charge_id).first() or _counted(charge_id, now=now)
     if stray is None or stray.refunded_at or stray.payer_id is None:
         raise NothingToSendBack(charge_id)
@@ -53,7 +56,7 @@ def _counted(charge_id: str, *, now: datetime) -> StrayCharge | None:
 
 
 def send_due(*, now: datetime | None = None) -> int:
-    """Send back what is due, the longest overdue first. Returns how many went."""
+    """Send back what is due, the longest overdue first. Returns how many were sent back."""
     now = now or timezone.now()
     if not bot.is_configured():
         return 0
@@ -62,7 +65,10 @@ def send_due(*, now: datetime | None = None) -> int:
 
 
 def _send(stray: StrayCharge, *, now: datetime) -> bool:
-    """Telegram is asked outside of any transaction; asked twice, it says that the charge is refunded already."""
+    """Send back one charge, outside of any transaction.
+
+    If it is sent twice, Telegram answers that it is refunded already.
+    """
     claimed = StrayCharge.objects.filter(pk=stray.pk, refund_at=stray.refund_at)
     if stray.payer_id is None or not claimed.update(refund_at=now + LEASE, attempts=F("attempts") + 1):
         return False

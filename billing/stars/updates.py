@@ -1,6 +1,7 @@
-"""What Telegram tells us: pre-checkout queries, payments, refunds, transactions. Read strictly, and only what we need.
+"""Parse what Telegram sends: pre-checkout queries, payments, refunds, transactions. Strict, and only the fields we
+need.
 
-A body is a hint: whatever it says is held against our own order (facts: billing 6, rule 7).
+The content is only a hint: the rules compare it with our own order.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from billing.providers.telegram import CURRENCY
 from config.errors import BadRequest
 
 MAX_TEXT = 200
-MAX_NUMBER = 2**52  # ids of people at Telegram have at most 52 significant bits
+MAX_NUMBER = 2**52  # Telegram's user ids have at most 52 significant bits
 
 Json = Mapping[str, Any]
 
@@ -29,7 +30,7 @@ class PreCheckout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """Stars that somebody paid. Its id is the payment's; the payload only says which order it was for."""
+    """A payment in stars. Its id is Telegram's charge id; the payload only says which order it was for."""
 
     id: str
     payer_id: int
@@ -39,7 +40,7 @@ class Charge:
 
 
 def pre_checkout(update: Json) -> PreCheckout | None:
-    """The query in an update, if it is one. Raises BadRequest for one that cannot be read."""
+    """The pre-checkout query in an update, or None. Raises BadRequest if it cannot be read."""
     query = update.get("pre_checkout_query")
     if query is None:
         return None
@@ -54,12 +55,12 @@ def pre_checkout(update: Json) -> PreCheckout | None:
 
 
 def payment(update: Json) -> Charge | None:
-    """What was paid, if the update tells of that. Raises BadRequest."""
+    """The payment in an update, or None. Raises BadRequest."""
     return _charge(update, "successful_payment")
 
 
 def refund(update: Json) -> Charge | None:
-    """What was sent back, if the update tells of that. Raises BadRequest."""
+    """The refund in an update, or None. Raises BadRequest."""
     return _charge(update, "refunded_payment")
 
 
@@ -78,12 +79,12 @@ def _charge(update: Json, name: str) -> Charge | None:
 
 
 def incoming(transaction: Json) -> Charge | None:
-    """What a transaction of the list says was paid for an invoice. Raises BadRequest."""
+    """The payment for an invoice in a transaction of the list, or None. Raises BadRequest."""
     return _transferred(transaction, "source")
 
 
 def outgoing(transaction: Json) -> Charge | None:
-    """What a transaction of the list says was sent back to a person. Raises BadRequest."""
+    """The refund to a person in a transaction of the list, or None. Raises BadRequest."""
     return _transferred(transaction, "receiver")
 
 
@@ -101,7 +102,7 @@ def _transferred(transaction: Json, side: str) -> Charge | None:
 
 
 def _is_other_sale(partner: Json) -> bool:
-    """Gifts, paid media and the like: not by an invoice. Older servers do not say."""
+    """Whether it is not for an invoice but for a gift, paid media and so on. Older servers do not say."""
     return bool(partner.get("transaction_type", "invoice_payment") != "invoice_payment")
 
 

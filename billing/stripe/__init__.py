@@ -1,1 +1,1 @@
-"""Stripe: orders that are checkouts, the charges that follow them, and what goes back."""
+"""Stripe: orders are checkouts, then charges follow for each period, and refunds and disputes."""

@@ -1,4 +1,7 @@
-"""Has Stripe cancel what is canceled here, and what was for an agent that is deleted, until it is done."""
+"""Cancel subscriptions at Stripe that were canceled here or whose agent is deleted.
+
+Repeated until Stripe has done it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ CANCELED = "canceled"
 
 
 def cancel_due(*, now: datetime) -> int:
-    """Found by looking at the rows: whoever deleted the agent need not have told. Returns how many are done."""
+    """Cancel what is due; the rows show it, so no caller needs to report a deleted agent.
+
+    Returns how many were canceled.
+    """
     if not configuration.is_configured():
         return 0
     due = list(CardSubscription.objects.to_end(now).order_by("cancel_at", "id")[:BATCH])
@@ -29,7 +35,7 @@ def cancel_due(*, now: datetime) -> int:
 
 
 def _cancel(card: CardSubscription, *, now: datetime) -> bool:
-    """Stripe is asked outside of any transaction; asked twice, it says that there is nothing to cancel."""
+    """Cancel one subscription at Stripe, outside of any transaction. A second call is harmless."""
     claimed = CardSubscription.objects.filter(pk=card.pk, cancel_at=card.cancel_at)
     if not claimed.update(cancel_at=now + LEASE, attempts=F("attempts") + 1):
         return False

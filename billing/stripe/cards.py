@@ -1,4 +1,4 @@
-"""Subscriptions at Stripe: what their status means here, and that they end where nobody shall be charged any more."""
+"""Subscriptions at Stripe: the meaning of their status here, and the end of those that must not be charged any more."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from config.ids import is_id
 
 ACTOR = "stripe"
 DAILY = timedelta(days=1)
-# After the end of a period Stripe's invoice is a draft for an hour.
+# After the end of a period, Stripe's invoice stays a draft for one hour.
 CHARGED_BY = timedelta(hours=2)
 
 
 @transaction.atomic
 def note(told: Card, *, now: datetime) -> CardSubscription | None:
-    """What Stripe says of a subscription; None where it is none of ours. Twice is harmless.
+    """Store what Stripe says about a subscription. Returns None if it is not ours. Calling this twice is harmless.
 
-    Raises Stray for one that names an order of ours, or claims to be for it, and is another customer's.
+    Raises Stray if the subscription names an order that we do not know, or an order of another customer.
     """
     order = _order_of(told)
     if order is None:
@@ -62,7 +62,7 @@ def _new(told: Card, order: StripeOrder, *, now: datetime) -> CardSubscription:
 
 
 def _order_of(told: Card) -> StripeOrder | None:
-    """Once known, a subscription is for its order, whatever is written there later."""
+    """The order of a subscription. A known subscription keeps its order, even if its metadata at Stripe change."""
     known = CardSubscription.objects.filter(subscription_id=told.id).select_related("order").first()
     if known is not None:
         return known.order
@@ -86,7 +86,7 @@ def _check_at(told: Card, *, now: datetime) -> datetime | None:
 
 
 def _follow(agent: Agent, card: CardSubscription, *, now: datetime) -> None:
-    """Somebody chose at Stripe that it ends, or thought better of it: what is paid stays. And the term is looked at."""
+    """The owner cancelled at Stripe or took that back: follow here. Paid time stays. The term is checked again."""
     row = Subscription.objects.paid().select_for_update(of=("self",)).filter(agent=agent).first()
     if row is not None and row.provider == Provider.STRIPE:
         ends = card.cancels or card.status in ENDED
@@ -98,14 +98,14 @@ def _follow(agent: Agent, card: CardSubscription, *, now: datetime) -> None:
 
 
 def is_tried(agent: Agent) -> bool:
-    """Whether a card is charged for this agent, or is tried again after it was refused."""
+    """Whether a card is charged for this agent, or is tried again after a failed charge."""
     return CardSubscription.objects.charged(agent).exists()
 
 
 def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) -> None:
-    """No card is charged for this agent any more, `but` one. Stripe is told after this is committed, until it knows.
+    """Stop the charges of all cards for this agent, except the card `but`. The caller holds the agent's lock.
 
-    The caller holds the agent's lock.
+    Stripe is told after the commit, again and again until it has done it.
     """
     live = CardSubscription.objects.charged(agent)
     if but is not None:

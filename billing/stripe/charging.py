@@ -1,7 +1,7 @@
-"""Invoices of Stripe's: each paid one buys one period, through the ledger; of one that fails its owner is told.
+"""Invoices from Stripe: each paid invoice buys one period, through the ledger. If a charge fails, the owner is told.
 
-All that an invoice does is one transaction under the agent's lock. Whoever tells of it, a webhook, the list of events
-or the daily look, may tell it as often as they like.
+An invoice is handled in one transaction under the agent's lock. It may be reported several times: by a webhook, by the
+list of events or by the daily check.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAID, OPEN = "paid", "open"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a charge pays for. `chosen` is the row that it was chosen by, where it is the next plan."""
+    """The plan that a charge pays for. `chosen` is the NextPlan row, if it is the next plan."""
 
     tier: str
     price_usd: Decimal
@@ -44,7 +44,7 @@ class Plan:
 
 @transaction.atomic
 def take(bill: Bill, *, now: datetime) -> None:
-    """Count it, once it is paid; note why it bought nothing; or tell of a charge that failed."""
+    """Handle an invoice: count it if it is paid, note why it bought nothing, or tell the owner of a failed charge."""
     card = CardSubscription.objects.select_related("order").get(subscription_id=bill.subscription)
     agent = payments.locked(card.agent_id)
     card.refresh_from_db(
@@ -75,7 +75,7 @@ def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now
     else:
         paid = payments.apply_payment(receipt, now=now)
     if paid.unapplied:
-        orders.expire(orders.locked(card.order_id))  # nobody is waiting for it: an operator decides
+        orders.expire(orders.locked(card.order_id))  # nobody waits for this order any more: an operator decides
     else:
         cards.cancel(agent, now=now, but=card)
         _follow(agent, card, plan, is_first=is_first, now=now)
@@ -83,9 +83,9 @@ def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now
 
 
 def _plan_of(card: CardSubscription, bill: Bill) -> Plan:
-    """What was charged decides what it pays for: the plan that was chosen, the one so far, or one of before that.
+    """The plan that the charged amount pays for: the chosen next plan, the present plan, or an earlier one.
 
-    An invoice may be paid weeks after it was made, and its owner may have chosen another plan by then.
+    An invoice may be paid weeks after it was made, and the owner may have chosen another plan meanwhile.
     """
     plans = [_own(card), *(_told(one) for one in reversed(card.told_plans or []))]
     chosen = NextPlan.objects.filter(agent=card.agent_id, dropped_at=None).first()
@@ -104,9 +104,10 @@ def _told(one: dict[str, Any]) -> Plan:
 
 
 def _follow(agent: Agent, card: CardSubscription, plan: Plan, *, is_first: bool, now: datetime) -> None:
-    """After the charge that brought the chosen plan, each charge pays for that. A new card is told what was chosen.
+    """Make the chosen plan the plan of the card, after the charge that paid for it.
 
-    A dropped plan is deleted at the first charge after Stripe has the old price again.
+    After a first charge, Stripe is told the price of the chosen plan. A dropped plan is deleted at the first charge
+    after Stripe has the old price again.
     """
     if plan.chosen is not None:
         old = _own(card)
@@ -121,7 +122,7 @@ def _follow(agent: Agent, card: CardSubscription, plan: Plan, *, is_first: bool,
 
 
 def _why_not(card: CardSubscription, bill: Bill, plan: Plan) -> str:
-    """Empty where it is what was ordered: Stripe's word is held against our own rows."""
+    """Why the invoice buys nothing. Empty if it matches our own order."""
     asked = cents(plan.price_usd)
     if (bill.currency, bill.paid, bill.total, bill.elsewhere) != (CURRENCY, asked, asked, 0):
         came = f"{_money(bill.paid)} of {_money(bill.total)} {bill.currency.upper()[:MAX_CURRENCY]}"
@@ -140,7 +141,7 @@ def _money(units: int) -> str:
 
 
 def _receipt(card: CardSubscription, bill: Bill, plan: Plan, *, in_time: bool) -> Receipt:
-    """`in_time`: the card was charged at the first try; else the period begins with the charge."""
+    """`in_time`: the first try to charge the card worked. Otherwise the period begins with the charge."""
     order = card.order
     first = order.status != OrderStatus.PAID
     return Receipt(
@@ -166,7 +167,7 @@ def _receipt(card: CardSubscription, bill: Bill, plan: Plan, *, in_time: bool) -
 
 
 def _tax(bill: Bill) -> Tax | None:
-    """What Stripe Tax found in the price. None where it does not reckon: then our own rates do."""
+    """The tax that Stripe Tax found in the price. None if Stripe Tax is not used: then our own rates apply."""
     if bill.reverse_charge:
         return Tax(name="Tax", percent=Decimal(0), reverse_charge=True)
     if not bill.tax or bill.tax >= bill.total:
@@ -176,7 +177,10 @@ def _tax(bill: Bill) -> Tax | None:
 
 
 def _tell_of_failure(agent: Agent, card: CardSubscription, bill: Bill, *, now: datetime) -> None:
-    """The card was refused, or its bank wants its owner: the invoice's page is where both are mended."""
+    """Mail the owner that the card was refused, or that the bank asks for 3-D Secure.
+
+    Both can be solved on the invoice's page.
+    """
     if agent.desired == Desired.DELETED or card.canceled_at:
         return
     agent = lapses.settle(agent, now=now)

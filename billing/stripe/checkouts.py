@@ -1,4 +1,4 @@
-"""The form that opens a Checkout Session: what is sold, to whom, and what Stripe is to remember with it."""
+"""The parameters of a new Checkout Session: the product, the customer, and our metadata."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def cents(usd: Decimal) -> int:
 
 
 def form(order: StripeOrder, agent: Agent, *, taxed: bool) -> SessionCreateParams:
-    """Prices are what a customer pays, tax and all. Cards alone: they answer at once, and can be charged again."""
-    known = {"order": order.id, "agent": agent.pk}  # its primary key is the parent row, which is not there yet
+    """The parameters. Prices include tax. Only cards: they answer at once and can be charged again."""
+    # `id`, not `pk`: the primary key is the parent row, which is not saved yet
+    known = {"order": order.id, "agent": agent.pk}
     asked: SessionCreateParams = {
         "mode": "subscription",
         "customer": order.customer_id,

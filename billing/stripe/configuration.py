@@ -1,4 +1,4 @@
-"""Whether Stripe sells here, and what it shares with us."""
+"""Whether Stripe is set up, and which account is used."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def is_configured() -> bool:
 
 
 def fingerprint() -> str:
-    """Which account at Stripe is read, without its key."""
+    """A fingerprint of the secret key: identifies the Stripe account without showing the key."""
     return crypto.sha256(settings.STRIPE_SECRET_KEY)[:FINGERPRINT]
 
 
 def load() -> None:
-    """Import the library where it is needed, before threads start."""
+    """Import Stripe's library before threads start, if Stripe is set up."""
     if is_configured():
         from billing.providers import stripe_http  # noqa: F401, PLC0415

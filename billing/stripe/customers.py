@@ -1,4 +1,4 @@
-"""An account's customer at Stripe: made with the first order, and where its owner looks after the cards."""
+"""An account's customer at Stripe, created with its first order, and the customer portal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from config import waiting
 
 
 def customer_of(user: User, *, now: datetime) -> str:
-    """Its id at Stripe. Of two orders at once both get the same: Stripe is asked under one key. Raises StripeAway."""
+    """The id of the account's customer at Stripe. Raises StripeAway.
+
+    Two parallel orders get the same customer, since both calls use the same idempotency key.
+    """
     known = StripeCustomer.objects.filter(pk=user.pk).first()
     if known is not None:
         return known.customer_id
@@ -30,9 +33,9 @@ def customer_of(user: User, *, now: datetime) -> str:
 
 
 def forget(user: User) -> None:
-    """Have Stripe delete the customer, and with it e-mail, addresses and cards. Charges stay, without them.
+    """Delete the customer at Stripe, with its email, addresses and cards. Its charges stay.
 
-    Where Stripe is not set up any more nobody can be asked. Twice is harmless. Raises StripeAway.
+    If Stripe is no longer set up, it cannot be told. Calling this twice is harmless. Raises StripeAway.
     """
     known = StripeCustomer.objects.filter(pk=user.pk).first()
     if known is None:
@@ -43,7 +46,7 @@ def forget(user: User) -> None:
 
 
 def portal(user: User, *, back: str = "/account") -> str:
-    """The address, good for some minutes, where the owner changes the card, reads Stripe's invoices and cancels.
+    """The URL of Stripe's portal, valid for some minutes. There the owner changes the card, reads invoices and cancels.
 
     Raises NotConfigured, NoCardYet, StripeAway.
     """

@@ -1,5 +1,6 @@
-"""A charge that the card's owner disputes: its time stands still while the bank decides, ends if it is lost, and comes
-back if it is won. The card is not charged again.
+"""A charge that the card's owner disputes.
+
+Its time is paused while the bank decides, ends if we lose, and comes back if we win. The card is not charged again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from billing.vocabulary import PaymentKind, Period
 
 log = logging.getLogger(__name__)
 
-# Stripe's words. An inquiry (`warning_…`) has taken no money; `prevented` is told of as a refund.
+# Stripe's words for the status. An inquiry (`warning_…`) has taken no money; `prevented` is reported as a refund.
 OPEN = {"needs_response", "under_review", "appeal_needs_response", "appeal_under_review"}
 WON, LOST = "won", "lost"
 AGAINST_US = {*OPEN, LOST}
@@ -34,7 +35,10 @@ NO_TIME = "a bank gave it back, and the time that it paid for is over"
 
 @transaction.atomic
 def note(told: Dispute, *, now: datetime) -> None:
-    """Twice is harmless, and so is a late word of what has changed since."""
+    """Store the state of a dispute and follow it.
+
+    Calling this twice is harmless, and so is an old state that comes late.
+    """
     payment = returns.counted(told.payment_intent)
     if payment is None:
         return
@@ -46,7 +50,7 @@ def note(told: Dispute, *, now: datetime) -> None:
     was_lost, was_against_us = _was_lost(row, told), not is_new and row.status in AGAINST_US
     row.status = told.status
     if told.status in AGAINST_US:
-        if not was_against_us:  # a card that was entered since then is another matter
+        if not was_against_us:  # a card that was entered after the dispute is still charged
             cards.cancel(payment.agent, now=now)
         holder = _go_against(holder, payment, row, was_lost=was_lost, now=now)
     if told.status == WON:
@@ -58,7 +62,7 @@ def note(told: Dispute, *, now: datetime) -> None:
 
 
 def _was_lost(row: StripeDispute, told: Dispute) -> bool:
-    """Whether it had been lost before this word. What had been won is open again, once its bank has appealed."""
+    """Whether the dispute was lost before this report. A dispute that was won is open again if the bank appealed."""
     if row.status == WON:
         row.closed_at = row.closed_at if told.status == WON else None
         return False
@@ -66,12 +70,15 @@ def _was_lost(row: StripeDispute, told: Dispute) -> bool:
 
 
 def _go_against(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> Agent:
-    """What a bank looks at once more, and was lost, is gone already."""
+    """The dispute is open or lost: take the time of the payment, and write a loss in the ledger.
+
+    If a lost dispute is open again, its time is gone already.
+    """
     if not row.is_taken and not was_lost and _is_whole(row, payment):
         _hold(holder, payment, row, now=now)
     if row.status == LOST and row.closed_at is None:
         _lose(payment, row, now=now)
-        if row.is_taken and part_refunds.worth(payment):  # what another dispute had taken is ours again meanwhile
+        if row.is_taken and part_refunds.worth(payment):  # what another dispute had taken came back in the meantime
             return _give_back(holder, payment, row, reason=PART_LOST, now=now)
     return holder
 
@@ -83,7 +90,7 @@ def _go_for(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bo
 
 
 def _is_whole(row: StripeDispute, payment: Payment) -> bool:
-    """Of a part only the money goes."""
+    """Whether the dispute is about the whole payment. If it is about a part, only money goes and the time stays."""
     return row.cents >= part_refunds.worth(payment)
 
 
@@ -98,7 +105,7 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
     if held:
         row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
     remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
-    if payment.subscription is None:  # it bought nothing, so nothing is taken
+    if payment.subscription is None:  # it bought nothing, so there is no time to take
         return
     name = _name(payment, "dispute", row)
     receipt = returns.way_back(
@@ -124,9 +131,9 @@ def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
 
 
 def _reinstate(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
-    """It was lost, and the bank has changed its mind: the money is ours again, and has a new invoice.
+    """The bank changed its mind after we had lost: the money is ours again, and gets a new invoice.
 
-    Of a payment whose time ended when the rest went back an operator decides.
+    If the payment's time has already ended because the rest was refunded, an operator decides.
     """
     amount, worth = min(row.cents, returns.lost(payment)), part_refunds.worth(payment)
     if amount <= 0:
@@ -141,18 +148,18 @@ def _reinstate(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
 
 
 def _name(payment: Payment, what: str, row: StripeDispute) -> str:
-    """A bank may decide again and again."""
+    """A name for the ledger's row. A bank may decide several times, so the name may get a number."""
     name = f"{payment.external_id}:{what}:{row.dispute_id}"
     before = Payment.objects.filter(provider=payment.provider, external_id__startswith=name).count()
     return f"{name}:{before}" if before else name
 
 
 def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, reason: str, now: datetime) -> Agent:
-    """What was left when it was disputed goes on now, as time of whatever pays for the agent then.
+    """Give back the time that was left when the dispute began, to the subscription that pays for the agent now.
 
-    Nothing does where all of the money went back meanwhile.
+    If all of the money was refunded in the meantime, no time comes back.
     """
-    row.refresh_from_db(fields=["usd"])  # another part may have come back just now
+    row.refresh_from_db(fields=["usd"])  # another part may have come back a moment ago
     row.is_taken = False
     if payment.subscription is None:
         return agent
@@ -183,7 +190,10 @@ def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, reason: st
 
 
 def _brought(payment: Payment, row: StripeDispute, held: Subscription) -> tuple[str, ...]:
-    """The payments that brought the plan of the time that was taken, others' too, unless all but this went back."""
+    """The payments that brought the plan of the time that was taken.
+
+    If the subscription has left that plan: this payment if it was for that plan, otherwise none.
+    """
     if held.tier == row.tier:
         return tuple(spans.brought(held))
     return (payment.pk,) if payment.tier == row.tier else ()

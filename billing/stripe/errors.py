@@ -1,4 +1,4 @@
-"""What selling by card refuses on its own."""
+"""Errors of selling by card."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class NotStripe(BadRequest):
 
 
 class Unreadable(Exception):
-    """What Stripe says makes no sense: it pays nothing, and is looked at again."""
+    """Stripe's answer cannot be understood. It pays nothing, and is read again later."""
 
 
 class Stray(Exception):
-    """It names something of ours, and is not ours as far as we know: an operator looks at Stripe."""
+    """It names one of our orders but does not fit it. An operator looks at Stripe."""

@@ -1,4 +1,4 @@
-"""What no webhook told us of: Stripe's own list of events, and each subscription once a day."""
+"""Find what no webhook told us: read Stripe's list of events, and each subscription once a day."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from billing.stripe.looking import Kind
 
 log = logging.getLogger(__name__)
 
-OVERLAP = timedelta(minutes=10)  # read again each time: events come into the list a little late
-AT_ONCE = timedelta(days=1)  # of the list; after an outage one day is read after the other
-MAX_PAGES = 100  # of one day; each subscription is asked for daily, too
-KEPT = timedelta(days=30)  # of the list, at Stripe
+OVERLAP = timedelta(minutes=10)  # read again each time, since events appear in the list a little late
+AT_ONCE = timedelta(days=1)  # of the list; after an outage it is read day by day
+MAX_PAGES = 100  # per day of the list; what is missed is found by the daily check of each subscription
+KEPT = timedelta(days=30)  # how long Stripe keeps its list of events
 BATCH = 50
 
 
 def catch_up(*, now: datetime) -> int:
-    """Write down what the list has and the inbox does not. Returns how many events were read. Twice is harmless."""
+    """Store the events of the list that are not in the inbox.
+
+    Returns how many were read. Calling this twice is harmless.
+    """
     if not configuration.is_configured():
         return 0
     mark, _ = StripeFeed.objects.get_or_create(pk=configuration.fingerprint(), defaults={"read_to": now})
@@ -56,7 +59,7 @@ def _read(since: datetime, until: datetime) -> list[Json]:
 
 
 def check_due(*, now: datetime) -> int:
-    """Ask about the subscriptions that nobody told of for a day, or whose charge is overdue. Returns how many."""
+    """Read subscriptions that were not reported for a day, or whose charge is overdue. Returns how many were read."""
     if not configuration.is_configured():
         return 0
     due = CardSubscription.objects.filter(check_at__lte=now).exclude(status__in=ENDED).order_by("check_at")
@@ -64,7 +67,7 @@ def check_due(*, now: datetime) -> int:
 
 
 def _check(card: CardSubscription, *, now: datetime) -> bool:
-    """Without an answer it stays due: unknown is not unpaid."""
+    """Read one subscription. Without an answer it stays due: unknown is not unpaid."""
     claimed = CardSubscription.objects.filter(pk=card.pk, check_at=card.check_at)
     if not claimed.update(check_at=now + LEASE):
         return False

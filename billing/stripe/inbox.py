@@ -1,4 +1,4 @@
-"""What Stripe told us of, each event once: written down first, and looked at afterwards until that has worked."""
+"""The events from Stripe, each one once: stored first, then handled, and repeated until that works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ID = re.compile(r"[A-Za-z0-9_]{1,100}")
 LATEST = 253_402_214_400  # the year 9999
 OF_REFUNDS = "refund."
 
-# What matters to us, and what is looked at then.
+# The event types that matter to us, and the kind of object that we then read from Stripe.
 KINDS = {
     "checkout.session.completed": Kind.CHECKOUT,
     "customer.subscription.created": Kind.CARD,
@@ -48,7 +48,7 @@ KINDS = {
 
 
 def keep(told: Iterable[Mapping[str, Any]], *, now: datetime) -> int:
-    """Write down what is new and matters. Returns how many of them could be read."""
+    """Store the events that are new and matter. Returns how many events were readable."""
     rows = [row for row in (_row(event, now) for event in told) if row is not None]
     StripeEvent.objects.bulk_create(rows, ignore_conflicts=True)
     if rows:
@@ -67,18 +67,18 @@ def _row(event: Mapping[str, Any], now: datetime) -> StripeEvent | None:
 
 
 def _about(kind: str, what: Mapping[str, Any]) -> str:
-    """What is looked at; of a refund its charge."""
+    """The id of the object to read. For a refund it is its charge."""
     return _name(what, "charge" if kind.startswith(OF_REFUNDS) else "id")
 
 
 def _name(told: Mapping[str, Any], field: str = "id") -> str:
-    """Empty for what can be no id of Stripe's, nor a part of an address."""
+    """The id, or empty if it cannot be an id at Stripe. So it is safe as a part of a URL."""
     name = told.get(field)
     return name if isinstance(name, str) and ID.fullmatch(name) else ""
 
 
 def process_due(*, now: datetime) -> int:
-    """Look at what is due, the oldest first. Returns how many of them are done."""
+    """Handle the events that are due, the oldest first. Returns how many are done."""
     due = list(StripeEvent.objects.filter(due_at__lte=now).order_by("due_at", "created_at")[:BATCH])
     done = sum(_process(event, now=now) for event in due)
     if len(due) == BATCH:
@@ -87,7 +87,10 @@ def process_due(*, now: datetime) -> int:
 
 
 def _process(event: StripeEvent, *, now: datetime) -> bool:
-    """Stripe is asked outside of any transaction. Who dies here leaves the event due, and nothing is counted twice."""
+    """Handle one event. Stripe is called outside of any transaction.
+
+    After a crash the event becomes due again, and nothing is counted twice.
+    """
     claimed = StripeEvent.objects.filter(pk=event.pk, due_at=event.due_at)
     if not claimed.update(due_at=now + LEASE, attempts=F("attempts") + 1):
         return False
@@ -99,14 +102,14 @@ def _process(event: StripeEvent, *, now: datetime) -> bool:
         log.error("Stripe tells of something that names us and is not known: %s", stray, extra={"event": event.pk})
         return _close(event, now=now, stray=str(stray))
     except StripeRefused as refusal:
-        if refusal.code == GONE:  # of a test mode, or of another account's key
+        if refusal.code == GONE:  # from the test mode, or from another account
             return _close(event, now=now, stray="Stripe does not know it with our key")
         log.exception("Stripe does not tell of what it told us", extra={"event": event.pk})
         return _later(event, str(refusal), now=now)
     except Unreadable as problem:
         log.exception("what Stripe says makes no sense", extra={"event": event.pk})
         return _later(event, str(problem), now=now)
-    except Exception as error:  # a defect of ours: the others are not to wait for it
+    except Exception as error:  # a bug in our code: the other events must not wait for it
         log.exception("an event of Stripe's could not be dealt with", extra={"event": event.pk})
         return _later(event, type(error).__name__, now=now)
     return _close(event, now=now)
@@ -124,5 +127,5 @@ def _later(event: StripeEvent, problem: str, *, now: datetime, at_least: timedel
 
 
 def purge(*, now: datetime) -> None:
-    """Stripe itself tells of no event after 30 days."""
+    """Delete handled events after 90 days. Stripe reports no event after 30 days, so none comes again."""
     StripeEvent.objects.filter(done_at__lt=now - KEPT, stray="").delete()

@@ -1,4 +1,4 @@
-"""What must always be true of cards: what is paid there is counted here, and what ends here is not charged there."""
+"""Checks of what must always be true of cards: paid at Stripe is counted here, ended here is not charged at Stripe."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.db.models import Exists, OuterRef
 from billing.models import CardSubscription, Payment, StripeEvent, StripeInvoice, StripeOrder, StripeRefund
 from billing.vocabulary import CONFIRMED, OrderStatus, Provider
 
-# As long as the longest wait between two attempts, and then some: nobody tries any more.
+# Longer than the longest wait between two attempts: nobody tries any more.
 OVERDUE = timedelta(hours=2)
-# Longer than Stripe may be away without anybody having to know.
+# If Stripe does not answer for so long, operators should know.
 UNREAD = timedelta(days=3)
 
 

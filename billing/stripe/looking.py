@@ -1,4 +1,7 @@
-"""Asks Stripe how something is now, and has our rows follow. What an event said does not matter: it may be old."""
+"""Read the present state of an object from Stripe and update our rows.
+
+The event's own content is ignored: it may be old.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from billing.stripe import cards, charging, disputes, objects, returns
 from billing.stripe.errors import Unreadable
 from billing.stripe.objects import Bill
 
-# Of one invoice, and of one charge: more than anybody has.
+# Per invoice and per charge: far more than normal.
 MOST_RATES, MOST_PAGES = 10, 10
 
 
@@ -27,7 +30,7 @@ class Kind(StrEnum):
 
 
 def look(kind: Kind, name: str, *, now: datetime) -> None:
-    """Raises StripeAway, StripeRefused, Unreadable, and Stray for what an operator has to look at."""
+    """Read this object and update our rows. Raises StripeAway, StripeRefused, Unreadable, and Stray for operators."""
     LOOKS[kind](name, now)
 
 
@@ -38,7 +41,7 @@ def _checkout(name: str, now: datetime) -> None:
 
 
 def _card(name: str, now: datetime) -> None:
-    """With its newest invoice, in case nobody told of that."""
+    """Read a subscription and its newest invoice, in case no event came about the invoice."""
     told = objects.card(stripe_api.subscription(name))
     if cards.note(told, now=now) is not None and told.latest_invoice:
         bill = _bill(told.latest_invoice)
@@ -56,7 +59,7 @@ def _invoice(name: str, now: datetime) -> None:
 
 
 def _bill(name: str) -> Bill:
-    """With the rate of its tax, for which Stripe is asked separately."""
+    """The invoice with its tax rate, which is read separately."""
     bill = objects.bill(stripe_api.invoice(name))
     if not bill.tax or not 0 < len(bill.rates) <= MOST_RATES:
         return bill
@@ -65,7 +68,10 @@ def _bill(name: str) -> Bill:
 
 
 def _refunds(charge: str) -> list[stripe_api.Json]:
-    """All refunds of a charge: only this list says which of them failed later. Raises Unreadable for an endless one."""
+    """All refunds of a charge: only this list shows which of them failed later.
+
+    Raises Unreadable if it does not end.
+    """
     found: list[stripe_api.Json] = []
     for _ in range(MOST_PAGES):
         page, more = stripe_api.refunds(charge, after=str(found[-1].get("id") or "") if found else "")
@@ -88,7 +94,7 @@ def _dispute(name: str, now: datetime) -> None:
 
 
 def _is_counted(payment_intent: str, now: datetime) -> bool:
-    """Whether the ledger has it; where it goes back before its invoice was told of, that is looked at first."""
+    """Whether the ledger has this payment. If it is not there yet, its invoice is read first."""
     if not payment_intent:
         return False
     counted = StripeInvoice.objects.filter(payment_intent=payment_intent, payment__isnull=False)

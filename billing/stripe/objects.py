@@ -1,4 +1,4 @@
-"""What Stripe tells of its objects, as much of it as we need. Read strictly: what makes no sense raises Unreadable."""
+"""Stripe's objects as dataclasses, with the fields that we need. Anything unexpected raises Unreadable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_TEXT = 100
 MAX_NUMBER = 10**12
 HUNDRED = 100
 LATEST = 253_402_214_400  # the year 9999
-FAILED = {"failed", "canceled"}  # of refunds, in Stripe's words
+FAILED = {"failed", "canceled"}  # Stripe's words for the status of a refund
 
 Json = Mapping[str, Any]
 
@@ -36,46 +36,46 @@ class Card:
     id: str
     status: str
     customer: str
-    order: str  # as our own metadata say; empty for what others sell there
+    order: str  # from our own metadata; empty for subscriptions that others sell in this account
     cancels: bool
     period_end: datetime | None
     latest_invoice: str
-    item: PricedItem | None  # what it charges for, where that is one thing
+    item: PricedItem | None  # what it charges for; None if there are several items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """An invoice at Stripe, of a subscription. Amounts are cents of `currency`."""
+    """A subscription's invoice at Stripe. Amounts are cents of `currency`."""
 
     id: str
-    subscription: str  # empty for an invoice of something else
+    subscription: str  # empty if the invoice is not for a subscription
     order: str
     customer: str
     status: str
     currency: str
     total: int
     paid: int
-    elsewhere: int  # of it not through Stripe
+    elsewhere: int  # the part that was not paid through Stripe
     is_first: bool
     attempts: int
     payment_intent: str
     paid_at: datetime | None
-    page: str  # where its customer pays it, or passes 3-D Secure
+    page: str  # the page where the customer pays it or passes 3-D Secure
     tax: int
-    rates: tuple[str, ...]  # the names of those that the tax is reckoned by
+    rates: tuple[str, ...]  # the ids of the tax rates
     reverse_charge: bool
-    percent: Decimal | None = None  # what these rates are together
+    percent: Decimal | None = None  # the sum of these tax rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refund:
     cents: int
-    failed: bool  # its money came back
+    failed: bool  # the money came back to us
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """With all its refunds ever, the oldest first."""
+    """A charge with all its refunds, the oldest first."""
 
     id: str
     payment_intent: str
@@ -154,7 +154,7 @@ def bill(told: Json) -> Bill:
 
 
 def percentage(told: Json) -> Decimal:
-    """Of a tax rate. Raises Unreadable."""
+    """The percentage of a tax rate. Raises Unreadable."""
     value = told.get("effective_percentage")
     value = told.get("percentage") if value is None else value
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= HUNDRED:
@@ -163,7 +163,7 @@ def percentage(told: Json) -> Decimal:
 
 
 def charge(told: Json, *, refunds: Sequence[Json]) -> Charge:
-    """`refunds` as Stripe lists them, the newest first."""
+    """A charge from Stripe's object and its list of `refunds`, the newest first."""
     return Charge(
         id=_text(told, "id"),
         payment_intent=_name(told, "payment_intent"),
@@ -186,7 +186,7 @@ def dispute(told: Json) -> Dispute:
 
 
 def _paid_by(told: Json) -> str:
-    """The payment intent that paid it; empty where nothing did, or something else."""
+    """The payment intent that paid the invoice. Empty if it is unpaid or was paid otherwise."""
     for one in _object(told, "payments").get("data") or []:
         if isinstance(one, Mapping) and one.get("status") == "paid":
             return _name(_object(one, "payment"), "payment_intent")
@@ -198,7 +198,7 @@ def _order(told: Json) -> str:
 
 
 def _object(told: Json, name: str) -> Json:
-    """Nothing, where there is none."""
+    """The object with this name, or an empty one."""
     value = told.get(name)
     if value is None:
         return {}
@@ -215,7 +215,7 @@ def _text(told: Json, name: str) -> str:
 
 
 def _name(told: Json, name: str) -> str:
-    """The id of another object, empty where there is none; of an expanded one its own."""
+    """The id of another object, expanded or not. Empty if there is none."""
     value = told.get(name)
     if value is None:
         return ""
@@ -223,7 +223,7 @@ def _name(told: Json, name: str) -> str:
 
 
 def _number(told: Json, name: str) -> int:
-    """0 where there is none."""
+    """The number with this name, or 0 if there is none."""
     value = told.get(name)
     if value is None:
         return 0

@@ -1,4 +1,4 @@
-"""Orders that are checkouts: opened, paid there by a card, closed when nobody paid."""
+"""Orders by card: a checkout is opened, paid with a card, or closed if nobody paid."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ log = logging.getLogger(__name__)
 TTL = timedelta(hours=1)
 BATCH = 50
 COMPLETE = "complete"
-GIVEN_UP = timedelta(days=1)  # for settings that were wrong for a while
+GIVEN_UP = timedelta(days=1)  # the settings may be wrong for a while
 
 
 def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StripeOrder:
-    """The agent's pending order on these terms, with a checkout that can be paid.
+    """The agent's pending order with these terms, with a checkout that can be paid.
 
-    Stripe makes the checkout before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
-    NothingToPay, CouponRefused, NotConfigured, StripeAway, and what orders.place raises.
+    Stripe makes the checkout before a row is written: if Stripe fails, nothing is stored. Raises EngineBelowMinTier,
+    NothingToPay, CouponRefused, NotConfigured, StripeAway, and the errors of orders.place.
     """
     if coupon:
         raise CouponRefused("a coupon takes something off orders in coins and stars, not off what a card is charged")
@@ -56,13 +56,13 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
     try:
         placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
     finally:
-        if new is not None and (placed is None or placed.pk != new.id):  # refused, or somebody else was quicker
+        if new is not None and (placed is None or placed.pk != new.id):  # refused, or a parallel order was first
             stripe_api.close_checkout(new.session_id)
     return StripeOrder.objects.get(pk=placed.pk)
 
 
 def _opened(agent: Agent, terms: Terms, *, now: datetime) -> StripeOrder:
-    """The order as it will be stored, with its checkout."""
+    """A new order with its open checkout, not saved yet."""
     new = StripeOrder(
         id=new_id("cso"),
         user_id=agent.user_id,
@@ -86,14 +86,14 @@ def _opened(agent: Agent, terms: Terms, *, now: datetime) -> StripeOrder:
 
 
 def _stored(new: StripeOrder | None) -> StripeOrder:
-    if new is None:  # the pending one, which needed no checkout, has ended since
+    if new is None:  # no checkout was opened for the pending order, and that order has just ended
         raise OrderMeanwhile
     new.save(force_insert=True)
     return new
 
 
 def money_seen(wanted: StripeOrder) -> bool:
-    """Whether somebody has paid. If not, the checkout is closed, so nobody can pay later. Raises StripeAway."""
+    """Whether the checkout was paid. If not, close it, so that nobody can pay it later. Raises StripeAway."""
     stripe_api.close_checkout(wanted.session_id)
     if _look(wanted) == COMPLETE:
         return True
@@ -102,7 +102,7 @@ def money_seen(wanted: StripeOrder) -> bool:
 
 
 def _look(wanted: StripeOrder) -> str:
-    """The status of its checkout. Raises StripeAway."""
+    """The status of the order's checkout. Raises StripeAway."""
     try:
         return _read(stripe_api.session(wanted.session_id)).status
     except StripeRefused as refusal:
@@ -118,7 +118,10 @@ def _read(told: objects.Json) -> objects.Checkout:
 
 
 def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
-    """Give up what nobody paid in time, or nobody shall pay: Stripe is asked first. Returns how many there were."""
+    """Expire orders that nobody paid in time or whose agent is deleted, after asking Stripe.
+
+    Returns how many were due.
+    """
     over = Q(expires_at__lte=now) | Q(agent__desired=Desired.DELETED)
     found = StripeOrder.objects.filter(over, status=OrderStatus.PENDING)
     if agent is not None:
@@ -130,10 +133,10 @@ def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
 
 
 def _expire(wanted: StripeOrder, *, now: datetime) -> None:
-    """Unless it is paid: then no event has told us of it yet. Without an answer it stays pending.
+    """Expire the order, unless it was paid and we have not heard of it yet. Without an answer it stays pending.
 
-    Once nobody sells by Stripe any more it ends all the same, so that its agent goes on through its life. Late money
-    still pays.
+    If Stripe is no longer set up, the order expires anyway after a day, so that its agent does not wait forever. Late
+    money still pays it.
     """
     is_sold_no_more = not configuration.is_configured() and wanted.expires_at <= now - GIVEN_UP
     try:
@@ -152,7 +155,7 @@ def of(user: User) -> QuerySet[StripeOrder]:
 
 
 def own(user: User, order_id: str) -> StripeOrder:
-    """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
+    """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
     found = of(user).filter(pk=order_id).first() if is_id("cso", order_id) else None
     if found is None:
         raise NoSuchOrder

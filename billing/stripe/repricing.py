@@ -1,7 +1,7 @@
-"""Has Stripe charge the price of the plan that was chosen for the next period, or the old one again, until it does.
+"""Tell Stripe the price of the next period: that of the chosen plan, or the old price. Repeated until Stripe has it.
 
-What Stripe charges decides which plan a charge pays for (billing/stripe/charging.py), so a renewal that comes before
-Stripe was told is no error: the chosen plan comes with the charge after it.
+The charged price decides which plan a charge pays for (billing/stripe/charging.py). So a renewal before Stripe was told
+is no error: the chosen plan comes with the next charge.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ BATCH = 50
 
 
 def is_other(card: CardSubscription, told: Card) -> bool:
-    """Whether Stripe charges one of this agent's prices next, and not the one that it should.
+    """Whether Stripe will charge one of this agent's prices, but not the right one.
 
-    A price that somebody set at Stripe is left alone.
+    A price that somebody set at Stripe stays as it is.
     """
     if told.item is None or told.item.cents not in _ours(card):
         return False
@@ -40,7 +40,7 @@ def is_other(card: CardSubscription, told: Card) -> bool:
 
 
 def reprice_due(*, now: datetime) -> int:
-    """Tell Stripe what is due, the longest overdue first. Returns how many it has taken."""
+    """Tell Stripe the prices that are due, the longest overdue first. Returns how many Stripe has accepted."""
     if not configuration.is_configured():
         return 0
     due = list(CardSubscription.objects.filter(reprice_at__lte=now).order_by("reprice_at")[:BATCH])
@@ -48,7 +48,7 @@ def reprice_due(*, now: datetime) -> int:
 
 
 def _reprice(card: CardSubscription, *, now: datetime) -> bool:
-    """Stripe is asked outside of any transaction. If the owner chooses again meanwhile, the row is due again."""
+    """Tell Stripe one price, outside of any transaction. If the owner chooses again meanwhile, the row is due again."""
     lease = now + LEASE
     claimed = CardSubscription.objects.filter(pk=card.pk, reprice_at=card.reprice_at)
     if not claimed.update(reprice_at=lease, attempts=F("attempts") + 1):
@@ -63,12 +63,12 @@ def _reprice(card: CardSubscription, *, now: datetime) -> bool:
         _later(card, lease, str(problem), now=now)
         return False
     told = CardSubscription.objects.filter(pk=card.pk, reprice_at=lease)
-    told.update(reprice_at=None, attempts=0, last_error="")  # unless somebody wants something else by now
+    told.update(reprice_at=None, attempts=0, last_error="")  # unless the owner has chosen something else by now
     return True
 
 
 def _tell(card: CardSubscription, *, now: datetime) -> None:
-    """Raises StripeAway, StripeRefused, Unreadable."""
+    """Read Stripe's price, and change it if needed. Raises StripeAway, StripeRefused, Unreadable."""
     if card.canceled_at is not None:
         return
     wanted = _wanted(card)

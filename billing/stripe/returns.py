@@ -1,6 +1,6 @@
-"""Refunds, as Stripe tells of them: all of a payment ends its time, a part takes money only.
+"""Refunds that Stripe reports: a full refund ends the payment's time, a partial refund takes only money.
 
-Stripe lists the refunds of a charge, and which of them failed: what the ledger does not have yet of either is new.
+Stripe lists the refunds of a charge, and which of them failed. What the ledger does not have yet is new.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ WAS_LOST, WAS_WON = "the dispute was lost", "the dispute was won"
 
 @transaction.atomic
 def note(charge: Charge, *, now: datetime) -> None:
-    """Each refund by itself, in the order in which they were made, so that it does not matter when somebody looks.
+    """Write each new refund and each new failure, in the order in which the refunds were made.
 
-    Twice is harmless. A refund that failed had failed before the next one was made, unless the ledger knows better.
+    So the result is the same whenever the list is read. Calling this twice is harmless. A failed refund counts as
+    failed before the next refund was made, unless the ledger has another order.
     """
     payment = counted(charge.payment_intent)
     if payment is None:
@@ -53,7 +54,10 @@ def note(charge: Charge, *, now: datetime) -> None:
 
 
 class _Failures:
-    """Those that the ledger has, by their cents, for it keeps no refund's id; never more than have failed in all."""
+    """The failed refunds that the ledger already has, by their cents, since it keeps no refund ids.
+
+    Never more than have failed in all.
+    """
 
     def __init__(self, payment: Payment, charge: Charge) -> None:
         rows = _told_rows(payment, PaymentKind.CAME_BACK).values_list("amount", flat=True)
@@ -62,7 +66,7 @@ class _Failures:
         self._left = sum(one.cents for one in charge.refunds if one.failed) - self.told
 
     def new(self, cents: int) -> int:
-        """How much of it is not told yet."""
+        """How many of these cents are not in the ledger yet."""
         if self._known[cents]:
             self._known[cents] -= 1
             return 0
@@ -73,7 +77,10 @@ class _Failures:
 
 
 def _go_back(holder: Agent, payment: Payment, cents: int, *, gone: int, now: datetime) -> None:
-    """`gone`: of the charge, by refunds, in all and with this one."""
+    """Write one refund and follow it.
+
+    `gone` is the sum of the charge's refunds up to and including this one, in cents.
+    """
     worth = part_refunds.worth(payment)
     _write_refund(payment, cents, whole=cents >= worth, gone=gone, now=now)
     left = part_refunds.worth(payment)
@@ -86,7 +93,7 @@ def _go_back(holder: Agent, payment: Payment, cents: int, *, gone: int, now: dat
 
 
 def _told(payment: Payment, kind: PaymentKind) -> int:
-    """How much of it the ledger says went back by refunds, or came again, ever."""
+    """How much of the payment was ever refunded, or came back, in the ledger. Without disputes."""
     return int(_told_rows(payment, kind).aggregate(sum=Sum("amount"))["sum"] or 0)
 
 
@@ -95,7 +102,7 @@ def _told_rows(payment: Payment, kind: PaymentKind) -> QuerySet[Payment]:
 
 
 def lost(payment: Payment) -> int:
-    """How much of it banks took away in disputes, and did not give back on appeal: no refund of a charge says so."""
+    """How much banks took in disputes and did not give back on appeal. The refunds of a charge do not show it."""
     rows = payment.refunds.filter(kind__in=[PaymentKind.REFUND, PaymentKind.CAME_BACK])
     went = rows.filter(kind=PaymentKind.REFUND, reason=WAS_LOST).aggregate(sum=Sum("amount"))["sum"] or 0
     came = rows.filter(kind=PaymentKind.CAME_BACK, reason=WAS_WON).aggregate(sum=Sum("amount"))["sum"] or 0
@@ -116,7 +123,11 @@ def _write_refund(payment: Payment, amount: int, *, whole: bool, gone: int, now:
 
 
 def _name(payment: Payment, amount: int, *, whole: bool, gone: int) -> str:
-    """Of a refund after one that failed, the way back of what had come back: so nobody has to decide about that."""
+    """The name of the refund's row.
+
+    If it repeats a refund that failed, it is named as the refund of the money that came back, so no operator has to
+    decide about that money.
+    """
     again = Payment.objects.open().filter(refund_of=payment, kind=PaymentKind.CAME_BACK, amount=amount).first()
     if again is not None:
         return refund_name(again.external_id)
@@ -126,7 +137,7 @@ def _name(payment: Payment, amount: int, *, whole: bool, gone: int) -> str:
 
 
 def _write_failure(payment: Payment, amount: int, charge: Charge, *, in_all: int, now: datetime) -> None:
-    """What it took stays taken until an operator has decided: the customer waits for the money."""
+    """Write a failed refund. The time stays taken until an operator decides: the customer waits for the money."""
     log.error("a refund by card failed", extra={"charge": charge.id, "payment": payment.pk})
     name = f"{payment.external_id}:failed:{in_all}"
     receipt = way_back(payment, kind=PaymentKind.CAME_BACK, name=name, amount=amount, actor=cards.ACTOR, reason=FAILED)
@@ -135,7 +146,7 @@ def _write_failure(payment: Payment, amount: int, charge: Charge, *, in_all: int
 
 
 def close_gone(payment: Payment, *, now: datetime) -> bool:
-    """Where nothing of it is left here, nobody sends it back any more; whether it is so."""
+    """If we have nothing left of the payment, stop the refunds that are still due. Returns whether that is so."""
     if payment.gone_back < (payment.amount or 0):
         return False
     StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
@@ -143,7 +154,7 @@ def close_gone(payment: Payment, *, now: datetime) -> bool:
 
 
 def _close_failed(payment: Payment, *, now: datetime) -> None:
-    """What had failed to go back has gone with the rest: nobody decides about it any more, should that fail, too."""
+    """Close the failed refunds of a payment that is now fully refunded: operators need not decide about them now."""
     for row in Payment.objects.filter(refund_of=payment, kind=PaymentKind.CAME_BACK, decision=None).exclude(
         unapplied=""
     ):
@@ -151,13 +162,13 @@ def _close_failed(payment: Payment, *, now: datetime) -> None:
 
 
 def counted(payment_intent: str) -> Payment | None:
-    """The row of the ledger that it is."""
+    """The ledger's row of this payment, or None."""
     row = StripeInvoice.objects.filter(payment_intent=payment_intent, payment__isnull=False).first()
     return row.payment if row else None
 
 
 def end(holder: Agent, payment: Payment, *, now: datetime, note: str) -> None:
-    """What is left of its time ends; and the card that paid it last is not charged again."""
+    """End the rest of the payment's time. If it was the card's last payment, stop charging the card."""
     remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=note)
     card = CardSubscription.objects.filter(invoices__payment=payment).first()
     newest = StripeInvoice.objects.filter(card=card, payment__isnull=False).order_by("-payment__at").first()
@@ -187,6 +198,6 @@ def way_back(payment: Payment, *, kind: PaymentKind, name: str, amount: int | No
 
 
 def write(receipt: Receipt, payment: Payment, *, now: datetime, unapplied: str = "") -> Payment:
-    """Beside the row of the payment that it is about."""
+    """Write a row with the payment's subscription. If the payment bought nothing, the row gets the payment's reason."""
     unapplied = unapplied if payment.subscription else payment.unapplied
     return payments.write(receipt, payment.agent, now=now, subscription=payment.subscription, unapplied=unapplied)

@@ -1,6 +1,6 @@
-"""Money that operators send back: what fails stays due in its row, later each time, until Stripe has done it.
+"""Refunds through Stripe that an operator asked for. A failed call is repeated later, until Stripe has done it.
 
-The ledger's row with the amount is written when Stripe tells that it has gone (billing/stripe/returns.py).
+The ledger's row with the amount is written when Stripe reports the refund (billing/stripe/returns.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCH = 50
 
 
 def ask(payment: Payment, *, reason: str, actor: str, now: datetime) -> None:
-    """Have all that is left of it go back. Once; the caller holds the agent's lock."""
+    """Make the refund of all that is left of this payment due, once. The caller holds the agent's lock."""
     known = StripeInvoice.objects.filter(payment=payment).first()
     if known is None or not known.payment_intent or payment.gone_back >= (payment.amount or 0):
         return
@@ -41,7 +41,7 @@ def ask(payment: Payment, *, reason: str, actor: str, now: datetime) -> None:
 
 
 def send_due(*, now: datetime) -> int:
-    """Send back what is due, the longest overdue first. Returns how many Stripe has taken."""
+    """Send the refunds that are due, the longest overdue first. Returns how many Stripe has accepted."""
     if not configuration.is_configured():
         return 0
     due = list(StripeRefund.objects.filter(refund_at__lte=now).order_by("refund_at")[:BATCH])
@@ -49,7 +49,7 @@ def send_due(*, now: datetime) -> int:
 
 
 def _send(asked: StripeRefund, *, now: datetime) -> bool:
-    """Stripe is asked outside of any transaction; asked twice, it says that the charge is refunded already."""
+    """Send one refund, outside of any transaction. If it is sent twice, Stripe answers that it is refunded already."""
     claimed = StripeRefund.objects.filter(pk=asked.pk, refund_at=asked.refund_at)
     if not claimed.update(refund_at=now + LEASE, attempts=F("attempts") + 1):
         return False
@@ -70,8 +70,10 @@ def _send(asked: StripeRefund, *, now: datetime) -> bool:
 
 
 def _cents(payment: Payment) -> int | None:
-    """All that is left there. Of what failed to go back before, an operator may have sent some another way, or given
-    days for it: that is not sent once more.
+    """The cents to refund, or None for all that is left at Stripe.
+
+    An operator may have sent back an earlier failed refund another way, or given days for it: that part is not sent
+    again.
     """
     failed = payment.refunds.filter(kind=PaymentKind.CAME_BACK).exclude(unapplied="").exclude(decision=None)
     settled = failed.aggregate(sum=Sum("amount"))["sum"]

@@ -1,4 +1,4 @@
-"""`POST /payments/{provider}/callback` of licences; that of stars has a module of its own."""
+"""`POST /payments/{provider}/callback` for licences. Stars and Stripe have modules of their own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROVIDER = OpenApiParameter("provider", OpenApiTypes.STR, OpenApiParameter.PATH,
 
 
 class Form(BaseParser):
-    """A form with each name once, which is how Gumroad calls back."""
+    """A form in which each name occurs once. Gumroad calls back with such a form."""
 
     media_type = FORM
 
@@ -52,7 +52,7 @@ class SignedJSON(StrictJSONParser):
 
 
 def _signed(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
-    """The body. Raises NotLemonSqueezy for one of Lemon Squeezy's that is not signed as it should be."""
+    """The body. Raises NotLemonSqueezy if it is from Lemon Squeezy and its signature is missing or wrong."""
     raw, context = bounded(stream, parser_context), parser_context or {}
     if context.get("kwargs", {}).get("provider") == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed():
         lemonsqueezy_words.check(raw, context["request"].headers.get(lemonsqueezy_words.HEADER, ""))

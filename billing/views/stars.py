@@ -28,7 +28,7 @@ from config import clock
 from config.api import ApiViewSet, ReceivedSerializer
 from config.parsing import room_for
 
-MESSAGE_CHARACTERS = 4_096  # of a message at Telegram, which may quote others
+MESSAGE_CHARACTERS = 4_096  # the longest message at Telegram; it may quote other messages
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 # a header's name
 
 
@@ -100,8 +100,8 @@ class StarsCallbackViewSet(ApiViewSet):
     max_body_bytes = room_for(characters=4 * MESSAGE_CHARACTERS)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """The secret comes before anything else, even before the body is read."""
-        if self.action == "create":  # else it is no method of this address: 405 whoever asks
+        """Check the secret before anything else, even before the body is read."""
+        if self.action == "create":  # other methods get 405 without a check
             bot.check_secret(request.headers.get(SECRET_HEADER, ""))
         super().initial(request, *args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""`manage.py check_invariants`: what contradicts the invariants of billing, a line each; 1 if anything does."""
+"""`manage.py check_invariants`: print each broken invariant of billing in a line. Exit code 1 if there is any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py set_stars_webhook`: once for each installation, and whenever BASE_URL or the secret changes."""
+"""`manage.py set_stars_webhook`: run it once for each installation, and after a change of BASE_URL or the secret."""
 
 from __future__ import annotations
 
