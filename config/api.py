@@ -1,4 +1,4 @@
-"""What all of the API shares: camelCase serializers, strict JSON types, the base class of views, and the error answers."""
+"""What all of the API shares: camelCase serializers, strict JSON types, the base class of views, error answers."""
 
 from __future__ import annotations
 

@@ -259,7 +259,9 @@ def operation_name(method: str, path: str, *, many: bool) -> str:
 
 
 def _is_collection(method: str, path: str) -> bool:
-    """Whether the last word is a plural and the operation is about one of them: `/agents/{id}`, or POST to `/agents`."""
+    """Whether the last word is a plural and the operation is about a single one: `/agents/{id}`, or
+    POST to `/agents`.
+    """
     return method == "POST" or path.endswith("}")
 
 

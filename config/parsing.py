@@ -101,7 +101,7 @@ def strict_json(text: str) -> Any:
 
 
 def _without_halves(text: str) -> str:
-    """The same document with NUL in place of each unpaired surrogate: orjson cannot read those, and both are refused."""
+    """The same document with NUL for each unpaired surrogate: orjson cannot read those, and both are refused."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPE.sub(lambda escape: "\\u0000" if escape[1] else escape[0], text)
