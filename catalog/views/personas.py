@@ -1,4 +1,4 @@
-"""/personas, open to read and their authors' to write; /me/personas, what the caller wrote."""
+"""/personas: everybody may read, authors may write. /me/personas: the caller's own personas."""
 
 from __future__ import annotations
 
