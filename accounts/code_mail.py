@@ -31,7 +31,8 @@ def send(code_id: str, *, now: datetime) -> None:
 
 
 def send_due(*, now: datetime) -> int:
-    """Mail all due codes and give up those that cannot be mailed any more. Return how many mails were sent.
+    """Mail all due codes and give up those that cannot be mailed any more. Return how many the mail server took or
+    refused.
 
     Stops when the mail server is down.
     """

@@ -59,7 +59,7 @@ def send(letter_id: str, *, now: datetime) -> None:
 
 
 def send_due(*, now: datetime) -> int:
-    """Mail all due letters and give up those with too many attempts. Return how many mails were sent.
+    """Mail all due letters and give up those with too many attempts. Return how many the mail server took or refused.
 
     Stops when the mail server is down.
     """

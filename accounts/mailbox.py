@@ -14,7 +14,7 @@ WITHOUT_DOTS = ("gmail.com", "googlemail.com")  # this provider has so many user
 _check_shape = EmailValidator()
 
 
-class NotAnAddress(ValidationError):  # short, as the rules read
+class NotAnAddress(ValidationError):  # short, as it reads in the rules
     """The text is not an e-mail address to which we can mail."""
 
 

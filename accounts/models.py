@@ -217,7 +217,8 @@ class MailServer(models.Model):
 
 
 class SignInCode(Mailed):
-    """The newest code that one household asked for an e-mail address, and the household's earlier mails and sign-ins.
+    """The newest code that a household has requested for an e-mail address, and that household's earlier mails and
+    sign-ins.
 
     A household is an IPv4 address or an IPv6 /64, stored as a digest under SECRET_KEY. A new code overwrites the row,
     so a household never has two valid codes for an address. `used_at` ends a code. The encrypted digits are stored only

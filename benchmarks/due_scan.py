@@ -53,7 +53,7 @@ SELECT id, agent_id, 'delivered', false, 1, 1, created_at, '', '', created_at, c
 
 Scan = Callable[[], object]
 
-# The periodic scans of beat. The first three run every few seconds, so their time is measured too.
+# The periodic scans of beat. The first three run at least every ten seconds, so their time is measured too.
 QUICK: dict[str, Scan] = {
     "agents.reconcile_due": lambda: leases.due(timezone.now(), limit=reconciler.BATCH),
     "webhooks.drain": outbox.soonest,

@@ -61,7 +61,7 @@ def own(user_id: str) -> list[Persona]:
 
 
 def own_one(user_id: str, persona_id: str) -> Persona:
-    """The user's persona of this id in a path. Raises NotYours."""
+    """The user's persona of this id. Raises NotYours."""
     if not slugs.is_slug(persona_id):
         raise NotYours
     rows = Persona.objects.filter(pk=persona_id, owner_id=user_id).prefetch_related("localizations")

@@ -38,7 +38,7 @@ class Report:
         return bool(self.created or self.updated or self.restored or self.hidden)
 
     def summary(self) -> str:
-        """One line of counts."""
+        """The counts as one line of text."""
         names = ("created", "updated", "restored", "hidden", "kept")
         return ", ".join([*(f"{len(getattr(self, name))} {name}" for name in names), f"{self.unchanged} unchanged"])
 

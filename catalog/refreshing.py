@@ -48,7 +48,7 @@ class Diff:
     unchanged: int = 0
 
     def summary(self) -> str:
-        """One line of counts."""
+        """The counts as one line of text."""
         names = ("added", "repriced", "returned", "hidden", "kept")
         return ", ".join([*(f"{len(getattr(self, name))} {name}" for name in names), f"{self.unchanged} unchanged"])
 

@@ -64,7 +64,7 @@ _STATEMENTS = {lang: _sql(lang) for lang in ArticleLang.values}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaQuery:
-    """What a visitor looks for. `lang` is the language of `q`; only personas that have it are found."""
+    """The search of a visitor. `lang` is the language of `q`; only personas that have this language are found."""
 
     q: str | None = None
     category: str | None = None

@@ -15,5 +15,5 @@ def register(name: str, in_use: InUse) -> None:
 
 
 def of(persona_id: str) -> list[str]:
-    """The names of what uses the persona, such as agents."""
+    """The registered names, such as agents, that use the persona."""
     return [name for name, in_use in _users.items() if in_use(persona_id)]

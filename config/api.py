@@ -63,7 +63,7 @@ MESSAGE_CHARACTERS = 1_000  # of a whole message, however long the names and val
 
 
 class Choice(serializers.ChoiceField):
-    """An enum; the message says what came and what is allowed."""
+    """An enum. The error message has the received value and the allowed values."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -94,7 +94,7 @@ class Several(serializers.ListField):
 
 
 class Entries(serializers.DictField):
-    """An object of at most `max_length` entries whose keys are the caller's own and pass untouched."""
+    """An object of at most `max_length` entries. The caller chooses the keys, which are not changed."""
 
     def __init__(self, *, max_length: int, **kwargs: Any) -> None:
         self.max_length = max_length
@@ -109,7 +109,7 @@ class Entries(serializers.DictField):
 
 
 class TextMap(Entries):
-    """Entries of string to string."""
+    """An object whose values are strings."""
 
     child = Text(allow_blank=True)
 

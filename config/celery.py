@@ -17,7 +17,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.autodiscover_tasks(["agents.backups", "agents.clusters"])  # packages of an app
 
-# name: (task, seconds between runs, queue). A run that waited longer than its period is dropped: the next run does its
+# name: (task, seconds between runs, queue). A run that waited longer than its period is dropped; the next one does the
 # work.
 BEAT: dict[str, tuple[str, float, str]] = {
     "agents.reconcile_due": ("agents.reconcile_due", 1.0, "lifecycle"),

@@ -97,7 +97,7 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
-    """The same over TLS."""
+    """A `_Connection` over TLS."""
 
 
 def _pool(kind: type[HTTPConnectionPool], connection: Any, *args: Any, **kwargs: Any) -> HTTPConnectionPool:

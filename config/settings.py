@@ -195,7 +195,7 @@ LEMONSQUEEZY_PRODUCTS = env.words("LEMONSQUEEZY_PRODUCTS")
 LEMONSQUEEZY_VARIANTS = env.plans("LEMONSQUEEZY_VARIANTS")  # tier:period to variant id
 LEMONSQUEEZY_BUY_URL = env.text("LEMONSQUEEZY_BUY_URL")
 LEMONSQUEEZY_BUY_URLS = env.pairs("LEMONSQUEEZY_BUY_URLS")
-# The seller's API: charges, refunds, disabled licences. The secret signs its webhooks.
+# The seller's API: charges, refunds, and the end of card payments. The secret signs its webhooks.
 LEMONSQUEEZY_API_KEY = env.secret("LEMONSQUEEZY_API_KEY")
 LEMONSQUEEZY_WEBHOOK_SECRET = env.secret("LEMONSQUEEZY_WEBHOOK_SECRET")
 LEMONSQUEEZY_API_REQUESTS_PER_MINUTE = env.number("LEMONSQUEEZY_API_REQUESTS_PER_MINUTE", 300, at_least=1)

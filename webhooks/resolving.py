@@ -1,9 +1,9 @@
 """Name resolution with limits on time and threads. No answer is cached.
 
-It asks the system's resolver, or the name servers of `WEBHOOK_NAMESERVERS`: public name servers do not know internal
-names, while a cluster's own would answer them. `getaddrinfo` cannot be cancelled: a name server that never answers
-blocks its thread for half a minute. So lookups have their own threads. A lookup without a free thread counts as
-unanswered and does not delay others.
+It asks the system's resolver, or the name servers of `WEBHOOK_NAMESERVERS`. Set public ones there: a cluster's own name
+servers would also answer internal names. `getaddrinfo` cannot be cancelled: a name server that never answers blocks its
+thread for half a minute. So lookups have their own threads. A lookup without a free thread counts as unanswered and
+does not delay others.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class PersonaText(CatalogRow):
 
 
 class Persona(PersonaText):
-    """A character from which agents are made (docs/spec.md: Persona). Its price and spec are those of its tier."""
+    """A character from which agents are made (docs/spec.md: Persona). Its price and resources are those of its tier."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, validators=[slug_id])
     icon = models.CharField(max_length=16)

@@ -1,4 +1,4 @@
-"""/robots.txt: crawlers may read the pages, but not the account pages and what needs a credential."""
+"""/robots.txt: crawlers may read the public pages, but not account pages and addresses that need a credential."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ class ReasonForm(forms.Form):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """Who does the step, when, and what they typed.
+    """The operator who does the step, the time, and the form's values.
 
-    `once` is the id of the page: the same each time the page is sent.
+    `once` is the page's id: the same each time it is sent.
     """
 
     user: Any

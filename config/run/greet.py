@@ -67,7 +67,7 @@ def _pods() -> str:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 # what it is for
+    print(text, flush=True)  # noqa: T201 # printing is its purpose
 
 
 def _answers() -> bool:

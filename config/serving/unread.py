@@ -56,7 +56,7 @@ class Unread:
 
 
 def watch() -> None:
-    """Start a thread that looks from now on."""
+    """Start a thread that checks the connections from now on."""
     threading.Thread(target=_look_on, name="unread", daemon=True).start()
 
 
