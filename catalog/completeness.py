@@ -6,7 +6,7 @@ from catalog.models import Persona, PersonaL10n
 from catalog.vocabulary import Category, Risk, TierId
 from config.errors import BadRequest
 
-# Column and JSON name, in the order of docs/spec.md: Persona.
+# Column and JSON name, in the order of docs/spec.md: Persona (public catalog entry).
 REQUIRED = (
     ("name", "name"),
     ("tagline", "tagline"),

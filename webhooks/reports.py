@@ -1,4 +1,4 @@
-"""How a delivery ended, for callers that wait for it (docs/spec.md: WebhookDelivery)."""
+"""How a delivery ended, for callers that wait for it (docs/spec.md: WebhookDelivery (result of the test endpoint))."""
 
 from __future__ import annotations
 

@@ -61,7 +61,10 @@ class PersonaText(CatalogRow):
 
 
 class Persona(PersonaText):
-    """A character from which agents are made (docs/spec.md: Persona). Its price and resources are those of its tier."""
+    """A character from which agents are made (docs/spec.md: Persona (public catalog entry)).
+
+    Its price and resources are those of its tier.
+    """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, validators=[slug_id])
     icon = models.CharField(max_length=16)
@@ -145,7 +148,7 @@ class Persona(PersonaText):
 
 
 class PersonaL10n(PersonaText):
-    """A persona's texts in another language (docs/spec.md: Persona)."""
+    """A persona's texts in another language (docs/spec.md: Persona (public catalog entry))."""
 
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="localizations")
     lang = models.CharField(max_length=3, choices=Lang.choices)
