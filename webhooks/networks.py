@@ -14,7 +14,7 @@ def reach() -> Reach:
 
 
 def is_allowed(address: Address) -> bool:
-    """Whether the operator allows this address by name."""
+    """Whether the operator has allowed this address in `WEBHOOK_ALLOWED_CIDRS`."""
     return reach().is_allowed(address)
 
 
