@@ -1,21 +1,21 @@
-# Two commands: `make run` and `make test`. Everything else is a part of one of them, alone.
-# The environment is made from two locks, hashes checked: requirements.lock is what running needs, requirements-test.lock
-# what checks and tests need beside that. It is brought up to date when a lock changes.
+# The two main commands are `make run` and `make test`. Most other targets run one part of them.
+# The environment is made from two lock files, with checked hashes: requirements.lock has the packages for running,
+# requirements-test.lock has the further packages for checks and tests. A changed lock file updates the environment.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 FOR_RUN := $(VENV)/installed-run-$(shell cksum requirements.lock | cut -d ' ' -f 1)
 FOR_TESTS := $(VENV)/installed-tests-$(shell cat requirements.lock requirements-test.lock | cksum | cut -d ' ' -f 1)
-# The first thing done with Python: it may be any, or none.
+# Runs before anything else with Python, because PYTHON may be another version or missing.
 CHECK_PYTHON = $(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2> /dev/null || \
 	{ echo "Python 3.11 is needed, and $(or $(PYTHON),no python3) is not it: install it, or name yours, e.g. PYTHON=/opt/python3.11/bin/python3.11" >&2; exit 1; }
 RESOLVE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--no-annotate --no-header
 MAKE_ENVIRONMENT = $(PYTHON) -I config/run/environment.py $(VENV)
-# Test processes; more than two cores, for many tests wait for real programs.
+# The number of test processes. More than two cores, because many tests wait for real programs.
 WORKERS ?= 4
-# A production that would start: what `check --deploy` judges.
+# Settings of a production that could start, for `check --deploy`.
 PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
 	POD_IMAGE=images.example.com/agentpods ENGINE_IMAGES=pi=images.example.com/pi \
 	PLATFORM_DOMAIN=pods.example.net DATABASE_URL=postgresql://db.example.com/agentpods REDIS_URL=redis://redis.example.com/0 \
@@ -26,7 +26,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 .PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
 	test-a2a test-engines test-browser test-slow test-year test-crash test-cluster test-cluster-engines test-images fuzz bench images translations lock lock-engines
 
-help: ## What can be made
+help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 run: ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/settings.md come from the environment
@@ -34,16 +34,16 @@ run: ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/settings
 	@$(MAKE) --no-print-directory $(FOR_RUN)
 	@exec $(BIN)/python -m config.run
 
-demo: $(FOR_RUN) ## Drive a running `make run` from outside, step by step (or one of its own, where that one does not fit)
+demo: $(FOR_RUN) ## Use a running `make run` as a client, step by step (starts its own where that one does not fit)
 	@ENGINE_CACHE="$${ENGINE_CACHE:-$${AGENTPODS_HOME:-$(CURDIR)/var}/engines}" \
 		$(BIN)/python examples/demo.py --start "$(MAKE) --no-print-directory run"
 
-test: setup ## All checks and the whole suite, in random order; where CI is set, with its branch coverage
+test: setup ## All checks and all tests, in random order; with branch coverage where CI is set
 	@$(MAKE) --no-print-directory --jobs=2 checks $(if $(CI),coverage,unit)
 
-checks: lint types imports migrations openapi deploy-check ## All but the suite
+checks: lint types imports migrations openapi deploy-check ## All checks, without the tests
 
-setup: $(FOR_TESTS) ## The environment alone, with all that checks and tests need
+setup: $(FOR_TESTS) ## Only make the environment, with everything for checks and tests
 
 $(FOR_RUN): | requirements.lock
 	@$(CHECK_PYTHON); $(MAKE_ENVIRONMENT) requirements.lock --stamp $@ --needs 1000
@@ -57,7 +57,7 @@ lint: setup ## ruff: rules and format; djlint: templates
 	$(BIN)/djlint templates --check --quiet
 	$(BIN)/djlint templates --lint --quiet
 
-format: setup ## Let ruff and djlint rewrite what they can
+format: setup ## Let ruff and djlint fix and format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/djlint templates --reformat --quiet
@@ -68,39 +68,39 @@ types: setup ## mypy, strict
 imports: setup ## Who may import whom
 	$(BIN)/lint-imports --cache-dir $(VENV)/.import_linter_cache
 
-# Squashed ones run where there is no table yet, and hurt nobody.
-migrations: setup ## No model change without its migration; no migration that would hurt a running database
+# Squashed migrations run only where no tables exist yet, so they are harmless and not checked.
+migrations: setup ## Check that each model change has a migration, and that none harms a running database
 	$(BIN)/python -m tests.with_stores $(BIN)/python manage.py makemigrations --check --dry-run
 	DJANGO_SETTINGS_MODULE=tests.migration_settings $(BIN)/python -m tests.with_stores \
 		$(BIN)/python manage.py lintmigrations --sql-analyser postgresql --no-cache --warnings-as-errors -q ok \
 		--ignore-name-contains _squashed_
 
-openapi: setup ## The committed openapi.yaml is what the code generates, without a warning
+openapi: setup ## Check that the committed openapi.yaml is what the code generates, without warnings
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	diff -u openapi.yaml $(VENV)/openapi.yaml
 
 deploy-check: setup ## Django's and our own checks on production settings
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
-unit: setup ## The suite alone; e.g. make unit ARGS="tests/accounts -x"
+unit: setup ## Only the tests; e.g. make unit ARGS="tests/accounts -x"
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
-coverage: setup ## The suite with branch coverage; what fails is run once more, and named (CONTRIBUTING.md)
+coverage: setup ## The tests with branch coverage; a failed test runs once more and is listed (CONTRIBUTING.md)
 	PYTEST_PLUGINS=tests.measuring $(BIN)/python -m pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
-test-engines: setup ## Heavy: real engines, installed and run
+test-engines: setup ## Heavy: install and run real engines
 	$(BIN)/pytest -m engines $(ARGS)
 
 test-browser: setup ## Heavy: every page in a real Chromium, installed from npm (or CHROMIUM, the path of your own)
 	$(BIN)/pytest -m browser $(ARGS)
 
-test-slow: setup ## Heavy: what takes minutes, and at length what `make test` tries a sample of
+test-slow: setup ## Heavy: tests that take minutes, and in full the tests of which `make test` runs a sample
 	AT_LENGTH=1 $(BIN)/pytest -m "slow or hypothesis" $(ARGS)
 
-test-year: setup ## Heavy: a year of random payments, lapses and outages beside a model; SEED replays one, also AGENTS, DAYS
+test-year: setup ## Heavy: a year of random payments, lapses and outages against a model; SEED repeats one, also AGENTS, DAYS
 	$(BIN)/pytest -m year -n auto $(ARGS)
 
-test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
+test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED repeats one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash
 
 test-cluster: setup ## Heavy: conformance suite, API flow and escalations on the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)
@@ -116,26 +116,26 @@ test-cluster-engines: setup ## Heavy: the conformance suite of engines from thei
 	@test -n "$$TEST_KUBECONFIG" || { echo "TEST_KUBECONFIG: name a kubeconfig; CONTRIBUTING.md says what else"; exit 2; }
 	CONFORMANCE_IN_CLUSTER=1 $(BIN)/pytest --force-enable-socket -m anywhere tests/agents/engines $(ARGS)
 
-test-images: setup ## Heavy: what `make images` made, in containers; as root, with runc or crun
+test-images: setup ## Heavy: the images of `make images` in containers; as root, with runc or crun
 	$(BIN)/pytest -m images $(ARGS)
 
-fuzz: setup ## Heavy: schemathesis against a service of its own, real pods and all; also SEED, SECONDS (900)
+fuzz: setup ## Heavy: schemathesis against its own service with real pods; also SEED, SECONDS (900)
 	@exec $(BIN)/python -m tests.fuzz
 
-bench: setup ## How fast, against baselines measured in the same run, ten minutes; e.g. make bench ONLY="G7 BURST"
+bench: setup ## Measure speed against baselines of the same run, ten minutes; e.g. make bench ONLY="G7 BURST"
 	@$(BIN)/python -m benchmarks $(ONLY)
 
 images: ## The images of deploy/images as OCI archives in OUTPUT (var/images), as root; also TAG, BASE, VOLUMES, ONLY
 	$(PYTHON) deploy/images/build.py $(or $(OUTPUT),var/images) $(if $(TAG),--tag $(TAG)) $(if $(BASE),--base $(BASE)) \
 		$(addprefix --volume ,$(VOLUMES)) $(addprefix --only ,$(ONLY))
 
-translations: setup ## Texts of the public pages: what is said now into templates/locale/*.po, and those compiled
+translations: setup ## Collect the texts of the pages into templates/locale/*.po and compile them
 	$(BIN)/python -m catalog.pages.translations
 
-lock: setup ## Resolve pyproject.toml anew into requirements.lock, and its group dev into requirements-test.lock
+lock: setup ## Resolve pyproject.toml again into requirements.lock, and its group dev into requirements-test.lock
 	$(RESOLVE) pyproject.toml -o requirements.lock
 	$(RESOLVE) pyproject.toml -o requirements-test.lock --group dev --constraint requirements.lock \
 		$$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' requirements.lock)
 
-lock-engines: setup ## Resolve the engines of PyPI anew into their requirements.txt
+lock-engines: setup ## Resolve the engines from PyPI again into their requirements.txt
 	$(RESOLVE) agents/engines/pypi/hermes/requirements.in -o agents/engines/pypi/hermes/requirements.txt

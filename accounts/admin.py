@@ -1,4 +1,4 @@
-"""Accounts in the console: people are found and suspended, never deleted; secrets are never shown."""
+"""Accounts in the admin: operators find and suspend people, but never delete them. Secrets are never shown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 
 class ReadOnly:
-    """Rows that only rules write."""
+    """For rows that only rules write."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -96,7 +96,10 @@ class UserAdmin(BaseUserAdmin[User]):
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Only superusers give rights, so that nobody raises their own; and an address once used stays its owner's."""
+        """Only superusers change rights, so that nobody can raise their own.
+
+        An e-mail address never moves to another person.
+        """
         fields = [*super().get_readonly_fields(request, obj)]
         if obj is not None:
             fields.append("email")
@@ -109,7 +112,10 @@ class UserAdmin(BaseUserAdmin[User]):
         return False
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
-        """Without this a member of staff who may edit people could take over a superuser's password."""
+        """Refuse to set another person's password, except for superusers.
+
+        Without this, staff who may edit people could take over the account of a superuser.
+        """
         if not request.user.is_superuser and unquote(id) != request.user.pk:
             self.message_user(request, "Only superusers set other people's passwords.", messages.ERROR)
             return redirect(reverse("admin:accounts_user_changelist"))
@@ -144,7 +150,7 @@ class SessionAdmin(ReadOnly, admin.ModelAdmin[Session]):
 
 @admin.register(SignInCode)
 class SignInCodeAdmin(ReadOnly, admin.ModelAdmin[SignInCode]):
-    """Whether and when a code was mailed and used; never the code, which has left or is about to."""
+    """When a code was mailed and used. The code itself is never shown."""
 
     list_display = ("email", "created_at", "expires_at", "mailed_at", "mail_attempts", "used_at", "signed_in_at")
     list_filter = (
@@ -170,7 +176,7 @@ class WrongTryAdmin(ReadOnly, admin.ModelAdmin[WrongTry]):
 
 @admin.register(Letter)
 class LetterAdmin(ReadOnly, WithMails):
-    """What people were told by mail, and whether it went out. Neither due nor mailed is one that was given up."""
+    """The mails to people, and whether they were sent. A mail that is neither due nor sent was given up."""
 
     list_display = ("subject", "email", "written_at", "mailed_at", "mail_due_at", "mail_attempts")
     list_filter = (
@@ -200,7 +206,7 @@ class IdempotentReplyAdmin(ReadOnly, admin.ModelAdmin[IdempotentReply]):
 
 @admin.register(Suspension)
 class SuspensionAdmin(ReadOnly, admin.ModelAdmin[Suspension]):
-    """Who was suspended, when and why; it is done on the list of users."""
+    """Who was suspended, when and why. Operators suspend people in the list of users."""
 
     list_display = ("user", "suspended_at", "suspended_by", "reason", "restored_at", "restored_by")
     list_filter = (("restored_at", admin.EmptyFieldListFilter), "suspended_at")
@@ -211,7 +217,7 @@ class SuspensionAdmin(ReadOnly, admin.ModelAdmin[Suspension]):
 
 @admin.register(Switches)
 class SwitchesAdmin(admin.ModelAdmin[Switches]):
-    """One row; its list leads to it. What was switched by whom is in its history."""
+    """The only row of its table; the list redirects to it. The row's history says who switched what."""
 
     fields = ("sign_ups", "creates")
 
@@ -232,7 +238,7 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class GroupAdmin(WithSteps):
-    """Sets of rights for members of staff; only superusers change them."""
+    """Sets of rights for staff. Only superusers change them."""
 
     search_fields = ("name",)
     filter_horizontal = ("permissions",)

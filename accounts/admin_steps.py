@@ -1,4 +1,4 @@
-"""What operators do to keys and groups that cannot be taken back."""
+"""Steps of operators that revoke keys and delete groups. Neither can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app's configuration, and Django's admin with a site of our own."""
+"""The app's configuration, and Django's admin with our own admin site."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class AccountsConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from accounts import letters  # noqa: PLC0415 # models are there only now
+        from accounts import letters  # noqa: PLC0415 # models can be imported only now
 
         post.carried_by(letters.carry)
 
 
 class ConsoleConfig(admin_apps.AdminConfig):
-    """Stands for `django.contrib.admin` in INSTALLED_APPS."""
+    """Replaces `django.contrib.admin` in INSTALLED_APPS."""
 
     default = False
     default_site = "accounts.console.Console"

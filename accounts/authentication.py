@@ -1,4 +1,4 @@
-"""`Authorization: Bearer <token>` to a user and the API key or session that the token is."""
+"""Finds the user, and the API key or session, of an `Authorization: Bearer <token>` header."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEARER = re.compile(rf"bearer +([A-Za-z0-9._~+/=-]{{1,{MAX_TOKEN_LENGTH}}})", r
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Refuses what carries no good token at once: endpoints without authentication do not use this class at all."""
+    """Refuses every request without a valid token. Endpoints that need no token do not use this class."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiKey | Session]:
         header = request.META.get("HTTP_AUTHORIZATION", "").strip()
@@ -42,7 +42,7 @@ def caller(request: Request) -> User:
 
 
 def is_still_good(request: Request) -> bool:
-    """Whether the credential that this request came with would still be taken."""
+    """Whether the credential of this request is still valid."""
     try:
         BearerAuthentication().authenticate(request)
     except ServiceError:

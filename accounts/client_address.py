@@ -1,4 +1,4 @@
-"""Which address a request comes from, as far as we can trust what proxies say."""
+"""The client address of a request, taken from proxy headers as far as they can be trusted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from django.conf import settings
 
-_IPV6_HOUSEHOLD_BITS = 64  # what one customer of a provider gets, and may take any address of
-_IPV6_NETWORK_BITS = 48  # the most that one customer commonly gets
+_IPV6_HOUSEHOLD_BITS = 64  # a customer of a provider usually gets a /64, and may use any address in it
+_IPV6_NETWORK_BITS = 48  # the largest network that a single customer commonly gets
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -17,10 +17,10 @@ _WITH_PORT = re.compile(r"(?:\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(?::[0-9]+)?")
 
 
 def of(meta: Mapping[str, object]) -> str:
-    """The rightmost hop that is not one of TRUSTED_PROXIES; `meta` is the request's META.
+    """The rightmost address that is not in TRUSTED_PROXIES. `meta` is the request's META.
 
-    Each proxy appends the address that it saw, so only what trusted proxies wrote is believed, from the right. A hop
-    that is no address ends the search at the proxy that wrote it.
+    Each proxy appends the address that it saw, so only the entries of trusted proxies are believed, from right to left.
+    An entry that is no address ends the search at the proxy that wrote it.
     """
     hops = [str(meta.get("REMOTE_ADDR", "")), *reversed(str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(","))]
     found = ""
@@ -35,12 +35,12 @@ def of(meta: Mapping[str, object]) -> str:
 
 
 def household_of(meta: Mapping[str, object]) -> str:
-    """What limits by address count for the request with this META."""
+    """The key for limits by address, for the request with this META."""
     return household(of(meta))
 
 
 def household(address: str) -> str:
-    """What a limit by address counts: an IPv4 address, or the /64 network of an IPv6 one."""
+    """The key for limits by address: an IPv4 address, or the /64 network of an IPv6 address."""
     parsed = _parse(address)
     if not isinstance(parsed, ipaddress.IPv6Address):
         return address
@@ -48,15 +48,15 @@ def household(address: str) -> str:
 
 
 def network(household: str) -> str:
-    """What a limit counts that many households of one customer shall not get round: the /48 of an IPv6 household."""
+    """The key for limits that a customer with many households must not get around: the /48 of an IPv6 household."""
     try:
         return str(ipaddress.IPv6Network(household).supernet(new_prefix=_IPV6_NETWORK_BITS))
-    except ValueError:  # an IPv4 address, or none
+    except ValueError:  # an IPv4 address, or no address
         return household
 
 
 def _parse(hop: str) -> Address | None:
-    """The address of a hop such as `1.2.3.4`, `1.2.3.4:80` or `[::1]:80`; an IPv4 address in IPv6 clothes is IPv4."""
+    """The address of a hop such as `1.2.3.4`, `1.2.3.4:80` or `[::1]:80`. An IPv4-mapped IPv6 address becomes IPv4."""
     text = hop.strip()
     if match := _WITH_PORT.fullmatch(text):
         text = match["v6"] or match["v4"] or ""

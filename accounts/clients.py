@@ -1,6 +1,6 @@
-"""What a person signs in with, in words: the browser and the system that its User-Agent names, and nothing finer.
+"""A short name for a person's browser and system, such as `Firefox, Linux`, from the User-Agent header.
 
-The words come from the tables here alone, so nothing that a client sends is stored or shown.
+The names come only from the tables here, so no text of the client is stored or shown.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 LOOKED_AT = 500  # characters
 
-# The first that is there counts: most browsers also name those that they descend from.
+# The first match counts: most browsers also name the browsers that they descend from.
 BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -35,7 +35,7 @@ SYSTEMS = (
 
 
 def named(meta: Mapping[str, object]) -> str:
-    """Of the request with this META: `Firefox, Linux`, one of the two, or nothing."""
+    """The name for the request with this META: browser and system, one of the two, or an empty text."""
     agent = str(meta.get("HTTP_USER_AGENT", ""))[:LOOKED_AT]
     return ", ".join(name for name in (_first(agent, BROWSERS), _first(agent, SYSTEMS)) if name)
 

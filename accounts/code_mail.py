@@ -1,4 +1,4 @@
-"""Mails sign-in codes: at once when the task comes, else by the scan, until the code expires."""
+"""Mails sign-in codes: at once by a task, or by the periodic scan until the code expires."""
 
 from __future__ import annotations
 
@@ -20,24 +20,28 @@ from config.crypto import readable
 
 log = logging.getLogger(__name__)
 
-# After each attempt the mail is due again, unless it went out: long enough for a slow mail server to be done with it.
+# Seconds from each attempt to the next one. Long enough for a slow mail server to finish the mail.
 RETRY_SECONDS = (30, 30, 60, 60, 120, 120, 120)
 MAX_ATTEMPTS = len(RETRY_SECONDS)
 
 
 def send(code_id: str, *, now: datetime) -> None:
-    """Mail this code if it is due. Twice is harmless."""
+    """Mail this code if it is due. Calling it twice is harmless."""
     _send_next(SignInCode.objects.filter(pk=code_id), mail.get_connection(), now=now)
 
 
 def send_due(*, now: datetime) -> int:
-    """Mail what is due, and erase what no longer can be. Stops at a mail server that is down; returns how many."""
+    """Mail all due codes and give up those that cannot be mailed any more. Return how many the mail server took or
+    refused.
+
+    Stops when the mail server is down.
+    """
     _erase_hopeless(now=now)
     return mailing.scan(partial(_send_next, SignInCode.objects.all(), now=now))
 
 
 def _send_next(codes: QuerySet[SignInCode], connection: BaseEmailBackend, *, now: datetime) -> bool:
-    """Whether there was one to send and the mail server took or refused it, so that going on makes sense."""
+    """Mail the next due code. Return whether to go on: false if nothing is due or the mail server is down."""
     live = codes.filter(expires_at__gt=now).defer("sealed")
     claimed = mailing.claim(live, retry_seconds=RETRY_SECONDS, now=now)
     if claimed is None:
@@ -60,14 +64,14 @@ def _deliver(claimed: SignInCode, digits: str, connection: BaseEmailBackend) -> 
 
 
 def _done(claimed: SignInCode, *, mailed_at: datetime | None) -> bool:
-    """Erase the digits and end the wait, unless a newer code has taken the row."""
+    """Erase the digits and stop the attempts, unless a newer code has replaced this one."""
     same = SignInCode.objects.filter(pk=claimed.pk, digest=claimed.digest)
     same.update(sealed=None, mail_due_at=None, mailed_at=mailed_at)
     return True
 
 
 def _erase_hopeless(*, now: datetime) -> None:
-    """Codes that expired before they could be mailed, or whose every attempt failed."""
+    """Give up codes that expired before they were mailed, or whose attempts have all failed. Erase their digits."""
     tried = Q(mail_attempts__gte=MAX_ATTEMPTS, mail_due_at__lte=now)
     hopeless = SignInCode.objects.filter(Q(expires_at__lte=now) | tried, mail_due_at__isnull=False)
     given_up: Sequence[str] = list(hopeless.values_list("pk", flat=True))

@@ -1,6 +1,6 @@
-"""The operators' console: Django's admin behind a throttled login.
+"""The admin site of operators: Django's admin behind a login with limits.
 
-It knows Django's own sessions and passwords only; API keys and code sessions never open it.
+It accepts only Django's own sessions and passwords. API keys and sessions of sign-in codes never open it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from django.utils import timezone
 from accounts import client_address, throttling
 from config.errors import RateLimited, Unavailable
 
-AT_ONCE = 2  # logins, in each process
-LONGEST_WAIT = 0.25  # seconds, for each that waits holds one of the threads that serve everybody
+AT_ONCE = 2  # logins that are checked at the same time, in each process
+LONGEST_WAIT = 0.25  # seconds; short, because a waiting login holds one of the threads for all requests
 _checking = threading.BoundedSemaphore(AT_ONCE)
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
@@ -35,12 +35,15 @@ class Console(AdminSite):
     login_form = AdminAuthenticationForm
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing is deleted from a list without a reason: `config/admin_steps` has the way that asks for one."""
+        """Remove Django's delete action: nothing is deleted from a list without a reason.
+
+        `config/admin_steps` asks for one.
+        """
         super().__init__(*args, **kwargs)
         self.disable_action("delete_selected")
 
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
-        """Every try counts, for its address alone: what strangers try never closes an operator's account."""
+        """Count every try, by its address only: failed tries of strangers never lock an operator's account."""
         try:
             if request.method != "POST":
                 return super().login(request, extra_context)
@@ -53,13 +56,16 @@ class Console(AdminSite):
             )
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """Every page of every admin comes by here."""
+        """Wrap the view. Every page of every admin passes through here."""
         return super().admin_view(_of_what_may_exist(view), cacheable)
 
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    """A password is slow to check, as it should be: a burst of tries waits here, and holds no connection meanwhile."""
+    """Limit the password checks that run at once, because each is slow on purpose. Raises Unavailable.
+
+    Logins that wait here hold no database connection.
+    """
     if not _checking.acquire(timeout=LONGEST_WAIT):
         raise Unavailable("too many logins at once: try again in a second", retry_after=1)
     try:
@@ -69,7 +75,7 @@ def _turn() -> Iterator[None]:
 
 
 def _of_what_may_exist(view: View) -> View:
-    """Nothing has NUL in its id, and PostgreSQL fails when it is asked for that: such a page is not there."""
+    """Answer 404 if an id contains NUL: no id does, and PostgreSQL fails when it is asked for such an id."""
 
     @wraps(view)
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -81,9 +87,9 @@ def _of_what_may_exist(view: View) -> View:
 
 
 def _looked_for(request: HttpRequest) -> Iterator[str]:
-    """What a list is narrowed to or a new row begins with, and the rows that an action is for.
+    """The filters of a list, the initial values of a new row, and the rows that an action is for.
 
-    Forms see to their fields themselves, and so do pages of ours to their parameters.
+    Forms check their own fields, and our own pages check their parameters.
     """
     page = request.resolver_match and request.resolver_match.url_name
     if page and page.endswith(("_changelist", "_add")):

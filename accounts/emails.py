@@ -1,4 +1,4 @@
-"""The mails of accounts, from templates/emails/, in the reader's language."""
+"""The mails of this app, from templates/emails/, in the reader's language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from config import post
 
 
 def sign_in_code(email: str, *, code: str, lang: str, minutes: int) -> SubjectInLine:
-    """The mail with a sign-in code. The code is not in the subject: lock screens and mail logs show that."""
+    """The mail with a sign-in code. The code is not in the subject, which lock screens and mail logs show."""
     mail = post.rendered("sign_in_code", lang=lang, code=code, email=email, minutes=minutes)
     message = SubjectInLine(
         subject=mail.subject,

@@ -1,4 +1,4 @@
-"""What accounts refuse."""
+"""The refusals of this app."""
 
 from __future__ import annotations
 

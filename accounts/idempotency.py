@@ -1,14 +1,14 @@
-"""`Idempotency-Key` for a viewset's action: the same request again gets the first one's reply.
+"""`Idempotency-Key` for an action of a view set: a repeated request gets the reply of the first one.
 
     @idempotent
     def create(self, request: Request) -> Response:
         ...                                        # validation and network checks, outside of a transaction
         with transaction.atomic():
             agent = creation.create(...)
-            return keep(self.answer(agent))        # the reply is stored in the transaction that made the agent
+            return keep(self.answer(agent))        # stores the reply in the transaction that creates the agent
 
-An action that does not call `keep` has its reply stored right after it; then a process that dies between the two leaves
-a reservation behind, and the request that takes it over after 60 seconds does the work again.
+If an action does not call `keep`, its reply is stored right after it. If the process dies between the two, a
+reservation stays. The first request after 60 seconds takes the reservation over and does the work again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Action = Callable[Concatenate[V, Request, P], Response]
 
 
 def idempotent(action: Action[V, P]) -> Action[V, P]:
-    """Let clients repeat this action safely. Without the header it runs as it is."""
+    """Let clients repeat this action safely. A request without the header runs the action as usual."""
 
     @functools.wraps(action)
     def once(view: V, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
@@ -94,12 +94,12 @@ def _reserve(request: Request) -> IdempotentReply:
 
 
 def _fingerprint(url: str, body: Any) -> str:
-    """Two bodies are the same when they are the same JSON, however it is spelled."""
+    """A digest of the request. Equal JSON values give the same digest, however they are written."""
     return hashlib.sha256(json.dumps([url, body], sort_keys=True).encode()).hexdigest()
 
 
 def _run(view: ApiViewSet, row: IdempotentReply, action: Callable[[], Response]) -> Response:
-    """Run the action under the reservation, which ends kept or released whatever happens."""
+    """Run the action with the reservation. At the end the reply is stored or the reservation is released."""
     token = _reservation.set(row)
     try:
         response = _refusals_answered(view, action)
@@ -113,7 +113,7 @@ def _run(view: ApiViewSet, row: IdempotentReply, action: Callable[[], Response])
 
 
 def _refusals_answered(view: ApiViewSet, action: Callable[[], Response]) -> Response:
-    """What REST framework would answer a moment later, so that refusals are stored too."""
+    """Answer refusals here, as REST framework would do a moment later, so that they are stored too."""
     try:
         return action()
     except _REFUSALS as refusal:

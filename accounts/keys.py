@@ -16,7 +16,7 @@ from accounts.models import KEY_PREFIX_LENGTH, ApiKey, User
 from config.crypto import sha256
 from config.ids import is_id
 
-SECRET_PREFIX = "ak_live_"  # noqa: S105  # the same for all
+SECRET_PREFIX = "ak_live_"  # noqa: S105  # the same for all keys
 SECRET_CHARACTERS = 40
 PAGE_SIZE = 1_000
 LAST_USED_PRECISION = timedelta(seconds=60)
@@ -24,15 +24,18 @@ MAX_NOTED = 10_000
 
 _ALPHABET = string.ascii_letters + string.digits
 
-# When this process last noted the use of a key, the latest last: so that of many threads at once only one writes.
+# When this process last recorded the use of each key, the latest last. Of many threads at once only one writes.
 _noted: dict[str, datetime] = {}
 _noting = threading.Lock()
 
 
 @transaction.atomic
 def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
-    """A new key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys."""
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two at once only one has the last place
+    """Create a key.
+
+    Return the key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys.
+    """
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two at once must not take one last place
     live = ApiKey.objects.owned_by(user).filter(revoked_at__isnull=True).count()
     if live >= settings.MAX_KEYS:
         raise TooManyKeys(live, settings.MAX_KEYS)
@@ -44,13 +47,16 @@ def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
 
 
 def revoke(user: User, key_id: str, *, now: datetime) -> None:
-    """The key stops working at once but stays in the list. Revoking it again changes nothing and succeeds."""
+    """Revoke a key: it stops working at once and stays in the list.
+
+    Raises NoSuchKey. Revoking it again changes nothing.
+    """
     key = own(user, key_id)
     ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=now)
 
 
 def own(user: User, key_id: str) -> ApiKey:
-    """The user's key of this id. Raises NoSuchKey for another's, and junk."""
+    """The user's key with this id. Raises NoSuchKey, also for keys of others."""
     key = ApiKey.objects.owned_by(user).filter(pk=key_id).first() if is_id("key", key_id) else None
     if key is None:
         raise NoSuchKey
@@ -58,7 +64,10 @@ def own(user: User, key_id: str) -> ApiKey:
 
 
 def page(user: User, *, after: str | None = None, size: int | None = None) -> tuple[list[ApiKey], str | None]:
-    """The user's keys, newest first, revoked ones too; and the cursor of the next page when there are more."""
+    """The user's keys, newest first, including revoked ones, and the cursor of the next page if there is one.
+
+    Raises BadCursor.
+    """
     keys, size = ApiKey.objects.owned_by(user), size or PAGE_SIZE
     if after is not None:
         last = keys.filter(pk=after).first() if is_id("key", after) else None
@@ -70,7 +79,7 @@ def page(user: User, *, after: str | None = None, size: int | None = None) -> tu
 
 
 def find(secret: str, *, now: datetime) -> ApiKey:
-    """The live key of this secret, its use noted. Raises InvalidKey."""
+    """The valid key with this secret. Its use is recorded. Raises InvalidKey."""
     key = ApiKey.objects.select_related("user").filter(digest=sha256(secret), revoked_at__isnull=True).first()
     if key is None or not key.user.is_active:
         raise InvalidKey
@@ -79,7 +88,7 @@ def find(secret: str, *, now: datetime) -> ApiKey:
 
 
 def _note_use(key: ApiKey, *, now: datetime) -> None:
-    """`last_used_at`, exact to a minute: one write a minute, however many threads use the key."""
+    """Set `last_used_at`, exact to a minute: at most one write per minute, however many threads use the key."""
     stale = now - LAST_USED_PRECISION
     if (key.last_used_at is not None and key.last_used_at >= stale) or not _is_first(key.pk, now=now):
         return
@@ -89,7 +98,7 @@ def _note_use(key: ApiKey, *, now: datetime) -> None:
 
 
 def _is_first(key_id: str, *, now: datetime) -> bool:
-    """Whether no other thread of this process has noted this use's minute, or is about to."""
+    """Whether this thread should record the use: no other thread of the process has done so in the last minute."""
     with _noting:
         noted = _noted.pop(key_id, None)
         if noted is not None and abs(now - noted) < LAST_USED_PRECISION:

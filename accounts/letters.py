@@ -1,4 +1,4 @@
-"""Letters: mails that must not be lost. Written with what they tell, mailed at once after it, else by the scan."""
+"""Letters: mails that must not be lost. They are written in a transaction, mailed after it, and retried by a scan."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from config.post import Mail, one_line
 
 log = logging.getLogger(__name__)
 
-# A minute at first, a day at last: a mail server may be away for most of two days.
+# The waits before the next attempt: a mail server may be down for almost two days.
 RETRY_SECONDS = (60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400)
 MAX_ATTEMPTS = len(RETRY_SECONDS)
 
 
 @transaction.atomic
 def write(user: User, *, subject: str, text: str, html: str | None = None, lang: str) -> Letter:
-    """Have this mailed to the user once the current transaction commits; nothing is mailed if it does not."""
+    """Have this mailed to the user after the current transaction commits. If it rolls back, nothing is mailed."""
     now = timezone.now()
     letter = Letter.objects.create(
         user=user,
@@ -46,7 +46,7 @@ def write(user: User, *, subject: str, text: str, html: str | None = None, lang:
 
 
 def carry(user_id: str, mail: Mail) -> Letter | None:
-    """The same for a mail of `config.post`, unless the user does not want such mails, or is gone."""
+    """The same for a mail of `config.post`. Returns None if the user has turned such mails off or is deleted."""
     user = User.objects.get(pk=user_id)
     if user.is_erased or not mail_choices.wants(user, mail.name):
         return None
@@ -54,18 +54,21 @@ def carry(user_id: str, mail: Mail) -> Letter | None:
 
 
 def send(letter_id: str, *, now: datetime) -> None:
-    """Mail this letter if it is due. Twice is harmless."""
+    """Mail this letter if it is due. Calling it twice is harmless."""
     _send_next(Letter.objects.filter(pk=letter_id), mail.get_connection(), now=now)
 
 
 def send_due(*, now: datetime) -> int:
-    """Mail what is due, and give up what was tried often enough. Stops at a mail server that is down; how many went."""
+    """Mail all due letters and give up those with too many attempts. Return how many the mail server took or refused.
+
+    Stops when the mail server is down.
+    """
     _give_up_tried(now=now)
     return mailing.scan(partial(_send_next, Letter.objects.all(), now=now))
 
 
 def _send_next(letters: QuerySet[Letter], connection: BaseEmailBackend, *, now: datetime) -> bool:
-    """Whether there was one to send and the mail server took or refused it, so that going on makes sense."""
+    """Mail the next due letter. Return whether to go on: false if nothing is due or the mail server is down."""
     letter = mailing.claim(letters, retry_seconds=RETRY_SECONDS, now=now)
     if letter is None:
         return False
@@ -77,7 +80,10 @@ def _send_next(letters: QuerySet[Letter], connection: BaseEmailBackend, *, now: 
 
 
 def _message(letter: Letter) -> SubjectInLine:
-    """Its Message-ID is the letter's, so that mail programs know a second copy, after a lost answer, as the same."""
+    """The mail.
+
+    Its Message-ID contains the letter's id, so that mail programs recognise a second copy after a lost answer.
+    """
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     headers = {
         "Auto-Submitted": "auto-generated",

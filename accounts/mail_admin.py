@@ -1,6 +1,6 @@
-"""Operators look at every mail that people get, in each language, and send one to themselves.
+"""Operators see every mail to people, in each language, and can send one to themselves.
 
-What is shown is rendered by the function that renders the mails themselves, with the sample values of its form.
+The same function renders these and the real mails, here with the sample values of the mail's form.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TESTS = Limit(name="test-mails", times=20, seconds=3600)
 TEST = "[Test] "
 MAY_SEND = "accounts.add_letter"
 
-# The page holds the mail in a frame. The mail may have its own styles, and nothing else; it is nobody's page.
+# The page shows the mail in a frame. The mail may use its own styles and nothing else.
 OF_THE_PAGE = f"{content_policy.OF_THE_ADMIN}; frame-src 'self'"
 OF_A_MAIL = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
@@ -75,7 +75,7 @@ class WithMails(admin.ModelAdmin[Letter]):
         return HttpResponse(mail.html, headers={content_policy.HEADER: OF_A_MAIL})
 
     def send_view(self, request: HttpRequest, name: str, lang: str) -> HttpResponse:
-        """To the operator's own address, the way that all letters go."""
+        """Send the mail to the operator's own address, in the same way as all letters."""
         mail, _ = self._mail(request, name, lang)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -92,7 +92,7 @@ class WithMails(admin.ModelAdmin[Letter]):
         return redirect(f"{reverse('admin:accounts_letter_mail', args=[name, lang])}?{request.GET.urlencode()}")
 
     def _mail(self, request: HttpRequest, name: str, lang: str) -> tuple[Mail, str]:
-        """The mail that the address names, and its case."""
+        """The mail in the address, and its case."""
         self._refuse_unseen(request)
         case = request.GET.get("case", "")
         if name not in FORMS or lang not in dict(settings.LANGUAGES) or case not in {"", *FORMS[name].cases}:

@@ -1,6 +1,7 @@
 """Which mails a person gets, and in which language.
 
-Mails about money, safety, deletion and their own texts always come: without them somebody would lose something.
+Mails about money, safety, deletion and a person's own texts cannot be turned off: without them the person could lose
+something.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ def wants(user: User, name: str) -> bool:
 
 
 def language(user: User, *, otherwise: str) -> str:
-    """What they chose; else what the mail is about decides."""
+    """The language that the user chose; otherwise the given language."""
     return user.lang if user.lang_chosen else otherwise
 
 
 @transaction.atomic
 def choose(user: User, *, lang: str, wanted: Collection[str]) -> User:
-    """From now on. What is not optional comes anyway. Raises UnknownLanguage."""
+    """Set the user's choice. Mails that are not optional still come. Raises UnknownLanguage."""
     if lang not in dict(settings.LANGUAGES):
         raise UnknownLanguage
     user.lang, user.lang_chosen = lang, True

@@ -1,4 +1,4 @@
-"""What one mailbox is: many spellings of an address, one canonical form; many addresses, one inbox."""
+"""E-mail addresses: many spellings have one canonical form, and several addresses can have one inbox."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 
 MAX_LENGTH = 254
-WITHOUT_DOTS = ("gmail.com", "googlemail.com")  # a provider of so many that its rule is worth knowing
+WITHOUT_DOTS = ("gmail.com", "googlemail.com")  # this provider has so many users that its rule is worth a special case
 
 _check_shape = EmailValidator()
 
 
-class NotAnAddress(ValidationError):  # as the rule says it
-    """The text is not an e-mail address that we can mail to."""
+class NotAnAddress(ValidationError):  # short, as it reads in the rules
+    """The text is not an e-mail address to which we can mail."""
 
 
 def canonical(address: str) -> str:
-    """The lower-case form with an ASCII domain, under which a mailbox has its account.
+    """The canonical form of an address: lower case, with an ASCII domain. A mailbox has one account, under this form.
 
-    `Ann@BÜCHER.example` and `ann@xn--bcher-kva.example` are one mailbox. What comes before the @ must be ASCII: mail to
-    anything else needs SMTPUTF8 on every hop. Raises NotAnAddress.
+    `Ann@BÜCHER.example` and `ann@xn--bcher-kva.example` are one mailbox. The part before the @ must be ASCII, because
+    other characters need SMTPUTF8 on every hop. Raises NotAnAddress.
     """
     _check_length(address)
     local, _, domain = address.rpartition("@")
@@ -38,10 +38,11 @@ def canonical(address: str) -> str:
 
 
 def inbox(address: str) -> str:
-    """Where mail to this canonical address lands, as far as its spelling tells: what limits by mailbox count.
+    """The inbox to which mail for this canonical address goes, as far as the spelling shows. Limits by mailbox use it.
 
-    `ann+shop@example.com` is an address, and so an account, of its own, and lands with `ann@example.com`; Gmail also
-    ignores dots. `"ann"@example.com` is that mailbox too, and so is every spelling with backslashes (RFC 5321, 4.1.2).
+    `ann+shop@example.com` is another address than `ann@example.com`, with an account of its own, but has the same
+    inbox. Gmail also ignores dots. `"ann"@example.com` has that inbox too, and so has every spelling with backslashes
+    (RFC 5321, 4.1.2).
     """
     local, _, domain = address.rpartition("@")
     local = _unquoted(local)

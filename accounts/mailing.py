@@ -1,4 +1,6 @@
-"""What all mails that wait in rows have in common: claimed by one process at a time, handed over, tried again."""
+"""What all stored mails have in common: one process at a time claims a mail, sends it, and tries
+again after a failure.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +31,18 @@ Row = TypeVar("Row", bound=Mailed)
 
 
 class Outcome(Enum):
-    """What the mail server made of a mail."""
+    """How the mail server reacted to a mail."""
 
     TAKEN = auto()
-    REFUSED = auto()  # this address, for good
+    REFUSED = auto()  # this address, permanently
     LATER = auto()  # this address, for now
-    FAILED = auto()  # the server itself, so the next mail would fare no better
+    FAILED = auto()  # the server itself fails, so the next mail would fail too
 
 
 class SubjectInLine(EmailMultiAlternatives):
-    """A mail whose subject begins behind `Subject:`.
+    """A mail whose subject starts on the same line as `Subject:`.
 
-    Django folds it as if that word were not there, so the first part would not fit and go to the next line.
+    Django folds the subject without counting that word, so a long first part would move to the next line.
     """
 
     def message(self, **kwargs: Any) -> Any:
@@ -51,7 +53,7 @@ class SubjectInLine(EmailMultiAlternatives):
 
 
 def scan(send_next: Callable[[BaseEmailBackend], bool]) -> int:
-    """Call until it says that there is no more to send, or that going on makes no sense; returns how often it did."""
+    """Call `send_next` until it returns false, at most MAILS_PER_SCAN times. Return how often it returned true."""
     connection = mail.get_connection()
     for sent in range(MAILS_PER_SCAN):
         if not send_next(connection):
@@ -60,7 +62,10 @@ def scan(send_next: Callable[[BaseEmailBackend], bool]) -> int:
 
 
 def claim(rows: QuerySet[Row], *, retry_seconds: Sequence[int], now: datetime) -> Row | None:
-    """The next due of these rows, made due again for the case that this attempt fails or dies."""
+    """Take the next due row and set its next attempt, in case this one fails or its process dies.
+
+    None if nothing is due.
+    """
     with transaction.atomic():
         due = rows.filter(mail_due_at__lte=now, mail_attempts__lt=len(retry_seconds))
         row = due.select_for_update(skip_locked=True).order_by("mail_due_at").first()
@@ -72,16 +77,16 @@ def claim(rows: QuerySet[Row], *, retry_seconds: Sequence[int], now: datetime) -
 
 
 def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Mailed) -> Outcome:
-    """Give the mail to the mail server. Nothing of the mail itself is logged, only the id of its row."""
+    """Give the mail to the mail server. The log gets only the id of the row and nothing of the mail."""
     message.connection = connection
     try:
         message.send()
     except smtplib.SMTPRecipientsRefused as error:
         refused_for_good = all(status >= 500 for status, _ in error.recipients.values())
         log.warning("the mail server refused the address of %s", row.pk, extra={"for_good": refused_for_good})
-        _forget_failure()  # it answers
+        _forget_failure()  # the server answers
         return Outcome.REFUSED if refused_for_good else Outcome.LATER
-    except OSError as error:  # an SMTPException is one too
+    except OSError as error:  # SMTPException is an OSError too
         server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
         told = "the mail server failed (%s: %s): the mail waits and is tried again"
         log.error(told, server, _told(error), extra={"mail": row.pk, "error": _told(error)})
@@ -92,7 +97,10 @@ def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Maile
 
 
 def failing_since(*, now: datetime) -> datetime | None:
-    """When the mail server failed last, unless it has taken a mail after that or nothing was tried for an hour."""
+    """When the mail server last failed.
+
+    None if it has taken a mail since then, or if the failure is over an hour old.
+    """
     return MailServer.objects.filter(failed_at__gt=now - FAILURE_HOLDS).values_list("failed_at", flat=True).first()
 
 
@@ -107,7 +115,7 @@ def _forget_failure() -> None:
 
 
 def _told(error: OSError) -> str:
-    """For logs. A mail server's own words may quote the address: its code must do."""
+    """The error for the log. A mail server may quote the address in its text, so only its code is logged."""
     if isinstance(error, smtplib.SMTPResponseException):
         return f"{type(error).__name__} {error.smtp_code}"
     return str(error)

@@ -1,4 +1,4 @@
-"""Who may do what: people, their sessions, their API keys, and the codes they sign in with."""
+"""People, their sessions, their API keys, and the codes with which they sign in."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ KEY_PREFIX_LENGTH = 12
 SUSPENSION_REASON_LENGTH = 500
 SUBJECT_LENGTH = 200
 CLIENT_LENGTH = 60
-NOWHERE = "deleted.invalid"  # a domain that no mail ever reaches (RFC 2606)
+NOWHERE = "deleted.invalid"  # a domain that never gets mail (RFC 2606)
 LANG_LENGTH = 8
 
 
 class Attribution(TypedDict):
-    """Where a person came from, as their browser told at sign-in."""
+    """Where a person came from, as their browser reported at sign-in."""
 
     anon_id: str
     utm_source: str | None
@@ -37,10 +37,10 @@ class Attribution(TypedDict):
 
 
 class UserManager(BaseUserManager["User"]):
-    """Finds and makes users by the canonical form of their address."""
+    """Finds and creates users by the canonical form of their address."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
-        """Without a password the user signs in with e-mailed codes only, and never into the admin."""
+        """Create a user. Without a password the user can sign in only with mailed codes, and never to the admin."""
         user = self.model(email=mailbox.canonical(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
@@ -57,7 +57,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person. Operators also have a password, for the admin only."""
+    """A person. Operators also have a password, which only the admin uses."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "usr"), editable=False)
     email = models.CharField(
@@ -93,7 +93,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     class Meta:
         ordering = ("-created_at", "-id")
         indexes: ClassVar[list[models.Index]] = [
-            # Whose agents may not run: looked for every two seconds.
+            # People whose agents may not run: queried every two seconds.
             models.Index(fields=["id"], condition=models.Q(is_active=False), name="user_suspended")
         ]
 
@@ -105,14 +105,15 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     @property
     def is_erased(self) -> bool:
-        """Whether the address is nobody's: its owner has deleted the account."""
+        """Whether the person has deleted the account. Its address is then replaced by one that nobody has."""
         return self.email.endswith(f"@{NOWHERE}")
 
 
 class Suspension(models.Model):
-    """One time that an account was closed for abuse. Kept for good: a term stands still from `suspended_at` on.
+    """One suspension of an account for abuse. Kept for good: the term of its agents stands still from `suspended_at`
+    on.
 
-    Only agents/suspension.py writes these, and `User.is_active` with them.
+    Only agents/suspension.py writes these rows, and sets `User.is_active` with them.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "sus"), editable=False)
@@ -142,7 +143,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
 
 
 class Session(models.Model):
-    """One sign-in by an e-mailed code. The token itself is never stored."""
+    """One sign-in with a mailed code. The token itself is never stored."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "ses"), editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
@@ -170,7 +171,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    """A long-lived credential for an agent. The secret is shown once; its digest finds the row."""
+    """A long-lived credential for an agent. The secret is shown once; only its digest is stored, to find the row."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "key"), editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
@@ -195,7 +196,7 @@ class ApiKey(models.Model):
 
 
 class Mailed(models.Model):
-    """What becomes a mail. It waits while `mail_due_at` is set (accounts/mailing.py)."""
+    """A row that becomes a mail. It waits while `mail_due_at` is set (accounts/mailing.py)."""
 
     mail_due_at = models.DateTimeField(null=True, blank=True)
     mail_attempts = models.PositiveSmallIntegerField(default=0)
@@ -206,7 +207,7 @@ class Mailed(models.Model):
 
 
 class MailServer(models.Model):
-    """The one row: since when the mail server takes nothing. `accounts/mailing.py` alone writes it."""
+    """The only row of its table: since when the mail server has been failing. Only `accounts/mailing.py` writes it."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     failed_at = models.DateTimeField(null=True)
@@ -216,11 +217,12 @@ class MailServer(models.Model):
 
 
 class SignInCode(Mailed):
-    """The newest code of an e-mail address that one household asked for, and what that household did before.
+    """The newest code that a household has requested for an e-mail address, and that household's earlier mails and
+    sign-ins.
 
     A household is an IPv4 address or an IPv6 /64, stored as a digest under SECRET_KEY. A new code overwrites the row,
-    so a household never has two live codes of an address; `used_at` ends it. The digits lie here encrypted only while
-    they wait to be mailed. After a sign-in the household is familiar for a while: the row is then kept for that.
+    so a household never has two valid codes for an address. `used_at` ends a code. The encrypted digits are stored only
+    until they are mailed. After a sign-in the household is familiar for a while, and the row is kept for that.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "cod"), editable=False)
@@ -238,7 +240,7 @@ class SignInCode(Mailed):
     forget_at = models.DateTimeField(db_index=True)
 
     class Meta:
-        db_table = "accounts_householdcode"  # accounts_signincode was the table of a code per address
+        db_table = "accounts_householdcode"  # accounts_signincode was the name of an older table
         ordering = ("-created_at", "-id")
         verbose_name = "sign-in code"
         constraints: ClassVar[list[models.BaseConstraint]] = [
@@ -254,7 +256,7 @@ class SignInCode(Mailed):
 
 
 class WrongTry(models.Model):
-    """One wrong code for an e-mail address. Kept for a day, as long as it counts.
+    """One wrong code for an e-mail address. Kept for a day, because it counts that long.
 
     A network is an IPv4 address or an IPv6 /48, stored as a digest like a household.
     """
@@ -275,9 +277,9 @@ class WrongTry(models.Model):
 
 
 class Letter(Mailed):
-    """A mail that must not be lost: written in the transaction of what it tells, mailed after it.
+    """A mail that must not be lost: written in the transaction of the event that it reports, and mailed after it.
 
-    Due until it is mailed; neither due nor mailed is one that was given up.
+    It is due until it is mailed. A letter that is neither due nor mailed was given up.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "ltr"), editable=False)
@@ -300,7 +302,7 @@ class Letter(Mailed):
 
 
 class IdempotentReply(models.Model):
-    """What a request with an Idempotency-Key was answered, or the reservation of one that is still running."""
+    """The reply to a request with an Idempotency-Key, or the reservation of a request that still runs."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     method = models.CharField(max_length=8)
@@ -323,7 +325,7 @@ class IdempotentReply(models.Model):
 
 
 class Switches(models.Model):
-    """The operator's switches: one row, read wherever it counts, so a change holds everywhere at once."""
+    """The switches of operators: one row, read at each use, so that a change works everywhere at once."""
 
     sign_ups = models.BooleanField(
         null=True, blank=True, help_text="Whether new accounts can be made. Unknown: as SIGN_UPS_OPEN says."

@@ -1,4 +1,4 @@
-"""Who may call what, beyond having a good token."""
+"""Who may call an endpoint, in addition to having a valid token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accounts.models import Session
 
 
 class SessionOnly(BasePermission):
-    """A person at a sign-in, not an agent with a key: 403 to a key."""
+    """Only a person who has signed in, not an agent with an API key: a key gets 403."""
 
     message = "an API key may not do this: use the session token of POST /auth/verify"
 

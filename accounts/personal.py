@@ -1,4 +1,4 @@
-"""What this app knows of a person: for the file they take along, and to be taken away with the account."""
+"""The data of this app about a person: for the data export, and for the deletion of the account."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ def exported(user: User) -> Iterator[Section]:
 
 
 def is_waiting_for_mail(user: User) -> bool:
-    """Whether a mail to them is still to go out."""
+    """Whether a mail to the person is still waiting."""
     return Letter.objects.filter(user=user, mail_due_at__isnull=False).exists()
 
 
 def erase(user: User) -> None:
-    """The row stays, for the ledger, under an address that is nobody's. Needs a transaction; twice is harmless."""
+    """Erase the person's data. The row stays for the ledger, under an address that nobody has.
+
+    Call this in a transaction. Calling it twice is harmless.
+    """
     email = user.email
     Session.objects.filter(user=user).delete()
     ApiKey.objects.filter(user=user).delete()
@@ -48,7 +51,7 @@ def erase(user: User) -> None:
     SignInCode.objects.filter(email=email).delete()
     WrongTry.objects.filter(email=email).delete()
     Suspension.objects.filter(user=user).update(reason="")
-    alone = rf"(^|[^a-z0-9.+_-]){re.escape(email)}($|[^a-z0-9.-])"  # not as the end of a longer address
+    alone = rf"(^|[^a-z0-9.+_-]){re.escape(email)}($|[^a-z0-9.-])"  # the whole address, not the end of a longer one
     told = LogEntry.objects.filter(Q(object_repr__iregex=alone) | Q(change_message__iregex=alone))
     told.update(object_repr=user.pk, change_message="")
     user.email, user.attribution, user.muted_mails = f"{user.pk}@{NOWHERE}", None, None

@@ -1,4 +1,4 @@
-"""Forgets what is over: codes, letters, sessions, stored replies, used pages. Revoked keys stay: they are history."""
+"""Deletes old codes, letters, sessions, stored replies and used pages. Revoked keys stay, as history."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from config.models import UsedPage
 
 BATCH = 1_000
 SESSION_KEPT = timedelta(days=7)
-LETTER_KEPT = timedelta(days=180)  # for operators who are asked what somebody was told
+LETTER_KEPT = timedelta(days=180)  # operators may be asked which mails a person got
 
 
 def run(*, now: datetime) -> int:
-    """Delete all of it, in small transactions; returns how many rows went."""
+    """Delete everything that is old enough, in small transactions. Return the number of deleted rows."""
     return sum(
         _delete(rows)
         for rows in (

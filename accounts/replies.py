@@ -1,4 +1,4 @@
-"""Stored replies of requests that came with an Idempotency-Key: reserve, then keep or release."""
+"""Stored replies of requests with an Idempotency-Key: reserve first, then keep the reply or release the reservation."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class OtherBody(Unprocessable):
 
 @transaction.atomic
 def reserve(user: User, *, method: str, path: str, key: str, fingerprint: str, now: datetime) -> IdempotentReply:
-    """The stored reply, or without a `status` a reservation that is now the caller's.
+    """Return the stored reply, or a row without `status`: a reservation that now belongs to the caller.
 
-    A reservation that nobody kept or released for 60 seconds was its process's last act, and is taken over.
-    Raises OtherBody or StillRunning.
+    A reservation older than 60 seconds counts as left by a dead process, and the caller takes it over. Raises
+    OtherBody, StillRunning.
     """
     fresh = {"fingerprint": fingerprint, "created_at": now, "reserved_at": now, "status": None, "reply": None}
     replies = IdempotentReply.objects.select_for_update()
@@ -52,13 +52,13 @@ def reserve(user: User, *, method: str, path: str, key: str, fingerprint: str, n
 
 
 def keep(reservation: IdempotentReply, *, status: int, reply: dict[str, Any]) -> None:
-    """Store the reply. Raises StillRunning when another request has taken the reservation over meanwhile."""
+    """Store the reply. Raises StillRunning if another request has taken over the reservation meanwhile."""
     if not _held(reservation).update(status=status, reply=reply):
         raise StillRunning
 
 
 def release(reservation: IdempotentReply) -> None:
-    """Forget the reservation, so that the same request may come again at once."""
+    """Delete the reservation, so that the same request can come again at once."""
     _held(reservation).delete()
 
 

@@ -1,4 +1,4 @@
-"""The bodies of accounts' endpoints."""
+"""The bodies of this app's endpoints."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KeyName(Text):
         name = super().to_internal_value(data)
         if any(unicodedata.category(character) == "Cc" for character in name):
             raise serializers.ValidationError("may not contain control characters")
-        if len(name) > KEY_NAME_LENGTH:  # no `max_length`: the document would say it of the untrimmed name
+        if len(name) > KEY_NAME_LENGTH:  # no `max_length`: the document would show it for the untrimmed name
             raise serializers.ValidationError(f"Ensure this field has no more than {KEY_NAME_LENGTH} characters.")
         return name
 

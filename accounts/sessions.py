@@ -1,4 +1,4 @@
-"""Sessions: what a sign-in by an e-mailed code gives, for 30 days."""
+"""Sessions: a sign-in with a mailed code starts one. It lasts 30 days."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from config.crypto import sha256
 from config.ids import is_id
 
 LIFETIME = timedelta(days=30)
-TOKEN_PREFIX = "st_live_"  # noqa: S105  # the same for all
+TOKEN_PREFIX = "st_live_"  # noqa: S105  # the same for all tokens
 TOKEN_BYTES = 32
 SEEN_PRECISION = timedelta(hours=1)
 
 
 def start(user: User, *, attribution: Attribution | None, client: str = "", now: datetime) -> tuple[Session, str]:
-    """A new session and its token, which is not stored and cannot be shown again."""
+    """Start a session. Return the session and its token, which is not stored and cannot be shown again."""
     token = f"{TOKEN_PREFIX}{secrets.token_hex(TOKEN_BYTES)}"
     session = Session.objects.create(
         user=user,
@@ -32,12 +32,12 @@ def start(user: User, *, attribution: Attribution | None, client: str = "", now:
 
 
 def find(token: str, *, now: datetime) -> Session:
-    """The live session of this token, its use noted. Raises InvalidSession."""
+    """The valid session with this token. Its use is recorded. Raises InvalidSession."""
     session = Session.objects.live(now=now).select_related("user").filter(digest=sha256(token)).first()
     if session is None or not session.user.is_active:
         raise InvalidSession
     if session.seen_at is None or session.seen_at < now - SEEN_PRECISION:
-        Session.objects.filter(pk=session.pk, seen_at=session.seen_at).update(seen_at=now)  # of many at once one
+        Session.objects.filter(pk=session.pk, seen_at=session.seen_at).update(seen_at=now)  # one of many writes
     return session
 
 
@@ -47,17 +47,20 @@ def of(user: User, *, most: int, now: datetime) -> list[Session]:
 
 
 def end(session: Session) -> None:
-    """The token stops working at once. Ending what has ended succeeds."""
+    """End the session: its token stops working at once. Ending it again succeeds."""
     Session.objects.filter(pk=session.pk).delete()
 
 
 def end_own(user: User, session_id: str) -> None:
-    """The same for the user's session of this id. Raises NoSuchSession for another's, what has ended, and junk."""
+    """End the user's session with this id.
+
+    Raises NoSuchSession if it has ended, belongs to another user, or never existed.
+    """
     own = Session.objects.filter(user=user, pk=session_id) if is_id("ses", session_id) else Session.objects.none()
     if not own.delete()[0]:
         raise NoSuchSession
 
 
 def end_others(session: Session) -> int:
-    """Of its user only this session stays; returns how many ended. API keys are no sessions and stay."""
+    """End all other sessions of this session's user. Return how many ended. API keys stay."""
     return Session.objects.filter(user_id=session.user_id).exclude(pk=session.pk).delete()[0]

@@ -1,12 +1,14 @@
 """Signing in with a six-digit code that is mailed to the address.
 
-One path for every address: no step before a right code looks at who has an account, so neither answers nor times tell.
+All addresses take the same path: no step before the right code checks who has an account. So neither the answer nor its
+time shows it.
 
-Strangers cannot keep people out. A code belongs to the household that asked for it (an IPv4 address or an IPv6 /64),
-and nobody else can end it or use up its tries. A household that signed in lately is familiar, and has mails and tries
-of its own. All others share mails, and tries at codes that they did not ask for. Once the mails are used up, another
-goes out whenever the last is a few minutes old, so whoever asks finds a code that lives. Once the tries are used up,
-whoever has not mistyped yet still has one. SECURITY.md has the odds.
+Strangers cannot lock people out. A code belongs to the household that asked for it (an IPv4 address or an IPv6 /64);
+nobody else can end the code or use up its tries. A household that signed in recently is familiar, and has its own mails
+and tries. All other households share a number of mails, and a number of tries at codes for which they did not ask. When
+these mails are used up, another mail is sent whenever the last one is a few minutes old, so everybody who asks finds a
+valid code. When these tries are used up, a household that has not mistyped yet still has one. SECURITY.md has the
+probabilities.
 """
 
 from __future__ import annotations
@@ -39,23 +41,23 @@ CODE_LIFETIME = timedelta(minutes=10)
 WINDOW = timedelta(hours=1)
 DAY = timedelta(days=1)
 FAMILIAR = timedelta(days=90)
-TRIES_PER_CODE = 5  # of the household that asked for it
-STRANGE_TRIES = 50  # in any hour, of all unfamiliar households together at codes of others
-SLIPS = 1  # which a household is forgiven in a day
-FIRST_TRIES_OF_A_NETWORK = 64  # by households that are forgiven, in a day
-FIRST_TRIES = 2_000  # comparisons that all these tries are, in a day
+TRIES_PER_CODE = 5  # for the household that asked for the code
+STRANGE_TRIES = 50  # in any hour, of all unfamiliar households together, at codes of others
+SLIPS = 1  # wrong tries per day that a household is forgiven
+FIRST_TRIES_OF_A_NETWORK = 64  # tries per day and network, by forgiven households
+FIRST_TRIES = 2_000  # comparisons per day, in all forgiven tries together
 MAILS_PER_WINDOW = 10  # to a familiar household
-MAILS_TO_STRANGERS = 3  # to all the others together
-MAILS_TO_A_STRANGER = 5  # of those and of later ones, to one unfamiliar household, over all addresses of the mailbox
-FRESH = timedelta(minutes=5)  # beyond those: who has been mailed a code that is as young as this gets no other
+MAILS_TO_STRANGERS = 3  # to all other households together
+MAILS_TO_A_STRANGER = 5  # per unfamiliar household and inbox; includes the mails above and later ones
+FRESH = timedelta(minutes=5)  # when those are used up: no new mail while the last one is younger than this
 
 
 @transaction.atomic
 def request_code(email: str, *, household: str, lang: str, now: datetime) -> str | None:
-    """Issue a new code for the address, due to be mailed; the household's code before it stops working.
+    """Issue a new code for the address and have it mailed. It replaces the household's last code.
 
-    Where no mail may be sent the household's last code stays; so does one that was asked for a moment ago and whose
-    mail nobody has tried to send yet. Returns the code only where SHOW_DEV_CODES lets callers see it.
+    If no mail may be sent, the household's last code stays valid. It also stays if it is a moment old and its mail was
+    not tried yet. Returns the code only if SHOW_DEV_CODES is on, else None.
     """
     household = _hidden(household)
     _hold(email)
@@ -80,11 +82,11 @@ def request_code(email: str, *, household: str, lang: str, now: datetime) -> str
 def verify_code(
     email: str, *, code: str, household: str, attribution: Attribution | None, client: str = "", now: datetime
 ) -> tuple[str, User]:
-    """Use up the code; a new session's token and its user, who is made at the first sign-in.
+    """Use up the code. Return a new session's token and its user, who is created at the first sign-in.
 
     Raises WrongCode, NoLiveCode, TooManyWrongTries, TooManyStrangers, AccountSuspended or SignUpsClosed.
     """
-    with transaction.atomic():  # raising inside would forget the wrong try
+    with transaction.atomic():  # an exception inside would roll back the wrong try
         found = _use(email, code=code, household=household, now=now)
         if isinstance(found, SignInCode):
             user = _user(email, lang=found.lang, attribution=attribution, now=now)
@@ -95,24 +97,24 @@ def verify_code(
 
 
 def confirm(user: User, *, code: str, household: str, now: datetime) -> None:
-    """Use up a code that was mailed to this user, who is signed in: it is they who want what cannot be undone.
+    """Use up a code that was mailed to this signed-in user. It proves that the user wants a step that cannot be undone.
 
     Raises WrongCode, NoLiveCode, TooManyWrongTries, TooManyStrangers.
     """
-    with transaction.atomic():  # raising inside would forget the wrong try
+    with transaction.atomic():  # an exception inside would roll back the wrong try
         found = _use(user.email, code=code, household=household, now=now)
     if isinstance(found, ServiceError):
         raise found
 
 
 def _hold(email: str) -> None:
-    """Nobody else asks for codes of this mailbox, or tries any, until we commit."""
+    """Lock the mailbox until the transaction ends: nobody else can ask for its codes or try them."""
     with connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"sign-in {mailbox.inbox(email)}"])
 
 
 def _may_mail(email: str, household: str, *, now: datetime) -> bool:
-    """Whether this household may have one more mail sent to the address."""
+    """Whether one more mail may be sent to the address for this household."""
     asked_here = SignInCode.objects.filter(inbox=mailbox.inbox(email), household=household)
     own = sum(at > now - WINDOW for mails in asked_here.values_list("mails_at", flat=True) for at in mails)
     rows = list(SignInCode.objects.filter(email=email).defer("sealed"))
@@ -126,26 +128,26 @@ def _may_mail(email: str, household: str, *, now: datetime) -> bool:
 
 
 def _is_fresh(row: SignInCode, *, now: datetime) -> bool:
-    """Whether its code was mailed a moment ago, or soon will be: whoever asks now may use it."""
+    """Whether the row's code was mailed a moment ago or is about to be mailed, and is not used yet."""
     return row.used_at is None and any(at > now - FRESH for at in row.mails_at)
 
 
 def _lives(row: SignInCode, *, now: datetime) -> bool:
-    """Whether its code may be what somebody else, who was mailed none, is about to type: it is not replaced."""
+    """Whether the code is still valid. Somebody who got no mail of their own may type it, so it is not replaced."""
     return row.used_at is None and row.expires_at > now
 
 
 def _waits(email: str, household: str, *, now: datetime) -> bool:
-    """Whether a mail to this household is about to be sent: it answers this request too.
+    """Whether a mail to this household is about to be sent. That mail answers this request too.
 
-    A new code would bring new tries, and no new mail.
+    A new code would give new tries without a new mail.
     """
     own = SignInCode.objects.filter(email=email, household=household, used_at=None, created_at__gt=now - FRESH)
     return own.filter(mail_due_at__isnull=False, mail_attempts=0).exists()
 
 
 def _row(email: str, household: str, *, lang: str, now: datetime) -> SignInCode:
-    """The household's row, locked and made if missing. The digits are left where they are: only the mail needs them."""
+    """The household's row, locked, created if missing. The digits are not loaded: only the mail needs them."""
     none = {"created_at": now, "expires_at": now, "used_at": now, "forget_at": now}
     rows = SignInCode.objects.select_for_update().defer("sealed")
     defaults = {"inbox": mailbox.inbox(email), "lang": lang, **none}
@@ -157,14 +159,14 @@ def _is_familiar(row: SignInCode, *, now: datetime) -> bool:
 
 
 def _use(email: str, *, code: str, household: str, now: datetime) -> SignInCode | ServiceError:
-    """The code that these digits are, used up; or why there is none, with a wrong try counted."""
+    """Use up the code with these digits and return it. Otherwise return the refusal; a wrong try is counted."""
     _hold(email)
     household, network = _hidden(household), _hidden(client_address.network(household))
     rows = SignInCode.objects.filter(email=email).select_for_update().defer("sealed").order_by("-created_at", "-id")
     live = list(rows.filter(used_at__isnull=True, expires_at__gt=now))
     if not live:
         return NoLiveCode()
-    now = max(now, *(row.created_at for row in live))  # we waited for our turn: no try is older than its code
+    now = max(now, *(row.created_at for row in live))  # we have waited for the lock: no try may be older than its code
     today = WrongTry.objects.filter(email=email, at__gt=now - DAY)
     tries = today.filter(at__gt=now - WINDOW)
     own = next((row for row in live if row.household == household), None)
@@ -187,13 +189,13 @@ def _use(email: str, *, code: str, household: str, now: datetime) -> SignInCode 
 
 
 def _strange_tries_left(today: QuerySet[WrongTry], household: str, network: str, *, now: datetime) -> int:
-    """With how many codes of others a household that is not familiar may be compared now."""
+    """The number of other households' codes with which an unfamiliar household may be compared now."""
     left = STRANGE_TRIES - sum(today.filter(at__gt=now - WINDOW).values_list("strange", flat=True))
     return max(left, _first_tries_left(today, household, network), 0)
 
 
 def _first_tries_left(today: QuerySet[WrongTry], household: str, network: str) -> int:
-    """The same, where the household is forgiven what it mistyped."""
+    """The same number for a household whose first wrong tries of the day are forgiven; 0 if it has none left."""
     tries, of_network, spent = Counter[str](), Counter[str](), 0
     for by, within, strange in today.order_by("at", "id").values_list("household", "network", "strange"):
         if tries[by] <= SLIPS and of_network[within] < FIRST_TRIES_OF_A_NETWORK:
@@ -205,7 +207,7 @@ def _first_tries_left(today: QuerySet[WrongTry], household: str, network: str) -
 
 
 def _tries_used_up(tries: QuerySet[WrongTry], own: SignInCode | None, *, now: datetime) -> ServiceError | None:
-    """The refusal of a household that has tried often enough since it asked for its code, or in an hour without one."""
+    """The refusal if the household has no tries left: since it asked for its code, or within an hour if it has none."""
     counted = tries if own is None else tries.filter(at__gte=own.created_at)
     if counted.count() < TRIES_PER_CODE:
         return None
@@ -213,13 +215,13 @@ def _tries_used_up(tries: QuerySet[WrongTry], own: SignInCode | None, *, now: da
 
 
 def _seconds_to(tries: QuerySet[WrongTry], *, now: datetime) -> int:
-    """How long until the oldest of these tries no longer counts."""
+    """Seconds until the oldest of these tries no longer counts."""
     oldest = min(tries.values_list("at", flat=True), default=now)
     return math.ceil((oldest + WINDOW - now).total_seconds())
 
 
 def _used(row: SignInCode, household: str, *, now: datetime) -> SignInCode:
-    """End the code, and note that this household is familiar from now on; another one may have asked for the code."""
+    """End the code and mark this household as familiar, even if another household asked for the code."""
     row.used_at = now
     row.save(update_fields=["used_at"])
     here = row if row.household == household else _row(row.email, household, lang=row.lang, now=now)
@@ -229,7 +231,7 @@ def _used(row: SignInCode, household: str, *, now: datetime) -> SignInCode:
 
 
 def _user(email: str, *, lang: str, attribution: Attribution | None, now: datetime) -> User | None:
-    """The address's account, made at the first sign-in; None while new ones are not taken."""
+    """The account of the address, created at the first sign-in. None while sign-ups are closed."""
     user = User.objects.filter(email=email).first()
     if user is None:
         return _sign_up(email, lang=lang, attribution=attribution, now=now) if switches.sign_ups_open() else None
@@ -247,10 +249,10 @@ def _sign_up(email: str, *, lang: str, attribution: Attribution | None, now: dat
 
 
 def _hidden(household: str) -> str:
-    """What stands for an address at rest: where people sign in from is nobody's business."""
+    """The digest under which a household is stored, so that the database does not show where people sign in from."""
     return keyed_digest(f"household {household}")
 
 
 def _digest(email: str, code: str) -> str:
-    """The digest that stands for the code; six digits alone would be found by trying all of them."""
+    """The keyed digest of the code. Without a key, anybody could find six digits by trying all of them."""
     return keyed_digest(f"sign-in {email} {code}")

@@ -1,7 +1,7 @@
-"""What the operator may close at any moment: sign-ups, and creating agents.
+"""The operators' switches for sign-ups and for creating agents.
 
-The admin's row counts before the environment. It is read each time, because sign-ups and creates are rare beside what
-they cost anyway: so a change holds in every process from the next request on.
+The row in the admin overrides the environment. It is read each time, because sign-ups and creates are rare and cost
+much more than this query. So a change works in every process from the next request on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ONLY_ROW = 1
 
 
 def sign_ups_open() -> bool:
-    """Whether the first sign-in of an address makes its account."""
+    """Whether the first sign-in with a new address creates an account."""
     row = _row()
     return settings.SIGN_UPS_OPEN if row is None or row.sign_ups is None else row.sign_ups
 
@@ -26,7 +26,7 @@ def creates_open() -> bool:
 
 
 def row() -> Switches:
-    """The one row, made when it is first looked at."""
+    """The only row, created when it is first read."""
     return Switches.objects.get_or_create(pk=ONLY_ROW)[0]
 
 

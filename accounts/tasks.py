@@ -1,4 +1,4 @@
-"""Celery's entrances."""
+"""The Celery tasks of this app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""So many times in so many seconds: counted in Redis for all processes, or in this one alone while Redis is away."""
+"""Limits of calls per time.
+
+They are counted in Redis for all processes, or in this process alone while Redis is down.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ MAX_LOCAL_COUNTS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """At most `times` in any `seconds`; what is refused does not count."""
+    """At most `times` calls in any `seconds`. Refused calls do not count."""
 
     name: str
     times: int
@@ -31,7 +34,7 @@ AUTH_VERIFY = Limit(name="auth-verify", times=10, seconds=600)
 ADMIN_LOGIN = Limit(name="admin-login", times=10, seconds=600)
 ADMIN_LOGIN_HOUR = Limit(name="admin-login-hour", times=30, seconds=3600)
 
-# Both counters work in whole milliseconds and return how many to wait, 0 when the call may go on.
+# Both counters use whole milliseconds and return how many to wait; 0 means that the call may go on.
 _SPEND = """
 local now, window, times = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
@@ -48,7 +51,7 @@ _local_lock = threading.Lock()
 
 
 def spend(limit: Limit, *, by: str, now: datetime) -> None:
-    """Count one use of `limit` by `by`. Raises RateLimited with the time until the next is allowed."""
+    """Count one use of `limit` by `by`. Raises RateLimited with the seconds until the next use is allowed."""
     wait = _wait_ms(limit, f"throttle:{limit.name}:{by}", now_ms=int(now.timestamp() * 1000))
     if wait > 0:
         seconds = math.ceil(wait / 1000)
@@ -59,7 +62,7 @@ def spend(limit: Limit, *, by: str, now: datetime) -> None:
 
 
 def forget_local() -> None:
-    """Drop what this process alone has counted."""
+    """Forget the counts of this process."""
     with _local_lock:
         _local.clear()
 

@@ -1,5 +1,3 @@
-"""The URLs of accounts."""
-
 from __future__ import annotations
 
 from django.urls import path

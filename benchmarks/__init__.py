@@ -1,1 +1,1 @@
-"""How fast the product is, each figure beside that of a baseline which was measured in the same run: `make bench`."""
+"""How fast the product is. Each figure stands beside a baseline that was measured in the same run: `make bench`."""

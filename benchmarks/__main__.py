@@ -1,4 +1,6 @@
-"""`make bench`, or `python -m benchmarks [G7 …]`: all benchmarks or those named, one after the other, and one table."""
+"""`make bench`, or `python -m benchmarks [G7 …]`: runs all or the named benchmarks one after another and prints one
+table.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def _measured(module: str, mine: stores.Stores) -> list[Figure]:
 
 
 def _circumstances() -> str:
-    """What a reader must know of the machine and the method."""
+    """The facts about the machine and the method that a reader needs."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     memory = psutil.virtual_memory().total // 2**30
     return (

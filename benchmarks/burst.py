@@ -1,7 +1,7 @@
-"""300 creates at once, three from each of 100 accounts: web, worker and beat of `make run` before a recording runtime.
+"""300 creates at once, three from each of 100 accounts: web, worker and beat of `make run`, with a recording runtime.
 
-From a create's 200 to the runtime's call for it. The baseline does the least that is durable: one INSERT, one Celery
-task, one SELECT, with the same server and the same kind of worker.
+Measures the time from the 200 of a create to the call of the runtime. The baseline does the least that is durable: one
+INSERT, one Celery task, one SELECT, with the same server and the same kind of worker.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WANTED = json.dumps({"personaId": "exam-coach", "tier": "small"}).encode()
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    waits: list[float]  # from each 200 to the runtime's call
+    waits: list[float]  # seconds from each 200 to the runtime's call
     statuses: Counter[int]
     calls: Counter[str]
     accepting: float  # seconds until the last 200
@@ -63,7 +63,7 @@ def measure() -> list[Figure]:
 
 
 def _burst(server: Program, path: str, calls: Path) -> Burst:
-    """Send all at once, wait until the runtime was called for each, and let the rest of it settle."""
+    """Send all requests at once, wait for the runtime's call for each agent, and let the rest of the work finish."""
     buyers = customers.some(ACCOUNTS)
     requests = [load.post(path, WANTED, Authorization=buyer.bearer) for buyer in buyers] * EACH
     begin = calls.stat().st_size
@@ -80,7 +80,7 @@ def _burst(server: Program, path: str, calls: Path) -> Burst:
 
 
 def _calls(file: Path, begin: int, expected: Collection[str]) -> dict[str, list[float]]:
-    """When the runtime was asked to deploy which agent; waits until each was, and a while more for duplicates."""
+    """When the runtime was asked to deploy each agent. Waits until all were, and then a while for duplicates."""
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while len(_deployed(file, begin)) < len(expected):
         if time.monotonic() > deadline:

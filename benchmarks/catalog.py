@@ -1,4 +1,4 @@
-"""G4: `GET /personas` with 60 personas, whole and as 304, against a view that returns ready bytes."""
+"""G4: `GET /personas` with 60 personas, as a whole and as 304, against a view that returns ready bytes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def measure() -> list[Figure]:
 
 
 def fill() -> None:
-    """Copies of the built-in personas in English alone, until there are 60: together about 200 kB."""
+    """Copy the built-in personas, in English only, until there are 60: about 200 kB in total."""
     own = list(Persona.objects.all())
     copies = [_copy(own[number % len(own)], number) for number in range(PERSONAS - len(own))]
     Persona.objects.bulk_create(copies)
@@ -73,7 +73,7 @@ def _figure(name: str, measured: tuple[list[Cost], list[Cost]], what: str) -> Fi
 
 
 def _queries(product: Program) -> Figure:
-    """What a warm process asks the database under load: the looks at the catalog's version, and no more."""
+    """Count a warm process's statements under load: there should be only the checks of the catalog's version."""
     answered = 0
     with Statements() as seen:
         until = time.monotonic() + WARM_SECONDS
@@ -81,7 +81,7 @@ def _queries(product: Program) -> Figure:
             answered += len(load.run(product.port, load.repeat(load.get("/personas"), 200)).expect(200).answers)
     looks = sum("catalog_catalogversion" in text for text in seen.texts)
     checks = len(seen.texts) - looks
-    # The window may end between a check and its look.
+    # The time may end between the check of a connection and the check of the version.
     ok = looks <= WARM_SECONDS / warming.LOOK_SECONDS + 1 and checks <= looks + 1
     note = (
         f"no baseline: {answered:,} requests in {WARM_SECONDS} s; the {looks} looks at the catalog's version, "

@@ -10,11 +10,11 @@ from catalog.version import bump
 from catalog.vocabulary import PersonaStatus
 
 PERSONAS = 10_000
-COMMON = "zebrafish"  # in every name, in every language
+COMMON = "zebrafish"  # a word in every name, in every language
 
 
 def fill() -> None:
-    """Copies of the built-in personas with all their languages, their souls cut and without demos."""
+    """Copy the built-in personas with all their languages, with short souls (system prompts) and without demos."""
     owner = User.objects.create_user("author@example.com")
     own = list(Persona.objects.prefetch_related("localizations"))
     with transaction.atomic():

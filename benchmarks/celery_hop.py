@@ -1,4 +1,4 @@
-"""G9: how long a task waits between being sent and being started, and how many tasks the sweeps of many agents send."""
+"""G9: how long a task waits from sending to its start, and how many tasks the sweeps of many agents send."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _hop(calls: Path) -> Figure:
 
 
 def _median_ms(calls: Path, send: Callable[[str], object]) -> float:
-    """Send one word after the other, each once the last one has arrived."""
+    """Send one word after another, each after the last one has arrived. The median wait in milliseconds."""
     waits = []
     for number in range(HOPS):
         word, begin = f"{number}-{time.time_ns()}", calls.stat().st_size
@@ -88,7 +88,10 @@ def _arrival(calls: Path, begin: int, word: str) -> float:
 
 
 def _tasks_of_sweeps() -> Figure:
-    """Run what beat runs, in this process, over so many agents of which each has something due; nobody takes tasks."""
+    """Run beat's tasks in this process, over agents that each have something due.
+
+    No worker takes the tasks they send.
+    """
     settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
     settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = AGENTS, 0
     owner = customers.one().user

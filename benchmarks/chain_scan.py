@@ -1,7 +1,9 @@
-"""SCAN: one look at the chain for 1,000 pending orders: how many requests, and how long beside the bare requests.
+"""SCAN: one check of the chain for 1,000 pending orders: how many requests it needs, and its time against plain
+requests.
 
-A real chain (anvil) answers. What the scan asks is written down on its way, and asked again without it: the same bodies
-over one connection, their answers parsed and nothing else. What is left is ours: distrust, SQL, and what became of it.
+A real chain (anvil) answers. A proxy records the requests of the scan. Then the same bodies are sent again over one
+connection, and their answers are only parsed. The difference in time is our own work: validation, SQL, and updates of
+orders.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ REQUESTS_LIMIT, RATIO_LIMIT = 12, 6.0
 
 @dataclass
 class Recorder:
-    """A node that hands every request on to another and writes it down."""
+    """A proxy in front of a node. It records each request."""
 
     bodies: list[bytes]
 
@@ -54,7 +56,7 @@ class Recorder:
                 self.wfile.write(answer.content)
 
             def log_message(self, *_: object) -> None:
-                """Quiet."""
+                """Log nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         Thread(target=server.serve_forever, daemon=True).start()
@@ -80,7 +82,7 @@ def _configure(chain: Chain) -> None:
 
 
 def _order(chain: Chain) -> None:
-    """One through the rules, and as many copies of it, each for an agent and an address of its own."""
+    """Place one order through the rules and copy it, each copy for its own agent and address."""
     fleet.fill(range(1, ORDERS + 1))
     agents = list(Agent.objects.filter(name="First of the fleet").order_by("pk")[:ORDERS])
     first = orders.place(agents[0], asset=Asset.USDT, tier=None, period=Period.MONTHLY, now=timezone.now())
@@ -92,14 +94,14 @@ def _order(chain: Chain) -> None:
         copy.pk = copy.id = copy.order_ptr_id = f"cry_{number:024x}"
         copy.agent, copy.deposit_address = agent, address
         copy.save(force_insert=True)
-    chain.mine(5)  # so that the newest block, the final one and the baseline's are three
+    chain.mine(5)  # so that the newest block, the final block and the baseline's block differ
 
 
 def _measured(chain: Chain) -> list[Figure]:
     recorder = Recorder([])
     server = recorder.serving(chain.url)
     settings.CRYPTO_RPC_URLS = [f"http://127.0.0.1:{server.server_port}"]
-    _scan()  # also reads the baselines once, which is the most that is ever asked at once
+    _scan()  # also reads the baselines once, which makes it the largest scan
     asked, waiting = len(recorder.bodies), CryptoOrder.objects.filter(status=OrderStatus.PENDING).count()
     recorder.bodies.clear()
     _scan()

@@ -1,8 +1,8 @@
-"""COMMUNITY: the catalog's endpoints with 10,000 community personas in six languages.
+"""COMMUNITY: the endpoints of the catalog with 10,000 community personas in six languages.
 
-An answer's time is the wait for its first byte, one request at a time; its CPU is told beside it. That of the whole
-list is mostly the kernel's, which copies 113 MB: it is compared with a view that has these bytes ready. Then a persona
-changes while list and page are asked for.
+The time of an answer is the wait for its first byte, with one request at a time; its CPU is shown beside it. The CPU of
+the whole list is mostly the kernel's, which copies 113 MB, so it is compared with a view that has these bytes ready.
+Then a persona changes while the list and a page are requested.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ LIMIT = 1.25
 VISIBLE_LIMIT_SECONDS = 1
 WATCHED_SECONDS = 3
 WAIT_SECONDS = 600
-IDLE_SHARE = 0.1  # of a CPU
+IDLE_SHARE = 0.1  # of one CPU
 CHANGED = "persona-00007"
 SMALL = (f"/personas/{CHANGED}", "/models", "/tiers", "/engines", "/tools", "/llm-providers")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Times are milliseconds since its request."""
+    """An answer. Times are milliseconds since its request."""
 
     status: int
     etag: str
@@ -59,7 +59,7 @@ def measure() -> list[Figure]:
 
 
 def _let_settle(product: Program) -> None:
-    """Until the process has made its pages too, and nothing but its looks for changes is left."""
+    """Wait until the process has also made its pages, and only checks for changes."""
     busy = 1.0
     while busy > IDLE_SHARE:
         before = product.cpu_seconds()
@@ -99,7 +99,7 @@ def _timed(product: Program, link: HTTPConnection, name: str, path: str, headers
 
 
 def _sent(product: Program, body: bytes) -> Figure:
-    """What the list costs in all, beside a view that sends the same bytes."""
+    """The total CPU of the list, beside a view that sends the same bytes."""
     content = Path(os.environ["AGENTPODS_HOME"], "personas.json")
     content.write_bytes(body)
     with processes.web("benchmarks.baseline.settings", BENCHMARK_STATIC=str(content)) as baseline:
@@ -111,7 +111,7 @@ def _sent(product: Program, body: bytes) -> Figure:
 
 
 def _changing(product: Program) -> list[Figure]:
-    """A persona changes: until the list shows it, and the longest that anybody waits for a first byte meanwhile."""
+    """Change a persona. Measure when the list shows it, and the longest wait for a first byte meanwhile."""
     link = _connected(product)
     etag = _ask(link, "/personas").etag
     persona = Persona.objects.get(pk=CHANGED)

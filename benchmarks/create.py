@@ -1,4 +1,7 @@
-"""G5: `POST /agents` against a plain view with one autocommit INSERT of the same row. Reported, not held to."""
+"""G5: `POST /agents` against a plain view with one autocommit INSERT of the same row.
+
+Only reported, without a limit.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def _inserting(baseline: Program) -> Callable[[], Cost]:
 
 
 def _a_row() -> dict[str, Any]:
-    """All columns of an agent as the product writes them."""
+    """All columns of an agent, as the product writes them."""
     wanted = creation.NewAgent(persona_id="exam-coach", tier="small")
     agent, _ = creation.create(customers.one().user, wanted, actor="benchmark")
     with connection.cursor() as cursor:
@@ -69,12 +72,12 @@ def _cost(ours: list[Cost], theirs: list[Cost]) -> Figure:
 
 
 def _statements(product: Program) -> list[Figure]:
-    """Per create, in a process that is warm; without the statements that open and end transactions."""
+    """Statements per create in a warm process, without those that begin and end transactions."""
     asked, commits = [], []
     buyers = customers.some(5)
     for buyer in buyers:
         request = load.post("/agents", json.dumps(WANTED).encode(), Authorization=buyer.bearer)
-        load.run(product.port, [request], connections=1).expect(200)  # its key is noted as used by now
+        load.run(product.port, [request], connections=1).expect(200)  # the use of its key is recorded by now
         with Statements() as seen:
             load.run(product.port, [request], connections=1).expect(200)
         own = [text for text in seen.texts if not _TRANSACTION.match(text) and text not in {"", ";", "SELECT 1"}]

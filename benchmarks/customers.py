@@ -1,4 +1,4 @@
-"""Accounts with an API key each, written straight into the database."""
+"""Accounts with one API key each, written directly into the database."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""G8: every scan for what is due, with nothing due, among a million agents; and a scan that finds a thousand.
+"""G8: every scan for due work among a million agents with nothing due, and a scan that finds a thousand.
 
-Rows are made by SQL: 1,000 running with their pods, a tenth stopped with a due time tomorrow, the rest stopped or
-deleted; 100,000 delivered deliveries. Times are of the product's own functions, Django's cursor included.
+SQL makes the rows: 1,000 agents run with their pods, a tenth is stopped and due tomorrow, the rest is stopped or
+deleted; 100,000 deliveries are delivered. The times are of the product's own functions, including Django's cursor.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SELECT id, agent_id, 'delivered', false, 1, 1, created_at, '', '', created_at, c
 
 Scan = Callable[[], object]
 
-# What beat runs again and again. The first three run every few seconds: their time counts too.
+# The periodic scans of beat. The first three run at least every ten seconds, so their time is measured too.
 QUICK: dict[str, Scan] = {
     "agents.reconcile_due": lambda: leases.due(timezone.now(), limit=reconciler.BATCH),
     "webhooks.drain": outbox.soonest,
@@ -76,7 +76,7 @@ def measure() -> list[Figure]:
     settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
     os.environ[CALLS] = os.devnull
     fleet.fill(range(1, FEW + 1), **_columns())
-    # The row that the fleet was copied from is an agent just made, hence due.
+    # The row from which the fleet was copied is a new agent, so it is due.
     just_made = Agent.objects.filter(reconcile_at__lte=timezone.now())
     just_made.update(status="stopped", desired="stopped", reconcile_at=None)
     fleet.analyse()
@@ -106,7 +106,10 @@ def _grow() -> None:
 
 
 def _against_select_1(scan: Scan) -> tuple[float, float, float]:
-    """The median of the ratios to psycopg's `select 1` on a connection of its own, prepared as ours are, and both."""
+    """The median ratio of the scan to psycopg's `select 1`, and both medians in seconds.
+
+    `select 1` runs on its own connection and is prepared, as ours are.
+    """
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True, prepare_threshold=3) as plain:
         connection.ensure_connection()
         with _on_one_cpu(plain.info.backend_pid, connection.connection.info.backend_pid):
@@ -118,7 +121,9 @@ def _against_select_1(scan: Scan) -> tuple[float, float, float]:
 
 @contextmanager
 def _on_one_cpu(*pids: int) -> Iterator[None]:
-    """Both server processes beside ours: on which CPU the kernel puts each makes a factor of four by itself."""
+    """Run both server processes on the CPU of this process: the kernel's choice of CPUs alone makes
+    a factor of four.
+    """
     together = [psutil.Process(pid) for pid in (os.getpid(), *pids)] if sys.platform == "linux" else []
     before = [process.cpu_affinity() for process in together]
     try:
@@ -131,7 +136,7 @@ def _on_one_cpu(*pids: int) -> Iterator[None]:
 
 
 def _seconds(act: Scan) -> float:
-    """The median of many calls: one is too short to be timed alone."""
+    """The median seconds of many calls: a single call is too short to measure."""
     times = []
     for _ in range(CALLS_A_ROUND):
         begun = time.perf_counter()
@@ -158,7 +163,7 @@ def _growth(growth: dict[str, float]) -> Figure:
 
 
 def _buffers() -> Figure:
-    """The most that any statement of any scan touches when it finds nothing."""
+    """The most buffers that any statement of a scan touches when the scan finds nothing."""
     touched = {name: max(map(_buffers_of, _statements_of(scan)), default=0) for name, scan in SCANS.items()}
     worst = max(touched.values())
     against = f"no baseline; EXPLAIN of what each scan asks: {', '.join(f'{n} {b}' for n, b in touched.items())}"
@@ -182,7 +187,7 @@ def _buffers_of(statement: str) -> int:
 
 
 def _memory() -> Figure:
-    """What this process grows by while it steps a thousand due agents, in as many scans as that takes."""
+    """The growth of this process's memory while it steps a thousand due agents, in as many scans as that needs."""
     _show_pods()
     reconciler.reconcile_due()
     rss = psutil.Process().memory_info().rss
@@ -198,7 +203,7 @@ def _memory() -> Figure:
 
 
 def _terms() -> list[Figure]:
-    """Billing's sweep with a thousand terms due among the million: to find them, and to take their steps."""
+    """Billing's sweep with a thousand due terms among the million: finding them, and taking their steps."""
     chosen = list(Agent.objects.filter(status="stopped", term_due_at__isnull=False).values_list("pk", flat=True)[:DUE])
     Agent.objects.filter(pk__in=chosen).update(term_due_at=timezone.now() - timedelta(seconds=1))
     fleet.analyse()
@@ -232,7 +237,7 @@ def _show_pods() -> None:
 
 
 def _comparison() -> Figure:
-    """Not a due scan: each second what the runtime shows is compared with what should run, in one statement."""
+    """Not a scan for due work: each second, one statement compares the runtime's pods with the pods that should run."""
     healthy = [reconciler.suffix_of(name) for name in RecordingRuntime.pods]
     value, ours, theirs = _against_select_1(lambda: drift.mark(healthy, now=timezone.now()))
     against = (

@@ -1,4 +1,4 @@
-"""For a real worker, by `celery worker -I`: a sender of fifty slots, for which the goals of dead receivers are set."""
+"""For a real worker, with `celery worker -I`: a sender of fifty slots. The goals with dead receivers are set for it."""
 
 from webhooks import draining
 

@@ -1,4 +1,4 @@
-"""What a benchmark found: one figure, the goal it is held to, and what it was compared with."""
+"""The result of a benchmark: a figure, its goal, and its baseline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BASELINE_WIDTH = 70
 
 @dataclass(frozen=True)
 class Figure:
-    """`ok` is None where the goal is only reported."""
+    """One result. `ok` is None if the goal is only reported."""
 
     name: str
     value: float
@@ -25,12 +25,12 @@ class Figure:
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the rounds' ratios; both were measured in turns, so that a busy machine hits both."""
+    """The median of the rounds' ratios. Both were measured in turns, so a busy machine affects both."""
     return statistics.median(our / their for our, their in zip(ours, theirs, strict=True))
 
 
 def table(figures: Iterable[Figure]) -> str:
-    """One line for each figure, the baseline's description folded beside it."""
+    """One line per figure. The description of the baseline is wrapped beside it."""
     rows = [(f.name, f"{_number(f.value)} {f.unit}", f.goal, _VERDICTS[f.ok], f.baseline) for f in figures]
     widths = [max(len(row[i]) for row in [*rows, _HEADINGS]) for i in range(4)]
     lines = [_line(_HEADINGS, widths), "-" * (sum(widths) + 8 + _BASELINE_WIDTH)]

@@ -1,4 +1,4 @@
-"""Many agents at once, copied from one real row by one statement of SQL."""
+"""Many agents at once, copied from one real row by one SQL statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from benchmarks import customers
 AGENTS_EACH = 4
 _OWNER = "'usr_' || lpad(to_hex({}), 24, '0')"
 
-# What differs from the first agent: `i` counts. Long texts are cut, so that a million rows fit anywhere.
+# The columns in which a copy differs from the first agent; `i` is its number. Long texts are cut, so that a million
+# rows fit on any disk.
 _OWN = {
     "id": "'agt_' || lpad(to_hex(i), 24, '0')",
     "user_id": _OWNER.format(f"i / {AGENTS_EACH}"),
@@ -28,10 +29,13 @@ _OWN = {
 
 
 def fill(numbers: range, **columns: str) -> None:
-    """Agents with these numbers; `columns` are SQL expressions over `i`. Every four belong to an owner of their own."""
+    """Create agents with these numbers; `columns` are SQL expressions with `i`.
+
+    Four agents each have the same owner.
+    """
     first = _first()
     with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")  # no look at the owner's row for each
+        cursor.execute("SET session_replication_role = replica")  # no check of the owner's row for each agent
     owners = range(numbers.start // AGENTS_EACH, (numbers.stop - 1) // AGENTS_EACH + 1)
     _copy(first.user, owners, {"id": _OWNER.format("i"), "email": "'owner-' || i || '@example.com'"})
     _copy(first, numbers, {**_OWN, **columns})
@@ -53,7 +57,7 @@ def _copy(row: Model, numbers: range, own: dict[str, str]) -> None:
 
 
 def analyse() -> None:
-    """What autovacuum does in the minutes after: statistics, and pages that are known to be all visible."""
+    """Do what autovacuum would do within minutes: update statistics and mark pages as all-visible."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
 

@@ -1,8 +1,8 @@
-"""A large data directory, backed up and restored by pods of this machine: `python -m benchmarks.large_backup [GB]`.
+"""Backs up and restores a large data directory with pods of this machine: `python -m benchmarks.large_backup [GB]`.
 
-Prints how long each step took, and the most memory that a pod's bridge and its restic had together: of their own, and
-with pages of files. Ends with 1 when their own passes 200 MB, or what is restored differs. Needs a machine of Debian or
-RESTIC, and four times the size on the disk of TMPDIR.
+Prints the time of each step, and the most memory that a pod's bridge and its restic used together: memory of their own,
+and with pages of files. Exits with 1 if their own memory exceeds 200 MB, or if the restored data differs. Needs Debian
+or RESTIC, and four times the size on the disk of TMPDIR.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 LIMIT_BYTES = 200 * 2**20
 GIVE_UP_SECONDS = 4 * 3600.0
-# Of the whole: a fifth in small files, a tenth in one database, the rest in a few large files.
+# Shares of the size: a fifth in small files, a tenth in one database, the rest in a few large files.
 SMALL_SHARE, DATABASE_SHARE, LARGE_FILES = 0.2, 0.1, 3
 SMALL_BYTES, FILES_EACH = 20_000, 500
 PASSWORD = "of the repository"
@@ -50,8 +50,8 @@ def main(gigabytes: float) -> int:
 
 @contextmanager
 def endpoint(place: Path) -> Iterator[None]:
-    """The program that pods write to."""
-    from agents.backups import places  # noqa: PLC0415 # once Django is set up
+    """The program to which pods write their backups."""
+    from agents.backups import places  # noqa: PLC0415 # importable only after django.setup()
 
     with (place / "endpoint.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-m", "agents.backups.endpoint"], stdout=log, stderr=log)
@@ -64,7 +64,7 @@ def endpoint(place: Path) -> Iterator[None]:
 
 
 def measured(place: Path, size: int) -> bool:
-    from agents.backups import credentials  # noqa: PLC0415 # once Django is set up
+    from agents.backups import credentials  # noqa: PLC0415 # importable only after django.setup()
     from agents.runtimes import management  # noqa: PLC0415
     from agents.runtimes.base import Phase  # noqa: PLC0415
     from tests.agents.runtimes.conftest import AGENT  # noqa: PLC0415
@@ -88,10 +88,10 @@ def measured(place: Path, size: int) -> bool:
 
 
 class LargePod:
-    """A pod with the double of an engine, its repository, and what it is told."""
+    """A pod with a double of an engine, its backup repository, and the orders that the pod gets."""
 
     def __init__(self, place: Path, size: int) -> None:
-        from agents.backups import credentials, places, supply  # noqa: PLC0415 # once Django is set up
+        from agents.backups import credentials, places, supply  # noqa: PLC0415 # importable only after django.setup()
         from agents.pod import restic  # noqa: PLC0415
         from agents.runtimes.local import LocalRuntime  # noqa: PLC0415
         from agents.runtimes.management import BackupOrder  # noqa: PLC0415
@@ -114,7 +114,7 @@ class LargePod:
         )
 
     def start(self, namespace: str, phase: Phase, **given: Any) -> None:
-        """In the place of the one that there is."""
+        """Start a pod, in place of the current one if there is one."""
         from tests.agents.runtimes.conftest import pod_spec  # noqa: PLC0415
 
         def is_there() -> bool:
@@ -128,7 +128,7 @@ class LargePod:
         until(is_there, seconds=300)
 
     def told(self, what: str, id: str, ask: Callable[..., BackupState]) -> tuple[BackupState, bool]:
-        """What came of it, and whether it took no more memory than it may."""
+        """Ask for a step and wait for its end. Return its result and whether it stayed within the memory limit."""
         self.order = dataclasses.replace(self.order, id=id)
         began = time.monotonic()
         with Watch(self.namespace) as watch:
@@ -141,7 +141,7 @@ class LargePod:
         self.runtime.delete(self.namespace, agent_id=self.agent, data=True)
 
     def _asked(self, ask: Callable[..., BackupState]) -> BackupState | None:
-        """Once it is over."""
+        """The result of the step; None while it still runs."""
         from agents.runtimes.management import HopFailure  # noqa: PLC0415
         from tests.agents.runtimes.conftest import ACCESS  # noqa: PLC0415
 
@@ -155,7 +155,7 @@ class LargePod:
 
 
 def fill(data: Path, size: int) -> None:
-    """What cannot be packed any smaller, and never twice the same."""
+    """Write random data: it cannot be compressed, and no part repeats."""
     chance = random.Random(1)
     data.mkdir(parents=True)
     for number in range(int(size * SMALL_SHARE / SMALL_BYTES)):
@@ -188,7 +188,7 @@ def _digest(path: Path) -> str:
 
 
 def _words(path: Path) -> str:
-    """Of a database what is in it: SQLite's own copy has another count of its changes."""
+    """A digest of the database's content: SQLite's own copy has a different change counter in its file."""
     digest = hashlib.sha256()
     with closing(sqlite3.connect(path)) as database:
         for (text,) in database.execute("SELECT text FROM words ORDER BY number"):
@@ -197,7 +197,7 @@ def _words(path: Path) -> str:
 
 
 class Watch(threading.Thread):
-    """The most memory that a bridge and the restic below it have together, looked at ten times a second."""
+    """The most memory that a bridge and its restic use together, measured ten times a second."""
 
     def __init__(self, namespace: str) -> None:
         super().__init__(daemon=True)
@@ -231,7 +231,7 @@ def _name(process: psutil.Process) -> str:
 
 
 def _memory(process: psutil.Process) -> tuple[int, int] | None:
-    """What only it has, and all that it has in memory."""
+    """Bytes of memory that only this process has, and of all its memory. None if the process has ended."""
     try:
         found = process.memory_info()
     except psutil.NoSuchProcess:
@@ -240,7 +240,7 @@ def _memory(process: psutil.Process) -> tuple[int, int] | None:
 
 
 def until(ask: Callable[[], T | None], *, seconds: float) -> T:
-    """The first answer that is one."""
+    """The first answer that is true. Exits if there is none in time."""
     end = time.monotonic() + seconds
     while not (answer := ask()):
         if time.monotonic() > end:

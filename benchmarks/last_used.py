@@ -1,4 +1,4 @@
-"""G6: what it costs to know when a key was last used, how often that is written, and how quickly a revoked key ends."""
+"""G6: the cost of recording when a key was last used, how often that is written, and how fast a revoked key stops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def measure() -> list[Figure]:
 
 
 def _cost(server: Program, customer: Customer) -> Figure:
-    """Both views in one process, so nothing differs but the noting."""
+    """Both views run in one process, so only the recording differs."""
     noting, plain = (
         Target(server, load.get(path, Authorization=customer.bearer)) for path in ("/noting", "/not-noting")
     )
@@ -37,7 +37,7 @@ def _cost(server: Program, customer: Customer) -> Figure:
 
 
 def _writes(server: Program) -> Figure:
-    """A key that was never used, by 8 connections at once: rows written, and statements asked."""
+    """Use a new key over 8 connections at once: count the rows written and the statements sent."""
     customer = customers.one()
     before = _row_versions()
     with Statements() as seen:
@@ -50,7 +50,7 @@ def _writes(server: Program) -> Figure:
 
 
 def _row_versions() -> int:
-    """How often the key's table was written, as PostgreSQL counts it."""
+    """The number of updates of the table of keys, as PostgreSQL counts them."""
     from django.db import connection  # noqa: PLC0415
 
     with connection.cursor() as cursor:
@@ -61,7 +61,7 @@ def _row_versions() -> int:
 
 
 def _revocation(servers: list[Program]) -> Figure:
-    """Through the API of one process; then the very next request in each."""
+    """Revoke keys through the API of one process, then send the next request to each process."""
     late = 0
     for _ in range(20):
         customer = customers.one()

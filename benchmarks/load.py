@@ -1,7 +1,7 @@
-"""A load generator: so many keep-alive connections, each sending its next request when the last one is answered.
+"""A load generator: keep-alive connections, each of which sends its next request when the last one is answered.
 
-It runs in the benchmark's own process, so what it costs is in no server's CPU. One thread, no library: it must be
-cheaper than the cheapest server it measures.
+It runs in the benchmark's own process, so its cost is not part of any server's CPU. It uses one thread and no library,
+because it must be cheaper than the cheapest server that it measures.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Load:
         return len(self.answers) / self.seconds
 
     def expect(self, status: int) -> Load:
-        """A benchmark of errors would be a fast one."""
+        """Check that all answers have this status: a benchmark of errors would be fast and wrong."""
         if set(self.statuses) != {status}:
             raise RuntimeError(f"expected {status} alone: {dict(self.statuses)}, {self.answers[0].body[:500]!r}")
         return self
@@ -114,7 +114,7 @@ class _Connection:
         return True
 
     def read(self) -> Answer | None:
-        """What came; the answer once it is whole."""
+        """Read what has arrived. Return the answer when it is complete, else None."""
         piece = self.socket.recv(_READ_BYTES)
         if not piece:
             raise RuntimeError("the server closed the connection")

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one request cost, in microseconds of CPU, and how many were answered a second."""
+    """The cost of one request in microseconds of CPU, and the answers per second."""
 
     server: float
     postgres: float
@@ -31,7 +31,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Target:
-    """A request, the server it goes to, and the status it is answered with."""
+    """A request, the server that gets it, and the expected status."""
 
     server: Program
     request: bytes
@@ -51,7 +51,7 @@ def cost(server: Program, requests: Iterable[bytes], *, status: int) -> Cost:
 
 
 def in_turns(*measures: Callable[[], T], rounds: int = ROUNDS) -> list[list[T]]:
-    """Each measure once per round, one after the other, after a first round that only warms up."""
+    """Run each measure once per round, one after another. A first round only warms up and is not counted."""
     for measure in measures:
         measure()
     found = [[measure() for measure in measures] for _ in range(rounds)]
@@ -64,6 +64,6 @@ def compared(ours: Target, theirs: Target, *, times: int, rounds: int = ROUNDS) 
 
 
 def described(costs: list[Cost]) -> str:
-    """The median round in words."""
+    """The median round as text."""
     server, postgres = (statistics.median(getattr(c, part) for c in costs) for part in ("server", "postgres"))
     return f"{server:.0f} + {postgres:.0f} us"

@@ -1,7 +1,7 @@
 """PAGES: when a person on a slow phone sees the largest part of a page, in Chromium, beside a page with one sentence.
 
 The profile is Lighthouse's for a phone: 150 ms to the server and back, 1.6 Mbit/s, a processor four times as slow. Each
-visit is the first one: nothing is kept from the one before.
+visit starts with an empty cache.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ new PerformanceObserver(list => { for (const one of list.getEntries()) largestPa
 
 @dataclass
 class Seen:
-    """One page, over the rounds."""
+    """The measurements of one page over all rounds."""
 
     server: str
     address: str
@@ -64,7 +64,7 @@ def measure() -> list[Figure]:
 
 
 def _agent(customer: customers.Customer) -> Agent:
-    """It runs, and has a history of usage."""
+    """A running agent with a history of usage."""
     wanted = creation.NewAgent(persona_id="exam-coach", tier="tiny")
     agent = creation.create(customer.user, wanted, actor="benchmark")[0]
     now, mib = timezone.now(), 1 << 20
@@ -86,7 +86,7 @@ async def _visited(pages: dict[str, Seen], cookies: dict[str, str]) -> None:
         for number in range(1 + ROUNDS):
             for one in pages.values():
                 took = await _visit(browser, one, cookies)
-                if number:  # the first round warms up
+                if number:  # the first round only warms up
                     one.milliseconds.append(took)
 
 
@@ -104,7 +104,7 @@ async def _visit(browser: Browser, seen: Seen, cookies: dict[str, str]) -> float
 
 
 async def _painted(page: Page) -> float:
-    """When the largest part was, once nothing larger came for a while."""
+    """The time of the largest paint in milliseconds, after nothing larger has come for a while."""
     took = before = 0.0
     async with asyncio.timeout(PAINT_SECONDS):
         while not took or took != before:

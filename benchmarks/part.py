@@ -1,4 +1,4 @@
-"""`python -m benchmarks.part catalog`: one benchmark, in a process and on a database of its own. Prints JSON."""
+"""`python -m benchmarks.part catalog`: one benchmark, in its own process and with its own database. Prints JSON."""
 
 from __future__ import annotations
 

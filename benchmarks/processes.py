@@ -1,4 +1,4 @@
-"""The programs under measurement, started as `make run` starts them, and the CPU they use."""
+"""Starts the measured programs as `make run` does, and reads the CPU that they use."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Program:
     port: int = 0
 
     def cpu_seconds(self) -> float:
-        """CPU of the process and its children, those that have ended included."""
+        """CPU seconds of the process and its children, including children that have ended."""
         return _tree_seconds(self.pid)
 
 
 @contextmanager
 def web(settings: str = "config.settings", **environment: str) -> Iterator[Program]:
-    """A web program: config/run/web.py with granian as it is, under the named settings."""
+    """The web program: config/run/web.py with granian unchanged, under the named settings."""
     port = _free_port()
     own = {"PORT": str(port), "ROUTER_PORT": str(_free_port()), "DJANGO_SETTINGS_MODULE": settings, **environment}
     with started("config.run.web", environment=own) as process:
@@ -46,7 +46,7 @@ def web(settings: str = "config.settings", **environment: str) -> Iterator[Progr
 
 @contextmanager
 def worker(queues: str, *arguments: str, **environment: str) -> Iterator[Program]:
-    """A Celery worker as config/run/programs.py starts the one for agents."""
+    """A Celery worker, started as config/run/programs.py starts the worker for agents."""
     options = ["-P", "threads", "-c", str(WORKER_THREADS), "-Q", queues, "-n", f"{queues}@bench", "-l", "WARNING"]
     own = {"DATABASE_POOL_SIZE": str(programs.WORKER_POOL_SIZE), **environment}
     before = _listeners()
@@ -65,7 +65,7 @@ def beat(**environment: str) -> Iterator[Program]:
 
 @contextmanager
 def started(module: str, *arguments: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """One of our modules as a program that ends with us."""
+    """Run one of our modules as a program that ends with this process."""
     log = Path(os.environ["AGENTPODS_HOME"], f"{module}-{time.time_ns()}.log")
     command = [sys.executable, "-IS", str(Path(launch.__file__)), sys.executable, "-m", module, *arguments]
     with log.open("wb") as out:
@@ -112,7 +112,7 @@ def _free_port() -> int:
 
 
 def _listeners() -> int:
-    """How many workers wait for tasks."""
+    """The number of workers that wait for tasks."""
     return sum(entry["cmd"] == "brpop" for entry in redis.client().client_list())
 
 

@@ -1,4 +1,6 @@
-"""G7: the minute's snapshots of 10,000 agents, from the runtime's answer to the rows, against one COPY as long."""
+"""G7: the snapshots of 10,000 agents each minute, from the runtime's answer to the rows, against one COPY of as many
+rows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _TABLE = "create table copied (agent_id text, memory bigint, memory_limit bigint
 
 
 class Minutes:
-    """Each sample is a minute after the last one, of pods that use a little more or less each time."""
+    """Makes samples. Each is a minute after the last one, and the usage of the pods differs each time."""
 
     def __init__(self) -> None:
         self.now = timezone.now()
@@ -66,7 +68,7 @@ def measure() -> list[Figure]:
 
 
 def _first_of_an_hour(minutes: Minutes) -> float:
-    """It writes the history of the hour before."""
+    """The time of the first snapshot of an hour, which also writes the history of the hour before."""
     minutes.now = usage_hours.beginning(minutes.now) + usage_hours.HOUR
     return _seconds(_record(minutes))
 
@@ -94,7 +96,7 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def _wal(plain: psycopg.Connection[tuple[object, ...]], make: Callable[[], Callable[[], object]]) -> float:
-    """Bytes of WAL a row, after a checkpoint's full pages have been written once."""
+    """Bytes of WAL per row. A first run is not counted, because it writes the full pages that follow a checkpoint."""
     make()()
     before = _position(plain)
     make()()

@@ -1,6 +1,6 @@
 """G1 to G3: one agent and a list of 200, against plain views with constant SQL that answer the same JSON.
 
-These are reported, not held to: constant-SQL reads come when the surface has settled.
+These figures are only reported, without a limit: reads with constant SQL come when the API is stable.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def measure() -> list[Figure]:
 
 
 def _check_same(product: Program, baseline: Program, request: bytes) -> None:
-    """A baseline that answers less would be no baseline."""
+    """Check that both answer the same: a baseline that answers less would be no baseline."""
     ours, theirs = (
         json.loads(load.run(server.port, [request], connections=1).expect(200).answers[0].body)
         for server in (product, baseline)

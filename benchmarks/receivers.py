@@ -1,7 +1,7 @@
-"""`python -m benchmarks.receivers PORT LOG HOSTS DEAD [PEM]`: so many webhook receivers on loopback, in one process.
+"""`python -m benchmarks.receivers PORT LOG HOSTS DEAD [PEM]`: HOSTS webhook receivers on loopback, in one process.
 
-Each has an address of its own (127.1.x.y). The first ones are dead: they take the connection and never answer. The
-others answer 204 at once, or after DELAY_MS of the environment, and write id and time of each delivery into the log.
+Each has its own address (127.1.x.y). The first DEAD receivers accept the connection and never answer. The others answer
+204 at once, or after DELAY_MS of the environment, and write the id and the time of each delivery to the log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A runtime for measuring what is before it: pods are ready once asked for, and every call is a line in a file."""
+"""A runtime for measuring what runs before it: pods are ready as soon as they are asked for, and
+every call is logged.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ from typing import ClassVar
 
 from agents.runtimes.base import Endpoint, Observation, Phase, PodSpec, Usage
 
-CALLS = "BENCHMARK_CALLS"  # names the file
+CALLS = "BENCHMARK_CALLS"  # the environment variable with the path of the log
 
 
 def note(call: str, subject: str) -> None:
-    """One write, so that no line is cut by another's."""
+    """Log a call. One write per line, so that lines of several processes do not mix."""
     line = f"{call} {subject} {time.time()!r}\n".encode()
     file = os.open(os.environ[CALLS], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:

@@ -24,7 +24,7 @@ _NEXT = re.compile(r"<([^>]+)>; rel=\"next\"")
 
 
 def figures(product: Program) -> list[Figure]:
-    """Of a program that has read the catalog of benchmarks/community.py."""
+    """The figures of a program that has read the catalog of benchmarks/community.py."""
     return [_figure(product, name, query) for name, query in _queries(product)]
 
 
@@ -42,7 +42,7 @@ def _queries(product: Program) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _last(product: Program, query: dict[str, str]) -> dict[str, str]:
-    """What the last page is asked for with."""
+    """The query parameters of the last page."""
     while link := _NEXT.match(_answer(product, query)[1]):
         query = dict(parse_qsl(urlsplit(link[1]).query))
     return query
@@ -67,6 +67,6 @@ def _timed(product: Program, request: bytes) -> Callable[[], float]:
 
 
 def _milliseconds(product: Program, request: bytes) -> float:
-    """The median of some answers, one after the other on one connection."""
+    """The median of some answers, one after another on one connection."""
     done = load.run(product.port, load.repeat(request, REQUESTS), connections=1).expect(200)
     return statistics.median(answer.seconds for answer in done.answers) * 1_000

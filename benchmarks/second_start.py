@@ -1,7 +1,7 @@
-"""How long `make run` takes on a home that it knows: `python -m benchmarks.second_start [runs]`.
+"""How long `make run` takes with an existing home: `python -m benchmarks.second_start [runs]`.
 
-Prints each start in seconds until `/health` answers, and as a multiple of importing Django and Celery in the same run,
-which tells a slow machine from a slow start. Ends with 1 when the median passes ten seconds.
+Prints the seconds of each start until `/health` answers, also as a multiple of the time to import Django and Celery in
+the same run: a slow machine makes both slow. Exits with 1 if the median is over ten seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(runs: int) -> int:
 
 
 def started(home: str) -> float:
-    """Seconds until the service answers; it is ended again."""
+    """Start the service, return the seconds until it answers, and end it."""
     port = free_port()
     environment = {**os.environ, "AGENTPODS_HOME": home, "PORT": str(port), "ROUTER_PORT": str(free_port())}
     begun = time.monotonic()

@@ -1,4 +1,6 @@
-"""Which statements the database is asked, whoever asks them: PostgreSQL's own log, switched on for a while."""
+"""Records the statements that the database gets from any process, with PostgreSQL's own log,
+switched on for a while.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _OTHER_ENTRY = re.compile(r"^(?:LOG|DETAIL|ERROR|STATEMENT|HINT|FATAL|WARNING|CO
 
 
 class Statements:
-    """`with Statements() as seen: …`; afterwards `seen.texts`."""
+    """Use as `with Statements() as seen: …`. Afterwards `seen.texts` has the statements."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

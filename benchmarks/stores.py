@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis for a run of benchmarks: the embedded ones of `make run` and its settings, on a home apart."""
+"""PostgreSQL and Redis for benchmarks: the embedded ones of `make run` with its settings, in a separate home."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stores:
     postgres_pid: int
 
     def environment(self, database: str) -> dict[str, str]:
-        """What every process of a benchmark sees."""
+        """The environment of every process of a benchmark."""
         return {
             **os.environ,
             "AGENTPODS_ENV": "development",
@@ -53,7 +53,7 @@ class Stores:
         self.admin(f'drop database "{name}" with (force)')
 
     def prepare(self) -> None:
-        """Migrate and load the catalog, as `make run` does, into the database that the others are copied from."""
+        """Migrate and load the catalog, as `make run` does, into the database that is copied for each benchmark."""
         self.admin(f'create database "{TEMPLATE}"')
         command = [sys.executable, "-m", "config.run.prepare"]
         subprocess.run(command, env=self.environment(TEMPLATE), check=True, stderr=subprocess.DEVNULL)
@@ -67,9 +67,9 @@ class Stores:
 
 @contextmanager
 def running() -> Iterator[Stores]:
-    """Both stores, started here and ended with us whatever happens."""
+    """Both stores. They start here and end with this block, even after an error."""
     root = Path(tempfile.mkdtemp(prefix="agentpods-bench-"))
-    root.chmod(0o711)  # the server's user passes through when root runs the benchmarks
+    root.chmod(0o711)  # when root runs the benchmarks, PostgreSQL's user must pass through
     (root / "home").mkdir()
     data, socket = root / "postgres", root / "redis.sock"
     postgres.initialise(data)
@@ -103,6 +103,6 @@ def _wait(ask: Callable[[], object]) -> None:
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     for process in processes:
-        process.send_signal(signal.SIGINT)  # PostgreSQL does not wait for its clients
+        process.send_signal(signal.SIGINT)  # on SIGINT, PostgreSQL does not wait for its clients
     for process in processes:
         process.wait(30)

@@ -1,6 +1,6 @@
-"""Webhooks: CPU of a delivery, what dead receivers cost the living, and what a killed worker loses.
+"""Webhooks: CPU per delivery, how much dead receivers slow the others, and what a killed worker loses.
 
-Real `worker-webhooks` processes without beat, and receivers in a process of their own.
+Real `worker-webhooks` processes run without beat; the receivers run in their own process.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ EVENTS_EACH = 5
 PATIENCE_SECONDS = 180
 
 COSTED = 2_000
-COSTED_HOSTS = 25  # at most eight deliveries at a time go to one
+COSTED_HOSTS = 25  # at most eight deliveries run to each at a time
 PLAIN_MS, TLS_MS = 1.0, 3.0
 
-HEALTHY_SECONDS = {20: 10.0, 40: 20.0}  # by the share of dead receivers
+HEALTHY_SECONDS = {20: 10.0, 40: 20.0}  # by the percentage of dead receivers
 
 BEFORE_THE_KILL = 100
-DONE_AFTER_KILL_SECONDS = 35.0  # a lease of 30 s, and a little
+DONE_AFTER_KILL_SECONDS = 35.0  # a lease of 30 s, and a little more
 
 BODY = '{"id":"evt","type":"agent.running","agent":{},"data":{"from":"provisioning","to":"running"}}'.ljust(600)
 
@@ -66,7 +66,7 @@ def measure() -> list[Figure]:
         ]
 
 
-# Receivers, and what is owed to them.
+# Receivers, and the deliveries that they should get.
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Receivers:
     log: Path
 
     def got(self) -> list[tuple[str, float]]:
-        """Event ids and when they came, duplicates too."""
+        """Event ids and the times of their arrival, including duplicates."""
         lines = [line.split() for line in self.log.read_text(encoding="ascii").splitlines()]
         return [(line[0], float(line[1])) for line in lines if len(line) == 2]
 
@@ -103,7 +103,10 @@ def _agents() -> list[Agent]:
 
 
 def _owe(agents: list[Agent], receivers: Receivers, *, each: int) -> set[str]:
-    """Nothing else than so many due deliveries of each agent, whose receivers are these in turn. Their event ids."""
+    """Replace all deliveries by `each` due deliveries per agent.
+
+    The agents use these receivers in turn. Return the event ids.
+    """
     Event.objects.all().delete()
     for number, agent in enumerate(agents):
         url = receivers.urls[number % len(receivers.urls)]
@@ -133,7 +136,7 @@ def _all_done() -> bool:
     return not Delivery.objects.pending().exists()
 
 
-# CPU.
+# CPU per delivery.
 
 
 def _cost(agents: list[Agent], kind: str, limit: float, *, made: Certificates | None = None) -> Figure:
@@ -179,7 +182,7 @@ def _posted(bare: subprocess.Popen[bytes]) -> float:
     return (program.cpu_seconds() - before) * 1000 / COSTED
 
 
-# The dead and the living.
+# Dead receivers beside healthy ones.
 
 
 def _isolation(agents: list[Agent]) -> list[Figure]:
@@ -198,7 +201,7 @@ def _isolation(agents: list[Agent]) -> list[Figure]:
 
 
 def _last_healthy(agents: list[Agent], share: int) -> float:
-    """Seconds from the commit of all events to the last one that a living receiver gets."""
+    """Seconds from the commit of all events to the last delivery at a healthy receiver."""
     dead = AGENTS * share // 100
     with _receivers(AGENTS, dead=dead) as receivers, _worker("-I", "benchmarks.fifty_slots"):
         _owe(agents, receivers, each=EVENTS_EACH)
@@ -208,7 +211,7 @@ def _last_healthy(agents: list[Agent], share: int) -> float:
         return max(at for _, at in receivers.got()) - begun
 
 
-# The killed.
+# A killed worker.
 
 
 def _crash(agents: list[Agent]) -> list[Figure]:
@@ -242,7 +245,7 @@ def _crash(agents: list[Agent]) -> list[Figure]:
 
 
 def _until_killed(agents: list[Agent], receivers: Receivers) -> tuple[set[str], set[str], float]:
-    """What was owed, what was in flight when the worker was killed, and when that was."""
+    """The event ids that were due, those under way when the worker was killed, and the time of the kill."""
     with _worker() as worker:
         owed = _owe(agents, receivers, each=EVENTS_EACH)
         wake.on_commit("webhooks.drain")

@@ -1,4 +1,4 @@
-"""The catalog in the console: rows are edited and hidden, never deleted, and every save reaches all processes."""
+"""The catalog in the admin: operators edit and hide rows, but never delete them. Every save reaches all processes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Row = TypeVar("Row", bound=CatalogRow)
 
 
 class CatalogForm(forms.ModelForm[Any]):
-    """Refuses ids that the catalog does not have."""
+    """Refuses a row that names ids which the catalog does not have."""
 
     def _post_clean(self) -> None:
-        super()._post_clean()  # type: ignore[misc]  # where Django builds and checks the instance
+        super()._post_clean()  # type: ignore[misc]  # here Django builds and checks the instance
         if not self.errors:
             for column, problem in references.unknown(self.instance, references.in_database()).items():
                 self.add_error(column, problem)
@@ -53,14 +53,14 @@ class CatalogAdmin(WithSteps, Generic[Row]):
     }
     actions: Any = ("offer",)
     list_filter: ClassVar[Any] = ("hidden", "gone")
-    derived: ClassVar[tuple[str, ...]] = ()  # properties, which a row that is being added has not got
+    derived: ClassVar[tuple[str, ...]] = ()  # names of properties; a new row does not have them yet
 
     def __init__(self, model: type[Row], admin_site: AdminSite) -> None:
         super().__init__(model, admin_site)
         self.steps = (HideRows(model), *self.steps)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Agents may have what a row offers: hide it."""
+        """Never: agents may still use what a row offers. Operators hide the row instead."""
         return False
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Any:
@@ -68,7 +68,7 @@ class CatalogAdmin(WithSteps, Generic[Row]):
         return own if obj is None else ("id", *own, *self.derived)
 
     def save_model(self, request: HttpRequest, obj: Row, form: forms.ModelForm[Any], change: bool) -> None:
-        """Only the columns that were edited: a load or a count at the same time keeps its own."""
+        """Save only the edited columns: a load or a count at the same time keeps its own columns."""
         if not change:
             obj.save()
         elif form.changed_data:
@@ -163,7 +163,7 @@ class PersonaAdmin(CatalogAdmin[Persona]):
     actions = (*CatalogAdmin.actions, "take_down", "ban")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Persona | None = None) -> Any:
-        """Only rules publish and withdraw what authors own."""
+        """The status of an author's persona is read-only: only rules publish and withdraw such personas."""
         own = super().get_readonly_fields(request, obj)
         return own if obj is None or obj.owner_id is None else (*own, "status")
 
@@ -229,7 +229,7 @@ class ArticleAdmin(WithSteps):
 
 @admin.register(CatalogVersion)
 class CatalogVersionAdmin(admin.ModelAdmin[CatalogVersion]):
-    """When the catalog last changed; only the catalog's own writes change it."""
+    """When the catalog last changed. Read-only: only writes to the catalog change it."""
 
     list_display = ("token", "updated_at")
 

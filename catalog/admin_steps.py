@@ -1,4 +1,4 @@
-"""What operators do to the catalog that takes something away from its readers."""
+"""Steps of operators that take something out of the catalog."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""The app's configuration."""
-
 from __future__ import annotations
 
 from django.apps import AppConfig

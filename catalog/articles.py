@@ -1,4 +1,4 @@
-"""Articles: pages in Markdown that authors write about their personas."""
+"""Articles: Markdown pages that authors write about their personas."""
 
 from __future__ import annotations
 
@@ -43,34 +43,34 @@ class UnshowableBody(BadRequest):
 
 
 def published(persona_id: str, slug: str) -> Article:
-    """What visitors read. Raises NoSuchPersona, NoSuchArticle."""
+    """A published article, as visitors read it. Raises NoSuchPersona, NoSuchArticle."""
     return _found(personas.shown(persona_id), slug, status=ArticleStatus.PUBLISHED)
 
 
 def shown(persona_id: str, slug: str) -> SafeString:
-    """The body of a published one as its page has it. Raises NoSuchPersona, NoSuchArticle."""
+    """The body of a published article as HTML. Raises NoSuchPersona, NoSuchArticle."""
     return _found(personas.shown(persona_id), slug, leaving="body", status=ArticleStatus.PUBLISHED).shown
 
 
 def of(persona: Persona) -> list[Article]:
-    """All of a persona's, newest first, without their bodies."""
+    """All articles of a persona, newest first, without their bodies."""
     return list(Article.objects.filter(persona=persona).defer("body", "html")[:ARTICLES_PER_PERSONA])
 
 
 def own_page(user_id: str, persona_id: str) -> tuple[Persona, list[Article]]:
-    """The user's persona and all its articles, as they were together. Raises NotYours."""
+    """The user's persona and all its articles, read at one moment. Raises NotYours."""
     with one_moment():
         persona = authoring.own_one(user_id, persona_id)
         return persona, of(persona)
 
 
 def one(persona: Persona, slug: str) -> Article:
-    """The persona's article of this slug in a path, whatever its status. Raises NoSuchArticle."""
+    """The persona's article with this slug, a draft or a published one. Raises NoSuchArticle."""
     return _found(persona, slug)
 
 
 def write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Article:
-    """A new article. Raises Banned, UnshowableBody, TooManyArticles, SlugTaken, Unavailable."""
+    """Create an article. Raises Banned, UnshowableBody, TooManyArticles, SlugTaken, Unavailable."""
     _refuse_full(persona)
     return _write(persona, texts={**texts, **_html(persona, texts)}, now=now)
 
@@ -90,7 +90,7 @@ def _write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Arti
 
 
 def change(article: Article, *, texts: Mapping[str, Any], now: datetime) -> Article:
-    """Put these fields in place of the ones that were. Raises Banned, UnshowableBody, Unavailable."""
+    """Replace these fields of the article. Raises Banned, UnshowableBody, NoSuchArticle, Unavailable."""
     return _change(article, texts=texts, html=_html(article.persona, texts), now=now)
 
 
@@ -112,7 +112,7 @@ def _change(article: Article, *, texts: Mapping[str, Any], html: Mapping[str, st
 
 @transaction.atomic
 def delete(article: Article, *, now: datetime) -> None:
-    """For good. Visitors no longer see it."""
+    """Delete the article for good. Visitors no longer see it. Raises NoSuchArticle if it is gone already."""
     authors.held(str(article.persona.owner_id))
     article = _locked(article)
     Article.objects.filter(pk=article.pk).delete()
@@ -125,7 +125,7 @@ def _refuse_full(persona: Persona) -> None:
 
 
 def _html(persona: Persona, texts: Mapping[str, Any]) -> dict[str, str]:
-    """The HTML of a body, if there is one. It may take seconds, in which no row and no connection is held."""
+    """The HTML of the body, if the texts have one. Rendering may take seconds, so no row and no connection is held."""
     if "body" not in texts:
         return {}
     author_id = str(persona.owner_id)
@@ -139,7 +139,10 @@ def _html(persona: Persona, texts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _show(article: Article, *was: str, now: datetime) -> None:
-    """Visitors of the persona see it when the article is, or was, published. Drafts are nobody's news."""
+    """Show the change to the persona's visitors if the article is, or was, published.
+
+    Drafts change nothing for them.
+    """
     if ArticleStatus.PUBLISHED in {article.status, *was}:
         authoring.touch(article.persona, now=now)
 

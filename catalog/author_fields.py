@@ -1,4 +1,4 @@
-"""What authors may type: bounded before it is looked at, without characters that no page should show."""
+"""Fields for what authors type: the length is checked first, and characters that no page should show are refused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rest_framework.fields import empty
 
 from config.api import Entries, Several, Text
 
-# Controls but line ends and tabs, line separators, and what turns the direction of the text around.
+# Control characters other than line ends and tabs, line separators, and characters that change the text direction.
 _UNWELCOME = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LINE_ENDS = re.compile("[\t\n]")
-# What Unicode calls ignorable, and blank letters: a name with them could show as another. Joiners belong to scripts
-# after the European ones, and to emoji, between two characters; variation selectors to emoji.
+# Characters that Unicode calls ignorable, and blank letters: a name with them could look like another name. Joiners are
+# allowed between two characters of non-European scripts and in emoji, variation selectors in emoji.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -24,13 +24,18 @@ _INVISIBLE = re.compile(
 
 
 def _is_seen(character: str) -> bool:
-    """Whether it leaves a mark on a page. What this version of Unicode does not know may be a new picture."""
+    """Whether the character is visible on a page.
+
+    Characters that this version of Unicode does not know may be new emoji.
+    """
     category = unicodedata.category(character)
     return category in {"Cn", "Co"} or category[0] in {"L", "N", "P", "S"}
 
 
 class Paragraphs(Text):
-    """Text of several lines, whose ends become `\\n`."""
+    """Text of several lines. Line ends become `\
+    `.
+    """
 
     unwelcome: tuple[re.Pattern[str], ...] = (_UNWELCOME,)
 
@@ -47,7 +52,7 @@ class Paragraphs(Text):
 
 
 class Line(Paragraphs):
-    """Text of one line, without blank space around it."""
+    """Text of one line, without spaces around it."""
 
     unwelcome: tuple[re.Pattern[str], ...] = (_UNWELCOME, _LINE_ENDS)
 
@@ -56,20 +61,20 @@ class Line(Paragraphs):
 
 
 class Name(Line):
-    """A line of which every character is seen."""
+    """A line whose characters are all visible."""
 
     unwelcome = (*Line.unwelcome, _INVISIBLE)
 
 
 class OptionalParagraphs(Paragraphs):
-    """Blank is none."""
+    """Text of several lines; blank text becomes None."""
 
     def run_validation(self, data: Any = empty) -> Any:
         return super().run_validation(data) or None
 
 
 class Distinct(Several):
-    """A list in which nothing is there twice."""
+    """A list without repeated values."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
         values = super().to_internal_value(data)
@@ -80,7 +85,7 @@ class Distinct(Several):
 
 
 class Labelled(Entries):
-    """An object of label to text; an empty one is none."""
+    """An object that maps labels to texts. An empty object becomes None."""
 
     def __init__(self, *, label: Line, **kwargs: Any) -> None:
         self.label_field = label

@@ -16,7 +16,7 @@ from catalog.slugs import is_slug
 from catalog.vocabulary import ArticleLang, ArticleStatus, Category, Channel, Risk, TierId
 from config.api import Choice, Serializer, Several
 
-NAME = 80  # an agent's name is its persona's unless it is given one
+NAME = 80  # an agent without a name of its own gets its persona's name
 LABEL = 200
 SENTENCES = 1_000
 DOES = 12
@@ -60,7 +60,7 @@ class WrittenDemoLineSerializer(Serializer):
 
 
 class Demo(Several):
-    """A conversation; an empty one is none."""
+    """A conversation. An empty list becomes None."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(

@@ -1,7 +1,8 @@
 """Writing personas: draft, change, publish, unpublish, delete.
 
-An author's writes are one after the other, because each holds the author's row first. Visitors see nothing of drafts,
-so writing one leaves the catalog's version alone; what visitors see changes in one transaction with it.
+An author's writes run one after the other, because each locks the author's row first. Visitors do not see drafts, so
+writing a draft does not change the catalog's version. A change that visitors see is in one transaction with the new
+version.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def own(user_id: str) -> list[Persona]:
 
 
 def own_one(user_id: str, persona_id: str) -> Persona:
-    """The user's persona of this id in a path. Raises NotYours."""
+    """The user's persona of this id. Raises NotYours."""
     if not slugs.is_slug(persona_id):
         raise NotYours
     rows = Persona.objects.filter(pk=persona_id, owner_id=user_id).prefetch_related("localizations")
@@ -72,7 +73,7 @@ def own_one(user_id: str, persona_id: str) -> Persona:
 
 
 def writable(user_id: str, persona_id: str) -> Persona:
-    """The same for a write. Raises BuiltIn for what is nobody's, NotYours."""
+    """The user's persona of this id, for a write. Raises BuiltIn for a built-in persona, NotYours."""
     if slugs.is_slug(persona_id) and Persona.objects.filter(pk=persona_id, owner=None).exists():
         raise BuiltIn(persona_id)
     return own_one(user_id, persona_id)
@@ -83,7 +84,7 @@ def writable(user_id: str, persona_id: str) -> Persona:
 
 @transaction.atomic
 def draft(user_id: str, *, texts: Mapping[str, Any], now: datetime) -> Persona:
-    """A new persona that only its author sees. Raises Banned, TooManyPersonas."""
+    """Create a persona that only its author sees. Raises Banned, TooManyPersonas, UnknownTier, UnknownModel."""
     columns, localizations = _checked(texts)
     author = authors.writing(user_id)
     if Persona.objects.filter(owner_id=user_id).count() >= PERSONAS_PER_AUTHOR:
@@ -103,9 +104,9 @@ def draft(user_id: str, *, texts: Mapping[str, Any], now: datetime) -> Persona:
 
 @transaction.atomic
 def change(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Persona:
-    """Put these fields in place of the ones that were. What is published goes live at once, and to the moderators.
+    """Replace these fields of the persona. A published persona shows the change at once and returns to the moderators.
 
-    Raises Banned, Unfinished when what is published would no longer be complete.
+    Raises Banned, UnknownTier, UnknownModel, and Unfinished if a published persona would no longer be complete.
     """
     columns, localizations = _checked(texts)
     authors.writing(str(persona.owner_id))
@@ -116,9 +117,9 @@ def change(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Pers
 
 @transaction.atomic
 def touch(persona: Persona, *, now: datetime) -> Persona:
-    """After a change to it or its articles, in its transaction: what is published shows it, to the moderators too.
+    """Record a change of the persona or its articles, in the same transaction.
 
-    Raises Unfinished when what is published is no longer complete.
+    A published persona shows the change and returns to the moderators. Raises Unfinished if it is no longer complete.
     """
     persona = locked(persona)
     persona.updated_at = now
@@ -133,7 +134,10 @@ def touch(persona: Persona, *, now: datetime) -> Persona:
 
 @transaction.atomic
 def publish(persona: Persona, *, now: datetime) -> Persona:
-    """Show it to everybody, and to the moderators. Raises Banned, Unfinished; what is published stays as it is."""
+    """Show the persona to everybody and queue it for the moderators. A published persona stays as it is.
+
+    Raises Banned, Unfinished.
+    """
     authors.writing(str(persona.owner_id))
     persona = locked(persona)
     if persona.status == PersonaStatus.PUBLISHED:
@@ -148,7 +152,10 @@ def publish(persona: Persona, *, now: datetime) -> Persona:
 
 @transaction.atomic
 def unpublish(persona: Persona, *, now: datetime) -> Persona:
-    """The author takes it off the catalog; agents that have it run on. A draft stays one."""
+    """Make the persona a draft again, for its author.
+
+    Agents that use the persona keep running. A draft stays a draft.
+    """
     authors.held(str(persona.owner_id))
     withdraw(persona, now=now)
     return locked(persona)
@@ -156,9 +163,10 @@ def unpublish(persona: Persona, *, now: datetime) -> Persona:
 
 @transaction.atomic
 def withdraw(persona: Persona, *, now: datetime) -> None:
-    """The one place where a published persona becomes a draft again, whoever wants it.
+    """Make a published persona a draft again. All code that does this, for an author or an operator, calls this
+    function.
 
-    Whoever withdraws several, or writes to the author's row too, holds that row first (`authors.held`).
+    Code that withdraws several personas, or that also changes the author's row, locks that row first (`authors.held`).
     """
     persona = locked(persona)
     if persona.status != PersonaStatus.PUBLISHED:
@@ -171,7 +179,7 @@ def withdraw(persona: Persona, *, now: datetime) -> None:
 
 @transaction.atomic
 def delete(persona: Persona, *, now: datetime) -> None:
-    """For good, with its localizations and articles. Raises InUse while somebody's agents have it."""
+    """Delete the persona for good, with its localizations and articles. Raises InUse while agents use it."""
     authors.held(str(persona.owner_id))
     if users := usage.of(persona.pk):
         raise InUse(users)
@@ -183,7 +191,10 @@ def delete(persona: Persona, *, now: datetime) -> None:
 
 
 def _checked(texts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Columns and localizations, what they name known to the catalog. Raises UnknownTier, UnknownModel."""
+    """Split the texts into columns and localizations.
+
+    Raises UnknownTier, UnknownModel for ids that the catalog lacks.
+    """
     localizations = {lang: texts[lang] for lang in Lang.values if lang in texts}
     columns = {name: value for name, value in texts.items() if name not in localizations}
     if "tier" in columns:
@@ -194,7 +205,7 @@ def _checked(texts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def locked(persona: Persona) -> Persona:
-    """The row as it is now, held until the end. Raises NotYours when it is gone meanwhile."""
+    """The row as it is now, locked until the transaction ends. Raises NotYours if the persona was deleted meanwhile."""
     rows = Persona.objects.select_for_update(of=("self",)).filter(pk=persona.pk, owner_id=persona.owner_id)
     found: Persona | None = rows.prefetch_related("localizations").first()
     if found is None:
@@ -203,7 +214,7 @@ def locked(persona: Persona) -> Persona:
 
 
 def _put(persona: Persona, columns: Mapping[str, Any]) -> bool:
-    """Write the columns that differ; whether any did."""
+    """Write the columns that differ. Return whether there were any."""
     changed = {name: value for name, value in columns.items() if getattr(persona, name) != value}
     if changed:
         Persona.objects.filter(pk=persona.pk).update(**changed)
@@ -211,7 +222,7 @@ def _put(persona: Persona, columns: Mapping[str, Any]) -> bool:
 
 
 def _localize(persona: Persona, localizations: Mapping[str, Any]) -> bool:
-    """Put these localizations in the place of those that were, None for none; whether any differs."""
+    """Replace these localizations; None removes one. Return whether any differs."""
     wanted = {lang: values and {**dict.fromkeys(LOCALIZED), **values} for lang, values in localizations.items()}
     before = {lang: _values(text) for lang, text in persona.texts.items()}
     changed = {lang: values for lang, values in wanted.items() if values != before.get(lang)}

@@ -1,4 +1,4 @@
-"""Authors: the display name under which a person's personas appear, and whether they may write at all."""
+"""Authors: the display name of a person who writes personas, and whether they may write at all."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from catalog.vocabulary import PersonaStatus
 from config.errors import BadRequest, Forbidden
 
 SHOWN_CHARACTERS = 6
-# Of Unicode's characters: categories, the scripts that are written among others, and names such as "NEGATIVE CIRCLED
-# LATIN CAPITAL LETTER A", "LATIN LETTER SMALL CAPITAL A", "LATIN SMALL LETTER A WITH STROKE".
+# Unicode categories of letters, scripts that are normally mixed in one text, and a pattern for names such as "NEGATIVE
+# CIRCLED LATIN CAPITAL LETTER A", "LATIN LETTER SMALL CAPITAL A", "LATIN SMALL LETTER A WITH STROKE".
 LETTERS = {"Lu", "Ll", "Lt", "Lo"}
 EASTERN = {"BOPOMOFO", "CJK", "HANGUL", "HIRAGANA", "IDEOGRAPHIC", "KATAKANA"}
 LETTER = re.compile(r" LETTER (?:SMALL CAPITAL |SCRIPT )?([A-Z])(?: WITH .*)?$")
@@ -41,20 +41,23 @@ class MixedScripts(BadRequest):
 
 
 def of(user_id: str) -> Author:
-    """The author that this user is, or will be with their first persona. Never anything of their e-mail address."""
+    """The user's author row, or the one that their first persona will create.
+
+    The name contains nothing of their e-mail.
+    """
     known = Author.objects.filter(pk=user_id).first()
     return known or Author(user_id=user_id, name=unnamed(user_id))
 
 
 def unnamed(user_id: str) -> str:
-    """The name of an author who has chosen none, or is gone."""
+    """The name of an author who has chosen no name, or who is gone."""
     return f"Author {user_id[-SHOWN_CHARACTERS:]}"
 
 
 def held(user_id: str) -> Author:
-    """The author's row, made where it is missing, locked: an author's writes come one after the other.
+    """Lock the author's row, and create it if needed, so that an author's writes run one after the other.
 
-    Whoever also locks a persona locks its author first.
+    Code that also locks a persona locks its author first.
     """
     if found := Author.objects.select_for_update().filter(pk=user_id).first():
         return found
@@ -63,13 +66,13 @@ def held(user_id: str) -> Author:
 
 
 def allowed(user_id: str) -> None:
-    """Tell a banned author early, before work that `writing` would make vain. Raises Banned."""
+    """Refuse a banned author early, before work that `writing` would refuse in the end. Raises Banned."""
     if of(user_id).banned:
         raise Banned
 
 
 def writing(user_id: str) -> Author:
-    """The same for what a banned author may not do. Raises Banned."""
+    """Lock the author's row for a write. Raises Banned."""
     author = held(user_id)
     if author.banned:
         raise Banned
@@ -78,7 +81,7 @@ def writing(user_id: str) -> Author:
 
 @transaction.atomic
 def rename(user_id: str, *, name: str, now: datetime) -> Author:
-    """Show this name with all their personas; published ones go back to the moderators.
+    """Show this name with all personas of the author. Published personas return to the moderators.
 
     Raises Banned, MixedScripts, ReservedName.
     """
@@ -97,7 +100,7 @@ def rename(user_id: str, *, name: str, now: datetime) -> Author:
 
 
 def _check(name: str) -> None:
-    """No name shows as ours or, by letters that look alike, as another."""
+    """Refuse a name that looks like ours, or that could look like another name because it mixes scripts."""
     plain = "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
     if HOUSE_AUTHOR.casefold() in "".join(filter(str.isalnum, map(_spelled, plain))).casefold():
         raise ReservedName
@@ -107,11 +110,11 @@ def _check(name: str) -> None:
 
 
 def _spelled(character: str) -> str:
-    """The letter that it is a picture or a variant of."""
+    """The Latin letter of which the character is a picture or a variant; else the character itself."""
     found = LETTER.search(unicodedata.name(character, ""))
     return found[1] if found else character
 
 
 def _scripts(word: str) -> set[str]:
-    """With which the names of its letters begin."""
+    """The scripts of the word's letters: the first word of each letter's Unicode name."""
     return {unicodedata.name(each, "").partition(" ")[0] for each in word if unicodedata.category(each) in LETTERS}

@@ -1,4 +1,7 @@
-"""Where each field of a persona, an article and an author is changed: for calls that are given one they do not take."""
+"""Which call changes each field of a persona, an article and an author.
+
+Calls that get another call's field use this to refuse it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checks find about the catalog's offers."""
+"""System checks of what the catalog offers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from catalog import engine_packages, licences
 
 @register(Tags.compatibility)
 def confirmed_engines_are_known(**_: Any) -> list[CheckMessage]:
-    """A misspelt name would leave an engine out without a word. Every command that migrates or serves asks this."""
+    """A misspelt engine in ENGINES_CONFIRMED would silently not be offered.
+
+    Every command that migrates or serves checks it.
+    """
     unknown = sorted(set(settings.ENGINES_CONFIRMED) - set(licences.on_confirmation()))
     if not unknown:
         return []
@@ -22,7 +25,7 @@ def confirmed_engines_are_known(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility)
 def engine_packages_are_whole(**_: Any) -> list[CheckMessage]:
-    """An engine of a third party that cannot be loaded is no reason to lose the others, but to stop and look."""
+    """An engine package that cannot be loaded does not disable the other engines, but it stops the start."""
     return [
         Error(f"the engine package {engine_id} cannot be used: {why}", id="agentpods.E007")
         for engine_id, why in engine_packages.found().broken.items()
@@ -31,7 +34,7 @@ def engine_packages_are_whole(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility, deploy=True)
 def engines_wait_for_a_confirmation(**_: Any) -> list[CheckMessage]:
-    """An operator who misses an engine learns here why."""
+    """Tell the operator why an engine is not offered."""
     waiting = [engine_id for engine_id in sorted(licences.on_confirmation()) if not licences.is_cleared(engine_id)]
     return [
         Info(f"not offered: {engine_id}", hint=licences.in_words(engine_id), id="agentpods.I002")

@@ -1,4 +1,4 @@
-"""What a persona must have before visitors see it. A draft may lack all of it but a name."""
+"""What a persona needs before visitors see it. A draft needs only a name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from catalog.models import Persona, PersonaL10n
 from catalog.vocabulary import Category, Risk, TierId
 from config.errors import BadRequest
 
-# Column, wire name, in the order of the spec.
+# Column and JSON name, in the order of docs/spec.md: Persona (public catalog entry).
 REQUIRED = (
     ("name", "name"),
     ("tagline", "tagline"),
@@ -26,7 +26,7 @@ class Unfinished(BadRequest):
 
 
 def check(persona: Persona) -> None:
-    """Raises Unfinished, naming the first field that keeps the persona from being public."""
+    """Check that the persona may be public. Raises Unfinished, which names the first field that is missing or wrong."""
     for column, field in REQUIRED:
         if not getattr(persona, column):
             allowed = f", one of {', '.join(ALLOWED[column])}" if column in ALLOWED else ""

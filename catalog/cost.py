@@ -1,4 +1,4 @@
-"""What class a model's prices put it in."""
+"""The cost class of a model, from its prices."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from decimal import Decimal
 
 from catalog.vocabulary import CostTier
 
-INPUT_SHARE = 3  # a turn reads about three times what it writes
+INPUT_SHARE = 3  # a turn has about three times as many input tokens as output tokens
 MID_FROM_USD = Decimal(1)
 PREMIUM_FROM_USD = Decimal(6)
 
 
 def blended_usd(input_usd: Decimal, output_usd: Decimal) -> Decimal:
-    """One price per 1M tokens out of the two that vendors name."""
+    """One price in USD per 1M tokens, from the input and output prices in USD per 1M tokens."""
     return (INPUT_SHARE * input_usd + output_usd) / (INPUT_SHARE + 1)
 
 

@@ -1,4 +1,4 @@
-"""What a load remembers of a row, and so which columns somebody changed since."""
+"""The digests that a load stores for each row. They show which columns somebody has changed since."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from catalog.models import CatalogRow
 
-# Set by hand, by an author, or by the running service: no load touches them.
+# Columns that operators, authors or the running service set. No load touches them.
 UNTOUCHED = {
     "id",
     "loaded",
@@ -28,17 +28,17 @@ DIGEST_DIGITS = 16
 
 
 def columns(model: type[CatalogRow]) -> list[str]:
-    """The columns that a load writes."""
+    """The names of the columns that a load writes."""
     return [name for name in model.column_names() if name not in UNTOUCHED]
 
 
 def of(row: CatalogRow) -> dict[str, str]:
-    """A digest of each of these columns."""
+    """A digest of each column that a load writes."""
     return {column: _digest(getattr(row, column)) for column in columns(type(row))}
 
 
 def edited(row: CatalogRow) -> list[str]:
-    """The columns that differ from what the last load wrote; a column newer than that load does not."""
+    """The columns that differ from what the last load wrote. A column added after that load does not count."""
     now = of(row)
     return [column for column, digest in row.loaded.items() if column in now and now[column] != digest]
 
@@ -49,5 +49,5 @@ def _digest(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Decimals as people write them: the database gives 5.00 for a 5."""
+    """A decimal without trailing zeros: the database returns 5.00 for 5."""
     return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)

@@ -1,4 +1,4 @@
-"""What packages of third parties bring to the catalog: their engines' rows and licences (docs/engines.md)."""
+"""What engine packages of third parties add to the catalog: rows and licences (docs/engines.md)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any
 
 from catalog.vocabulary import ENGINE_PACKAGES, ENGINES_TWICE, EngineId
 
-# It is part of names in clusters, of paths and of addresses, and fits into our columns.
+# The id is part of names in clusters, of paths and of addresses, and it fits into our columns.
 _ID = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     rows: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the columns of catalog/data/engines.yaml
-    licences: dict[str, str] = field(default_factory=dict)  # what is to be confirmed; "" = nothing
-    broken: dict[str, str] = field(default_factory=dict)  # why it cannot be used
+    licences: dict[str, str] = field(default_factory=dict)  # what the operator must confirm; "" is nothing
+    broken: dict[str, str] = field(default_factory=dict)  # why a package cannot be used
 
 
 @functools.cache
 def found() -> Found:
-    """Read once: what is installed changes with a restart."""
+    """All engine packages. Read once, because the installed packages change only with a restart."""
     result = Found()
     for engine_id, point in sorted(ENGINE_PACKAGES.items()):
         try:
             package = _loaded(engine_id, point)
             result.rows[engine_id], result.licences[engine_id] = dict(package.row), str(package.licence)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 # somebody else's: whatever it raises is told
+        except (Exception, SystemExit) as error:  # noqa: BLE001 # code of others: report whatever it raises
             result.broken[engine_id] = str(error) if isinstance(error, _Refused) else f"{type(error).__name__}: {error}"
     return result
 
@@ -40,8 +40,11 @@ class _Refused(Exception):
 
 
 def _loaded(engine_id: str, point: EntryPoint) -> Any:
-    """The package: what the pods ask of it (agents/engines/packages.py) is asked here too, or the catalog would offer
-    what no pod can run."""
+    """Load the package and check its id.
+
+    The pods make the same checks (agents/engines/packages.py). Otherwise the catalog would offer an engine that no pod
+    can run.
+    """
     if engine_id in EngineId.values:
         raise _Refused("this is the id of an engine of ours")
     if engine_id in ENGINES_TWICE:

@@ -1,4 +1,4 @@
-"""Engines: which exist, which are offered, and which plan one needs."""
+"""Engines: which exist, which are offered, and which tier an engine needs."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def offered() -> list[Engine]:
 
 
 def is_offered(engine: Engine) -> bool:
-    """Whether agents can be created with it: it is in the catalog, our pods can run it, its licence is cleared."""
+    """Whether new agents can use the engine: the catalog has it, our pods can run it, and its licence is cleared."""
     return engine.offered and can_run(engine.id) and licences.is_cleared(engine.id)
 
 
 def can_run(engine_id: str) -> bool:
-    """In clusters an engine needs an image (ENGINE_IMAGES)."""
+    """Whether our pods can run the engine. In clusters an engine needs an image (ENGINE_IMAGES)."""
     return settings.AGENT_RUNTIME != "kubernetes" or engine_id in settings.ENGINE_IMAGES
 
 
 def known_engine(engine_id: str, field: str = "engine") -> Engine:
-    """The offered engine of this id."""
+    """The offered engine of this id. Raises UnknownEngine."""
     engine = snapshot.current().engines.get(engine_id)
     if engine is None or not is_offered(engine):
         raise UnknownEngine(engine_id, field)
@@ -46,7 +46,7 @@ def known_engine(engine_id: str, field: str = "engine") -> Engine:
 
 
 def engine_of(engine_id: str) -> Engine:
-    """The engine that an agent was created with, also when it is no longer offered."""
+    """The engine that an agent was created with, even if it is no longer offered."""
     return snapshot.current().engines[engine_id]
 
 
@@ -56,6 +56,6 @@ def fits(engine: Engine, tier: Tier) -> bool:
 
 
 def check_tier(engine: Engine, tier: Tier) -> None:
-    """Refuse a tier below the engine's `minTier`."""
+    """Raise EngineBelowMinTier if the tier is below the engine's `minTier`."""
     if not fits(engine, tier):
         raise EngineBelowMinTier(engine, tier)

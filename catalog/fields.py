@@ -1,6 +1,7 @@
 """Column types of the catalog: lists of short texts, and texts whose line ends never change.
 
-The admin edits a list one text per line: labels hold commas, so Django's own form for arrays cannot be used.
+The admin edits a list with one text per line. Django's own form for arrays separates by commas, and our labels contain
+commas.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from django.db import models
 
 
 class LinesFormField(forms.CharField):
-    """Non-empty trimmed lines as a list of str; for an optional list, nothing at all is None."""
+    """Turns non-empty lines into a list of trimmed texts. For an optional list, no line at all becomes None."""
 
     def __init__(self, *, base_field: models.Field[Any, Any], empty: list[str] | None, **kwargs: Any) -> None:
         self.base_field = base_field
@@ -44,7 +45,7 @@ class LinesFormField(forms.CharField):
 
 
 class Lines(ArrayField[Any, Any]):
-    """An array of texts, edited one per line."""
+    """An array of texts, edited one text per line."""
 
     def to_python(self, value: Any) -> Any:
         if value is not None and not isinstance(value, list):
@@ -59,7 +60,9 @@ class Lines(ArrayField[Any, Any]):
 
 
 class ParagraphsFormField(forms.CharField):
-    """Text with the line ends of the database: browsers send others, and a save without a change changes nothing."""
+    """Text with `\
+    ` as line end. Browsers send other line ends, and a save without an edit must change nothing.
+    """
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)
@@ -67,7 +70,7 @@ class ParagraphsFormField(forms.CharField):
 
 
 class Paragraphs(models.TextField[Any, Any]):
-    """Text of several lines; where it is optional, nothing is None."""
+    """Text of several lines. If it is optional, empty text becomes None."""
 
     def formfield(self, **kwargs: Any) -> Any:
         empty = None if self.null else ""

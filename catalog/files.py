@@ -1,7 +1,7 @@
-"""The reviewed data files as unsaved rows, all problems of all files found before anything is written.
+"""Reads the catalog's data files as unsaved rows. All problems of all files are found before anything is written.
 
 Keys are column names. A persona's `does` maps each label to its example question, and a line of its `demo` maps the
-speaker to what is said, so that neither can be incomplete.
+speaker to the text, so neither can be incomplete.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NOT_IN_FILES = {
 }
 
 
-class CatalogInvalid(Exception):  # said as the sentence it is
+class CatalogInvalid(Exception):  # short, as the rules say it
     """The data files cannot be loaded; `problems` names each file, row and column."""
 
     def __init__(self, problems: list[str]) -> None:
@@ -56,7 +56,7 @@ class CatalogInvalid(Exception):  # said as the sentence it is
 
 @dataclass(slots=True)
 class Contents:
-    """The rows of the files in the order in which they are written, and what is wrong with them."""
+    """The rows of the files, in the order in which they are written, and the problems found."""
 
     rows: dict[type[CatalogRow], list[CatalogRow]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Contents:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time
-    """Refuses a key given twice, of which YAML silently takes the last."""
+    """Refuses a repeated key. Plain YAML would silently take the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -78,7 +78,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def read(source: Path = DATA) -> Contents:
-    """All rows of the files below `source`. Raises CatalogInvalid with everything that is wrong."""
+    """Read all files under `source`. Raises CatalogInvalid with all problems."""
     contents = Contents()
     for name, model in LISTS.items():
         contents.rows[model] = list(_read_list(source / f"{name}.yaml", model, contents.problems))
@@ -108,7 +108,7 @@ def _read_list(path: Path, model: type[CatalogRow], problems: list[str]) -> Iter
 
 
 def _read_engine_packages(first: int, problems: list[str]) -> Iterator[CatalogRow]:
-    """The rows that packages of third parties bring, behind ours. Broken packages are a check's (catalog/checks.py)."""
+    """The rows of third-party packages, after ours. catalog/checks.py reports packages that are broken."""
     for position, (engine_id, columns) in enumerate(engine_packages.found().rows.items(), first):
         where = f"engine package {engine_id}"
         row = _row(Engine, {"id": engine_id, **columns}, where, problems, position=position)
@@ -147,7 +147,7 @@ def _read_localizations(
 
 
 def _differences(persona: Persona, text: PersonaL10n) -> Iterator[str]:
-    """Where a localization does not say what the persona says."""
+    """The points in which a localization does not match its persona."""
     if len(text.does) != len(persona.does):
         yield f"does: has {len(text.does)} labels, the persona {len(persona.does)}"
     if bool(text.disclaimer) != bool(persona.disclaimer):
@@ -157,7 +157,7 @@ def _differences(persona: Persona, text: PersonaL10n) -> Iterator[str]:
 
 
 def _spread(columns: Any) -> Any:
-    """`does` and `demo` as the columns they stand for."""
+    """Expand `does` and `demo` into their columns."""
     if not isinstance(columns, dict):
         return columns
     columns = dict(columns)
@@ -171,7 +171,7 @@ def _spread(columns: Any) -> Any:
 
 
 def _row(model: type[CatalogRow], columns: Any, where: str, problems: list[str], **ours: Any) -> CatalogRow | None:
-    """One unsaved row, or None with what is wrong added to `problems`."""
+    """One unsaved row. None if it is invalid; the problems are then added to `problems`."""
     if not isinstance(columns, dict):
         problems.append(f"{where}: must be an object")
         return None
@@ -205,7 +205,7 @@ def _described(error: ValidationError, where: str) -> Iterator[str]:
 
 
 def _trimmed(value: Any) -> Any:
-    """Texts without surrounding blank space, which block texts in YAML always have."""
+    """The same value, with all texts trimmed: block texts in YAML always have blank space around them."""
     match value:
         case str():
             return value.strip()
@@ -229,7 +229,7 @@ def _parsed(path: Path, shape: type, problems: list[str]) -> Any:
 
 
 def _order_personas(contents: Contents) -> None:
-    """By category, then id: a new file moves nobody across categories."""
+    """Sort by category, then id, so that a new file does not move personas of other categories."""
     rows = [row for row in contents.rows[Persona] if isinstance(row, Persona)]
     rows.sort(key=lambda persona: (Category.values.index(persona.category), persona.id))
     for position, persona in enumerate(rows):

@@ -1,4 +1,4 @@
-"""What the console's forms ask for that Django's own fields would fail at: JSON, and rows by their ids."""
+"""Form fields of the admin for input on which Django's own fields fail: JSON, and ids of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.forms.fields import InvalidJSONInput
 
 from config.parsing import Refused, strict_json
 
-MAX_DEPTH = 20  # writing it indented recurses deeper than reading it
+MAX_DEPTH = 20  # writing indented JSON recurses deeper than reading it
 
 
 class IndentedJson(json.JSONEncoder):
@@ -21,7 +21,7 @@ class IndentedJson(json.JSONEncoder):
 
 
 class JsonFormField(forms.JSONField):
-    """JSON that can be stored; a refused form shows again what was typed, whatever it was."""
+    """JSON that can be stored. A refused form shows again what the operator typed."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{**kwargs, "encoder": IndentedJson})
@@ -36,7 +36,7 @@ class JsonFormField(forms.JSONField):
 
 
 class RowFormField(forms.ModelChoiceField[Any]):
-    """The id of a row; one that no row can have is neither looked for nor shown again."""
+    """The id of a row. An id with a NUL character is not looked up and not shown again."""
 
     def to_python(self, value: Any) -> Any:
         ProhibitNullCharactersValidator()(value)
@@ -49,7 +49,7 @@ class RowFormField(forms.ModelChoiceField[Any]):
 def _check_json(text: str) -> None:
     try:
         if _deeper(strict_json(text), MAX_DEPTH):
-            raise Refused("nested too deeply")  # noqa: TRY301 # told as all else that is refused
+            raise Refused("nested too deeply")  # noqa: TRY301 # reported like other refusals
     except Refused as refusal:
         place = f"{refusal.place}: " if refusal.place else ""
         raise ValidationError(f"Enter a valid JSON: {place}{refusal.problem}") from refusal

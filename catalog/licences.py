@@ -1,6 +1,6 @@
-"""Engines that not everybody may host for others: what their licences say, and which ones the operator has cleared.
+"""Engines whose licence does not let everybody host them for others, and which of them the operator has confirmed.
 
-In development, which is one's own use, all engines are offered. In production an engine of this table is offered once
+Development is for one's own use, so all engines are offered there. Production offers an engine of this table only if
 `ENGINES_CONFIRMED` names it (docs/engines.md: Licences).
 """
 
@@ -19,18 +19,18 @@ _OURS: dict[str, str] = {
 
 
 def on_confirmation() -> dict[str, str]:
-    """Engine ids and what to confirm; packages of third parties bring their own."""
+    """Engine ids, each with what the operator must confirm. Packages of third parties add their own."""
     theirs = {engine_id: terms for engine_id, terms in engine_packages.found().licences.items() if terms}
     return {**_OURS, **theirs}
 
 
 def is_cleared(engine_id: str) -> bool:
-    """Whether its licence lets this installation offer the engine."""
+    """Whether the licence lets this installation offer the engine."""
     return settings.DEVELOPMENT or engine_id not in on_confirmation() or engine_id in settings.ENGINES_CONFIRMED
 
 
 def in_words(engine_id: str) -> str:
-    """For operators: what the licence asks, and whether it is confirmed. Empty for engines that anybody may host."""
+    """For operators: what the licence demands, and whether it is confirmed. Empty if everybody may host the engine."""
     terms = on_confirmation().get(engine_id)
     if terms is None:
         return ""

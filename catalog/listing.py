@@ -1,7 +1,7 @@
-"""What models.dev's list of models says of the providers in our catalog, each entry judged by itself.
+"""Reads models.dev's list of models for the providers of our catalog. Each entry is judged on its own.
 
-The list is other people's text: an entry that is not as it should be is left out whole and named, fields that we do not
-know are passed over, and nothing in it can stop the rest from being read.
+Other people write this list. A malformed entry is left out completely and reported, unknown fields are ignored, and
+nothing in the list can stop the rest from being read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from catalog.models.offers import PRICE_PLACES
 from catalog.models.rows import LABEL_LENGTH
 from catalog.vocabulary import ProviderId
 
-# Our id: theirs. `google` and `gemini` are one vendor; Nous has no list there.
+# Our provider id: the list's id. `google` and `gemini` are one vendor; the list has no entry for Nous.
 NAMES_THERE: dict[str, str | None] = {
     ProviderId.OPENAI: "openai",
     ProviderId.ANTHROPIC: "anthropic",
@@ -32,14 +32,14 @@ NAMES_THERE: dict[str, str | None] = {
     ProviderId.XAI: "xai",
     ProviderId.NOUS: None,
 }
-DEAREST_USD = Decimal(10_000)  # per 1M tokens; above it somebody mistook the unit
+DEAREST_USD = Decimal(10_000)  # per 1M tokens; a higher price has the wrong unit
 LONGEST_NUMBER = 40
 _MODEL_NAME = re.compile(r"[\x21-\x7e]+")
 _RELEASED = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?", re.ASCII)
 
 
 class Skipped(StrEnum):
-    """Why a listed model is not for us."""
+    """Why we do not offer a model of the list."""
 
     DEPRECATED = "deprecated"
     ALPHA = "alpha"
@@ -51,7 +51,7 @@ class Skipped(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedModel:
-    """A model that agents can use. A release that is not dated counts as the oldest."""
+    """A model that agents can use. Without a release date it counts as the oldest."""
 
     name: str
     label: str
@@ -62,11 +62,11 @@ class ListedModel:
 
 @dataclass(slots=True)
 class Listing:
-    """Models by our provider and their own name."""
+    """The models, by our provider id and the model's own name."""
 
     models: dict[str, dict[str, ListedModel]] = field(default_factory=dict)
     skipped: dict[str, dict[str, Skipped]] = field(default_factory=dict)
-    absent: list[str] = field(default_factory=list)  # providers of which the list says nothing that can be used
+    absent: list[str] = field(default_factory=list)  # providers for which the list has nothing usable
     problems: list[str] = field(default_factory=list)
 
 
@@ -75,7 +75,7 @@ class Malformed(ValueError):
 
 
 class JsonObject(dict[str, Any]):
-    """A JSON object that remembers which of its keys came twice."""
+    """A JSON object that remembers which of its keys were repeated."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -84,7 +84,7 @@ class JsonObject(dict[str, Any]):
 
 
 def parse(document: Any) -> Listing:
-    """The listing of models.dev's document, which may be anything at all."""
+    """Read models.dev's document. The document may have any form."""
     listing = Listing()
     providers = document if isinstance(document, Mapping) else {}
     for ours, theirs in NAMES_THERE.items():
@@ -146,7 +146,7 @@ def _check_name(provider: str, name: Any, entry: Mapping[str, Any]) -> None:
 
 
 def _unusable(entry: Mapping[str, Any]) -> Skipped | None:
-    """Why no agent could use it, whatever else the entry says."""
+    """Why no agent could use the model; None if agents can. Raises Malformed."""
     status = entry.get("status")
     if not isinstance(status, str | None):
         raise Malformed(f"status: {_short(status)} is not a text")
@@ -160,12 +160,12 @@ def _unusable(entry: Mapping[str, Any]) -> Skipped | None:
 
 
 def _calls_tools(value: Any) -> bool:
-    """Once an object, `{supported: true, …}`, stood for the plain boolean."""
+    """Whether the model can call tools. Some entries have an object `{supported: true, …}` instead of a boolean."""
     return value is True or (isinstance(value, Mapping) and value.get("supported") is True)
 
 
 def _is_for_text(modalities: Any) -> bool:
-    """Reads text and writes nothing else; a list that says nothing of it is believed."""
+    """Whether the model reads text and writes only text. True if the entry does not say."""
     if not isinstance(modalities, Mapping):
         return True
     reads, writes = modalities.get("input", ["text"]), modalities.get("output", ["text"])
@@ -182,7 +182,10 @@ def _label(given: Any, name: str) -> str:
 
 
 def _price(value: Any, side: str) -> Decimal:
-    """The same number, never by way of a float, to the hundredth of a cent that a row holds."""
+    """The price as a Decimal with four places, as a row stores it.
+
+    Never converted through a float. Raises Malformed.
+    """
     usd = _number(value)
     if usd is None or not usd.is_finite() or not 0 <= usd <= DEAREST_USD:
         raise Malformed(f"cost.{side}: {_short(value)} is not a price of 0 to {DEAREST_USD} USD per 1M tokens")
@@ -213,7 +216,7 @@ def _released(value: Any) -> date:
 
 
 def _short(value: Any) -> str:
-    """For messages: what came, harmless to a terminal and never long."""
+    """A value for a message: short, and without characters that could harm a terminal."""
     match value:
         case str() | bool() | None | float():
             text = ascii(value)

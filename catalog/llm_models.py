@@ -1,4 +1,4 @@
-"""Models: which are offered, and which one a pod uses when its owner chose none."""
+"""Models: which are offered, and which a pod uses when its owner has chosen none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from catalog.models import LlmModel
 from catalog.vocabulary import CostTier, ProviderId
 from config.errors import BadRequest
 
-# One vendor under two ids; the same models are listed under both.
+# One vendor with two ids. Both ids have the same models.
 ALIASES = {ProviderId.GOOGLE.value: ProviderId.GEMINI.value, ProviderId.GEMINI.value: ProviderId.GOOGLE.value}
 
 
@@ -31,7 +31,7 @@ def offered(provider: str | None = None) -> list[LlmModel]:
 
 
 def known_model(model_id: str, field: str = "model") -> LlmModel:
-    """The offered model of this id."""
+    """The offered model of this id. Raises UnknownModel."""
     model = snapshot.current().llm_models.get(model_id)
     if model is None or model not in offered(model.provider):
         raise UnknownModel(model_id, field)
@@ -39,7 +39,11 @@ def known_model(model_id: str, field: str = "model") -> LlmModel:
 
 
 def default_model(provider: str, recommended: list[str]) -> str:
-    """The provider's first recommended model, else its first `mid` one, else its first. Offered ones go first."""
+    """The model id for an owner who has chosen none. Raises NoModel if the catalog has no model of the provider.
+
+    The provider's first recommended model, else its first `mid` model, else its first model. Hidden models count only
+    if the provider has no others.
+    """
     models = [model for model in snapshot.current().llm_models.values() if model.provider == provider]
     models = [model for model in models if model.offered] or models
     if not models:
@@ -51,6 +55,6 @@ def default_model(provider: str, recommended: list[str]) -> str:
 
 
 def _under(provider: str, model_id: str) -> str:
-    """The same model under this provider's id, when the two ids are one vendor."""
+    """The model's id under this provider, if both provider ids are the same vendor; else unchanged."""
     vendor, _, name = model_id.partition(":")
     return f"{provider}:{name}" if ALIASES.get(vendor) == provider else model_id

@@ -1,4 +1,4 @@
-"""Vendors of models: which are offered, and which an engine accepts."""
+"""LLM providers: which are offered, and which an engine accepts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class EngineRefusesProvider(BadRequest):
 
 
 def known_provider(provider_id: str, field: str = "llmProvider") -> LlmProvider:
-    """The offered provider of this id."""
+    """The offered provider of this id. Raises UnknownProvider."""
     provider = snapshot.current().llm_providers.get(provider_id)
     if provider is None or provider not in offered():
         raise UnknownProvider(provider_id, field)
@@ -28,13 +28,15 @@ def known_provider(provider_id: str, field: str = "llmProvider") -> LlmProvider:
 
 
 def offered(engine: Engine | None = None) -> list[LlmProvider]:
-    """The offered providers whose keys this engine takes, or at least one of the offered engines."""
+    """The offered providers whose keys this engine accepts; without an engine, those that any
+    offered engine accepts.
+    """
     providers = snapshot.offered(snapshot.current().llm_providers).values()
     accepted = [one.accepted_providers for one in ([engine] if engine else engines.offered())]
     return [provider for provider in providers if any(ids is None or provider.id in ids for ids in accepted)]
 
 
 def check_engine(provider: LlmProvider, *, engine: Engine, field: str = "llmProvider") -> None:
-    """Refuse a provider whose keys the engine cannot use."""
+    """Raise EngineRefusesProvider if the engine cannot use the provider's keys."""
     if provider.id not in {accepted.id for accepted in offered(engine)}:
         raise EngineRefusesProvider(engine, provider, field)

@@ -1,7 +1,8 @@
-"""Loading the data files: creates what is missing and updates what nobody has edited since.
+"""Loads the data files: creates missing rows and updates rows that nobody has edited.
 
-Each row remembers a digest of every column as the last load wrote it. A row that differs from them was edited in the
-admin: it is kept and reported. What the files no longer have is marked `gone` and not offered; nothing is deleted.
+Each row stores a digest of every column as the last load wrote it. A row that differs from its digests was edited in
+the admin: the load keeps and reports it. A row that is no longer in the files is marked `gone` and not offered. Nothing
+is deleted.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from django.db.models import QuerySet
 from catalog import digests, files, version
 from catalog.models import CatalogRow, LlmModel, Persona, PersonaL10n
 
-# Rows of a persona that somebody owns are none of the files'.
+# A persona with an owner does not come from the files, so no load touches its rows.
 OWNERS: dict[type[CatalogRow], str] = {Persona: "owner", PersonaL10n: "persona__owner"}
-ADVISORY_LOCK = 0x0CA7A106  # one load at a time over all machines
+ADVISORY_LOCK = 0x0CA7A106  # only one load at a time, on all machines together
 
 
 @dataclass(slots=True)
 class Report:
-    """What a load did, each entry a row such as `tier tiny`."""
+    """What a load did. Each entry is a row such as `tier tiny`."""
 
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -37,19 +38,19 @@ class Report:
         return bool(self.created or self.updated or self.restored or self.hidden)
 
     def summary(self) -> str:
-        """One line of counts."""
+        """The counts as one line of text."""
         names = ("created", "updated", "restored", "hidden", "kept")
         return ", ".join([*(f"{len(getattr(self, name))} {name}" for name in names), f"{self.unchanged} unchanged"])
 
 
 def load(source: Path = files.DATA, *, overwrite: bool = False) -> Report:
-    """Bring the database to what the files say. Raises CatalogInvalid, before writing anything, when they are wrong."""
+    """Make the database match the files. Raises CatalogInvalid, before anything is written, if the files are wrong."""
     return write(files.read(source), overwrite=overwrite)
 
 
 @transaction.atomic
 def write(contents: files.Contents, *, overwrite: bool = False) -> Report:
-    """The same for files that were read before."""
+    """Write rows that were read from files before."""
     report = Report()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
@@ -62,7 +63,7 @@ def write(contents: files.Contents, *, overwrite: bool = False) -> Report:
 
 
 class _Table:
-    """One table's load."""
+    """The load of one table."""
 
     def __init__(self, model: type[CatalogRow], report: Report, *, overwrite: bool) -> None:
         self.model = model
@@ -85,7 +86,7 @@ class _Table:
             self._hide(row)
 
     def _rows(self) -> QuerySet[Any]:
-        """Not what authors own: it may be a lot, and they go on writing it."""
+        """The rows of the table without those of authors, which may be many, and which the authors go on editing."""
         owner = OWNERS.get(self.model)
         return self.model.objects.filter(**{owner: None}) if owner else self.model.objects.all()
 
@@ -102,24 +103,24 @@ class _Table:
             self._write(existing, **columns, loaded=wanted.loaded, gone=False)
         else:
             self.report.unchanged += 1
-            if existing.loaded != wanted.loaded:  # edited to what the files now say, or made by hand exactly so
+            if existing.loaded != wanted.loaded:  # edited or made by hand with just the files' new values
                 self._write(existing, loaded=wanted.loaded)
 
     def _restore(self, existing: CatalogRow) -> None:
-        """Offer an edited row again, as it was edited."""
+        """Offer an edited row again, and keep the edit."""
         if existing.gone:
             self.report.restored.append(_name(existing))
             self._write(existing, gone=False)
 
     def _hide(self, row: CatalogRow) -> None:
-        """Take a row that the files had off the catalog; rows made by hand are none of theirs."""
+        """Mark a row as gone that is no longer in the files. Rows made by hand are left alone."""
         if row.loaded and not row.gone:
             edited = digests.edited(row)
             self.report.hidden.append(f"{_name(row)} (edited: {', '.join(edited)})" if edited else _name(row))
             self._write(row, gone=True)
 
     def _write(self, row: CatalogRow, **columns: Any) -> None:
-        """Past `save`, which would bump the version once per row."""
+        """Write without `save`, which would change the catalog's version once per row."""
         self.model.objects.filter(pk=row.pk).update(**columns)
 
 
@@ -134,7 +135,7 @@ def _maker(row: CatalogRow) -> str:
 
 
 def _keep_newer_prices(existing: CatalogRow, wanted: CatalogRow) -> None:
-    """Prices that a refresh found after the files' were checked are not undone; the files' next ones are newer."""
+    """Keep prices that a refresh found after the check date of the files."""
     if isinstance(existing, LlmModel) and isinstance(wanted, LlmModel):
         refreshed = existing.refreshed_at
         if refreshed and refreshed.date() >= wanted.checked_at:

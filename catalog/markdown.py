@@ -1,9 +1,10 @@
-"""Markdown that authors wrote, as HTML that may be shown to anybody.
+"""Turns the Markdown of authors into HTML that is safe to show to anybody.
 
-Two walls: the parser renders no HTML of the author's, and whatever it made passes a sanitiser with a short list.
-Pictures stand as their descriptions: a page makes no request to a host that an author chose.
-Some texts take a thousand times the work of prose, so the steps of the parser are counted and it gives up in time: no
-text takes much more than half a second. A process makes one at a time; articles keep what was made of them.
+There are two protections: the parser does not pass HTML of the author through, and a sanitiser with a short list of
+allowed tags filters the result. Pictures are replaced by their descriptions, so that a page makes no request to a host
+that an author chose.
+Some texts take a thousand times the work of ordinary prose. So the steps of the parser are counted, and it gives up in
+time: no text takes much more than half a second. A process renders one text at a time; articles store the result.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from config.errors import Unavailable
 
-NESTING = 20  # of quotes and lists; deeper is shown as text
+NESTING = 20  # of quotes and lists; anything deeper is shown as plain text
 LAST_HEADING = 6
 HTML_SIZE = 256 * 1024
-PARTS = 50_000  # where a paragraph, a list item and a table cell begin, their text and where they end
-STEPS = 250_000  # calls of the parser's rules; 64 KiB of prose take 4,000 to 15,000, as much of links or tables 50,000
+PARTS = 50_000  # a paragraph, list item or table cell counts as up to three: its start, its text and its end
+STEPS = 250_000  # calls of the parser's rules; 64 KiB of prose take 4,000 to 15,000, 64 KiB of links or tables 50,000
 REMEMBERED = 64  # texts
-PLACES = 8  # of a process; the last one waits a few seconds
-PLACES_OF_ONE = 2  # author
+PLACES = 8  # of a process; the last in the queue waits a few seconds
+PLACES_OF_ONE = 2  # for one author
 RETRY_AFTER_SECONDS = 3
 
 _sanitiser = nh3.Cleaner(
@@ -51,7 +52,10 @@ _sanitiser = nh3.Cleaner(
 
 
 class Queue:
-    """Who waits for a rendering, or has one: so many at most, and few of one author, so that no one keeps it full."""
+    """The renderings that run or wait.
+
+    Their number is limited, in total and per author, so that no author fills the queue.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -59,13 +63,13 @@ class Queue:
 
     @contextmanager
     def place(self, author_id: str) -> Iterator[None]:
-        """Render inside of this. Raises Unavailable at once where there is no place."""
+        """Render inside this block. Raises Unavailable at once if there is no place."""
         self._enter(author_id)
         try:
             yield
         finally:
             with self._lock:
-                self._inside -= Counter([author_id])  # and forgets who has no place any more
+                self._inside -= Counter([author_id])  # this also forgets authors without a place
 
     def _enter(self, author_id: str) -> None:
         with self._lock:
@@ -79,12 +83,12 @@ class Queue:
 
 
 class Rendering(NamedTuple):
-    html: SafeString  # never empty: a kept one tells that it was made
-    problem: str | None  # too large to be shown otherwise than as it was written
+    html: SafeString  # never empty: an empty column means "not rendered yet"
+    problem: str | None  # why the text can only be shown as it was written
 
 
 def to_html(text: str) -> SafeString:
-    """The text as HTML. Headings start at the second level, for the page has its own first."""
+    """The text as HTML. Headings start at level 2, because the page has its own heading of level 1."""
     return rendering(text).html
 
 
@@ -94,7 +98,7 @@ def rendering(text: str) -> Rendering:
         return _rendering(text)
 
 
-@functools.lru_cache(REMEMBERED)  # for those who waited for the same text
+@functools.lru_cache(REMEMBERED)  # for callers that have waited for the same text
 def _rendering(text: str) -> Rendering:
     try:
         return Rendering(SafeString(_sized(_sanitiser.clean(_sized(_rendered(text)))) or "\n"), None)
@@ -113,7 +117,10 @@ def _rendered(text: str) -> str:
 
 
 def _least(token: Token) -> int:
-    """How long its HTML is at least: what it says, and where its links lead, which may be said once and used often."""
+    """The minimum length of the token's HTML: its text and its link targets.
+
+    One link definition may be used many times.
+    """
     told = sum(len(str(value)) for value in token.attrs.values())
     return told + (sum(map(_least, token.children)) if token.children else len(token.content))
 
@@ -133,7 +140,7 @@ class _TooLarge(Exception):
 
 
 class _Parts(list[Token]):
-    """What a text is parsed into; no more of it than can be shown."""
+    """The tokens of a text. Raises _TooLarge at more tokens than can be shown."""
 
     def append(self, token: Token) -> None:
         if len(self) == PARTS:
@@ -142,7 +149,7 @@ class _Parts(list[Token]):
 
 
 class _Steps:
-    """How often a rule of the parser was called for a text. Unlike seconds it is the same on every machine."""
+    """Counts the calls of parser rules for a text. Unlike seconds, this number is the same on every machine."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -151,7 +158,7 @@ class _Steps:
         self._left = STEPS
 
     def bound(self, ruler: Ruler[Any]) -> None:
-        """Have every call of its rules counted."""
+        """Count every call of this ruler's rules."""
         for rule in list(ruler.__rules__):
             ruler.at(rule.name, self._counted(rule.fn), {"alt": rule.alt})
 

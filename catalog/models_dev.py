@@ -1,4 +1,4 @@
-"""Gets a list of models in the form of models.dev, from an address or a file. A driver: bounded in size and time."""
+"""Gets a list of models in the format of models.dev, from an address or a file. Its size and time are limited."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CHUNK_BYTES = 2**16
 USER_AGENT = "agentpods/1.0"
 
 
-class SourceUnreadable(Exception):  # said as the sentence it is
-    """The source is not there, too large, too slow, or no list of models."""
+class SourceUnreadable(Exception):  # short, as the rules say it
+    """The source is missing, too large, too slow, or not a list of models."""
 
 
 def read(source: str) -> Listing:
-    """What the source lists. Raises SourceUnreadable when nothing of it can be used."""
+    """Read the list at `source`. Raises SourceUnreadable if nothing in it can be used."""
     found = listing.parse(_document(_download(source) if _is_url(source) else _contents(source)))
     if not found.models:
         raise SourceUnreadable(f"{label_of(source)} has no usable model of any provider: is it models.dev's api.json?")
@@ -35,7 +35,7 @@ def read(source: str) -> Listing:
 
 
 def label_of(source: str) -> str:
-    """The source as it is remembered: the host of an address, which may hold a password, or the name of a file."""
+    """A name for the source: the host of an address, which may contain a password, or the name of a file."""
     return (urlsplit(source).hostname or "an address") if _is_url(source) else Path(source).name
 
 
@@ -70,7 +70,7 @@ def _download(url: str) -> bytes:
             )
             _refuse_other_than_200(answer)
             return _body(answer)
-    except (requests.RequestException, ValueError) as error:  # ValueError: an address that cannot be one
+    except (requests.RequestException, ValueError) as error:  # ValueError: not a valid address
         raise SourceUnreadable(f"cannot fetch the list: {type(error).__name__}: {str(error)[:300]}") from error
 
 
@@ -83,7 +83,7 @@ def _refuse_other_than_200(answer: requests.Response) -> None:
 
 
 def _body(answer: requests.Response) -> bytes:
-    """Counted after decompression, and given up when it trickles."""
+    """The decompressed body. Raises SourceUnreadable if it is too large or too slow."""
     deadline = time.monotonic() + LONGEST_SECONDS
     body = bytearray()
     for chunk in answer.iter_content(CHUNK_BYTES):
@@ -100,7 +100,7 @@ def _refuse_larger(body: bytes | bytearray) -> None:
 
 
 def _document(body: bytes) -> Any:
-    """Numbers as they are written, never by way of a float."""
+    """Parse the JSON. Numbers become Decimals and are never converted through a float."""
     try:
         return json.loads(
             body.decode("utf-8-sig"),
@@ -116,5 +116,5 @@ def _document(body: bytes) -> Any:
 def _exact(text: str) -> Decimal:
     try:
         return Decimal(text)
-    except InvalidOperation:  # an exponent beyond all bounds: no price, as NaN is none
+    except InvalidOperation:  # an exponent beyond all limits is no price, as NaN is none
         return Decimal("NaN")

@@ -1,6 +1,6 @@
-"""Which models are in use, and by whom.
+"""Which models are in use, and what uses them.
 
-What uses models says so here when its app starts, for the catalog knows nothing of agents.
+Other apps register here at their start, because the catalog does not import agents.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from catalog.llm_models import ALIASES
 from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus
 
-NAMED = 3  # personas named before the rest is counted
+NAMED = 3  # personas that are named; the rest is only counted
 
 Counts = Callable[[], Mapping[str, int]]
 
@@ -20,12 +20,12 @@ _counts: dict[str, Counts] = {}
 
 
 def register(noun: str, counts: Counts) -> None:
-    """`counts()` gives the ids of the models that any `noun`, such as an agent, has, and how many have each."""
+    """Register a user of models. `counts()` maps model ids to the number of such users, e.g. agents, of each model."""
     _counts[noun] = counts
 
 
 def in_use() -> dict[str, list[str]]:
-    """Who uses each model that is used, e.g. `2 agents`, `persona exam-coach`."""
+    """What uses each model, e.g. `2 agents`, `persona exam-coach`. Unused models are left out."""
     users: dict[str, list[str]] = defaultdict(list)
     for noun, counts in _counts.items():
         for model_id, count in counts().items():
@@ -36,7 +36,7 @@ def in_use() -> dict[str, list[str]]:
 
 
 def _recommending() -> dict[str, list[str]]:
-    """The public personas that recommend each model; one of a vendor with two ids is recommended under both."""
+    """The public personas that recommend each model. A model of a vendor with two ids counts under both ids."""
     personas: dict[str, list[str]] = defaultdict(list)
     public = Persona.objects.offered().filter(status__in=[PersonaStatus.BUILTIN, PersonaStatus.PUBLISHED])
     for slug, model_ids in public.order_by("id").values_list("id", "recommended_models").iterator():

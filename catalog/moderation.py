@@ -1,4 +1,7 @@
-"""Moderation: operators pass what authors publish, take it down, or ban its author, who is told why by mail."""
+"""Moderation: operators pass or take down what authors publish, or ban an author.
+
+A mail tells the author the reason.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ class NotBanned(Conflict):
 
 @transaction.atomic
 def let_pass(persona: Persona, *, seen: datetime) -> Persona:
-    """Take it out of the queue as it was when an operator saw it, which its `updated_at` says.
+    """Take the persona out of the queue, if it is still as the operator saw it at `seen`, the `updated_at` of that
+    moment.
 
     Raises NotPublished, ChangedSince.
     """
@@ -52,7 +56,10 @@ def let_pass(persona: Persona, *, seen: datetime) -> Persona:
 
 @transaction.atomic
 def take_down(persona: Persona, *, reason: str, actor: str) -> Takedown:
-    """Make it a draft again and mail its author why; agents that have it run on. Raises NotPublished."""
+    """Make the persona a draft again and mail the reason to its author.
+
+    Its agents keep running. Raises NotPublished.
+    """
     if persona.owner_id is None:
         raise NotPublished(persona)
     now = timezone.now()
@@ -65,7 +72,10 @@ def take_down(persona: Persona, *, reason: str, actor: str) -> Takedown:
 
 @transaction.atomic
 def take_down_article(article: Article, *, reason: str, actor: str) -> Article:
-    """Make the article a draft again and mail its author why; the persona stays as it is. Raises NotPublished."""
+    """Make the article a draft again and mail the reason to its author.
+
+    The persona stays as it is. Raises NotPublished.
+    """
     persona = article.persona
     if persona.owner_id is None:
         raise NotPublished(article)
@@ -81,14 +91,14 @@ def take_down_article(article: Article, *, reason: str, actor: str) -> Article:
 
 @transaction.atomic
 def ban(author: Author, *, reason: str, actor: str) -> list[Takedown]:
-    """No more writing and publishing for this author; all their personas are drafts again. Raises AlreadyBanned."""
+    """Stop this author from writing and publishing, and make all their personas drafts again. Raises AlreadyBanned."""
     now = timezone.now()
     author = authors.held(author.user_id)
     if author.banned:
         raise AlreadyBanned(author)
     author.banned_at, author.banned_by, author.ban_reason = now, actor, reason
     author.save(update_fields=["banned_at", "banned_by", "ban_reason"])
-    personas = list(published_by(author).select_for_update())  # all, before the first changes the catalog's version
+    personas = list(published_by(author).select_for_update())  # lock all before the catalog's version changes
     mail = ban_mail(author, personas, reason=reason)
     takedowns = _withdraw(personas, reason=reason, actor=actor, now=now)
     post.write(author.user_id, mail)
@@ -97,7 +107,7 @@ def ban(author: Author, *, reason: str, actor: str) -> list[Takedown]:
 
 @transaction.atomic
 def lift(author: Author) -> Author:
-    """Let the author write and publish again. What the ban unpublished stays a draft. Raises NotBanned."""
+    """Let the author write and publish again. Personas that the ban unpublished stay drafts. Raises NotBanned."""
     author = authors.held(author.user_id)
     if not author.banned:
         raise NotBanned(author)
@@ -112,7 +122,7 @@ def published_by(author: Author) -> QuerySet[Persona]:
     return Persona.objects.filter(owner_id=author.user_id, status=PersonaStatus.PUBLISHED).order_by("id")
 
 
-# What authors are told. Operators see the same beforehand.
+# The mails to authors. Operators see the same mails before they confirm.
 
 
 def takedown_mail(persona: Persona, *, reason: str) -> Mail:
@@ -147,7 +157,7 @@ def _language(persona: Persona) -> str:
 
 
 def _published(persona: Persona) -> Persona:
-    """The row as it is now, held until the end."""
+    """The row as it is now, locked until the transaction ends. Raises NotPublished."""
     rows = Persona.objects.select_for_update(of=("self",)).filter(pk=persona.pk, owner__isnull=False)
     found: Persona | None = rows.filter(status=PersonaStatus.PUBLISHED).first()
     if found is None:

@@ -1,4 +1,4 @@
-"""Moderation in the console: the queue, the authors, and what was taken down."""
+"""Moderation in the admin: the queue, the authors, and the takedowns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MARKDOWN_SHOWN = 65_536  # characters on one page
 
 
 class ForModerators(admin.ModelAdmin[Any]):
-    """Rows that only rules write."""
+    """An admin for rows that only rules write."""
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return may_moderate(request) or super().has_view_permission(request, obj)
@@ -56,7 +56,7 @@ class ForModerators(admin.ModelAdmin[Any]):
 
 @admin.register(Review)
 class ReviewAdmin(WithSteps, ForModerators):
-    """Published personas that nobody has passed as they are now, the oldest first."""
+    """Published personas whose current version no moderator has passed, the oldest first."""
 
     list_display = ("name", "author", "owner", "category", "risk", "published_at", "changed")
     list_filter = ("category", "risk", "tier")
@@ -72,7 +72,7 @@ class ReviewAdmin(WithSteps, ForModerators):
 
     @admin.display(description="changed", ordering="updated_at")
     def changed(self, persona: Persona) -> SafeString:
-        """Also tells the action what the moderator saw."""
+        """The time of the last change, and a hidden field that tells the action which version the moderator saw."""
         stamp = persona.updated_at.isoformat()
         return format_html(
             '{}<input type="hidden" name="{}" value="{}">',
@@ -83,7 +83,7 @@ class ReviewAdmin(WithSteps, ForModerators):
 
     @admin.action(description="Pass", permissions=["moderate"])
     def let_pass(self, request: HttpRequest, queryset: QuerySet[Persona]) -> None:
-        """Those that the page showed, also when all of the queue was chosen."""
+        """Pass the personas that the page showed, even if the whole queue was selected."""
         ids = list(queryset.values_list("pk", flat=True))
         shown = [persona_id for persona_id in ids if _seen(persona_id) in request.POST]
         passed = sum(self._pass(request, persona) for persona in Persona.objects.filter(pk__in=shown))
@@ -100,7 +100,7 @@ class ReviewAdmin(WithSteps, ForModerators):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Everything that the author wrote, on one page, also when somebody else has passed it meanwhile."""
+        """One page with everything that the author wrote, even if another moderator has passed it meanwhile."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = Persona.objects.filter(owner__isnull=False).select_related("owner").prefetch_related("localizations")
@@ -186,7 +186,7 @@ class AuthorAdmin(ForModerators):
 
 @admin.register(Takedown)
 class TakedownAdmin(ForModerators):
-    """What was taken down, when, why and by whom; kept for good."""
+    """What was taken down, when, why and by whom. Kept for good."""
 
     list_display = ("slug", "author", "taken_down_at", "taken_down_by", "reason")
     list_filter = ("taken_down_at",)
@@ -196,7 +196,7 @@ class TakedownAdmin(ForModerators):
 
 
 def tools(request: HttpRequest, persona: Persona | None) -> list[dict[str, str]]:
-    """The page that shows all of it, then the steps that make sense for it, as links."""
+    """Links: to the page with the whole persona, then to the steps that are possible for it."""
     if persona is None or persona.owner_id is None or not may_moderate(request):
         return []
     author = Author.objects.filter(pk=persona.owner_id).first()
@@ -222,7 +222,7 @@ def _state(persona: Persona) -> str:
 
 
 def _articles(persona: Persona) -> Iterable[dict[str, Any]]:
-    """The published ones, newest first, with their bodies as visitors see them, while there is room on the page."""
+    """The published articles, newest first. As many as fit on the page come with their bodies."""
     rows = Article.objects.filter(persona=persona, status=ArticleStatus.PUBLISHED).annotate(length=Length("body"))
     listed = list(rows.defer("body", "html"))
     ends = accumulate(article.length for article in listed)

@@ -1,4 +1,4 @@
-"""What moderators do in the admin: steps whose page also shows the mail that tells the author."""
+"""The steps of moderators in the admin. Their pages also show the mail to the author."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class AuthorReasonForm(forms.Form):
 
 
 class ModerationStep(Step[Row]):
-    """A step that is told to an author by mail, which its page shows."""
+    """A step that tells an author by mail. Its page shows the mail."""
 
     permission = "moderate"
-    material = ("id",)  # what its author changes meanwhile saves nothing from a moderator
+    material = ("id",)  # a change by the author meanwhile does not stop the step
     form: ClassVar[type[forms.Form]] = AuthorReasonForm
     after = "admin:catalog_review_changelist"
     template = "admin/catalog/review/step.html"
@@ -51,7 +51,7 @@ class ModerationStep(Step[Row]):
 
     @classmethod
     def asked(cls, request: HttpRequest, ids: list[str]) -> HttpResponseRedirect:
-        """From a list to the page that asks."""
+        """Redirect from the list to the page of the step."""
         if len(ids) > MOST:
             messages.warning(request, f"The first {MOST} of {len(ids)}: more cannot be done at a time.")
         return redirect(cls.address(ids[:MOST]))
@@ -122,7 +122,7 @@ class Ban(ModerationStep[Author]):
     after = "admin:catalog_author_changelist"
 
     def rows(self, ids: list[str]) -> list[Author]:
-        """Also who wrote personas before there were rows of authors."""
+        """Also users who wrote personas before the table of authors existed."""
         users = get_user_model().objects.filter(pk__in=ids).order_by("pk")
         known = Author.objects.select_related("user").in_bulk(ids)
         return [row for user in users if not (row := known.get(user.pk) or authors.of(user.pk)).banned]

@@ -1,4 +1,4 @@
-"""Reading rows of several tables as they were together."""
+"""Reads rows of several tables as they were at one moment."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.db import connection, transaction
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """All that is read inside is of one moment, whatever is written meanwhile. Nothing is locked or may be written.
+    """All reads inside this block see one moment, even if others write meanwhile. Nothing is locked, writes fail.
 
-    Within a transaction it does nothing: who writes holds what must not change.
+    Inside a transaction it does nothing: a writer locks the rows that must not change.
     """
     if connection.in_atomic_block:
         yield

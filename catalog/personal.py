@@ -1,4 +1,4 @@
-"""What this app knows of a person: what they wrote. For the file they take along, and to be taken away."""
+"""The data of this app about a person: what they wrote. For the data export, and for deletion."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def exported(user_id: str) -> Iterator[Section]:
 
 
 def erase(user_id: str, *, now: datetime) -> None:
-    """What they wrote goes. A persona that others' agents have stays for those, unpublished and without their name."""
+    """Delete what the person wrote.
+
+    A persona that agents use stays for them, as a draft and without the author's name.
+    """
     for persona in Persona.objects.filter(owner_id=user_id).order_by("pk"):
         try:
             authoring.delete(persona, now=now)

@@ -1,4 +1,4 @@
-"""Personas: which are public, what agents take from one, and how often one was deployed."""
+"""Personas: which are public, what agents take from them, and how often a persona was deployed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from catalog.snapshot import Snapshot
 from catalog.vocabulary import PersonaStatus
 from config.errors import BadRequest, NotFound
 
-SHOWN_AT_ONCE = 1_000  # counts; without a bound PostgreSQL, which expects most to be due, reads all personas
+SHOWN_AT_ONCE = 1_000  # counts; without a limit PostgreSQL expects that most are due, and reads all personas
 
 
 class UnknownPersona(BadRequest):
@@ -29,12 +29,12 @@ class NoSuchPersona(NotFound):
 
 
 def public(catalog: Snapshot | None = None) -> list[Persona]:
-    """Built-in and published community personas, of this catalog or the current one."""
+    """Built-in and published community personas, of this snapshot or of the current one."""
     return [persona for persona in (catalog or snapshot.current()).personas.values() if persona.public]
 
 
 def shown(persona_id: str, catalog: Snapshot | None = None) -> Persona:
-    """The public persona of this id in a path."""
+    """The public persona of this id. Raises NoSuchPersona."""
     persona = (catalog or snapshot.current()).personas.get(persona_id)
     if persona is None or not persona.public:
         raise NoSuchPersona
@@ -42,7 +42,7 @@ def shown(persona_id: str, catalog: Snapshot | None = None) -> Persona:
 
 
 def public_persona(persona_id: str, field: str = "personaId") -> Persona:
-    """The persona of this id, if anybody may use it; also one that was published a moment ago."""
+    """The persona of this id if anybody may use it, even if it was published a moment ago. Raises UnknownPersona."""
     persona = snapshot.current().personas.get(persona_id) or snapshot.look().personas.get(persona_id)
     if persona is None or not persona.public:
         raise UnknownPersona(persona_id, field)
@@ -50,16 +50,18 @@ def public_persona(persona_id: str, field: str = "personaId") -> Persona:
 
 
 def current_soul(persona_id: str) -> str | None:
-    """The soul as its author last left it, or None when the persona is not public: an agent then keeps its own.
+    """The persona's soul (its system prompt) as it is now. None if the persona is not public: an agent then keeps its
+    own.
 
-    Asked of the database: who changes a soul and rebuilds an agent in the same second means the new one.
+    Read from the database and not from the snapshot: an author who changes the soul and rebuilds an agent in the same
+    second means the new soul.
     """
     public = Persona.objects.offered().exclude(status=PersonaStatus.DRAFT)
     return public.filter(pk=persona_id).values_list("soul", flat=True).first()
 
 
 def recommended_models(persona_id: str) -> list[str]:
-    """The persona's model ids, the best first, also when it is a draft again; none when it is gone."""
+    """The persona's model ids, the best first, even if it is a draft again. Empty if the persona is gone."""
     persona = snapshot.current().personas.get(persona_id)
     if persona is not None:
         return list(persona.recommended_models)
@@ -68,16 +70,17 @@ def recommended_models(persona_id: str) -> list[str]:
 
 
 def count_deployment(persona_id: str) -> None:
-    """Count one agent's first running; `show_deployments` shows it."""
+    """Count the first start of an agent; `show_deployments` makes the count visible."""
     Persona.objects.filter(id=persona_id).update(deployments=F("deployments") + 1)
 
 
 @transaction.atomic
 def show_deployments() -> int:
-    """Show what was counted since the last time, which is a minute ago. Returns for how many personas that was.
+    """Show the deployments counted since the last run, a minute ago. Return the number of personas that changed.
 
-    Counts change here alone, so that whatever else changes the catalog meanwhile, a count stays for its minute. What
-    somebody else writes to right now is due again in a minute: nobody who holds several personas is waited for.
+    Only this function changes the shown counts, so a count stays the same for its minute, even if other changes of the
+    catalog happen meanwhile. Rows that another transaction holds are skipped and due again in a minute, so that nothing
+    waits.
     """
     due = Persona.objects.filter(count_due()).order_by("pk").select_for_update(skip_locked=True, no_key=True)
     ids = list(due.values_list("pk", flat=True)[:SHOWN_AT_ONCE])

@@ -1,4 +1,4 @@
-"""Whether the ids that a row names exist: asked of the files before a load, of the database before an admin's save."""
+"""Checks that the ids in a row exist: in the files before a load, in the database before the admin saves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from catalog.models import CatalogRow, Engine, LlmModel, Persona
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """The ids that may be named."""
+    """The ids that exist."""
 
     tiers: Collection[str]
     llm_providers: Collection[str]
@@ -25,7 +25,7 @@ def in_database() -> Known:
 
 
 def unknown(row: CatalogRow, known: Known) -> dict[str, str]:
-    """What is wrong, by column."""
+    """The problems of the row, by column."""
     match row:
         case Engine():
             named = {

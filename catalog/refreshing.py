@@ -1,7 +1,8 @@
-"""Keeping the models current: what a list of models changes in the catalog.
+"""Keeps the models current: applies a list of models to the catalog.
 
-Three parties decide whether a model is offered, each with a column of its own, so that none undoes another: operators
-(`hidden`), the data files (`gone`) and the refresh (`outdated`). Nothing is deleted: agents keep what they have.
+Three parties decide whether a model is offered. Each has its own column, so that none undoes another's decision:
+operators (`hidden`), the data files (`gone`) and the refresh (`outdated`). Nothing is deleted: agents keep their
+models.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from catalog.models.rows import LAST
 from catalog.vocabulary import CostTier, ProviderId
 
 NEWEST = 2
-LAST_DAY, DAYS = date(2200, 1, 1), 100_000  # places of one provider's models, one for each day of release
+LAST_DAY, DAYS = date(2200, 1, 1), 100_000  # positions for the models of one provider: one per day of release
 WRITTEN = [*LlmModel.PRICES, "refreshed_at", "outdated", "gone", "loaded"]
 
 
-class NothingToRefresh(Exception):  # said as the sentence it is
+class NothingToRefresh(Exception):  # short, as the rules say it
     def __init__(self) -> None:
         super().__init__("the catalog has none of the list's providers: run load_catalog first")
 
 
 @dataclass(slots=True)
 class Diff:
-    """What a refresh changes, each entry a line that begins with the model's id."""
+    """What a refresh changes. Each entry is a line that begins with the model's id."""
 
     added: list[str] = field(default_factory=list)
     repriced: list[str] = field(default_factory=list)
@@ -47,16 +48,17 @@ class Diff:
     unchanged: int = 0
 
     def summary(self) -> str:
-        """One line of counts."""
+        """The counts as one line of text."""
         names = ("added", "repriced", "returned", "hidden", "kept")
         return ", ".join([*(f"{len(getattr(self, name))} {name}" for name in names), f"{self.unchanged} unchanged"])
 
 
 @transaction.atomic
 def refresh(listing: Listing, *, source: str, now: datetime, newest: int = NEWEST, write: bool = False) -> Diff:
-    """Offer the newest of each provider and cost class, at today's prices, and hide what is neither those nor in use.
+    """Offer the newest models of each provider and cost class at today's prices; hide other models that are not in use.
 
-    Only with `write` is anything changed. Providers of which the list says nothing are left as they are.
+    Changes the database only with `write`. Providers without usable entries in the list are left as they are. Raises
+    NothingToRefresh.
     """
     if write:
         with connection.cursor() as cursor:
@@ -77,7 +79,7 @@ def refresh(listing: Listing, *, source: str, now: datetime, newest: int = NEWES
 
 
 def prices_checked_at() -> datetime | None:
-    """When the prices were last looked up, by a refresh or else by who wrote the data files."""
+    """When the prices were last checked, by a refresh or else by the authors of the data files."""
     last = LlmModel.objects.aggregate(refreshed=Max("refreshed_at"), checked=Max("checked_at"))
     refreshed: datetime | None = last["refreshed"]
     if refreshed or not last["checked"]:
@@ -86,7 +88,7 @@ def prices_checked_at() -> datetime | None:
 
 
 class _Refresh:
-    """One refresh: the rows as they are to be, and how that differs from what they were."""
+    """One refresh: the rows as they should be, and the differences from the rows as they are."""
 
     def __init__(self, listing: Listing, rows: Iterable[LlmModel], *, source: str, now: datetime, newest: int) -> None:
         self.listing = listing
@@ -111,12 +113,12 @@ class _Refresh:
         self._count_skipped(provider, other=len(listed.keys() - rows.keys() - chosen), hidden=len(hidden))
 
     def note_untouched(self) -> None:
-        """The providers whose rows stay as they are because the list says nothing of them."""
+        """Note the providers whose rows stay as they are because the list has nothing about them."""
         ours = {row.provider for row in self.rows}
         self.diff.untouched = [provider for provider in self.listing.absent if provider in ours]
 
     def write(self) -> None:
-        """Past `save`, which would bump the version once per row."""
+        """Write without `save`, which would change the catalog's version once per row."""
         LlmModel.objects.bulk_update(self.present, WRITTEN)
         LlmModel.objects.bulk_create(self.new)
         version.bump()
@@ -148,7 +150,7 @@ class _Refresh:
         return True
 
     def _set_prices(self, row: LlmModel, model: ListedModel) -> None:
-        """No edit in the eyes of a later load: what it remembers of the row follows."""
+        """Set the prices and their digests, so that a later load does not take them for an edit."""
         row.input_usd, row.output_usd = model.input_usd, model.output_usd
         row.source, row.checked_at = self.source, self.now.date()
         if row.loaded:
@@ -156,7 +158,10 @@ class _Refresh:
             row.loaded = {**row.loaded, **{column: digest[column] for column in LlmModel.PRICES}}
 
     def _offer(self, row: LlmModel, because: str = "") -> bool:
-        """Whether it was not offered before. What the data files dropped is the refresh's own from now on."""
+        """Offer the model.
+
+        Return whether it was not offered before. A model that the data files dropped now belongs to the refresh.
+        """
         if row.offered:
             return False
         if row.gone:
@@ -166,7 +171,7 @@ class _Refresh:
         return True
 
     def _drop(self, row: LlmModel) -> bool:
-        """Hide what nobody uses. Whether there was something to say of it."""
+        """Hide the model unless it is used. Return whether there is something to report."""
         users = self._users(row)
         if users and row.outdated:
             return self._offer(row, because=users)
@@ -198,7 +203,7 @@ class _Refresh:
 
 
 def chosen_of(models: Iterable[ListedModel], *, newest: int) -> set[str]:
-    """The newest of each cost class, by name. Free ones, which vendors ration, come after what is paid for."""
+    """The names of the newest models of each cost class. Free models, whose use vendors limit, come after paid ones."""
     by_class: dict[CostTier, list[ListedModel]] = defaultdict(list)
     for model in models:
         by_class[cost_tier(model.input_usd, model.output_usd)].append(model)
@@ -206,18 +211,18 @@ def chosen_of(models: Iterable[ListedModel], *, newest: int) -> set[str]:
 
 
 def _rank(model: ListedModel) -> tuple[bool, int, int, str]:
-    """Of one day's, the shortest name: it is the vendor's alias, not a dated copy."""
+    """The sort key. Of models of one day the shortest name is first: it is the vendor's alias, not a dated copy."""
     free = not (model.input_usd or model.output_usd)
     return free, -model.released.toordinal(), len(model.name), model.name
 
 
 def made_here(row: LlmModel) -> bool:
-    """Neither the data files nor a refresh brought it: an operator did."""
+    """Whether an operator created the row, and not the data files or a refresh."""
     return not row.loaded and row.refreshed_at is None
 
 
 def place(provider: str, released: date) -> int:
-    """After the data files' models, by provider, the newest first."""
+    """The position of a model: after those of the data files, by provider, the newest first."""
     age = max(0, min((LAST_DAY - released).days, DAYS - 1))
     return LAST + ProviderId.values.index(provider) * DAYS + age
 

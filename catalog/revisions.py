@@ -1,6 +1,6 @@
-"""Which state of a persona's rows is which, so that only what changed is read anew.
+"""Revisions of personas, so that only changed personas are read again.
 
-PostgreSQL itself tells: a row's `xmin` and `ctid` are others after every change, whoever made it and however.
+PostgreSQL provides them: a row's `xmin` and `ctid` change with every change of the row, whatever made it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SQL = f"""
 
 
 def of_personas() -> dict[str, str]:
-    """The revisions of all personas but drafts, with their localizations and articles, by id in the list's order."""
+    """The revisions of all personas except drafts, with their localizations and articles, by id in the list's order."""
     with connection.cursor() as cursor:
         cursor.execute(_SQL, [PersonaStatus.DRAFT])
         return dict(cursor.fetchall())

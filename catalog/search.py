@@ -1,6 +1,6 @@
 """Searching and filtering the public personas.
 
-What is shown comes from the snapshot in memory; PostgreSQL only says which personas have the words, and how well.
+The personas come from the snapshot in memory. PostgreSQL only says which personas contain the words, and how well.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from catalog.vocabulary import ArticleLang
 PAGE = 50
 LARGEST_PAGE = 200
 LONGEST_QUERY = 200
-SPARE = 10  # found beyond a page, for those that are no longer shown
+SPARE = 10  # found beyond a page, in case some are no longer shown
 DIGEST_DIGITS = 12
 
-# The words once as they are and once without accents, which documents have too. The query is made once, before the
-# rows: the planner, which cannot know it, then always takes the index. `lang` stands in the text because it says which
-# part of the table is read.
+# The words are searched as typed and without accents; the documents contain both forms. The search query is built once,
+# before the rows are read: the planner does not know its value and so always uses the index. `lang` is part of the SQL
+# text because it selects the partition of the table.
 _SQL = """
     WITH asked AS MATERIALIZED (
         SELECT (
@@ -64,7 +64,7 @@ _STATEMENTS = {lang: _sql(lang) for lang in ArticleLang.values}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaQuery:
-    """What a visitor looks for. `lang` keeps what can be read in it, and is the language of `q`."""
+    """The search of a visitor. `lang` is the language of `q`; only personas that have this language are found."""
 
     q: str | None = None
     category: str | None = None
@@ -75,7 +75,7 @@ class PersonaQuery:
 
     @property
     def digest(self) -> str:
-        """The same for all pages of a search."""
+        """The same value for all pages of a search."""
         asked = "|".join(word or "" for word in (self.category, self.lang, self.tier, self.q))
         return hashlib.sha256(asked.encode()).hexdigest()[:DIGEST_DIGITS]
 
@@ -87,13 +87,13 @@ class Page:
 
 
 def warm() -> None:
-    """Look at every persona once, before anybody searches; those that did not change are not looked at again."""
+    """Compute the languages of every persona before anybody searches. Unchanged personas have them already."""
     for persona in listed().personas:
         _ = persona.languages
 
 
 def find(query: PersonaQuery) -> Page:
-    """One page: by rank when there are words, else in the list's order. Raises ForeignCursor."""
+    """One page: by rank if there are words, else in the list's order. Raises ForeignCursor."""
     after = place_of(query.cursor, search=query.digest) if query.cursor else None
     if after is not None and (after.rank is None) != (query.q is None):
         raise ForeignCursor
@@ -105,7 +105,7 @@ def find(query: PersonaQuery) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """The public personas of one snapshot in the list's order, and where each stands."""
+    """The public personas of one snapshot in the list's order, and the position of each."""
 
     snapshot: Snapshot
     personas: list[Persona]
@@ -116,8 +116,8 @@ _listed: _Listed | None = None
 
 
 def listed() -> _Listed:
-    """Made once per version of the catalog: to look at ten thousand personas costs more than to filter them."""
-    global _listed  # noqa: PLW0603 # replaced whole, like the snapshot that it belongs to
+    """Made once per version of the catalog: collecting ten thousand personas takes longer than filtering them."""
+    global _listed  # noqa: PLW0603 # replaced as a whole, like the snapshot
     now, known = snapshot.current(), _listed
     if known is None or known.snapshot is not now:
         public = [persona for persona in now.personas.values() if persona.public]
@@ -143,7 +143,7 @@ def _fits(persona: Persona, query: PersonaQuery) -> bool:
 
 
 def _searched(query: PersonaQuery, words: Words, after: Place | None) -> Page:
-    """Whom the snapshot no longer has, or not yet, is passed over, and the next page goes on behind them."""
+    """Search with words. Personas that are not in the snapshot are skipped; the next page starts after them."""
     limit = query.limit + 1 + SPARE
     places = _ranked(query, words, after, limit=limit)
     known = snapshot.current().personas
@@ -174,7 +174,7 @@ def _ranked(query: PersonaQuery, words: Words, after: Place | None, *, limit: in
 
 
 def _page(shown: list[tuple[Persona, Place]], query: PersonaQuery, *, last: Place | None) -> Page:
-    """The first of these; `last` is where the next page goes on when they are too few and there are more behind."""
+    """The first personas as a page. `last` is where the next page starts if there are too few here and more follow."""
     page = shown[: query.limit]
     end = page[-1][1] if len(shown) > query.limit else last
     return Page([persona for persona, _ in page], cursor_of(end, search=query.digest) if end else None)

@@ -1,4 +1,4 @@
-"""Where a page of a search ended: what a cursor says, which only the search that gave it takes back."""
+"""Where a page of a search ended. A cursor contains this; only the search that made the cursor accepts it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ForeignCursor(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last persona of a page. Its rank is None where nothing is ranked."""
+    """The last persona of a page. The rank is None if the search has no words."""
 
     rank: float | None
     position: int
@@ -35,13 +35,13 @@ class Place:
 
 
 def cursor_of(place: Place, *, search: str) -> str:
-    """`search` stands for everything that the next page must ask for as well."""
+    """Make a cursor. `search` is the digest of the search; the next page must have the same."""
     rank = "" if place.rank is None else struct.pack(">f", place.rank).hex()
     return base64.urlsafe_b64encode(f"{search}|{rank}|{place.position}|{place.persona_id}".encode()).decode()
 
 
 def place_of(cursor: str, *, search: str) -> Place:
-    """Raises ForeignCursor for any other than `cursor_of` made of this search."""
+    """Read a cursor. Raises ForeignCursor if `cursor_of` did not make it for this search."""
     try:
         told = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode("ascii")
         given, rank, position, persona_id = told.split("|")
@@ -54,7 +54,7 @@ def place_of(cursor: str, *, search: str) -> Place:
 
 
 def _rank(digits: str) -> float | None:
-    """PostgreSQL's ranks have 32 bits: written otherwise one would not be equal to itself."""
+    """Read a rank. PostgreSQL's ranks have 32 bits; in any other form a rank would not be equal to itself."""
     return struct.unpack(">f", bytes.fromhex(digits))[0] if digits else None
 
 

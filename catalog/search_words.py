@@ -1,4 +1,4 @@
-"""What a visitor typed into a search, as PostgreSQL's `websearch_to_tsquery` is to read it."""
+"""Turns a visitor's search text into queries for PostgreSQL's `websearch_to_tsquery`."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from catalog.vocabulary import ArticleLang
 SHORTEST_BEGINNING = 2
 OR = "or"
 
-# What separates words, as in the documents (migration 0003_search), but for quotes and hyphens, which mean something.
+# Characters that separate words, as in the documents (migration 0003_search). Not quotes and hyphens, which have a
+# meaning.
 _BLANK = re.compile(
     "[\x01-\x21\x23-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\xbf\xd7\xf7"
     "\u2000-\u2bff\u3000-\u303f\ufe00-\ufe0f\U0001f000-\U0001faff]+"
 )
-_JOINING_HYPHEN = re.compile(r"(?<=\S)-|-(?![^\s-])")  # one that excludes stands before a word and after a blank
+_JOINING_HYPHEN = re.compile(r"(?<=\S)-|-(?![^\s-])")  # a hyphen that excludes comes before a word and after a blank
 _PART = re.compile(r'-?"[^"]*"|[^\s"]+')
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`wanted` and `unwanted` hold words and "phrases", with `or` between alternatives."""
+    """A parsed search. `wanted` and `unwanted` contain words and "phrases", with `or` between alternatives."""
 
     wanted: str
     unwanted: str
-    begun: str  # the last word, which may not be finished yet: what begins with it is found too
+    begun: str  # the last word, which may be unfinished: words that begin with it are found too
     before_it: str
 
     def __bool__(self) -> bool:
@@ -34,7 +35,7 @@ class Words:
 
 
 def read(typed: str, *, lang: str) -> Words:
-    """Quotes keep words together, a hyphen before a word excludes it, everything else that is no letter is a blank."""
+    """Parse the text. Quotes keep words together, a hyphen before a word excludes it, other non-letters are blanks."""
     text = unicodedata.normalize("NFKC", typed).replace("İ", "i")
     text = (text.replace("I", "ı") if lang == ArticleLang.TR else text).lower()
     text = _JOINING_HYPHEN.sub(" ", _BLANK.sub(" ", text))
@@ -51,7 +52,7 @@ def read(typed: str, *, lang: str) -> Words:
 
 
 def _begun(text: str, parts: list[str]) -> str:
-    """The last word unless it is finished, quoted, excluded, or too short to say anything."""
+    """The last word; empty if it is finished, quoted, excluded, or too short."""
     if not parts or text[-1:].isspace():
         return ""
     last = parts[-1]

@@ -1,4 +1,4 @@
-"""The shapes of a persona's JSON columns, checked wherever they are written."""
+"""Checks the form of a persona's JSON columns. Every write uses these checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEMO_ROLES = ("user", "agent")
 
 
 def check_does_examples(examples: Any, does: Any) -> None:
-    """An object of one question for each label, or None."""
+    """Raise ValidationError unless it is an object with one question for each label, or None."""
     if examples is None:
         return
     if not isinstance(examples, dict) or not all(isinstance(text, str) and text.strip() for text in examples.values()):
@@ -21,7 +21,7 @@ def check_does_examples(examples: Any, does: Any) -> None:
 
 
 def check_demo(demo: Any) -> None:
-    """A non-empty array of lines, or None."""
+    """Raise ValidationError unless it is a non-empty array of lines, or None."""
     if demo is None:
         return
     if not isinstance(demo, list) or not demo:

@@ -1,4 +1,4 @@
-"""The ids of what people write: readable, and nobody else's for good."""
+"""The ids of personas and articles: readable, and never given twice."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SLUG = re.compile(slug_id.regex)
 
 
 def mint(name: str, *, otherwise: str) -> str:
-    """The name in ASCII and six random characters; `otherwise` stands for a name that has no such letter."""
+    """The name in ASCII letters and six random characters. `otherwise` replaces a name without ASCII letters."""
     label = _SEPARATORS.sub("-", slugify(name))[:MAX_NAME_CHARACTERS].strip("-") or otherwise
     return f"{label}-{''.join(secrets.choice(ALPHABET) for _ in range(RANDOM_CHARACTERS))}"
 
 
 def is_slug(text: str) -> bool:
-    """Whether it can be an id at all; what cannot is asked of no database."""
+    """Whether the text can be an id. Other texts are never looked up in the database."""
     return len(text) <= MAX_CHARACTERS and _SLUG.match(text) is not None

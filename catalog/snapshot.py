@@ -1,8 +1,8 @@
-"""The catalog in memory: read once per version and shared by every thread of a process.
+"""The catalog in memory: read once per version and shared by all threads of a process.
 
-`current()` costs nothing when warm but one small query a second, so a change is seen within a second in every
-process; under `make run` a thread of each web process asks it beside the requests (catalog/views/warming.py). Of
-personas only those that changed are read anew. While the database is away the last snapshot goes on being served.
+When the snapshot exists, `current()` costs one small query a second, so every process sees a change within a second.
+Under `make run` a thread of each web process makes that query outside of requests (catalog/views/warming.py). Only
+changed personas are read again. While the database is down, the last snapshot stays in use.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from catalog.vocabulary import ArticleStatus
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-WAIT_SECONDS = 0.02  # for another thread's check, which may read much, before the old snapshot is used once more
-AWAY_SECONDS = 5.0  # between two looks at a database that is away, for each may wait long
+WAIT_SECONDS = 0.02  # for another thread's check, which may take long, before the old snapshot is used again
+AWAY_SECONDS = 5.0  # between two tries when the database is down, because each may wait long
 READS = 3
 READ_AT_ONCE = 1_000  # personas
 
@@ -34,10 +34,10 @@ Row = TypeVar("Row", bound=CatalogRow)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """Every row by id, also those no longer offered: agents keep what they were created with. Drafts are not here.
+    """All rows by id, even those no longer offered: agents keep what they were created with. Drafts are left out.
 
-    Personas have their localizations and published articles (without bodies) prefetched, and are the same objects as
-    in the snapshot before as long as nothing of them changed.
+    Personas have their localizations and published articles (without bodies) prefetched. An unchanged persona is the
+    same object as in the snapshot before.
     """
 
     version: str
@@ -56,17 +56,20 @@ def offered(rows: dict[str, Row]) -> dict[str, Row]:
 
 
 def current() -> Snapshot:
-    """The catalog as it was at most a second ago. Raises DatabaseError when it was never read and cannot be now."""
+    """The catalog as it was at most a second ago.
+
+    Raises DatabaseError if it was never read and the database is down.
+    """
     return _holder.current()
 
 
 def look() -> Snapshot:
-    """The catalog as it is now: `current()` for who looks before a second is over."""
+    """The catalog as it is now, for callers that cannot wait a second."""
     return _holder.look()
 
 
 def forget() -> None:
-    """Read afresh at the next call, in this process."""
+    """Read everything again at the next call in this process."""
     _holder.forget()
 
 
@@ -81,7 +84,7 @@ class _Holder:
         if snapshot is not None and time.monotonic() - self._checked_at < CHECK_SECONDS:
             return snapshot
         if not self._lock.acquire(timeout=WAIT_SECONDS if snapshot else -1):
-            self._checked_at = max(self._checked_at, time.monotonic())  # an answer asks often: it waits once a second
+            self._checked_at = max(self._checked_at, time.monotonic())  # an answer asks often: wait once a second
             return snapshot or self.current()
         try:
             return self._checked()
@@ -90,14 +93,18 @@ class _Holder:
 
     def look(self) -> Snapshot:
         with self._lock:
-            away = self._checked_at > time.monotonic()  # not to be asked for some seconds
+            away = self._checked_at > time.monotonic()  # the database did not answer: do not ask it for some seconds
             return self._checked(at_once=not away)
 
     def forget(self) -> None:
         self._snapshot = None
 
     def _checked(self, *, at_once: bool = False) -> Snapshot:
-        """Under the lock: look at the version, if not `at_once` a second after the last time; read anew if it moved."""
+        """With the lock held: compare the version, unless that was done less than a second ago. Read the rows if it
+        changed.
+
+        `at_once` compares in any case.
+        """
         snapshot, now = self._snapshot, time.monotonic()
         if snapshot is not None and not at_once and now - self._checked_at < CHECK_SECONDS:
             return snapshot
@@ -117,7 +124,7 @@ _holder = _Holder()
 
 
 def _read(before: Snapshot | None) -> Snapshot:
-    """All rows as of one version: read again when the catalog changed in between."""
+    """Read all rows of one version. Read again if the catalog changed meanwhile."""
     for _ in range(READS - 1):
         snapshot = _read_rows(version.current(), before)
         if snapshot.version == version.current():
@@ -141,7 +148,10 @@ def _read_rows(at: str, before: Snapshot | None) -> Snapshot:
 
 
 def _personas(found: dict[str, str], before: Snapshot | None) -> dict[str, Persona]:
-    """The personas of these revisions. One that changes after it was found has a newer revision at the next look."""
+    """The personas of these revisions.
+
+    If one changes after its revision was read, the next check sees a newer revision.
+    """
     rows = {}
     if before is not None:
         rows = {key: row for key, row in before.personas.items() if before.revisions[key] == found.get(key)}

@@ -1,4 +1,4 @@
-"""Plans: which exist and which are offered."""
+"""Tiers: which exist and which are offered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UnknownTier(BadRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """How long a new agent is free, and what happens then."""
+    """How long a new agent is free, and what happens after that."""
 
     days: int
     grace_days: int
@@ -43,7 +43,7 @@ def offered() -> list[Tier]:
 
 
 def known_tier(tier_id: str, field: str = "tier") -> Tier:
-    """The offered tier of this id."""
+    """The offered tier of this id. Raises UnknownTier."""
     tier = snapshot.current().tiers.get(tier_id)
     if tier is None or not tier.offered:
         raise UnknownTier(tier_id, field)
@@ -51,5 +51,5 @@ def known_tier(tier_id: str, field: str = "tier") -> Tier:
 
 
 def tier_of(tier_id: str) -> Tier:
-    """The tier that an agent was created with, also when it is no longer offered."""
+    """The tier that an agent was created with, even if it is no longer offered."""
     return snapshot.current().tiers[tier_id]

@@ -1,4 +1,4 @@
-"""Toolsets: which are offered, which an engine supports, and which are on when the owner chose none."""
+"""Toolsets: which are offered, which an engine supports, and which are on if the owner has chosen none."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class ToolsetTwice(BadRequest):
 
 
 def offered(engine: Engine | None = None) -> list[Toolset]:
-    """The toolsets that this engine supports, or at least one of the offered engines."""
+    """The toolsets that this engine supports; without an engine, those that any offered engine supports."""
     toolsets = snapshot.offered(snapshot.current().toolsets).values()
     among = [engine] if engine else engines.offered()
     return [toolset for toolset in toolsets if any(_supports(one, toolset.id) for one in among)]
 
 
 def names() -> set[str]:
-    """The ids of all toolsets, also of those that no engine supports yet."""
+    """The ids of all toolsets, even those that no engine supports yet."""
     return set(snapshot.current().toolsets)
 
 
 def engines_of(toolset: Toolset) -> list[str]:
-    """The ids of the engines that support it."""
+    """The ids of the offered engines that support the toolset."""
     return [engine.id for engine in engines.offered() if _supports(engine, toolset.id)]
 
 
 def service_of(toolset: Toolset, engine: Engine) -> str | None:
-    """The service whose key the owner must give for this toolset on this engine."""
+    """The service whose key the owner must give for this toolset on this engine; None if no key is needed."""
     return toolset.service if toolset.id in (engine.keyed_toolsets or []) else None
 
 
@@ -57,28 +57,28 @@ def services_of(ids: list[str], engine: Engine) -> dict[str, str]:
 
 
 def engines_that_need_a_key(toolset: Toolset) -> list[str]:
-    """The ids of the engines on which it works with a key of the owner's only."""
+    """The ids of the engines on which the toolset works only with a key of the owner."""
     return [engine.id for engine in engines.offered() if _supports(engine, toolset.id) and service_of(toolset, engine)]
 
 
 def is_default(toolset: Toolset, engine: Engine | None = None) -> bool:
-    """Whether `tools.enabled: []` switches it on, on this engine or on the default one."""
+    """Whether `tools.enabled: []` switches the toolset on, on this engine or on the default engine."""
     engine = engine or engines.engine_of(DEFAULT_ENGINE)
     return toolset.default_enabled and _supports(engine, toolset.id) and not service_of(toolset, engine)
 
 
 def safe_set() -> list[str]:
-    """What `tools.enabled: []` stands for, before an engine's own limits."""
+    """The ids that `tools.enabled: []` stands for, before the limits of an engine."""
     return [toolset.id for toolset in offered() if toolset.default_enabled]
 
 
 def effective(ids: list[str], engine: Engine) -> list[str]:
-    """The toolsets that are on: those chosen, or of the safe set what the engine has without a key of the owner's."""
+    """The ids of toolsets that are on: the chosen ones, else those of the safe set that need no key on this engine."""
     return ids or [toolset.id for toolset in offered() if is_default(toolset, engine)]
 
 
 def check_toolsets(ids: list[str], engine: Engine, field: str = "tools.enabled") -> list[str]:
-    """Refuse what is not a toolset, what the engine does not support, and repetitions."""
+    """Return the ids. Raises UnknownToolset, EngineLacksToolset, ToolsetTwice."""
     known = {toolset.id for toolset in offered()}
     for index, toolset in enumerate(ids):
         if toolset not in known:

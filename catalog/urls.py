@@ -1,5 +1,3 @@
-"""The catalog's URLs."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who uses a persona. Those who do say so here when their app starts, for the catalog knows nothing of them."""
+"""What uses a persona. Other apps register here at their start, because the catalog does not import them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _users: dict[str, InUse] = {}
 
 
 def register(name: str, in_use: InUse) -> None:
-    """`in_use(persona_id)` tells whether there are any of `name`, such as agents, that have the persona."""
+    """Register a user of personas. `in_use(persona_id)` says whether any `name`, such as agents, use the persona."""
     _users[name] = in_use
 
 
 def of(persona_id: str) -> list[str]:
-    """What uses the persona, by name."""
+    """The registered names, such as agents, that use the persona."""
     return [name for name, in_use in _users.items() if in_use(persona_id)]

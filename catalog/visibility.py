@@ -1,4 +1,4 @@
-"""Taking rows off the public catalog, and offering them again."""
+"""Takes rows off the public catalog, and offers them again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catalog.models import CatalogRow, LlmModel, Persona, PersonaL10n
 
 @transaction.atomic
 def hide(model: type[CatalogRow], ids: Iterable[object]) -> int:
-    """No longer offer these rows; agents that have them keep them. Returns how many were offered."""
+    """Stop offering these rows. Agents that use them keep them. Return how many were not hidden before."""
     hidden = _held(model, ids).filter(hidden=False).update(hidden=True)
     version.bump()
     return hidden
@@ -22,9 +22,10 @@ def hide(model: type[CatalogRow], ids: Iterable[object]) -> int:
 
 @transaction.atomic
 def offer(model: type[CatalogRow], ids: Iterable[object]) -> int:
-    """Offer these rows again. What the data files no longer have becomes our own: later loads leave it alone.
+    """Offer these rows again. Return how many were not offered before.
 
-    A model that a refresh took off is pinned: later refreshes leave it alone too.
+    A row that the data files no longer have becomes our own: later loads leave it alone. A model that a refresh took
+    off is pinned: later refreshes leave it alone too.
     """
     rows = _held(model, ids)
     taken_off = Q(hidden=True) | Q(gone=True)
@@ -40,7 +41,7 @@ def offer(model: type[CatalogRow], ids: Iterable[object]) -> int:
 
 
 def _held(model: type[CatalogRow], ids: Iterable[object]) -> QuerySet[Any]:
-    """These rows, locked until the end; the personas of localizations before them, as by all who write both."""
+    """Lock these rows until the transaction ends. Personas are locked before their localizations, as everywhere."""
     rows = model.objects.filter(pk__in=list(ids))
     if model is PersonaL10n:
         Persona.objects.filter(pk__in=rows.values("persona")).hold()

@@ -1,4 +1,4 @@
-"""The closed sets of words that the spec gives the catalog. Their order is the order in which they are offered."""
+"""The fixed sets of words that docs/spec.md gives the catalog, in the order in which they are offered."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class EngineId(TextChoices):
     PI = "pi"
 
 
-# Engines of third parties that are installed here (docs/engines.md: An engine of your own). The interface's enum is
-# wider by them on such an installation, and on no other.
+# Engines of third parties that are installed here (docs/engines.md: An engine of your own). They extend the API's enum,
+# on this installation only.
 _points = entry_points(group="agentpods.engines")
 ENGINE_PACKAGES = {point.name: point for point in _points}
 ENGINES_TWICE = {point.name for point in _points if len(_points.select(name=point.name)) > 1}
 ENGINE_CHOICES = [*EngineId.choices, *((name, name) for name in sorted(ENGINE_PACKAGES) if name not in EngineId.values)]
 ENGINE_IDS = [engine_id for engine_id, _ in ENGINE_CHOICES]
 
-# The engines that a pod can run: each has its adapter in agents/engines/. The catalog offers no other.
+# The engines that a pod can run: each has an adapter in agents/engines/. The catalog offers no others.
 RUNNABLE = (
     EngineId.PI,
     EngineId.HERMES,
@@ -43,7 +43,7 @@ RUNNABLE = (
     EngineId.N8N,
     *ENGINE_IDS[len(EngineId) :],
 )
-DEFAULT_ENGINE = EngineId.PI  # of an agent that is created without `engine`
+DEFAULT_ENGINE = EngineId.PI  # for an agent that is created without `engine`
 
 
 class EngineStatus(TextChoices):
@@ -81,7 +81,7 @@ class ToolGroup(TextChoices):
 
 
 class ToolService(TextChoices):
-    """Services whose key an owner gives for tools (docs/api.md: Tools that need a key)."""
+    """Services for whose tools an owner must give a key (docs/api.md: Tools that need a key)."""
 
     TAVILY = "tavily"
     OPENAI = "openai", "OpenAI"
@@ -123,7 +123,7 @@ class ArticleStatus(TextChoices):
 
 
 class Lang(TextChoices):
-    """The languages of a persona's localizations, by their key on the wire; Indonesian is `ind`."""
+    """The languages of a persona's localizations, by their key in the API. Indonesian is `ind`."""
 
     RU = "ru", "Русский"
     ES = "es", "Español"

@@ -1,4 +1,4 @@
-"""The API's common ground: camelCase serializers, strict JSON types, the view base, and where errors are rendered."""
+"""What all of the API shares: camelCase serializers, strict JSON types, the base class of views, error answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CODES = {
 }
 
 
-# Strict JSON types: 5 is no string, "true" is no boolean, "5" is no number.
+# Strict JSON types: 5 is not a string, "true" is not a boolean, "5" is not a number.
 
 
 class Text(serializers.CharField):
@@ -58,12 +58,12 @@ class Whole(serializers.IntegerField):
         return int(super().to_internal_value(data))
 
 
-SHOWN_CHARACTERS = 100  # of what came, in a message
-MESSAGE_CHARACTERS = 1_000  # of any message, whatever names and values it repeats
+SHOWN_CHARACTERS = 100  # of a received value, in a message
+MESSAGE_CHARACTERS = 1_000  # of a whole message, however long the names and values in it are
 
 
 class Choice(serializers.ChoiceField):
-    """An enum; the message says what came and what is allowed."""
+    """An enum. The error message has the received value and the allowed values."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -74,8 +74,9 @@ class Choice(serializers.ChoiceField):
         return super().to_internal_value(data)
 
 
-# What comes several times is counted before any of it is looked at: a hundred thousand elements cost as much as one too
-# many. Every list and every object of the caller's own keys in a body is one of these two.
+# The elements are counted before any of them is validated: a request with a hundred thousand elements costs no more
+# than a request with one too many. Each list, and each object with keys of the caller's choice, uses one of these two
+# classes.
 
 
 class Several(serializers.ListField):
@@ -93,7 +94,7 @@ class Several(serializers.ListField):
 
 
 class Entries(serializers.DictField):
-    """An object of at most `max_length` entries whose keys are the caller's own and pass untouched."""
+    """An object of at most `max_length` entries. The caller chooses the keys, which are not changed."""
 
     def __init__(self, *, max_length: int, **kwargs: Any) -> None:
         self.max_length = max_length
@@ -108,13 +109,13 @@ class Entries(serializers.DictField):
 
 
 class TextMap(Entries):
-    """Entries of string to string."""
+    """An object whose values are strings."""
 
     child = Text(allow_blank=True)
 
 
 def json_type(value: Any) -> str:
-    """The JSON name of a parsed value's type."""
+    """The name of the value's JSON type, with its article."""
     names = {
         bool: "a boolean",
         int: "a number",
@@ -126,7 +127,7 @@ def json_type(value: Any) -> str:
     return names.get(type(value), "null")
 
 
-# camelCase outside, snake_case inside: declared fields are renamed, users' own keys are not.
+# camelCase in JSON, snake_case in Python. Declared fields are renamed, keys of the caller's choice are not.
 
 
 def camel(name: str) -> str:
@@ -134,10 +135,10 @@ def camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-# These bases have comments and no docstrings: /openapi.json would show them for whatever inherits them.
+# These base classes have comments instead of docstrings: /openapi.json would show a docstring for each subclass.
 
 
-# Renames declared snake_case fields at the wire.
+# Renames declared snake_case fields to camelCase in JSON.
 class _CamelCase:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -179,27 +180,28 @@ class ErrorSerializer(Serializer):
     message = serializers.CharField()
 
 
-# A view authenticates, validates, calls one rule, serializes. `refusals` says what an action can answer beyond what its
-# credential, path and body imply (config/openapi.py). `changed_by` has the fields of the resource by their wire names
-# and says of each which call changes it. `max_body_bytes` is how large a body an honest caller may need.
+# A view authenticates, validates, calls one rule and serializes the result. `refusals` names the error statuses of an
+# action that do not follow from its credential, path and body (config/openapi.py). `changed_by` maps a field of the
+# resource, by its JSON name, to the call that changes it. `max_body_bytes` is the largest body that a valid request may
+# need.
 class ApiViewSet(GenericViewSet[Any]):
     refusals: Mapping[str, Collection[int]] = {}
     changed_by: Mapping[str, str] = {}
-    max_body_bytes = USUAL_BODY_BYTES  # of a request; a larger one is 413 before it is looked at
-    # Without OPTIONS: the framework would describe our serializers in a format of its own, and stumble where a view has
-    # none. /openapi.json describes them.
+    max_body_bytes = USUAL_BODY_BYTES  # of a request; a larger body is answered with 413 before it is parsed
+    # No OPTIONS: the framework would describe our serializers in its own format, and fail where a view has none.
+    # /openapi.json describes them.
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """After the credential, a malformed body is refused before anything is looked up (design: Layout, refusals)."""
+        """Refuse a body that is not an object. This comes after the credential check and before any look-up."""
         super().initial(request, *args, **kwargs)
         if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
             raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
 
     def valid(self, request: Request, **kwargs: Any) -> dict[str, Any]:
-        """The validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`.
+        """Return the validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`.
 
-        A field that exists and is changed by another call is not ignored: BadRequest names the call.
+        Raises BadRequest for a field that another call changes; the message names that call.
         """
         serializer = self.get_serializer(data=request.data, **kwargs)
         try:
@@ -219,10 +221,10 @@ class ApiViewSet(GenericViewSet[Any]):
                 raise BadRequest(f"{name}: this call does not take it; {self.changed_by[name]}")
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """The last step of each call. It lets go of what the body was parsed into.
+        """The last step of each request. It frees what the body was parsed into.
 
-        The framework's requests and serializers hold each other in circles. What they hold is freed by a full
-        collection alone, and a body of 1 MiB can be 50 MB of objects.
+        The framework's requests and serializers refer to each other in cycles, so only a full garbage collection would
+        free them. A body of 1 MiB can be 50 MB of objects.
         """
         response = super().finalize_response(request, response, *args, **kwargs)
         vars(request).update(_data=Empty, _full_data=Empty)
@@ -243,7 +245,7 @@ _OF_DJANGO: dict[type[Exception], tuple[int, ErrorCode, str]] = {
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Turn whatever was raised into `{error, message}`."""
+    """Turn any exception into the error body `{error, message}`."""
     match error:
         case ServiceError():
             return _answer(error.status, error.code, error.message, error.headers)
@@ -269,7 +271,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether a database error means that the server is away or full rather than that the query was wrong."""
+    """Whether a database error means that the server is down or full, and not that the query was wrong."""
     from django.db import OperationalError  # noqa: PLC0415
     from psycopg_pool import PoolTimeout  # noqa: PLC0415
 
@@ -284,7 +286,7 @@ def _answer(status: int, code: ErrorCode, message: str, headers: dict[str, str] 
 
 
 def first_problem(detail: Any, path: str = "") -> str:
-    """The first failing field in wire names, e.g. `tools.mcpServers[0].name: This field is required.`"""
+    """The path and message of the first invalid field, e.g. `tools.mcpServers[0].name: This field is required.`"""
     if isinstance(detail, Mapping):
         key, inner = next(iter(detail.items()))
         if key == "non_field_errors":

@@ -1,4 +1,4 @@
-"""Refuses to start a production that is not one, in whatever process it is tried."""
+"""Stops the start of any process whose production settings are not safe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        # Both need settings. The first makes our Celery app the current one everywhere, the second registers itself.
+        # Both need settings. The first import makes our Celery app the current app, the second registers the checks.
         from config import celery, checks  # noqa: F401, PLC0415
 
         if problems := checks.refusals():

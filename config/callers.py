@@ -1,4 +1,4 @@
-"""Who a request is worked on for, so that work ends when the client has left. Imports nothing of Django."""
+"""The client of a request, so that work for it can end when the client has hung up. Imports nothing of Django."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextvars import ContextVar
 
 
 class Caller:
-    """The client that one request of this process is worked on for."""
+    """The client of one request of this process."""
 
     def __init__(self, *, on_wait: Callable[[], None]) -> None:
-        """`on_wait` is called once, when the request first waits for somebody else."""
+        """`on_wait` is called once, when the request first waits for another service."""
         self._on_wait: Callable[[], None] | None = on_wait
         self._lock = threading.Lock()
         self._has_left = False
@@ -24,7 +24,7 @@ class Caller:
             on_wait()
 
     def leave(self) -> None:
-        """The client hung up: what is done for it ends. Called from another thread."""
+        """The client hung up: end the work for it. Called from another thread."""
         with self._lock:
             self._has_left = True
             endings, self._endings = self._endings, []
@@ -37,7 +37,7 @@ class Caller:
 
     @contextmanager
     def ends(self, end: Callable[[], None]) -> Iterator[None]:
-        """Call `end` if the client leaves inside of this; at once if it has left before."""
+        """Call `end` if the client leaves inside this block; call it at once if the client has left already."""
         with self._lock:
             if not self._has_left:
                 self._endings.append(end)
@@ -51,5 +51,5 @@ class Caller:
                     self._endings.remove(end)
 
 
-# Of the request that this thread works on. Outside of web, in workers and commands, nobody waits for an answer.
+# The client of the request that this thread works on. None in workers and commands, where no client waits.
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -1,4 +1,4 @@
-"""The Celery app and the beat table: every periodic job is one line here."""
+"""The Celery app and the table of periodic jobs: one line for each job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.autodiscover_tasks(["agents.backups", "agents.clusters"])  # packages of an app
 
-# name: (task, seconds between runs, queue). A tick that waited longer than its period is dropped: the next does it.
+# name: (task, seconds between runs, queue). A run that waited longer than its period is dropped; the next one does the
+# work.
 BEAT: dict[str, tuple[str, float, str]] = {
     "agents.reconcile_due": ("agents.reconcile_due", 1.0, "lifecycle"),
     "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),
@@ -69,7 +70,7 @@ app.conf.beat_schedule = {
 
 
 class Pulse(bootsteps.StartStopStep):
-    """A worker's sign of life, given by the loop that takes its tasks; it stops while the broker is away."""
+    """A worker's sign of life. The loop that takes tasks gives it, so it stops while the broker does not answer."""
 
     def start(self, consumer: Any) -> None:
         self.beats = consumer.timer.call_repeatedly(pulse.SECONDS / 2, consumer.call_soon, (pulse.beat,))

@@ -1,4 +1,4 @@
-"""What must hold before anything starts in production, and what `check --deploy` finds wrong with a deployment."""
+"""The conditions for a start in production, and the checks of `check --deploy`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ MIN_SECRET_KEY_LENGTH = 50
 
 
 def refusals() -> list[str]:
-    """Why this production may not start; empty in development, which generates what is missing."""
+    """The reasons why this process may not start; an empty list if there are none.
+
+    In development only malformed keys and incomplete TLS settings count: missing secrets are generated.
+    """
     if settings.DEVELOPMENT:
         return [*_malformed_keys(), *_half_tls()]
     return [
@@ -44,7 +47,7 @@ def _missing_or_default_secrets() -> list[str]:
 
 
 def _secret_key() -> str:
-    """Django raises when it is empty, without saying what else is missing."""
+    """The key, or an empty text. Django raises for an empty key, and would hide what else is missing."""
     try:
         return settings.SECRET_KEY
     except ImproperlyConfigured:
@@ -77,7 +80,10 @@ def _no_images() -> list[str]:
 
 
 def _half_tls() -> list[str]:
-    """With TLS=auto names get certificates where DNS leads to EXPECTED_IP, the console's among them."""
+    """Check the settings of TLS=auto.
+
+    With it, hostnames get certificates if their DNS record is EXPECTED_IP. The console's hostname is one of them.
+    """
     found = []
     if settings.ACME_ROOTS and not Path(settings.ACME_ROOTS).is_file():
         found.append(f"ACME_ROOTS: there is no file {settings.ACME_ROOTS}")
@@ -101,11 +107,13 @@ def _shown_codes() -> list[str]:
 
 @register(Tags.security, deploy=True)
 def console_apart_from_pods(**_: Any) -> list[CheckMessage]:
-    """A page of a pod may set cookies for every domain above it, but for those where the public registers names.
+    """Check that the console and the pods do not share a domain.
 
-    Where console and pods share such a domain, pods send cookies to the console, and browsers take both for one site.
-    A browser knows from a long list where names are registered. We know that it is above the two names if one lies
-    below the other; of names that only end alike we can say that it is likely.
+    A page of a pod may set cookies for every domain above its hostname, except public suffixes: domains below which
+    anybody can register a name. If the console and pods share a domain, pods can send cookies to the console, and
+    browsers treat both as one site. Browsers have a long list of public suffixes, we do not. If one name lies below the
+    other, the shared domain is no public suffix: that is an error. If both names only have the same ending, it is
+    likely, so that is a warning.
     """
     pods = _host_name(settings.PLATFORM_DOMAIN)
     found: list[CheckMessage] = []
@@ -128,10 +136,10 @@ _SAME_SITE = "agentpods.W002"
 
 
 def _host_name(text: str) -> str:
-    """As it is asked for in the DNS, so that two spellings of an international name are one."""
+    """The name as DNS has it, so that two spellings of an international name are equal."""
     name = text.strip().lower()
     if not name.isascii():
-        with contextlib.suppress(idna.IDNAError):  # no name at all: compared as it is written
+        with contextlib.suppress(idna.IDNAError):  # not a valid name: compare it as it is written
             name = idna.encode(name, uts46=True).decode("ascii")
     return name.strip(".")
 
@@ -141,7 +149,7 @@ def _lies_below(name: str, other: str) -> bool:
 
 
 def _ending(name: str) -> str:
-    """The last two labels; none of a name with one, or of an address."""
+    """The last two labels; an empty text for a name with one label or for an IP address."""
     *_, before, last = ["", "", *name.split(".")]
     return f"{before}.{last}" if before and not last.isdigit() else ""
 
@@ -162,7 +170,7 @@ def codes_are_mailed_only(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.database, deploy=True)
 def stores_are_given(**_: Any) -> list[CheckMessage]:
-    """The embedded servers are for one machine: no backup, no replica."""
+    """Warn about the embedded servers: they serve one machine, without backups or replicas."""
     home = settings.AGENTPODS_HOME
     own = {"DATABASE_URL": embedded.postgres_url(home), "REDIS_URL": embedded.redis_url(home)}
     used = [
@@ -175,7 +183,10 @@ def stores_are_given(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def stripe_is_whole(**_: Any) -> list[CheckMessage]:
-    """Half of its settings sell nothing, and a key of its test mode takes nobody's money."""
+    """Check that Stripe has all its settings and a key that is not of the test mode.
+
+    With half of the settings Stripe sells nothing. With a test key nobody is charged.
+    """
     key, secrets = settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRETS
     found: list[CheckMessage] = []
     if bool(key) != bool(secrets):

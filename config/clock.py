@@ -1,8 +1,8 @@
-"""A process whose clock is wrong decides nothing about money: no worker, and no web process either.
+"""A process with a wrong clock makes no decision about money: no worker, and no web process either.
 
-All times are UTC, so no summer time moves them. What the process's clock says is compared with the database's, which
-all processes share: too early would stop and delete what is paid for, too late would give time away. Pages that only
-show something take the time without asking the database.
+All times are UTC, so daylight saving time does not change them. The process compares its clock with the clock of the
+database, which all processes share. A clock that is ahead would stop and delete agents that are paid for; a clock that
+is behind would give time away. Pages that only show something use the local time without asking the database.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ AGAIN_SECONDS = 60
 
 
 class ClockDiffers(Unavailable):
-    """The machine's time is not kept. A loop fails, which the platform's status shows; a caller may try again."""
+    """The clock of this machine is wrong.
+
+    A periodic job fails, and the platform's status shows that; a caller may try again.
+    """
 
     def __init__(self, ours: datetime, theirs: datetime) -> None:
         told = f"{ours:%Y-%m-%d %H:%M:%S} here, {theirs:%Y-%m-%d %H:%M:%S} in the database"
@@ -30,7 +33,7 @@ class ClockDiffers(Unavailable):
 
 
 def now() -> datetime:
-    """This process's time, in UTC. Raises ClockDiffers when it is more than a minute off the database's."""
+    """This process's time, in UTC. Raises ClockDiffers if it differs from the database's time by more than a minute."""
     ours, theirs = timezone.now(), of_the_database()
     if abs(ours - theirs) > MOST:
         log.error("this process's clock is wrong", extra={"ours": str(ours), "theirs": str(theirs)})

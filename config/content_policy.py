@@ -1,7 +1,8 @@
-"""A Content-Security-Policy for every answer: what a browser may run, load and show it in.
+"""A Content-Security-Policy for every answer: it says what a browser may run and load, and where it may show the
+answer.
 
-Pages with a policy of their own keep it. The admin gets one that fits Django's pages, whose scripts and styles are all
-files; everything else is data, of which a browser has nothing to run.
+A page that sets its own policy keeps it. The admin gets a policy for Django's pages, whose scripts and styles are all
+files. All other answers are data: a browser has nothing to run there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ OF_THE_ADMIN = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 OF_DATA = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-# A page that has its few styles in itself, so that it can be shown when files cannot.
+# For the error page, whose few styles are inside the page, so that it works when static files do not.
 OF_A_FAILURE = f"style-src 'unsafe-inline'; {OF_DATA}"
 
 

@@ -1,4 +1,6 @@
-"""Secrets at rest: MultiFernet fields with rotation, and digests for what is only ever compared."""
+"""Secrets in the database: fields encrypted with MultiFernet, with key rotation, and digests for secrets that are only
+compared.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def decrypt(sealed: str) -> str:
 
 
 def reseal(sealed: str) -> str:
-    """Re-encrypt under the newest key without changing the clear text (`rotate_secrets`)."""
+    """Encrypt the same text again with the newest key (`rotate_secrets`)."""
     return _fernet(tuple(settings.SECRETS_KEYS)).rotate(sealed.encode()).decode()
 
 
@@ -46,7 +48,7 @@ def sha256(clear: str) -> str:
 
 
 def keyed_digest(clear: str) -> str:
-    """A digest under SECRET_KEY, for secrets with few possible values such as sign-in codes."""
+    """A digest keyed with SECRET_KEY, for secrets with few possible values such as sign-in codes."""
     return hmac.new(settings.SECRET_KEY.encode(), clear.encode(), hashlib.sha256).hexdigest()
 
 
@@ -57,20 +59,23 @@ def same(left: str, right: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What a row holds where the key of a secret is lost. It is saved as it is, should the key come back."""
+    """The encrypted value of a secret whose key is lost. It is saved unchanged, in case the key comes back."""
 
     sealed: str = field(repr=False)
 
 
 class UnreadableSecret(Unavailable):
-    """A secret is needed that no key of SECRETS_KEYS opens."""
+    """Code needs a secret that no key of SECRETS_KEYS decrypts."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name}: cannot be read any more, its encryption key is lost; set it anew", retry_after=60)
 
 
 class _Secret(DeferredAttribute):
-    """A row with an unreadable secret can be read and changed; only who needs that secret fails."""
+    """The attribute of an encrypted field.
+
+    A row with an unreadable secret can be read and changed; only reading that secret raises.
+    """
 
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         value = super().__get__(instance, cls)
@@ -107,11 +112,11 @@ class _Encrypted(models.TextField[Any, Any]):
 
 
 class EncryptedText(_Encrypted):
-    """Text that is clear in Python and encrypted in the database. Not searchable."""
+    """Text that is clear in Python and encrypted in the database. The database cannot search it."""
 
 
 class EncryptedJson(_Encrypted):
-    """A JSON value that is encrypted as one text in the database."""
+    """A JSON value, encrypted in the database as one text."""
 
     _pyi_private_set_type: Any
     _pyi_private_get_type: Any
@@ -127,7 +132,10 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 def readable(row: Row) -> Row:
-    """The row itself, or a copy to show in which unreadable secrets are as if never set. Each is logged once."""
+    """Return the row, or a copy to show, in which unreadable secrets have their default value.
+
+    Each such secret is logged once.
+    """
     lost = [column for column in _columns(type(row)) if isinstance(row.__dict__.get(column.attname), Unreadable)]
     if not lost:
         return row
@@ -140,11 +148,11 @@ def readable(row: Row) -> Row:
 
 @functools.cache
 def _columns(model: type[models.Model]) -> list[_Encrypted]:
-    """Lists show a thousand rows: their other columns need no look."""
+    """The encrypted columns of the model. Cached, because lists show a thousand rows."""
     return [column for column in model._meta.concrete_fields if isinstance(column, _Encrypted)]  # noqa: SLF001
 
 
 @functools.lru_cache(maxsize=10_000)
 def _note_lost(kind: str, row_id: str, name: str) -> None:
-    """The cache makes it once for each, as long as the process lives."""
+    """Log the lost secret. The cache makes this happen once per secret and process."""
     log.error("a secret cannot be read any more: its key is lost", extra={"row": f"{kind} {row_id}", "column": name})

@@ -1,4 +1,4 @@
-"""DATABASE_URL as Django's DATABASES entry: one bounded, health-checked pool per process, server-side binding."""
+"""DATABASE_URL as Django's DATABASES entry: one limited, health-checked pool per process, with server-side binding."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 POOL_TIMEOUT_SECONDS = 10
 LOCK_TIMEOUT_MS = 10_000
-# A server that fell silent, or a network that swallows packets, is given up within a minute; the kernel would wait for
-# hours. Words of the URL go before these. Sockets of this machine have no use for the second half and ignore it.
+# A connection to a silent server, or over a network that drops packets, ends within a minute; the kernel alone would
+# wait for hours. Options of the URL override these. Sockets of this machine ignore the TCP options.
 PATIENCE = {
     "connect_timeout": "5",
     "keepalives_idle": "20",

@@ -1,4 +1,4 @@
-"""`/openapi.json`, generated once per process. `config.reference` shows it to people."""
+"""`/openapi.json`, generated once per process. `config.reference` shows it as pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _making = threading.Lock()
 
 
 def document() -> Document:
-    """The OpenAPI document as bytes; made once, by one thread."""
+    """The OpenAPI document as bytes. One thread makes it, once."""
     with _making:
         return _document()
 
@@ -44,7 +44,7 @@ def _document() -> Document:
 
 
 class OpenApiViewSet(ApiViewSet):
-    """Describes the API and is no part of it."""
+    """Serves the description of the API. This endpoint is not part of that description."""
 
     authentication_classes = ()
     permission_classes = ()

@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL and Redis of `make run` are reached: by sockets that only their owner may open."""
+"""The addresses of the embedded PostgreSQL and Redis of `make run`: sockets that only their owner may open."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-SOCKET_PATH_BYTES = 107  # what fits a sockaddr_un
+SOCKET_PATH_BYTES = 107  # the longest path that fits into sockaddr_un
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 REDIS_SOCKET = "redis.sock"
 
 
 def postgres_data(home: Path) -> Path:
-    """The data directory; `postgres.path` names it when it lies outside of home (config/run/postgres.py)."""
+    """The data directory. The file `postgres.path` has its path when it is outside of home (config/run/postgres.py)."""
     pointer = home / "postgres.path"
     return Path(pointer.read_text(encoding="utf-8").strip()) if pointer.exists() else home / "postgres"
 
@@ -32,7 +32,9 @@ def redis_socket(home: Path) -> Path:
 
 
 def socket_directory(directory: Path, name: str) -> Path:
-    """`directory` itself, or a short stand-in below /tmp when the socket's path would be too long for the kernel."""
+    """`directory`, or a directory with a short name under /tmp if the path of the socket would be too long for the
+    kernel.
+    """
     if len(os.fsencode(directory / name)) <= SOCKET_PATH_BYTES:
         return directory
     return Path("/tmp") / f"agentpods-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"  # noqa: S108 # owner checked at start

@@ -1,4 +1,4 @@
-"""Typed readers of the environment. Every setting is read through one of these, and a bad value stops the start."""
+"""Typed readers of environment variables. Every setting is read with one of them. A wrong value stops the start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def text(name: str, default: str = "") -> str:
-    """An empty value counts as none."""
+    """The text of the variable. An empty variable counts as not set."""
     return os.environ.get(name, "").strip() or default
 
 
@@ -61,7 +61,7 @@ def decimal(name: str, default: str) -> Decimal:
 
 
 def secret(name: str, default: str = "") -> str:
-    """A secret from NAME, or from the file that NAME_FILE names."""
+    """A secret: the value of NAME, or the content of the file whose path is in NAME_FILE."""
     path = text(f"{name}_FILE")
     if not path:
         return text(name, default)
@@ -72,7 +72,10 @@ def secret(name: str, default: str = "") -> str:
 
 
 def load(path: Path) -> None:
-    """Take `NAME=value` lines into the environment, unless it has the name already. No file is no lines."""
+    """Add the `NAME=value` lines of the file to the environment.
+
+    Variables that exist already keep their value. The file may be missing.
+    """
     if not path.exists():
         return
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -98,7 +101,10 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def chains(name: str, secret: str) -> dict[int, str]:
-    """`1=https://…,137=https://…`: nodes by the number of their chain. What is wrong is not repeated."""
+    """`1=https://…,137=https://…`: addresses of nodes by the number of their chain.
+
+    The error does not repeat the value: it may hold a secret.
+    """
     parts = [part.partition("=") for part in secret.split(",") if part.strip()]
     if not all(chain.strip().isdecimal() and url.strip() for chain, _, url in parts):
         raise ImproperlyConfigured(f"{name}: must name chains by their numbers, as 1=https://…")
@@ -106,7 +112,7 @@ def chains(name: str, secret: str) -> dict[int, str]:
 
 
 def plans(name: str) -> dict[str, str]:
-    """`tiny=x,small:annual=y`: what is sold for a tier, or for one period of it."""
+    """`tiny=x,small:annual=y`: the product for a tier, or for one period of a tier."""
     found = pairs(name)
     for plan in found:
         tier, separator, period = plan.partition(":")
@@ -128,7 +134,7 @@ def networks_of(*cidrs: str) -> list[Network]:
 
 
 def sockets(name: str, *, port: int) -> list[tuple[str, int]]:
-    """A comma-separated list of IP addresses, each with a port (`10.0.0.2:5353`, `[2001:db8::1]:5353`) or without."""
+    """A comma-separated list of IP addresses, with a port (`10.0.0.2:5353`, `[2001:db8::1]:5353`) or without."""
     return [_socket(name, part, port) for part in words(name)]
 
 

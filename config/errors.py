@@ -1,4 +1,7 @@
-"""What a refusal is: a code, a status, a message naming the field. Raised anywhere, rendered once in `config.api`."""
+"""Refusals: each has a code, a status and a message that names the field.
+
+Any code raises them; `config.api` makes the answer.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import ClassVar
 
 
 class ErrorCode(StrEnum):
-    """The closed set of machine codes (spec: Errors)."""
+    """All error codes of the API (docs/spec.md: Errors)."""
 
     BAD_REQUEST = "BAD_REQUEST"
     UNAUTHORIZED = "UNAUTHORIZED"
@@ -20,7 +23,7 @@ class ErrorCode(StrEnum):
 
 
 class ServiceError(Exception):
-    """A refusal or failure that the caller may see. `message` is for people and never holds a secret."""
+    """A refusal or failure that the caller may see. `message` is for people and never contains a secret."""
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
     status: ClassVar[int] = 500
@@ -37,7 +40,7 @@ class BadRequest(ServiceError):
 
 
 class Unprocessable(BadRequest):
-    """An Idempotency-Key came again with another body."""
+    """The same Idempotency-Key came with a different body."""
 
     status = 422
 
@@ -48,7 +51,7 @@ class Unauthorized(ServiceError):
 
 
 class InvalidCode(Unauthorized):
-    """Wrong digits on a live sign-in code."""
+    """The sign-in code is still valid, but the digits are wrong."""
 
     code = ErrorCode.INVALID_CODE
 
@@ -79,7 +82,7 @@ class RateLimited(ServiceError):
 
 
 class Unavailable(ServiceError):
-    """Something this call needs is down or busy; `retry_after` is in seconds."""
+    """Something that this call needs is down or busy; `retry_after` is in seconds."""
 
     code = ErrorCode.INTERNAL
     status = 503

@@ -1,4 +1,4 @@
-"""Example values that `/openapi.json` shows: by a field's name, and whole bodies where fields alone would mislead."""
+"""Example values for `/openapi.json`: by field name, and whole bodies where single fields would mislead."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ BODIES: dict[str, Any] = {
 
 
 def add_to(schemas: dict[str, Any]) -> None:
-    """Give the components their examples. One that a view declared stays."""
+    """Add the examples to the components. An example that a view declares is kept."""
     for name, schema in schemas.items():
         if name in BODIES:
             schema.setdefault("examples", [BODIES[name]])
@@ -138,7 +138,7 @@ def add_to(schemas: dict[str, Any]) -> None:
 
 
 def _fits(example: Any, schema: dict[str, Any]) -> bool:
-    """Whether a field of that name is, here, of the example's type."""
+    """Whether the field of this schema has the example's type and allows its value."""
     types = schema.get("type", [])
     kind = {str: "string", int: "integer", float: "number", list: "array"}[type(example)]
     named = kind in types or (kind == "integer" and "number" in types)

@@ -1,4 +1,4 @@
-"""Failures that no view answers: in the error body for programs, as a page where a person is looking."""
+"""Errors that no view answers: JSON for programs, a page for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.requests import request_id
 log = logging.getLogger(__name__)
 
 ADMIN = "/admin/"
-PAGES = (ADMIN, "/sign-in", "/sign-out", "/account", "/create", "/renew/")  # what people alone look at
+PAGES = (ADMIN, "/sign-in", "/sign-out", "/account", "/create", "/renew/")  # addresses that only people open
 TITLES = {
     400: "Malformed request",
     403: "Not allowed",
@@ -37,7 +37,7 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form without the token of its page (CSRF_FAILURE_VIEW)."""
+    """A form without the CSRF token of its page (CSRF_FAILURE_VIEW)."""
     return _failure(request, 403, ErrorCode.FORBIDDEN, "the form is not from a page of ours, or too old", stale=True)
 
 
@@ -62,13 +62,13 @@ def _failure(request: HttpRequest, status: int, code: ErrorCode, message: str, *
         return JsonResponse({"error": code.value, "message": message}, status=status)
     try:
         return failed(status, None, preferred(request), stale=stale)
-    except Exception:  # whatever broke the page may break this one too
+    except Exception:  # the same fault may break this page too
         log.exception("the page of a failure failed")
         return _plain(request, status, stale=stale)
 
 
 def _is_browsing(request: HttpRequest) -> bool:
-    """Whether somebody opens an address in a browser. Programs that name text/html alone are answered in JSON."""
+    """Whether a person opens the address in a browser. Programs that accept only text/html get JSON."""
     if request.method not in {"GET", "HEAD"}:
         return False
     opens = request.headers.get("Sec-Fetch-Dest") == "document"
@@ -76,7 +76,7 @@ def _is_browsing(request: HttpRequest) -> bool:
 
 
 def _plain(request: HttpRequest, status: int, *, stale: bool) -> HttpResponse:
-    """In English, with its few styles in itself: for the admin, and where nothing else can be shown."""
+    """A page in English whose few styles are inside it: for the admin, and where no other page can be shown."""
     text = f"Quote {request_id.get()} when you ask about it."
     if status == 413:
         text = "What you sent is too long for this page. Go back, shorten it and send it again."

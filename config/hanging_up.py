@@ -1,4 +1,6 @@
-"""Ends a call to somebody else when the client that it is made for hangs up (config/callers.py), or when it is late."""
+"""Ends an HTTP call to another service when the client of our request hangs up (config/callers.py), or after a time
+limit.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ from config import callers
 
 @contextmanager
 def ends_with_caller(session: requests.Session, *, seconds: float | None = None) -> Iterator[None]:
-    """What is asked through this session fails as a lost connection as soon as the caller has left.
+    """Make calls of this session fail as a lost connection as soon as the caller has hung up.
 
-    It also fails after `seconds`: the timeouts of requests bound each read alone, and an answer may come byte by byte.
-    Without a caller, as in a worker, that is all.
+    They also fail after `seconds`: the timeouts of requests limit only each single read, and an answer may come byte by
+    byte. Where there is no caller, as in a worker, only the time limit applies.
     """
     line = _Line()
     for adapter in session.adapters.values():
@@ -42,7 +44,7 @@ def ends_with_caller(session: requests.Session, *, seconds: float | None = None)
 
 @contextmanager
 def _after(seconds: float, end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` when this has lasted so long."""
+    """Call `end` if the block takes longer than `seconds`."""
     timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.start()
@@ -74,7 +76,10 @@ class _Line:
 
 
 def _shut(opened: socket.socket) -> None:
-    """Wake the thread that reads. Not `SSLSocket.shutdown`: that takes the TLS state away from under the reader."""
+    """Wake the thread that reads.
+
+    `SSLSocket.shutdown` is not used: it would remove the TLS state while the thread reads.
+    """
     try:
         socket.socket.shutdown(opened, socket.SHUT_RDWR)
     except OSError:
@@ -92,7 +97,7 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
-    """The same over TLS."""
+    """A `_Connection` over TLS."""
 
 
 def _pool(kind: type[HTTPConnectionPool], connection: Any, *args: Any, **kwargs: Any) -> HTTPConnectionPool:

@@ -1,4 +1,4 @@
-"""What a program has loaded when it begins to serve stays for good: the collector need not walk over it again."""
+"""Objects that a program loads at its start live until its end, so the garbage collector can skip them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import gc
 
 
 def settle() -> None:
-    """Called when a program's start has ended: a full collection holds up every thread, and is now short."""
+    """Call this at the end of a program's start. Later full collections, which stop every thread, are then short."""
     gc.collect()
     gc.freeze()

@@ -11,10 +11,10 @@ _SHAPE = re.compile(r"[a-z]+_[0-9a-f]{24,32}")
 
 
 def new_id(prefix: str) -> str:
-    """A new id such as `agt_0f…`; events get 32 digits, all else 24."""
+    """A new id such as `agt_0f…`. Events get 32 hex digits, all others 24."""
     return f"{prefix}_{secrets.token_hex(_EVENT_BYTES if prefix == 'evt' else _SUFFIX_BYTES)}"
 
 
 def is_id(prefix: str, value: str) -> bool:
-    """Whether `value` could be an id of this kind, so that junk in a path never reaches the database."""
+    """Whether `value` has the form of such an id, so that nonsense in a path never reaches the database."""
     return value.startswith(f"{prefix}_") and _SHAPE.fullmatch(value) is not None

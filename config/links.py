@@ -1,4 +1,4 @@
-"""The addresses of pages that we send people to by mail and in refusals. billing/pages/urls.py answers them."""
+"""Addresses of the pages that our mails and refusals link to. billing/pages/urls.py serves them."""
 
 from __future__ import annotations
 

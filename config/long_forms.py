@@ -13,7 +13,10 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class LongFormsMiddleware:
-    """A form longer than 64 KiB is read only for staff: the CSRF check reads it before any view asks who sent it."""
+    """Refuse forms longer than 64 KiB unless a member of staff sends them.
+
+    The CSRF check reads the whole form before any view knows who sent it.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,6 +1,6 @@
-"""Every mail that people get: what it needs to know, the one page that helps, and values to try it with.
+"""Every mail to people: the values that it needs, the page that it links to, and sample values for tests.
 
-Its words are in templates/emails/, a file for each language.
+The texts are in templates/emails/, one file for each language.
 """
 
 from __future__ import annotations
@@ -17,26 +17,29 @@ Values = Mapping[str, Any]
 
 
 class Why(StrEnum):
-    """Why a person gets a mail: a line of templates/emails/frame.<language>.txt."""
+    """Why a person gets a mail. Each is a line of templates/emails/frame.<language>.txt."""
 
     AGENT = "Agent"
     AUTHOR = "Author"
     ACCOUNT = "Account"
-    SAID = ""  # its own words say so
+    SAID = ""  # the text of the mail says why itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A mail of one kind. `sample` has each value that it must be given, `cases` what makes its words differ."""
+    """A kind of mail.
+
+    `sample` has a value for each name that the mail needs, `cases` has values that change its text.
+    """
 
     sample: Values
     cases: Mapping[str, Values] = field(default_factory=dict)
     why: Why = Why.AGENT
     link: Callable[[Values], str] | None = None
-    call: str = ""  # of the API, which does the same: a quiet line for accounts that a program looks after
-    figure: str = ""  # the value that is shown large
-    whole: frozenset[str] = frozenset()  # values that keep their lines and their length
-    may_be_muted: bool = False  # by who does not want it: without the others they would lose something
+    call: str = ""  # the API call that does the same as the page: a small line for accounts that a program manages
+    figure: str = ""  # the name of the value that is shown large
+    whole: frozenset[str] = frozenset()  # names of values that keep their line breaks and their length
+    may_be_muted: bool = False  # the reader may turn these mails off: they lose nothing by that
     has_support: bool = True
 
     def values(self, case: str = "") -> Values:
@@ -76,7 +79,7 @@ def _renew(values: Values) -> str:
 
 
 def _payment(values: Values) -> str:
-    """It has a page after its agent is deleted, too."""
+    """A payment has a page even after its agent is deleted."""
     return links.payment(values["payment_id"])
 
 

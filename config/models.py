@@ -1,4 +1,4 @@
-"""What belongs to no app."""
+"""Models that belong to no app."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from django.db import models
 
 
 class UsedPage(models.Model):
-    """A page of an operator's step that was sent for one row: it does nothing to that row again.
+    """A page of an operator's step that was sent for one row. It cannot change that row again.
 
-    Forgotten once the page is too old to be sent.
+    The row is removed when the page is too old to be sent.
     """
 
     id = models.TextField(primary_key=True, editable=False, help_text="The page's own id, a colon and the row's id.")

@@ -1,6 +1,6 @@
 """Which parser and renderer a request gets.
 
-Apart from `config.api`, because DRF's views import it while they are imported themselves.
+This is not in `config.api`, because DRF's views import it while they are being imported themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 
 class JsonAlways(BaseContentNegotiation):
-    """Answers JSON whatever `Accept` says: an agent that asks for text/html still gets an error it can read."""
+    """Answers JSON for any `Accept`: a client that asks for text/html still gets an error that it can read."""
 
     def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
         chosen: BaseParser = parsers[0]

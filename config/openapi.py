@@ -1,4 +1,4 @@
-"""How operations are described in `/openapi.json`: names, tags, security, and every error that each can answer."""
+"""How operations are described in `/openapi.json`: names, tags, security, and every error that each can return."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
 _WITH_RETRY_AFTER = (429, 503)
 _NEVER_UNAVAILABLE = ("/health", "/status")
 
-# POST to one of these last words does what the word says to what stands before it.
+# A POST to a path that ends in one of these words does that action to the resource before the word.
 _VERBS = {"cancel", "pause", "publish", "rebuild", "redeliver", "restore", "resume", "test", "unpublish"}
 _METHODS = {"get": "get", "post": "create", "put": "set", "patch": "update", "delete": "delete"}
 _NAMES = {
@@ -114,7 +114,7 @@ _NAMES = {
     ("GET", "/domain-check"): "checkDomain",
 }
 
-# first or last fixed word of a path: its group. The first match from the end of the path wins.
+# group: the first or last fixed words of a path. The first match from the end of the path wins.
 TAGS = {
     "Account": ("auth", "keys", "me"),
     "Personas": ("articles", "author", "publish", "unpublish"),
@@ -157,7 +157,7 @@ class EntriesSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        """As the library has it, and how many entries there may be."""
+        """The library's schema, with the maximum number of entries."""
         plain = auto_schema._map_serializer_field(self.target, direction, bypass_extensions=True)  # noqa: SLF001 # as its own extensions do
         values = plain.get("additionalProperties", {})
         return {"type": "object", "additionalProperties": values, "maxProperties": self.target.max_length}
@@ -166,7 +166,7 @@ class EntriesSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped
 class AutoSchema(BaseAutoSchema):
     """Adds to drf-spectacular what follows from our own rules, so that a view declares only its serializers.
 
-    A view says with `refusals = {action: statuses}` what it can answer beyond what credential, path and body imply.
+    A view declares in `refusals = {action: statuses}` the errors that do not follow from credential, path and body.
     """
 
     def get_operation_id(self) -> str:
@@ -204,13 +204,13 @@ class AutoSchema(BaseAutoSchema):
         return [replays] if 422 in self._declared() else []
 
     def get_auth(self) -> list[dict[str, Any]]:
-        return super().get_auth() or [{}]  # an empty requirement says "no credential" where leaving it out says nothing
+        return super().get_auth() or [{}]  # an empty requirement says "no credential"; a missing one would say nothing
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        return False  # lists come in envelopes too
+        return False  # lists are answered as objects with a list inside
 
     def _is_create_operation(self) -> bool:
-        return False  # creating answers 200 (spec: POST /keys)
+        return False  # creating answers 200 (docs/spec.md: Specified endpoints)
 
     def _get_request_body(self, direction: Any = "request") -> dict[str, Any] | None:
         body: dict[str, Any] | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
@@ -221,7 +221,7 @@ class AutoSchema(BaseAutoSchema):
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         answers: dict[str, Any] = super()._get_response_bodies(direction)
-        if direction == "request":  # a webhook: the answers are the receiver's
+        if direction == "request":  # a webhook: its answers come from the receiver
             return answers
         self.resolve_serializer(ErrorSerializer, "response")
         for status in sorted(self._error_statuses()):
@@ -259,7 +259,9 @@ def operation_name(method: str, path: str, *, many: bool) -> str:
 
 
 def _is_collection(method: str, path: str) -> bool:
-    """Whether the last word is a plural of which the operation takes one: `/agents/{id}`, or POST to `/agents`."""
+    """Whether the last word is a plural and the operation is about a single one: `/agents/{id}`, or
+    POST to `/agents`.
+    """
     return method == "POST" or path.endswith("}")
 
 
@@ -274,7 +276,9 @@ def _singular(word: str) -> str:
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The last step of generation: the description (docs/api.md), the shared error answers, the order of the groups."""
+    """The last step of generation: add the description (docs/api.md), the shared error answers and the order of the
+    groups.
+    """
     result["info"]["description"] = (
         (Path(settings.BASE_DIR) / "docs" / "api.md").read_text(encoding="utf-8").partition("\n")[2].strip()
     )
@@ -288,7 +292,7 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _tidy(node: Any) -> None:
-    """Drop the generator's own marks and fill in the descriptions that OpenAPI wants and nobody would read."""
+    """Remove the generator's own marks and fill in empty descriptions, which OpenAPI requires."""
     if isinstance(node, list):
         for inner in node:
             _tidy(inner)

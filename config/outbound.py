@@ -1,6 +1,7 @@
-"""How to dial an address that a customer has named: which addresses may be, and a bound on what comes back.
+"""Connections to addresses that a customer has named: which addresses are allowed, and a limit on the size of the
+answer.
 
-Judged where it counts, with the final address: nothing is looked up after that. For webhooks and for peers of agents.
+The final IP address is checked, and no look-up follows the check. Used for webhooks and for peers of agents.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ AddressInfo = tuple[int | AddressFamily, int, int, str, tuple[Any, ...]]
 
 
 class AddressRefusedError(Exception):
-    """The name or literal leads to an address that may not be dialled. Not an OSError: nothing tries the next one."""
+    """The name or literal leads to an address that is not allowed.
+
+    Not an OSError, so that aiohttp does not try the next address.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """The public internet without `own`, and what the operator vouches for."""
+    """The allowed addresses: the public internet without `own`, and the networks in `allowed`, which the operator
+    trusts.
+    """
 
     allowed: tuple[Network, ...] = ()
     own: tuple[Network, ...] = ()
@@ -42,19 +48,22 @@ class Reach:
         return (is_public(address) and not _is_in(address, self.own)) or self.is_allowed(address)
 
     def dialable(self, answers: list[Address]) -> list[Address]:
-        """The addresses of one name that may be dialled; none if the name may not be.
+        """The addresses of one name that may be dialled; an empty list if the name is not allowed.
 
-        A name with one refused answer is refused whole, because which answer is dialled is the network's choice. Only
-        where one answer is the operator's own are the others just left out: `localhost` is `::1` and `127.0.0.1`.
+        If one address of a name is refused, the whole name is refused, because the network chooses which address is
+        dialled. Exception: if one address is in `allowed`, the refused addresses are just left out. `localhost` is
+        `::1` and `127.0.0.1`.
         """
         good = [address for address in answers if self.may_dial(address)]
         return good if len(good) == len(answers) or any(map(self.is_allowed, good)) else []
 
     def sockets(self, *, max_bytes: int) -> Callable[[AddressInfo], socket.socket]:
-        """What aiohttp makes its sockets with, for every dial, by name or literal.
+        """A factory of sockets for aiohttp. Each socket checks its address, given by name or literal, before it is
+        dialled.
 
-        All that the other side may send is bounded: certificates, the head of its answer, and what comes before it. RFC
-        9110 15.2 allows any number of informational answers: a flood of them would keep a core busy until the time-out.
+        A socket reads at most `max_bytes`. That includes certificates, the head of the answer and everything before it:
+        RFC 9110 15.2 allows any number of informational answers, and a flood of them would keep a core busy until the
+        time-out.
         """
 
         def judged(info: AddressInfo) -> socket.socket:
@@ -69,8 +78,9 @@ class Reach:
 
 
 class JudgingResolver(AbstractResolver):
-    """One resolution per connection, on threads of its own: a name server that never answers holds its thread for half
-    a minute. A name with a refused answer is refused before anything is dialled."""
+    """Resolves each name once per connection, on its own threads: a name server that never answers blocks a thread for
+    half a minute. A name with a refused address is refused before anything is dialled.
+    """
 
     def __init__(self, threads: Executor, lookup: Callable[[str], list[Address]], reach: Reach) -> None:
         self._threads = threads
@@ -95,11 +105,11 @@ class JudgingResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """The threads are the caller's."""
+        """Nothing to close: the threads belong to the caller."""
 
 
 def ask_system(host: str) -> list[Address]:
-    """The addresses that the system's resolver knows. Raises OSError when the name has none."""
+    """The addresses from the system's resolver. Raises OSError if the name has none."""
     try:
         found = socket.getaddrinfo(host, None, type=SOCK_STREAM)
     except UnicodeError as error:
@@ -112,18 +122,18 @@ def _is_in(address: Address, networks: Iterable[Network]) -> bool:
 
 
 class _ShortSocket(socket.socket):
-    """A socket whose other side hangs up, as far as its reader can tell, after so many bytes."""
+    """A socket that reads `left` bytes at most. After that its reader sees the end of the connection."""
 
     left = 0
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """What asyncio reads plain connections with."""
+        """asyncio reads plain connections with this."""
         found = super().recv(min(size, self.left), flags) if self.left else b""
         self.left -= len(found)
         return found
 
     def recv_into(self, buffer: Buffer, size: int = 0, flags: int = 0) -> int:
-        """What asyncio reads TLS connections with."""
+        """asyncio reads TLS connections with this."""
         wanted = size or memoryview(buffer).nbytes
         count = super().recv_into(buffer, min(wanted, self.left), flags) if self.left else 0
         self.left -= count

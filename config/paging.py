@@ -1,7 +1,7 @@
-"""Lists that are never cut in silence: newest first, as many as were asked for, and where the next page begins.
+"""Pages of long lists: newest first, as many rows as asked for, and a cursor for the next page.
 
-A cursor names the last row that was shown, so pages stay right whatever is added meanwhile. A list's rows need an index
-on who they belong to, `-created_at` and `-id`.
+A cursor names the last row of the page, so new rows do not move the next page. The table of a list needs an index on
+its owner column, `-created_at` and `-id`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class UnknownCursor(BadRequest):
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
     rows: list[Row]
-    cursor: str | None  # of the next page
+    cursor: str | None  # of the next page; None on the last page
     next_url: str | None
 
     @property
@@ -51,7 +51,7 @@ def page(
     limit: int = MAX_PAGE,
     cursor: str | None = None,
 ) -> Page[Row]:
-    """One page of them. `ids` is the prefix of their ids, `narrowed` what `path` was asked with besides.
+    """One page of the rows. `ids` is the prefix of their ids, `narrowed` are the other query parameters of `path`.
 
     Raises UnknownCursor.
     """
@@ -78,7 +78,7 @@ def _after(cursor: str, ids: str) -> Q:
 
 
 def _cursor_of(last: Model) -> str:
-    created_at: datetime = last.created_at  # type: ignore[attr-defined]  # every list's rows have it
+    created_at: datetime = last.created_at  # type: ignore[attr-defined]  # the rows of every list have it
     return base64.urlsafe_b64encode(f"{created_at.isoformat()}|{last.pk}".encode()).decode()
 
 

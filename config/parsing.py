@@ -1,4 +1,4 @@
-"""The API's only parser: JSON as RFC 8259 has it, of bounded size and depth, and nothing PostgreSQL could not store."""
+"""The API's only parser: JSON of RFC 8259, of limited size and depth, without text that PostgreSQL cannot store."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import orjson
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-MAX_BODY_BYTES = 1_048_576  # of any body; most routes take less
-USUAL_BODY_BYTES = 65_536  # unless the view says more: `max_body_bytes` (config.api.ApiViewSet)
-MAX_DEPTH = 64  # of objects and arrays in each other
+MAX_BODY_BYTES = 1_048_576  # of any body; most endpoints allow less
+USUAL_BODY_BYTES = 65_536  # unless the view allows more: `max_body_bytes` (config.api.ApiViewSet)
+MAX_DEPTH = 64  # of nested objects and arrays
 TOO_DEEP = f"nested too deeply: more than {MAX_DEPTH} levels of objects and arrays"
 
-# Each escape of a text, so that none is read from its middle; the group is a half of a pair without its other half.
+# Matches each escape as a whole, so that none is read from its middle. The group is a surrogate without its other half.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 
 
 def room_for(*, characters: int = 0, utf8_bytes: int = 0) -> int:
-    """How many bytes a body with so much text may honestly have: JSON may escape each character, and some twice."""
+    """The largest body in bytes with so much text: JSON may escape each character, and some characters twice."""
     needed = USUAL_BODY_BYTES + 12 * characters + 6 * utf8_bytes
     return min(MAX_BODY_BYTES, math.ceil(needed / 1024) * 1024)
 
@@ -37,7 +37,7 @@ class BodyTooLarge(APIException):
 
 
 class Refused(ValueError):
-    """Text that is not JSON or cannot be stored; `place` is the path of the value at fault, if one is."""
+    """Text that is not JSON or that cannot be stored; `place` is the path of the wrong value, if there is one."""
 
     def __init__(self, problem: str, *, place: str = "") -> None:
         super().__init__(problem)
@@ -61,7 +61,7 @@ class StrictJSONParser(BaseParser):
 
 
 class Signed(BaseParser):
-    """The body as it came: the signature is of its bytes."""
+    """Gives the body as raw bytes: its signature is computed over them."""
 
     media_type = "application/json"
 
@@ -72,13 +72,13 @@ class Signed(BaseParser):
 
 
 def signed_body(data: Any) -> bytes:
-    """What `Signed` read; a request without a body is not given to any parser."""
+    """The bytes that `Signed` read. Empty for a request without a body: no parser is called for it."""
     found: bytes = data.get("signed", b"")
     return found
 
 
 def bounded(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
-    """The body, as long as it is no larger than the view takes. Raises BodyTooLarge before it is looked at."""
+    """The body in bytes. Raises BodyTooLarge, before parsing, if it is larger than the view allows."""
     at_most: int = getattr((parser_context or {}).get("view"), "max_body_bytes", MAX_BODY_BYTES)
     raw: bytes = stream.read(at_most + 1)
     if len(raw) > at_most:
@@ -87,7 +87,7 @@ def bounded(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
 
 
 def strict_json(text: str) -> Any:
-    """The value of a JSON document that can be stored. Raises Refused."""
+    """Parse a JSON document whose values can be stored. Raises Refused."""
     text = _without_halves(text)
     try:
         parsed = orjson.loads(text)
@@ -95,20 +95,23 @@ def strict_json(text: str) -> Any:
         raise Refused(TOO_DEEP if "depth limit" in str(error) else f"not valid JSON ({error})") from error
     if _is_deeper(parsed, MAX_DEPTH):
         raise Refused(TOO_DEEP)
-    if "\\u0000" in text and (place := _nul_in(parsed)) is not None:  # a bare one is no JSON
+    if "\\u0000" in text and (place := _nul_in(parsed)) is not None:  # a raw NUL is not valid JSON
         raise Refused("text may not contain NUL or unpaired surrogates", place=place.removeprefix("."))
     return parsed
 
 
 def _without_halves(text: str) -> str:
-    """The same document with NUL for each unpaired surrogate, which is refused alike and which orjson can read."""
+    """The same document with NUL for each unpaired surrogate: orjson cannot read those, and both are refused."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPE.sub(lambda escape: "\\u0000" if escape[1] else escape[0], text)
 
 
 def _is_deeper(document: Any, levels: int) -> bool:
-    """Whether it has more levels of objects and arrays. A loop: nothing here may depend on Python's recursion limit."""
+    """Whether the document has more levels of objects and arrays.
+
+    A loop, so that Python's recursion limit does not matter.
+    """
     level = [document] if isinstance(document, dict | list) else []
     for _ in range(levels):
         if not level:
@@ -119,10 +122,11 @@ def _is_deeper(document: Any, levels: int) -> bool:
 
 
 def _nul_in(value: Any) -> str | None:
-    """The path of a text with a NUL character, which no column can hold; a key stands where its object stands.
+    """The path of a text with a NUL character, which no column can store. For a key: the path of its object. None if
+    there is none.
 
-    The value has no more than `MAX_DEPTH` levels. The path is put together on the way back from a find: made on the way
-    down, the paths of a deep body with long keys would take many times its size.
+    The value has at most `MAX_DEPTH` levels. The path is built after a find, on the way back: paths of a deep body with
+    long keys, built on the way down, would be many times larger than the body.
     """
     if isinstance(value, str):
         return "" if "\0" in value else None

@@ -1,4 +1,4 @@
-"""What every app's `personal` module yields for the file that a person takes along: names of lists, and their rows."""
+"""What the `personal` module of each app returns for a person's data export: names of lists, and their rows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-MOST = 5_000  # rows of a list: the newest
+MOST = 5_000  # rows of a list: the newest ones
 
 Row = Mapping[str, Any]
 Section = tuple[str, Iterable[Row]]
 
 
 def rows(found: QuerySet[Any], *columns: str) -> list[Row]:
-    """These columns and no others: a secret that is added to a table later does not get into the file by itself."""
+    """Only these columns: a secret column that is added to a table later does not get into the export by itself."""
     return list(found.values(*columns)[: MOST + 1])

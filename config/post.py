@@ -1,8 +1,8 @@
-"""Mails to people, for apps that do not know accounts: what is written here, accounts keeps and delivers.
+"""Mails to people, for apps that do not import accounts. This module writes a mail; accounts stores and delivers it.
 
-A mail is `templates/emails/<name>.<language>.txt`: lines `Subject:` and `Button:`, a blank line, its words. The line
-`[button]` says where the page that helps is named, else it is at the end. Text and HTML are made from the same
-paragraphs, so what a mail quotes is escaped in one place.
+A mail is `templates/emails/<name>.<language>.txt`: lines `Subject:` and `Button:`, an empty line, its text. The line
+`[button]` is the place of the link; without that line the link comes at the end. Text and HTML are made from the same
+paragraphs, so quoted text is escaped in one place.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from config.mail_forms import FORMS, Form, Values, Why
 
 FALLBACK = "en"
 LINE_LENGTH = 200
-IN_A_SUBJECT = 60  # of each value, so that the words after it are still read
+IN_A_SUBJECT = 60  # of each value, so that the words after it stay visible
 BUTTON = "[button]"
 
-# What ends a line, and what turns the text after it around.
+# Characters that end a line, and characters that change the direction of the text after them.
 _UNSEEN = {"Cc", "Cs", "Zl", "Zp"}
 _TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 _LINK = '<a class="link" href="{0}" style="color: #1f5ad8;">{0}</a>'
@@ -41,7 +41,7 @@ _NOBODY = re.compile(r"(no|do-?not)[-_.]?reply@", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A mail in the reader's language, not yet written to anybody."""
+    """A mail in the reader's language, not yet addressed to anybody."""
 
     subject: str
     text: str
@@ -55,22 +55,22 @@ _writers: list[Writer] = []
 
 
 class WrongValues(TypeError):
-    """A mail was given other values than its form has, so that its words would have holes."""
+    """The values of a mail are not those that its form needs, so its text would have gaps."""
 
 
 def carried_by(writer: Writer) -> None:
-    """Name who writes mails down and delivers them; done once, when applications start."""
+    """Set the function that stores and delivers mails. Called once, when applications start."""
     _writers[:] = [writer]
 
 
 def write(user_id: str, mail: Mail) -> None:
-    """Have the mail delivered to this user once the current transaction commits, and not if it does not."""
+    """Have the mail delivered to this user when the current transaction commits."""
     (writer,) = _writers
     writer(user_id, mail)
 
 
 def rendered(name: str, /, *, lang: str, **values: object) -> Mail:
-    """The mail of this name, in English where it is not in this language."""
+    """The mail of this name in this language, or in English if there is no translation. Raises WrongValues."""
     form = FORMS[name]
     if values.keys() != form.sample.keys():
         raise WrongValues(f"{name}: {sorted(values.keys() ^ form.sample.keys())}")
@@ -83,7 +83,9 @@ def rendered(name: str, /, *, lang: str, **values: object) -> Mail:
 
 
 def one_line(text: str, *, at_most: int = LINE_LENGTH) -> str:
-    """Of what somebody wrote, what can stand in a line of ours: a subject, a sentence."""
+    """Make text that somebody wrote safe for one line of ours, such as a subject: no line ends, at most `at_most`
+    characters.
+    """
     seen = ("" if character in _TURNING else _seen(character) for character in text)
     line = " ".join("".join(seen).split())
     return line if len(line) <= at_most else line[: at_most - 1] + "…"
@@ -91,7 +93,7 @@ def one_line(text: str, *, at_most: int = LINE_LENGTH) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """A file of words, taken apart before anything is put into it: no value can become a part."""
+    """A mail template. It is split into parts before any value is inserted, so no value can become a part."""
 
     lang: str
     lines: dict[str, Template]
@@ -135,7 +137,7 @@ def _script(name: str, lang: str) -> _Script | None:
 
 
 def _notes(form: Form, values: Values, lang: str) -> list[dict[str, str]]:
-    """The small print: the call of the API, whom to ask, why the mail came, and where to want it no more."""
+    """The small print: the API call, the support address, why the mail came, and where to turn such mails off."""
     frame = _script("frame", lang)
     if frame is None:
         raise TemplateDoesNotExist(_path("frame", lang))
@@ -157,7 +159,7 @@ def _call(form: Form, values: Values) -> str:
 
 
 def _linked(before: list[str], after: list[str], values: Values) -> dict[str, list[SafeString]]:
-    """The same paragraphs as HTML. Of the addresses in them only those that we put there are links."""
+    """The same paragraphs as HTML. Only addresses that we inserted become links."""
     ours = [url for key, url in values.items() if key.endswith("_url") and str(url).startswith(("https:", "http:"))]
     return {"before": [_html(text, ours) for text in before], "after": [_html(text, ours) for text in after]}
 
@@ -181,7 +183,7 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _told(value: object, *, is_whole: bool) -> object:
-    """Of what others wrote, what can stand in our words. A moment and a lazy text are told in the mail's language."""
+    """The value as the mail shows it. Text of others is made safe; times and lazy texts are in the mail's language."""
     if isinstance(value, datetime):
         return f"{date_format(value, 'DATE_FORMAT')}, {value:%H:%M} UTC"
     if isinstance(value, Promise):

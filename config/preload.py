@@ -1,8 +1,8 @@
-"""What a process imports before its threads start, though most processes can do without it.
+"""What a process imports before it starts its threads.
 
-A library that is expensive and rarely needed is imported on first use. Two threads that do so at once can find half of
-each other's modules. So each app names here what imports the libraries that this installation needs, and programs
-with threads call `run` first (config/run/web.py, config/celery.py).
+A slow library that is rarely needed is imported on first use. If two threads do that at the same time, each can see
+half-imported modules of the other. So each app registers the imports that this installation needs, and programs with
+threads call `run` first (config/run/web.py, config/celery.py).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _steps: list[Callable[[], object]] = []
 
 
 def before_threads(step: Callable[[], object]) -> None:
-    """Have the step taken by each program with threads, before they start. Named once, when applications start."""
+    """Register a step that each program with threads takes before it starts them. Called when applications start."""
     _steps.append(step)
 
 
 def run() -> None:
-    """Take all steps. Called by a program that has one thread still."""
+    """Take all steps. Call this while the program still has only one thread."""
     for step in _steps:
         step()

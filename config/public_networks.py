@@ -1,11 +1,12 @@
-"""The one list of what is not the public internet, for all that goes out: webhooks, pods and the chart's own policies.
+"""The one list of addresses that are not on the public internet, for all outgoing connections: webhooks, pods and the
+chart's network policies.
 
-It follows IANA's registries of special-purpose addresses (IPv4 and IPv6) and adds what clouds keep for themselves in
-public space. It does not depend on the version of Python: `ipaddress.is_global` changes between releases and lets
-wrappers of private addresses through (NAT64, 6to4).
+It follows IANA's registries of special-purpose addresses (IPv4 and IPv6) and adds the public addresses that clouds use
+for themselves. It does not depend on the version of Python: `ipaddress.is_global` changes between releases and allows
+private addresses inside of NAT64 and 6to4 addresses.
 
-The chart cannot import it, so it has a copy, deploy/helm/agentpods/files/not-public.json, which
-`python -m config.public_networks` writes and a test compares.
+The chart cannot import Python, so it has a copy: deploy/helm/agentpods/files/not-public.json. `python -m
+config.public_networks` writes the copy and a test compares it.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ NOT_PUBLIC_V4 = tuple(
         "10.0.0.0/8",
         "100.64.0.0/10",  # carrier-grade NAT; Alibaba's metadata service
         "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's wire server, in public space
+        "168.63.129.16/32",  # Azure's wire server, a public address
         "169.254.0.0/16",  # link-local; metadata services
         "172.16.0.0/12",
         "192.0.0.0/24",  # protocol assignments; Oracle's metadata service
         "192.0.2.0/24",  # documentation
-        "192.31.196.0/24",  # AS112: whoever is nearest answers
+        "192.31.196.0/24",  # AS112: the nearest server answers
         "192.52.193.0/24",  # multicast tunnels
         "192.88.99.0/24",  # 6to4 relays
         "192.168.0.0/16",
@@ -45,14 +46,15 @@ NOT_PUBLIC_V4 = tuple(
         "240.0.0.0/4",  # class E and broadcast
     )
 )
-# Of IPv6 only global unicast is public. NAT64, mapped, unique local, link-local and multicast addresses lie outside.
+# In IPv6 only global unicast addresses are public. NAT64, mapped, unique local, link-local and multicast addresses are
+# outside of it.
 GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 NOT_PUBLIC_V6 = tuple(
     ipaddress.IPv6Network(network)
     for network in (
         "2001::/23",  # Teredo, which carries IPv4 addresses, ORCHID and other protocol assignments
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4 carries any IPv4 address
+        "2002::/16",  # 6to4 addresses contain any IPv4 address
         "2620:4f:8000::/48",  # AS112
         "3fff::/20",  # documentation
     )
@@ -66,7 +68,10 @@ def is_public(address: Address) -> bool:
 
 
 def internet(*, without: Iterable[Network] = ()) -> dict[str, list[str]]:
-    """The public internet as networks, each with what is not part of it. `without` is what else is left out."""
+    """The public internet as networks, each with the networks inside it that are not public.
+
+    `without` is left out too.
+    """
     found = {str(whole): _holes(whole, usual, without) for whole, usual in _WHOLE}
     return {whole: holes for whole, holes in found.items() if whole not in holes}
 
@@ -75,7 +80,10 @@ _WHOLE: tuple[tuple[Network, tuple[Network, ...]], ...] = ((ALL_V4, NOT_PUBLIC_V
 
 
 def _holes(whole: Network, usual: Iterable[Network], without: Iterable[Network]) -> list[str]:
-    """`usual` and, of `without`, what lies inside and is not covered; `whole` itself where nothing would be left."""
+    """`usual`, and the networks of `without` that lie inside `whole` and are not covered yet.
+
+    `[whole]` if nothing would be left.
+    """
     holes = list(usual)
     for network in without:
         if network.version == whole.version and _covers(network, whole):
@@ -86,7 +94,7 @@ def _holes(whole: Network, usual: Iterable[Network], without: Iterable[Network])
 
 
 def _covers(network: Network, other: Network) -> bool:
-    return network.version == other.version and other.subnet_of(network)  # type: ignore[arg-type]  # of one version
+    return network.version == other.version and other.subnet_of(network)  # type: ignore[arg-type]  # same version
 
 
 def is_open(network: Network, *, without: Iterable[Network] = ()) -> bool:

@@ -1,7 +1,7 @@
-"""A sign of life: a file that a program touches as long as its main loop turns.
+"""A sign of life: a file that a program touches as long as its main loop runs.
 
-Who watches the program looks at the file's age (the chart's probes). That costs nothing, needs neither database nor
-broker, and says nothing of what the program speaks with: another's silence is no reason to start this one again.
+The chart's probes check the age of the file. That is cheap and needs neither database nor broker. It says nothing about
+other services: if another service is silent, a restart of this program does not help.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _touched_at = float("-inf")
 
 
 def beat() -> None:
-    """To be called by a main loop, as often as it likes. Raises OSError where the file cannot be made."""
-    global _touched_at  # noqa: PLW0603 # of this process, as the file is
+    """Called by a main loop, as often as it likes. Raises OSError if the file cannot be made."""
+    global _touched_at  # noqa: PLW0603 # one value per process, as there is one file
     now = time.monotonic()
     if settings.PULSE_FILE and now - _touched_at >= SECONDS:
         Path(settings.PULSE_FILE).touch()

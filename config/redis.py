@@ -1,4 +1,4 @@
-"""Redis for rate limits and caches: it may be slow, wiped or down at any moment, so each call is bounded."""
+"""Redis for rate limits and caches. Redis may be slow, empty or down at any moment, so each call has a time limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def client() -> redis.Redis:
 
 
 def client_url(url: str) -> str:
-    """Celery's spelling of a socket URL (`redis+socket://`) in the Redis client's (`unix://`)."""
+    """Turn Celery's form of a socket URL (`redis+socket://`) into the Redis client's (`unix://`)."""
     parts = urlsplit(url)
     if parts.scheme != "redis+socket":
         return url

@@ -1,4 +1,4 @@
-"""A request id for each call, in every log line and in the `Request-Id` header of the answer."""
+"""An id for each request: in every log line and in the `Request-Id` header of the answer."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class RequestIdMiddleware:
 
 
 class ProbeHostMiddleware:
-    """Health is told to whoever asks by whatever name: a cluster's probes come to the address of the pod.
+    """Answers health requests for any Host header: the probes of a cluster call the pod by its IP address.
 
-    No URL is built from the Host header, so that nothing depends on the name that a probe uses.
+    We build no URL from the Host header, so nothing depends on the name that a probe uses.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -43,7 +43,7 @@ class ProbeHostMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path in PROBES:
-            request.get_host = _own_host  # type: ignore[method-assign]  # for this request alone
+            request.get_host = _own_host  # type: ignore[method-assign]  # only for this request
         return self.get_response(request)
 
 
@@ -52,7 +52,7 @@ def _own_host() -> str:
 
 
 class JsonFormatter(BaseJsonFormatter):
-    """One JSON object a line, with level, logger, time and the request id."""
+    """One JSON object per line, with level, logger, time and the request id."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")

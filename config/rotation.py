@@ -1,4 +1,4 @@
-"""Re-encryption of every secret at rest under the newest key of SECRETS_KEYS."""
+"""Encrypts every secret in the database again with the newest key of SECRETS_KEYS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Column = EncryptedText | EncryptedJson
 
 @dataclass(slots=True)
 class Count:
-    """What became of the values of one column. `unreadable` were sealed with a key that SECRETS_KEYS no longer has."""
+    """The results for one column. `unreadable` values were encrypted with a key that SECRETS_KEYS no longer has."""
 
     column: str
     resealed: int = 0
@@ -29,7 +29,7 @@ class Count:
 
 
 def rotate() -> Iterator[Count]:
-    """Go through every encrypted column of every app, found by field class. To stop it or run it twice is harmless."""
+    """Go through every encrypted column of every app. Stopping it or running it twice is harmless."""
     for model, column in encrypted_columns():
         yield _rotate_column(model, column)
 
@@ -46,7 +46,7 @@ def encrypted_columns() -> list[tuple[type[Model], Column]]:
 
 def _rotate_column(model: type[Model], column: Column) -> Count:
     count = Count(column=f"{model._meta.label}.{column.name}")  # noqa: SLF001
-    # Read as plain text: the field itself would decrypt.
+    # Read the column as plain text: the field itself would decrypt it.
     rows = model._base_manager.annotate(sealed_text=Cast(column.name, TextField())).order_by("pk")  # noqa: SLF001
     rows = rows.filter(sealed_text__isnull=False)
     last: object = None
@@ -58,7 +58,7 @@ def _rotate_column(model: type[Model], column: Column) -> Count:
 
 
 def _reseal_value(unchanged: QuerySet[Model], column: Column, sealed: str, count: Count) -> None:
-    """Write the value back only where nobody has changed it meanwhile; whoever did has used the newest key."""
+    """Write the value back only if it has not changed meanwhile. A changed value already uses the newest key."""
     if _is_current(sealed):
         count.current += 1
         return

@@ -1,6 +1,7 @@
 """Celery beat's scheduler, with a sign of life.
 
-What beat writes down is no such sign: it may lie in memory until beat ends, as with the dbm of Debian's Python.
+The schedule file of beat is no sign of life: it may stay in memory until beat ends, e.g. with the dbm of Debian's
+Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All settings, each read once from the environment by a typed reader. docs/settings.md lists them."""
+"""All settings. Each is read once from the environment by a typed reader. docs/settings.md lists them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-# Which world this is. Development generates what is missing; production refuses to start without it (config/checks.py).
+# Development or production. Development generates missing secrets; production refuses to start without them
+# (config/checks.py).
 AGENTPODS_ENV = env.text("AGENTPODS_ENV", "development")
 if AGENTPODS_ENV not in {"development", "production"}:
     raise ImproperlyConfigured(f"AGENTPODS_ENV={AGENTPODS_ENV!r} must be development or production")
@@ -31,7 +32,7 @@ ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1, at_most=65_535)
 BASE_URL = env.text("BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 VERSION = "1.0.0"
 
-# Secrets. `make run` generates both into ${AGENTPODS_HOME}/secrets.env, where commands beside it find them too.
+# Secrets. `make run` writes both into ${AGENTPODS_HOME}/secrets.env, where manual commands find them too.
 if DEVELOPMENT:
     env.load(AGENTPODS_HOME / "secrets.env")
 DEVELOPMENT_SECRET_KEY = "development-only-" + "k" * 50
@@ -47,7 +48,7 @@ if DEVELOPMENT:
     ALLOWED_HOSTS = [*ALLOWED_HOSTS, "127.0.0.1", "localhost", "[::1]"]
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 
-# Caddy in front of web and router, on one server: TLS=auto. It alone listens to the world.
+# TLS=auto: the Caddy server runs in front of web and router, on one server. Only Caddy listens to the outside.
 TLS = env.one_of("TLS", "off", allowed=("off", "auto"))
 TLS_ADDRESS = env.text("TLS_ADDRESS")
 HTTP_PORT = env.number("HTTP_PORT", 80, at_least=1, at_most=65_535)
@@ -56,7 +57,7 @@ ASK_PORT = env.number("ASK_PORT", min(ROUTER_PORT + 1, 65_535), at_least=1, at_m
 ACME_DIRECTORY = env.text("ACME_DIRECTORY", "https://acme-v02.api.letsencrypt.org/directory")
 ACME_EMAIL = env.text("ACME_EMAIL")
 ACME_ROOTS = env.text("ACME_ROOTS")
-MAX_CERTIFICATES = env.number("MAX_CERTIFICATES", 20)  # new names of one account in a week
+MAX_CERTIFICATES = env.number("MAX_CERTIFICATES", 20)  # new names of one account per week
 if TLS == "auto":
     TRUSTED_PROXIES = [*TRUSTED_PROXIES, *env.networks_of("127.0.0.1/32")]
 PLATFORM_DOMAIN = env.text("PLATFORM_DOMAIN", "pods.localhost").strip(".").lower()
@@ -92,7 +93,7 @@ LLM_KEY_CHECK = env.flag("LLM_KEY_CHECK", default=True)
 MODELS_SOURCE = env.text("MODELS_SOURCE", "https://models.dev/api.json")
 KEEP_PODS = env.flag("KEEP_PODS")
 
-# Pods in clusters. Which clusters there are is in the admin.
+# Pods in clusters. The admin has the list of clusters.
 INSTALLATION = env.text("INSTALLATION", "agentpods")
 if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", INSTALLATION):
     raise ImproperlyConfigured(f"INSTALLATION={INSTALLATION!r} must be a label's value: letters, digits, '-', '_', '.'")
@@ -117,18 +118,18 @@ BACKUP_PORT = env.number("BACKUP_PORT", 0, at_most=65_535)  # 0 is any free one
 BACKUP_URL = env.text("BACKUP_URL").rstrip("/")
 FINAL_BACKUP_DAYS = env.number("FINAL_BACKUP_DAYS", 7)
 DRILL_DIRECTORY = Path(env.text("DRILL_DIRECTORY", str(AGENTPODS_HOME / "run" / "drill")))
-DRILL_MAX_GB = env.number("DRILL_MAX_GB", 20)  # larger backups are checked, not restored, by the weekly drill
+DRILL_MAX_GB = env.number("DRILL_MAX_GB", 20)  # the weekly drill only checks larger backups and does not restore them
 RESTIC = env.text("RESTIC")
 
 # Webhooks.
 WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")
 WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)
 
-# Customers' own hostnames. Those who answer for receivers' names know the world outside too.
+# Customers' own hostnames. Name servers for webhook receivers' names work here too.
 DOMAIN_NAMESERVERS = env.sockets("DOMAIN_NAMESERVERS", port=53) or WEBHOOK_NAMESERVERS
-MAX_RELEASED_DOMAINS = env.number("MAX_RELEASED_DOMAINS", 50)  # names that one account holds back, 30 days each
+MAX_RELEASED_DOMAINS = env.number("MAX_RELEASED_DOMAINS", 50)  # names that an account keeps blocked for 30 days
 
-# Stablecoins. The xpub is of an account; a private key has no place on a server.
+# Stablecoins. CRYPTO_XPUB is the extended public key of an account; a private key must never be on a server.
 CRYPTO_RPC_URLS = [url.strip() for url in env.secret("CRYPTO_RPC_URLS").split(",") if url.strip()]
 CRYPTO_CHAIN_ID = env.number("CRYPTO_CHAIN_ID", 8453, at_least=1)
 CRYPTO_XPUB = env.secret("CRYPTO_XPUB")
@@ -142,13 +143,13 @@ CRYPTO_CONFIRMATION = env.text("CRYPTO_CONFIRMATION", "finalized")
 CRYPTO_RPC_BATCH = env.number("CRYPTO_RPC_BATCH", 300, at_least=1, at_most=1000)
 CRYPTO_LOG_RANGE = env.number("CRYPTO_LOG_RANGE", 2000, at_least=1)
 
-# Who sells, as it stands on invoices. Without a name nothing is invoiced.
+# The seller's data on invoices. Without a name there are no invoices.
 SELLER_NAME = env.text("SELLER_NAME")
 SELLER_ADDRESS = env.text("SELLER_ADDRESS")
 SELLER_COUNTRY = env.text("SELLER_COUNTRY").upper()
 SELLER_TAX_ID = env.text("SELLER_TAX_ID")
 
-# Telegram Stars: the bot that sells. It is configured once all three are there.
+# Telegram Stars: the bot that sells. It needs all three settings.
 STARS_BOT_TOKEN = env.secret("STARS_BOT_TOKEN")
 STARS_BOT_USERNAME = env.text("STARS_BOT_USERNAME").removeprefix("@")
 STARS_WEBHOOK_SECRET = env.secret("STARS_WEBHOOK_SECRET")
@@ -156,7 +157,7 @@ STAR_USD = env.decimal("STAR_USD", "0.013")
 if not STAR_USD.is_finite() or STAR_USD <= 0:
     raise ImproperlyConfigured(f"STAR_USD={STAR_USD} must be more than 0")
 
-# Stripe. It sells once it has a key and at least one secret of its webhook; two are for the days of a rotation.
+# Stripe. It needs a key and at least one webhook secret; there are two during a rotation.
 STRIPE_URL = env.text("STRIPE_URL", "https://api.stripe.com").rstrip("/")
 STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY")
 STRIPE_WEBHOOK_SECRETS = [one.strip() for one in env.secret("STRIPE_WEBHOOK_SECRETS").split(",") if one.strip()]
@@ -178,7 +179,7 @@ SUPPORT_EMAIL = env.text("SUPPORT_EMAIL") or parseaddr(DEFAULT_FROM_EMAIL)[1]
 ADMINS = [(address, address) for address in env.words("ADMINS")]
 SHOW_DEV_CODES = env.flag("SHOW_DEV_CODES", default=DEVELOPMENT)
 
-# Licences of Gumroad. Without products it is coming soon.
+# Licences of Gumroad. Without products it is shown as coming soon.
 GUMROAD_URL = env.text("GUMROAD_URL", "https://api.gumroad.com").rstrip("/")
 GUMROAD_PRODUCTS = env.plans("GUMROAD_PRODUCTS")  # tier, or tier:period, to product id
 GUMROAD_VARIANTS = env.pairs("GUMROAD_VARIANTS")  # tier to the variant's exact text, where one product has several
@@ -187,14 +188,14 @@ GUMROAD_BUY_URLS = env.pairs("GUMROAD_BUY_URLS")
 GUMROAD_TEST_PURCHASES = env.flag("GUMROAD_TEST_PURCHASES")
 GUMROAD_REQUESTS_PER_MINUTE = env.number("GUMROAD_REQUESTS_PER_MINUTE", 60, at_least=1)
 
-# Licences of Lemon Squeezy. Without a store, products and variants it is coming soon.
+# Licences of Lemon Squeezy. Without store, products and variants it is shown as coming soon.
 LEMONSQUEEZY_URL = env.text("LEMONSQUEEZY_URL", "https://api.lemonsqueezy.com").rstrip("/")
 LEMONSQUEEZY_STORE = env.text("LEMONSQUEEZY_STORE")
 LEMONSQUEEZY_PRODUCTS = env.words("LEMONSQUEEZY_PRODUCTS")
 LEMONSQUEEZY_VARIANTS = env.plans("LEMONSQUEEZY_VARIANTS")  # tier:period to variant id
 LEMONSQUEEZY_BUY_URL = env.text("LEMONSQUEEZY_BUY_URL")
 LEMONSQUEEZY_BUY_URLS = env.pairs("LEMONSQUEEZY_BUY_URLS")
-# The seller's own interface: charges, refunds, cards that are stopped. Its webhooks are signed with this secret.
+# The seller's API: charges, refunds, and the end of card payments. The secret signs its webhooks.
 LEMONSQUEEZY_API_KEY = env.secret("LEMONSQUEEZY_API_KEY")
 LEMONSQUEEZY_WEBHOOK_SECRET = env.secret("LEMONSQUEEZY_WEBHOOK_SECRET")
 LEMONSQUEEZY_API_REQUESTS_PER_MINUTE = env.number("LEMONSQUEEZY_API_REQUESTS_PER_MINUTE", 300, at_least=1)
@@ -259,8 +260,8 @@ TEMPLATES = [
 ]
 
 AUTH_USER_MODEL = "accounts.User"
-LOGIN_REDIRECT_URL = "/admin/"  # of operators whose `next` leads elsewhere
-AUTH_PASSWORD_VALIDATORS = [  # of operators; how many tries strangers have is in SECURITY.md
+LOGIN_REDIRECT_URL = "/admin/"  # for operators whose `next` leads to another page
+AUTH_PASSWORD_VALIDATORS = [  # of operators; SECURITY.md says how many tries a stranger has
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": 12},
@@ -283,20 +284,20 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "/static/"
-# In development files are served from where they lie; production collects them when its image is built.
+# Development serves static files from their source directories; production collects them when its image is built.
 STATIC_ROOT = None if DEVELOPMENT else AGENTPODS_HOME / "static"
 WHITENOISE_USE_FINDERS = DEVELOPMENT
-WHITENOISE_ROOT = BASE_DIR / "catalog" / "root"  # what browsers ask for at the root by themselves: /favicon.ico
+WHITENOISE_ROOT = BASE_DIR / "catalog" / "root"  # files that browsers ask for at the root by themselves: /favicon.ico
 
-# Browser security. HTTPS is asked for wherever BASE_URL has it.
+# Browser security. HTTPS is required if BASE_URL is https.
 _HTTPS = BASE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SESSION_COOKIE_NAME = "__Host-session" if _HTTPS else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if _HTTPS else "csrf"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 ACCOUNT_COOKIE_NAME = "__Host-agentpods-account" if _HTTPS else "agentpods-account"  # a person's sign-in on the pages
-LANG_COOKIE_NAME = "__Host-agentpods-lang" if _HTTPS else "agentpods-lang"  # what they chose to read
-MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no cookie of its own, which has no prefix
+LANG_COOKIE_NAME = "__Host-agentpods-lang" if _HTTPS else "agentpods-lang"  # the language that the reader chose
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no own cookie: its name has no prefix
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
 SECURE_REDIRECT_EXEMPT = [r"^health(/ready)?$"]
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if _HTTPS else 0)
@@ -332,7 +333,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": ["webhooks.openapi.complete", "config.openapi.complete"],
 }
 
-# Celery: thin tasks, acks_late, no results, no retries of its own.
+# Celery: small tasks, acks_late, no results, no retries by Celery.
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -340,12 +341,12 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_STORE_EAGER_RESULT = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_WORKER_REDIRECT_STDOUTS = False  # development's mail is printed, and is no warning
+CELERY_WORKER_REDIRECT_STDOUTS = False  # development prints mails, which are no warnings
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULER = "config.schedule:Scheduler"
 CELERY_TASK_ROUTES = {
     "agents.*": {"queue": "lifecycle"},
-    "backups.step": {"queue": "lifecycle"},  # speaks with a pod, which the other worker's network does not let it
+    "backups.step": {"queue": "lifecycle"},  # it talks to a pod; the other worker's network does not allow that
     "billing.*": {"queue": "billing"},
     "webhooks.drain": {"queue": "webhooks"},
 }
@@ -365,8 +366,8 @@ LOGGING: dict[str, Any] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain" if DEVELOPMENT else "json"}},
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
-        "urllib3": {"level": "INFO"},  # its debug lines have addresses, and Telegram's hold the bot's token
-        "stripe": {"level": "WARNING"},  # each call in four lines, the later ones with what was sent
-        "django.security.DisallowedHost": {"propagate": False, "level": "CRITICAL"},  # any scanner's; our 400 tells it
+        "urllib3": {"level": "INFO"},  # its debug lines have URLs, and Telegram's URLs contain the bot's token
+        "stripe": {"level": "WARNING"},  # it logs four lines per call, the later ones with the data sent
+        "django.security.DisallowedHost": {"propagate": False, "level": "CRITICAL"},  # from any scanner; we answer 400
     },
 }

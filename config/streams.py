@@ -1,4 +1,4 @@
-"""Answers that go on for as long as their client likes: written by the server's event loop, without a thread."""
+"""Answers that last as long as their client likes. The server's event loop writes them, without a thread."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Pieces = AsyncGenerator[bytes, None]
 
 
 class Following(StreamingHttpResponse):
-    """Server-sent events of an asynchronous generator.
+    """Server-sent events from an asynchronous generator.
 
-    `config/serving` takes the generator over and lets the thread go. A server that does not, such as that of a test,
-    reads it in its thread.
+    `config/serving` takes the generator over and frees the thread. Other servers, such as a test's, read it in their
+    thread.
     """
 
     def __init__(self, begin: Callable[[], Pieces], *, end: Callable[[], None]) -> None:
-        """`end` is called once, when nothing follows any more, whether the generator was begun or not."""
+        """`end` is called once, when nothing follows any more, even if the generator was never begun."""
         self._begin, self._end = begin, end
         self._is_handed_over = False
         super().__init__(self._in_this_thread(), content_type=EVENT_STREAM)
@@ -27,7 +27,7 @@ class Following(StreamingHttpResponse):
         self["X-Accel-Buffering"] = "no"
 
     def hand_over(self) -> tuple[Callable[[], Pieces], Callable[[], None]]:
-        """How to begin it, and what to call at its end: from now on the affair of who calls this."""
+        """Return the functions that begin and end the generator. From now on the caller must call both."""
         self._is_handed_over = True
         return self._begin, self._end
 

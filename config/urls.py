@@ -1,5 +1,3 @@
-"""The whole URL map, by app."""
-
 from __future__ import annotations
 
 from django.contrib import admin

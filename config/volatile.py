@@ -1,4 +1,4 @@
-"""Redis as a store that may be gone: a breaker, so that an outage slows one call in some seconds and no more."""
+"""Redis as a store that may be down. A circuit breaker lets an outage slow only one call every few seconds."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ OPEN_SECONDS = 5.0
 
 T = TypeVar("T")
 
-_open_until = 0.0  # in monotonic time
+_open_until = 0.0  # time.monotonic() at which Redis is asked again
 
 
-class Away(Exception):  # as the rule says it
-    """Redis does not answer: do without it."""
+class Away(Exception):  # short, as the rules read
+    """Redis does not answer: continue without it."""
 
 
 def attempt(work: Callable[[redis.Redis], T]) -> T:
-    """`work(client)`, one try. Raises Away when Redis is not there, and for some seconds after that without asking."""
-    global _open_until  # noqa: PLW0603  # one number per process, written whole
+    """Return `work(client)`, tried once.
+
+    Raises Away if Redis is down, and for OPEN_SECONDS after that without asking Redis.
+    """
+    global _open_until  # noqa: PLW0603  # one number per process, written in one step
     if time.monotonic() < _open_until:
         raise Away
     try:
@@ -38,6 +41,6 @@ def attempt(work: Callable[[redis.Redis], T]) -> T:
 
 
 def forget_outage() -> None:
-    """Ask Redis again at the next call."""
+    """Let the next call ask Redis again."""
     global _open_until  # noqa: PLW0603
     _open_until = 0.0

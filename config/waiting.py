@@ -1,7 +1,8 @@
-"""Places for calls that wait for somebody else: a receiver, a pod, a payment company.
+"""Limits for calls that wait for another service: a receiver, a pod, a payment provider.
 
-Web answers most requests in milliseconds on a few threads. A call that waits steps aside: another request runs in its
-stead, and its database connection goes back to the pool. How many calls wait is bounded, over all and for each account.
+The web program answers most requests in milliseconds on a few threads. A call that waits steps aside: another request
+runs in its place, and its database connection returns to the pool. The number of waiting calls is limited, in total and
+for each account.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ RETRY_AFTER_SECONDS = 10
 
 
 class Places:
-    """`total` calls may wait in this process, `each()` of them for one account."""
+    """Lets `total` calls wait in this process, and `each()` calls of one account."""
 
     def __init__(self, total: int, *, each: Callable[[], int]) -> None:
         self.total = total
@@ -31,7 +32,10 @@ class Places:
 
     @contextmanager
     def take(self, account: str) -> Iterator[None]:
-        """Wait inside of this. Raises Unavailable when the account has its share, or every place is taken."""
+        """Wait inside this block.
+
+        Raises Unavailable if the account has all its places in use, or if all places are in use.
+        """
         self._enter(account)
         try:
             if current := caller.get():
@@ -42,7 +46,10 @@ class Places:
             self._leave(account)
 
     def hold(self, account: str) -> Callable[[], None]:
-        """A place for what outlives its request. Returns what gives it back, once. Raises Unavailable as `take`."""
+        """Take a place for work that outlives its request.
+
+        Return a function that gives it back, once. Raises Unavailable as `take`.
+        """
         self._enter(account)
         left = threading.Lock()
 
@@ -67,15 +74,15 @@ class Places:
                 del self._taken[account]
 
 
-# A turn with an agent, a test, a licence: up to two minutes.
+# A turn with an agent, a test, a check of a licence: up to two minutes.
 turns = Places(256, each=lambda: settings.WAITING_CALLS_PER_ACCOUNT)
-# A look that is over in seconds: liveness, why an agent is silent, whether a key is good. An account that asks about
-# many agents at once is served; one whose pods hang takes a quarter.
+# Checks that take seconds: whether a pod is alive, why an agent is silent, whether a key works. The limit is high
+# enough for an account with many agents; an account whose pods hang uses a quarter of the places.
 looks = Places(128, each=lambda: 32)
-# A look at a customer's domain: its owner may run a name server that never answers.
+# Checks of a customer's domain: its owner may run a name server that never answers.
 names = Places(32, each=lambda: 4)
 
-# Who follows a log takes no thread, but a connection and memory for as long as they like.
+# Log followers use no thread, but a connection and memory, for as long as they like.
 followers = Places(512, each=lambda: settings.LOG_FOLLOWERS_PER_ACCOUNT)
 
 

@@ -1,7 +1,7 @@
-"""The only way to start work elsewhere: a task by name and ids, after the transaction has committed.
+"""The only way to start work in another process: send a task with ids after the transaction has committed.
 
-One attempt, one second. A broker that is down is logged and never an error to the caller: what is due stays due in its
-row and the scan finds it (design: Invariants 2).
+One attempt, at most a second. If the broker is down, this is logged and is no error for the caller: the row still says
+what is due, and a periodic scan finds it.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from config import volatile
 log = logging.getLogger(__name__)
 
 LIMIT_SECONDS = 1.0
-_STEP_SECONDS = LIMIT_SECONDS / 2  # to connect, and to be answered
+_STEP_SECONDS = LIMIT_SECONDS / 2  # to connect, and again to get an answer
 
-_asked = threading.local()  # `names`: what this thread has asked for while its wakes are gathered
+_asked = threading.local()  # `names`: the tasks that this thread has asked for inside `gathered`
 
 
 def on_commit(task_name: str, *ids: str) -> None:
-    """Send `task_name(*ids)` once the current transaction commits, or at once outside of one."""
+    """Send `task_name(*ids)` when the current transaction commits, or at once outside of a transaction."""
     transaction.on_commit(partial(_send, task_name, ids))
 
 
 @contextmanager
 def gathered() -> Iterator[None]:
-    """For what goes through many rows: a task without ids is sent when first asked for and once more at the end.
+    """For work on many rows: a task without ids is sent when first asked for, and once more at the end.
 
-    It looks for all that is due, so one look is as good as many; what it would miss in between is beat's to find.
+    The task looks for everything that is due, so one run is as good as many. Celery beat starts it again for the rest.
     """
     outer, _asked.names = getattr(_asked, "names", None), Counter[str]()
     try:
@@ -78,7 +78,7 @@ def _publish(task_name: str, ids: tuple[str, ...]) -> None:
 
 @functools.cache
 def _connection() -> Connection:
-    """A connection that gives up soon, where a worker's would wait for the broker to come back."""
+    """A connection that gives up soon. A worker's connection would wait until the broker comes back."""
     limits = {
         "socket_timeout": _STEP_SECONDS,
         "socket_connect_timeout": _STEP_SECONDS,

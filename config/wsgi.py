@@ -1,4 +1,4 @@
-"""Django's WSGI application. Web calls it with requests that `config/serving` has read whole."""
+"""Django's WSGI application. `config/serving` reads requests completely and then calls it."""
 
 from __future__ import annotations
 

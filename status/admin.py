@@ -52,7 +52,7 @@ class DeleteIncidents(DeleteRows):
 
 @admin.register(Incident)
 class IncidentAdmin(WithSteps):
-    """Written by operators; shown at once in /status/incidents."""
+    """Incidents are written by operators and are visible at once in /status/incidents."""
 
     form = IncidentForm
     list_display = ("title", "status", "started_at", "resolved_at", "components")
@@ -74,7 +74,7 @@ class IncidentAdmin(WithSteps):
 
 @admin.register(Loop)
 class LoopAdmin(admin.ModelAdmin[Loop]):
-    """When each periodic loop last worked. Written by the workers alone."""
+    """When each periodic job last succeeded. Only the workers write it."""
 
     list_display = ("name", "succeeded_at")
     search_fields = ("name",)

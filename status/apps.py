@@ -8,6 +8,6 @@ class StatusConfig(AppConfig):
     name = "status"
 
     def ready(self) -> None:
-        from status import loops  # noqa: PLC0415  # models are not loaded before
+        from status import loops  # noqa: PLC0415  # models cannot be imported earlier
 
         task_success.connect(loops.note_success, dispatch_uid="status.loops")

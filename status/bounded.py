@@ -1,4 +1,7 @@
-"""Runs a check so that a hung dependency can hang neither the caller nor, by piling up, the process."""
+"""Runs a check with a time limit.
+
+A dependency that hangs blocks no caller and does not fill the process with threads.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Generic[T]):
-    """What a check gave. `value` is None when it failed or did not answer in time."""
+    """The result of a check. `value` is None if the check failed or did not answer in time."""
 
     value: T | None = None
     ok: bool
@@ -40,10 +43,10 @@ class _Run(Generic[T]):
 
 
 class Bounded(Generic[T]):
-    """One check in a thread of its own: never two at once, its result shared for FRESH_SECONDS.
+    """One check in its own thread. It never runs twice at once, and its result is shared for FRESH_SECONDS.
 
-    Nobody waits longer than LIMIT_SECONDS. A check that hangs keeps its one thread; callers are told at once that it
-    does not answer, until it ends.
+    No caller waits longer than LIMIT_SECONDS. A check that hangs keeps its one thread. Until it ends, callers learn at
+    once that it does not answer.
     """
 
     def __init__(self, name: str, check: Callable[[], T]) -> None:
@@ -53,7 +56,7 @@ class Bounded(Generic[T]):
         self._run: _Run[T] | None = None
 
     def start(self) -> _Run[T]:
-        """The run in progress or still fresh, else a new one."""
+        """The running or still fresh check, else a new one."""
         with self._lock:
             run = self._run
             if run is None or (run.ended is not None and time.monotonic() - run.ended >= FRESH_SECONDS):
@@ -70,12 +73,12 @@ class Bounded(Generic[T]):
         now = timezone.now()
         try:
             value = self._check()
-        except Exception as error:  # noqa: BLE001  # whatever a dependency raises means that it is not well
+        except Exception as error:  # noqa: BLE001  # any exception of a dependency means that it is not well
             log.warning("%s is not well: %s", self.name, error)
             run.outcome = Outcome(ok=False, latency_ms=_elapsed_ms(run), checked_at=now)
         else:
             run.outcome = Outcome(value=value, ok=True, latency_ms=_elapsed_ms(run), checked_at=now)
-        connection.close()  # back to the pool: with this thread it would be lost
+        connection.close()  # back to the pool; otherwise it would be lost with this thread
         run.ended = time.monotonic()
         run.finished.set()
 

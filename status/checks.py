@@ -1,4 +1,4 @@
-"""One look at each thing the platform stands on. A check returns when all is well and raises whatever went wrong."""
+"""One check for each thing that the platform needs. A check returns if all is well, and otherwise raises."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ QUEUES = sorted({queue for _, _, queue in BEAT.values()})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """What the platform's status needs from the database, read in one look."""
+    """What the platform's status needs from the database, read in one check."""
 
     loops: dict[str, datetime]
     incidents: list[Incident]
     catalog_updated_at: datetime | None
     prices_checked_at: datetime | None
-    mail_failed_at: datetime | None  # the mail server takes nothing since then
+    mail_failed_at: datetime | None  # since when the mail server has been failing
     backups: health.BackupHealth
     drills: health.Drills
-    clusters: list[datetime | None]  # when each that pods may be on was last seen alive
+    clusters: list[datetime | None]  # for each cluster in use: when it was last observed
 
 
 def database() -> Records:
-    """PostgreSQL answers queries on the tables of this release."""
+    """Read the records. Shows that PostgreSQL answers queries on the tables of this release."""
     now = timezone.now()
     backups, drills = health.over_all(now=now)
     return Records(
@@ -56,7 +56,7 @@ def database() -> Records:
 
 
 def _clusters() -> list[datetime | None]:
-    """One that was given up, with nobody left on it, is nobody's trouble."""
+    """When each cluster in use was last observed. A cordoned cluster without agents does not count."""
     if settings.AGENT_RUNTIME != "kubernetes":
         return []
     used = Q(cordoned=False) | Exists(Placement.objects.filter(cluster=OuterRef("pk")))
@@ -64,12 +64,12 @@ def _clusters() -> list[datetime | None]:
 
 
 def cache() -> None:
-    """Redis answers a ping."""
+    """Check that Redis answers a ping."""
     redis.client().ping()
 
 
 def queue() -> None:
-    """The broker answers, and no queue is longer than workers that keep up would let it be."""
+    """Check that the broker answers and that no queue is longer than LONGEST_QUEUE: workers keep up."""
     pipeline = redis.client().pipeline(transaction=False)
     for name in QUEUES:
         pipeline.llen(name)
@@ -79,5 +79,5 @@ def queue() -> None:
 
 
 def runtime() -> None:
-    """The place where pods run tells us which ones it has."""
+    """Check that the place where pods run can list its pods."""
     current_runtime().observe()

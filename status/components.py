@@ -1,4 +1,4 @@
-"""The platform's health, put together from its components."""
+"""The platform's health, computed from its components."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CACHE = Bounded("cache", checks.cache)
 QUEUE = Bounded("queue", checks.queue)
 RUNTIME = Bounded("runtime", checks.runtime)
 
-# id: (name, check). Only without the database can nothing be done; what else is down degrades (design: Processes).
+# id: (name, check). Without the database nothing works, so the platform is down. Any other failure only degrades it.
 DEPENDENCIES: dict[str, tuple[str, Bounded[checks.Records] | Bounded[None]]] = {
     "database": ("Database", DATABASE),
     "cache": ("Cache", CACHE),
@@ -62,7 +62,7 @@ _last_records: checks.Records | None = None
 
 
 def platform(*, now: datetime) -> Platform:
-    """The state of the whole platform. Never raises and never waits longer than a check may take."""
+    """The state of the whole platform. Never raises, and never waits longer than a check may take."""
     outcomes = _outcomes()
     records = _records()
     hurt = {name for incident in _open(records) for name in incident.components}
@@ -79,7 +79,7 @@ def platform(*, now: datetime) -> Platform:
 
 
 def readiness() -> dict[str, Health]:
-    """The dependencies of a web process. Raises Unavailable when it cannot serve."""
+    """The state of the dependencies of a web process. Raises Unavailable if the process cannot serve."""
     outcomes = _outcomes()
     if not outcomes["database"].ok:
         raise Unavailable("not ready: the database does not answer; details are in GET /status")
@@ -87,7 +87,7 @@ def readiness() -> dict[str, Health]:
 
 
 def incidents() -> list[Incident]:
-    """The newest incidents, open and resolved."""
+    """The newest incidents, open and resolved. Raises Unavailable."""
     records = DATABASE.outcome().value
     if records is None:
         raise Unavailable("the database is not available: try again")
@@ -95,20 +95,20 @@ def incidents() -> list[Incident]:
 
 
 def last_known_incidents() -> list[Incident] | None:
-    """The same; while the database is down those that it said last, None where it never answered."""
+    """The newest incidents. While the database is down: those it returned last, or None if it has never answered."""
     records = _records()
     return records.incidents if records else None
 
 
 def _outcomes() -> dict[str, Outcome[checks.Records] | Outcome[None]]:
     for _, check in DEPENDENCIES.values():
-        check.start()  # all at once, so that their waits do not add up
+        check.start()  # start all first, so that their waits do not add up
     return {name: check.outcome() for name, (_, check) in DEPENDENCIES.items()}
 
 
 def _records() -> checks.Records | None:
-    """What the database said last, also while it is down: loops then show late as time passes."""
-    global _last_records  # noqa: PLW0603  # one value per process, replaced whole
+    """What the database returned last, even while it is down. The loops then become late as time passes."""
+    global _last_records  # noqa: PLW0603  # one value per process, replaced as a whole
     _last_records = DATABASE.outcome().value or _last_records
     return _last_records
 
@@ -129,7 +129,10 @@ def _dependency(id: str, outcome: Outcome[checks.Records] | Outcome[None], *, hu
 
 
 def _watched(pods: Component, records: checks.Records | None, *, now: datetime) -> Component:
-    """Pods in clusters are known from the observer alone: what it has not seen for a while is not known."""
+    """The state of the pods in clusters.
+
+    Only the observer sees them, so a silent observer means that they are unknown.
+    """
     clusters = records.clusters if records else []
     silent = sum(seen is None or now - seen > SILENT_AFTER for seen in clusters)
     if not silent or pods.status == Health.DOWN:
@@ -138,7 +141,7 @@ def _watched(pods: Component, records: checks.Records | None, *, now: datetime) 
 
 
 def _mail(records: checks.Records | None, *, hurt: Collection[str]) -> Component:
-    """Known from the last mail that was sent: no mail server is asked for the status alone."""
+    """Mail, as the last sent mail showed: the status itself never asks a mail server."""
     failed_at = records.mail_failed_at if records else None
     up = Health.DEGRADED if MAIL in hurt else Health.OK
     return Component(
@@ -147,7 +150,7 @@ def _mail(records: checks.Records | None, *, hurt: Collection[str]) -> Component
 
 
 def _prices(records: checks.Records | None, *, hurt: Collection[str]) -> Component:
-    """How old the models' prices are is told, not judged: nothing fails for it."""
+    """Model prices. Their age is shown but not judged: nothing fails because of it."""
     return Component(
         id=PRICES,
         name="Model prices",
@@ -158,7 +161,10 @@ def _prices(records: checks.Records | None, *, hurt: Collection[str]) -> Compone
 
 
 def _backups(records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
-    """Whether they come when they are due, and how many agents' fail. That there are none is told, not judged."""
+    """Whether backups come when they are due, and how many agents' backups fail.
+
+    Missing backups are shown, not judged.
+    """
     known = records.backups if records else None
     well = (known is None or known.are_well(now)) and BACKUPS not in hurt
     name = "Backups"
@@ -176,7 +182,7 @@ def _backups(records: checks.Records | None, *, hurt: Collection[str], now: date
 
 
 def _drills(records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
-    """Whether backups are restored as they should be; the time is that of the last drill."""
+    """Whether test restores of backups succeed, and when the last one was made."""
     known = records.drills if records else None
     well = known is None or not records or not records.backups.are_made or known.are_well(now)
     return Component(

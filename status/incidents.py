@@ -1,4 +1,4 @@
-"""Incidents: what an operator tells customers about them, and on which days they were."""
+"""Incidents: what an operator tells customers about them, and on which days there was one."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from datetime import UTC, date, datetime, timedelta
 from status.models import Incident, IncidentUpdate
 
 HISTORY_DAYS = 90
-NEWEST = 100  # so many are read and shown
+NEWEST = 100  # how many are read and shown
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """`hurt` is unknown (None) on a day before the oldest of the incidents that are read."""
+    """A day of the history. `hurt` is None (unknown) on a day before the oldest incident that is read."""
 
     day: date
     hurt: bool | None
 
 
 def tell(incident: Incident, *, text: str, now: datetime) -> None:
-    """Add what is so now to the incident's updates, where it says something new."""
+    """Add the current status and text to the incident's updates, if something is new."""
     last = incident.updates.first()
     if text or last is None or last.status != incident.status:
         IncidentUpdate.objects.create(incident=incident, at=now, status=incident.status, text=text)
 
 
 def history(components: Collection[str], incidents: Sequence[Incident], *, now: datetime) -> list[Day]:
-    """The last days in UTC, oldest first: on which of them an incident named one of the components."""
+    """The last HISTORY_DAYS days in UTC, oldest first, and whether an incident named one of the components on each."""
     today = now.astimezone(UTC).date()
     hurt = {day for one in incidents if not set(components).isdisjoint(one.components) for day in _days(one, today)}
     known_since = incidents[-1].started_at.astimezone(UTC).date() if len(incidents) >= NEWEST else date.min
@@ -37,7 +37,7 @@ def history(components: Collection[str], incidents: Sequence[Incident], *, now: 
 
 
 def _days(incident: Incident, today: date) -> list[date]:
-    """Each day on which it was open, within the history."""
+    """The days of the history on which the incident was open."""
     first = max(incident.started_at.astimezone(UTC).date(), today - timedelta(days=HISTORY_DAYS))
     last = incident.resolved_at.astimezone(UTC).date() if incident.resolved_at else today
     return [first + timedelta(days=number) for number in range((min(last, today) - first).days + 1)]

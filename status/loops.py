@@ -1,4 +1,4 @@
-"""The periodic loops: each records its last success, and one that is late degrades the platform's status."""
+"""The periodic jobs (loops): each records its last success. A late loop degrades the platform's status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _written: dict[str, float] = {}
 
 
 def note_success(sender: object = None, **_: object) -> None:
-    """Celery's `task_success`: if the task is a loop's, write down that it worked. Never fails the task."""
+    """For Celery's `task_success`: if the task is a loop, record its success. Never fails the task."""
     name = _NAMES.get(getattr(sender, "name", ""))
     if name is None or time.monotonic() - _written.get(name, float("-inf")) < WRITE_EVERY_SECONDS:
         return
@@ -36,7 +36,7 @@ def note_success(sender: object = None, **_: object) -> None:
 
 
 def record(name: str, *, now: datetime) -> None:
-    """Set the loop's last success, in one statement."""
+    """Set the loop's last success in one statement."""
     Loop.objects.bulk_create(
         [Loop(name=name, succeeded_at=now)],
         update_conflicts=True,
@@ -46,5 +46,5 @@ def record(name: str, *, now: datetime) -> None:
 
 
 def is_late(name: str, *, last: datetime, now: datetime) -> bool:
-    """Whether the loop missed about three turns. `last` is its last success, or when we began to expect one."""
+    """Whether the loop missed about three runs. `last` is its last success, or the time since which one is expected."""
     return now - last > max(LATE_AFTER_PERIODS * PERIODS[name], LATE_AFTER_AT_LEAST)

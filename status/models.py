@@ -1,4 +1,4 @@
-"""What operators and customers read about the platform itself: when each loop last worked, and incidents."""
+"""The platform's own records: when each periodic job last succeeded, and incidents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class IncidentStatus(models.TextChoices):
 
 
 class Incident(models.Model):
-    """Something an operator tells customers about. While it is open, the components it names are at best degraded."""
+    """An operator's message to customers. While it is open, its components are shown as degraded at best."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "inc"), editable=False)
     title = models.CharField(max_length=200)
@@ -41,7 +41,7 @@ class Incident(models.Model):
     class Meta:
         ordering = ("-started_at", "-id")
         constraints = [
-            # `resolved` and its time come together, so that a reader never has to choose which to believe.
+            # `resolved` and its time are set together, so that they never contradict each other.
             models.CheckConstraint(
                 condition=models.Q(status="resolved", resolved_at__isnull=False)
                 | (~models.Q(status="resolved") & models.Q(resolved_at__isnull=True)),
@@ -55,7 +55,10 @@ class Incident(models.Model):
 
 
 class IncidentUpdate(models.Model):
-    """What was told of an incident at one moment. Only added to, so that readers see how it went."""
+    """What customers were told about an incident at one moment.
+
+    Updates are only added, so that readers see the history.
+    """
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="updates")
     at = models.DateTimeField(default=timezone.now)

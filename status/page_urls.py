@@ -1,4 +1,4 @@
-"""The page of the status and its feed: before the catalog's, which answer for every other path below a language."""
+"""The status page and its feed. They come before the catalog's URLs, which match every other path after a language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether events may be sent to a URL: asked when it is set. What is dialled is judged again at each delivery."""
+"""Checks whether events may be sent to a URL, when the URL is set. Each delivery checks the dialled address again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".svc", ".cluster.local"
 
 
 def check(url: str, *, field: str = "url") -> str:
-    """The URL as it is stored, or a 400 that names the field. Asks DNS for up to 2 s: call it outside of transactions.
+    """Return the URL as it is stored. Raises BadRequest, which names the field.
 
-    A name that does not answer in time is accepted and judged at delivery.
+    Asks DNS for up to 2 s, so call it outside of transactions. A name without an answer in time is accepted, and
+    checked again at delivery.
     """
     try:
         receiver = receiver_url.parse(url)
@@ -53,14 +54,14 @@ def _answers(receiver: ReceiverUrl) -> list[Address]:
 
 
 def _is_local_name(host: str) -> bool:
-    """A name that only means something inside somebody's network, whether or not it resolves here."""
+    """Whether the name has a meaning only inside a private network, even if it resolves here."""
     return "." not in host or host.endswith(_LOCAL_SUFFIXES)
 
 
 def _is_our_own(receiver: ReceiverUrl, *, allowed: bool) -> bool:
-    """The API's own host: its events would come back to it.
+    """Whether the receiver is the API itself: its events would come back to it.
 
-    On a host that the operator allows only the API's own port is ours: in development everything is on 127.0.0.1.
+    On a host that the operator allows, only the API's own port counts: in development everything is on 127.0.0.1.
     """
     ours = receiver_url.parse(settings.BASE_URL)
     return receiver.host == ours.host and (receiver.port == ours.port or not allowed)

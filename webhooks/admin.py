@@ -1,4 +1,4 @@
-"""The operator's console of hooks, events and deliveries: to see, and to send again."""
+"""Hooks, events and deliveries in the admin: operators can see them, and send deliveries again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class HookAdmin(ReadOnlyAdmin):
 
     @admin.display(description="receiver")
     def receiver(self, hook: Hook) -> str:
-        """Without the query, where some receivers keep a token of their own."""
+        """The URL without its query, in which some receivers keep a token."""
         parts = urlsplit(hook.url)
         return f"{parts.scheme}://{parts.netloc}{parts.path}" + ("?…" if parts.query else "")
 

@@ -1,4 +1,4 @@
-"""What an attempt means for its delivery: done, tried again, or given up (spec: Delivery rules)."""
+"""What an attempt means for its delivery: done, tried again, or given up (docs/spec.md: Delivery rules)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from webhooks.models import Delivery, Hook, Problem, State
 if TYPE_CHECKING:
     from agents.models import Agent
 
-# From the beginning of the failed attempt, so that three attempts end within 80 s even if each waits its whole 10 s.
+# Counted from the start of the failed attempt, so that three attempts end within 80 s even if each takes its whole 10
+# s.
 RETRY_DELAYS = (timedelta(seconds=10), timedelta(seconds=60))
 MAX_ATTEMPTS = len(RETRY_DELAYS) + 1
 
-# A delivery that is taken this much oftener than it gets an outcome kills its drain: it is given up.
+# If a delivery was claimed this many times more than it got outcomes, it crashes the process that sends it: give it up.
 SPARE_CLAIMS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one attempt: an HTTP status, or why there is none."""
+    """The result of one attempt: an HTTP status, or the reason why there is none."""
 
     status: int | None
     problem: Problem | None
@@ -38,7 +39,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A delivery that one drain has leased, with all that sending it takes."""
+    """A delivery that one drain (the loop that sends) has leased, with everything needed to send it."""
 
     event_id: str
     event_type: str
@@ -59,7 +60,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is written for a claim, and of which receiver it tells."""
+    """The new values for a claimed delivery, and the URL of the receiver."""
 
     event_id: str
     token: str
@@ -75,12 +76,12 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """The agent's `webhookLastStatus`."""
+        """The text for the agent's `webhookLastStatus`."""
         return str(self.http_status) if self.http_status is not None else f"error: {self.error}"
 
 
 def judge(claim: Claim, answer: Answer, *, began: datetime, at: datetime) -> Outcome:
-    """The outcome of an attempt that began then and ended now."""
+    """The outcome of an attempt that started at `began` and ended at `at`."""
     attempts = claim.attempts + 1
     state = _state(attempts, answer)
     return Outcome(
@@ -99,7 +100,7 @@ def judge(claim: Claim, answer: Answer, *, began: datetime, at: datetime) -> Out
 
 
 def give_up(claim: Claim, *, at: datetime) -> Outcome:
-    """The outcome of a delivery that is never sent again, because it ended its drain each time."""
+    """The outcome of a delivery that is never sent again, because it ended the drain each time."""
     return Outcome(
         event_id=claim.event_id,
         token=claim.token,
@@ -123,7 +124,7 @@ def _state(attempts: int, answer: Answer) -> State:
 
 @transaction.atomic
 def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
-    """Send an ended delivery again, with the same id and bytes, to the hook that the agent has now."""
+    """Send an ended delivery again, with the same id and bytes, to the hook that the agent has now. Raises Conflict."""
     delivery = _with_hook(delivery)
     if delivery.state == State.PENDING:
         raise Conflict(f"{delivery.pk} is still being delivered")
@@ -140,7 +141,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
 
 @transaction.atomic
 def resend_or_join(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
-    """`resend`, unless somebody has asked for that already and it is under way."""
+    """As `resend`, but succeeds without a change if the delivery is already being sent again."""
     delivery = _with_hook(delivery)
     if delivery.state == State.PENDING and delivery.resent_at is not None:
         return delivery
@@ -148,7 +149,7 @@ def resend_or_join(delivery: Delivery, *, actor: str, now: datetime) -> Delivery
 
 
 def _with_hook(delivery: Delivery) -> Delivery:
-    """The delivery as it is now; it and its hook are held, the hook first. Raises Conflict without one."""
+    """Lock the hook, then the delivery, and return the delivery as it is now. Raises Conflict if there is no hook."""
     hook = Hook.objects.select_for_update(no_key=True).filter(agent_id=delivery.agent_id).first()
     if hook is None:
         raise Conflict("the agent has no webhook: PUT /agents/{id}/webhook sets one")
@@ -156,7 +157,7 @@ def _with_hook(delivery: Delivery) -> Delivery:
 
 
 def cancel_pending(agent: Agent, *, now: datetime) -> int:
-    """End what is pending without an outcome. An attempt in flight is not called back, but its outcome is dropped."""
+    """Cancel pending deliveries. An attempt that is under way is not stopped, but its outcome is dropped."""
     return (
         Delivery.objects.pending()
         .filter(agent=agent)

@@ -1,4 +1,4 @@
-"""What became of an agent's events on their way to its receiver: one line for each, newest first."""
+"""The delivery log of an agent: one entry for each event, newest first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class DeliveryPage:
 
 
 def page(agent: Agent, *, limit: int = MAX_PAGE, cursor: str | None = None) -> DeliveryPage:
-    """All that is pending or ended within seven days, in pages. Raises NoSuchEvent naming `cursor`."""
+    """A page of the deliveries that are pending or ended within seven days.
+
+    Raises NoSuchEvent, which names `cursor`.
+    """
     found = Delivery.objects.kept(since=timezone.now() - DELIVERIES_KEPT).filter(agent=agent).newest_first()
     if cursor is not None:
         found = found.earlier_than(_place(agent, cursor))
@@ -36,7 +39,10 @@ def page(agent: Agent, *, limit: int = MAX_PAGE, cursor: str | None = None) -> D
 
 
 def _place(agent: Agent, event_id: str) -> Event:
-    """The event outlasts its delivery, so a reader may take its time between two pages."""
+    """The event at which the page before ended.
+
+    Events are kept longer than deliveries, so a reader may pause between pages.
+    """
     found = Event.objects.of_agent(agent, event_id)
     if found is None:
         raise NoSuchEvent("cursor", event_id)

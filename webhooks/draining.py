@@ -1,7 +1,8 @@
-"""The loop that sends: lease what is due, send it, write what came of it, until nothing is due soon.
+"""The drain: the loop that sends deliveries. It leases due deliveries, sends them and records the outcomes, until
+nothing is due soon.
 
-One drain per process, and a bounded number per installation. It never waits for a batch: a slot that gets free is
-filled, whatever the others hang on. Killed at any point it loses nothing, because a lease ends by itself.
+One drain runs per process, and a limited number per installation. It never waits for a whole batch: a free slot is
+filled at once, even if other attempts hang. A killed drain loses nothing, because its leases end by themselves.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ SLOTS = 100
 SLOW_SLOTS = SLOTS // 4
 MAX_DRAINS = 4  # in the whole installation
 
-AHEAD = timedelta(seconds=15)  # a drain waits for what is due within this
-POLL_SECONDS = 0.5  # how late a delivery may be noticed that another process emitted
+AHEAD = timedelta(seconds=15)  # a drain waits for deliveries that are due within this time
+POLL_SECONDS = 0.5  # how late a drain may notice a delivery from another process
 GATHER_SECONDS = 0.02  # outcomes that come this close together are written together
-GRACE_SECONDS = 3.0  # what a stopped process gives its attempts in flight; `make run` kills it a second later
+GRACE_SECONDS = 3.0  # time for running attempts when the process stops; `make run` kills it a second later
 
 _running: Drain | None = None
 _gate = threading.Lock()
@@ -43,19 +44,20 @@ stopping = threading.Event()
 
 
 def drain(*, clock: Clock = timezone.now, ahead: timedelta = AHEAD) -> int:
-    """Deliver what is due and what gets due within `ahead`; returns the number of attempts.
+    """Send the deliveries that are due, or get due within `ahead`. Return the number of attempts.
 
-    With an `ahead` of zero it waits for nothing but its own attempts, so it ends also when its clock stands still.
+    With an `ahead` of zero it waits only for its own attempts, so it ends even if its clock stands still.
 
-    Ends at once, with 0, when nothing is due or the process or the installation has all the drains it may have; a drain
-    that runs in this process is told to look again.
+    Returns 0 at once if nothing is due, the process stops, or the process or the installation has its maximum of
+    drains. If this process has a drain already, that drain is told to look again.
     """
-    global _running  # noqa: PLW0603 # the one drain of this process
+    global _running  # noqa: PLW0603 # the only drain of this process
     try:
         due = outbox.soonest()
         parameters = _connection_parameters()
     finally:
-        # Back to the pool: nothing of it is held while receivers are waited for, and no broken one is kept for good.
+        # Give the connection back to the pool: the drain does not need it while it waits for receivers, and a broken
+        # connection must not be kept.
         connection.close()
     if due is None or due > clock() + ahead or stopping.is_set():
         return 0
@@ -72,7 +74,7 @@ def drain(*, clock: Clock = timezone.now, ahead: timedelta = AHEAD) -> int:
 
 
 def _connection_parameters() -> dict[str, Any]:
-    """How Django connects, without what is for its own cursors."""
+    """Django's connection parameters, without those for its own cursors."""
     parameters = connection.get_connection_params()
     return {name: value for name, value in parameters.items() if name not in {"cursor_factory", "context"}}
 
@@ -87,9 +89,9 @@ class Drain:
         self._woken = asyncio.Event()
 
     def look_again(self) -> None:
-        """Called from other threads: something new is due."""
+        """Called from other threads when something new is due."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has just ended: so has its need to look
+            with suppress(RuntimeError):  # the loop has just ended and need not look
                 self._loop.call_soon_threadsafe(self._woken.set)
 
     async def run(self, parameters: dict[str, Any]) -> int:
@@ -115,7 +117,7 @@ class Drain:
             await self._record_ended(box)
 
     async def _fill(self, box: Outbox, sender: Sender) -> None:
-        """Start as many attempts as there are slots."""
+        """Start an attempt in each free slot."""
         self._woken.clear()
         free = SLOTS - len(self._in_flight)
         slow = SLOW_SLOTS - sum(claim.slow for claim in self._in_flight.values())
@@ -131,7 +133,7 @@ class Drain:
                 self._in_flight[asyncio.create_task(self._attempt(sender, claim))] = claim
 
     async def _attempt(self, sender: Sender, claim: Claim) -> Outcome:
-        """Never raises: one delivery that cannot be sent must not end the drain of all."""
+        """Make one attempt. Never raises: one delivery that cannot be sent must not end the whole drain."""
         began = self.clock()
         try:
             answer = await _send(sender, claim)
@@ -146,20 +148,23 @@ class Drain:
         return outcome
 
     async def _idle_seconds(self, box: Outbox) -> float | None:
-        """How long to wait for something new, None when there is nothing to wait for."""
+        """Seconds to wait for something new; None if there is nothing to wait for."""
         if len(self._in_flight) >= SLOTS:
-            return POLL_SECONDS  # only an attempt's end makes room
+            return POLL_SECONDS  # only the end of an attempt frees a slot
         soonest = await box.soonest()
         now = self.clock()
         if soonest is None or soonest > now + self.ahead:
             return POLL_SECONDS if self._in_flight else None
         if not self.ahead and not self._in_flight:
-            return None  # due, and not to be had: another drain holds it or its agent
-        # What is due but was not taken waits for another one's end.
+            return None  # due, but another drain holds the delivery or its agent
+        # A delivery that is due but was not claimed waits for the end of another one.
         return min(POLL_SECONDS, (soonest - now).total_seconds()) if soonest > now else POLL_SECONDS
 
     async def _wait(self, seconds: float) -> None:
-        """Until an attempt ends, somebody emits, or the time is over; then a moment more for those close by."""
+        """Wait until an attempt ends, a new event is due, or the time is over.
+
+        After an attempt has ended, wait a moment more for others that end just then.
+        """
         woken = asyncio.create_task(self._woken.wait())
         await asyncio.wait([woken, *self._in_flight], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         woken.cancel()
@@ -174,7 +179,7 @@ class Drain:
             del self._in_flight[task]
 
     async def _wind_down(self, box: Outbox) -> None:
-        """The process stops: let attempts in flight end, write them, and hand back the rest."""
+        """The process stops: wait for running attempts, write their outcomes, and give the other leases back."""
         if not self._in_flight:
             return
         await asyncio.wait(self._in_flight, timeout=GRACE_SECONDS)
@@ -185,7 +190,7 @@ class Drain:
 
 
 async def _send(sender: Sender, claim: Claim) -> Answer:
-    """Sign the stored bytes with the secrets of now, and post them."""
+    """Sign the stored bytes with the current secrets and post them."""
     body = claim.body.encode()
     headers = signing.headers(
         event_id=claim.event_id,

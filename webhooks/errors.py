@@ -1,4 +1,4 @@
-"""What a webhook call can be refused with."""
+"""The refusals of webhook calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class NoSuchDelivery(NotFound):
 
 
 class NoSuchEvent(BadRequest):
-    """A place in the log that the caller names and the log does not have."""
+    """The caller names an event that the log does not have."""
 
     def __init__(self, field: str, event_id: str) -> None:
         super().__init__(

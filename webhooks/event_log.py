@@ -1,7 +1,7 @@
-"""An agent's events, oldest first, for callers that cannot host a receiver: what a webhook would get, to be fetched.
+"""The events of an agent, oldest first, for callers that cannot receive webhooks and fetch the events instead.
 
-A poller hands in the last id it saw. That it misses nothing rests on `events.emit`: an agent's events have one order,
-and become visible in it.
+A caller sends the last id that it saw. It misses no event because of `events.emit`: the events of an agent have one
+order, and become visible in that order.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """`bodies` are the stored texts: the very bytes that receivers get."""
+    """A page of events. `bodies` are the stored texts, the same bytes that receivers get."""
 
     bodies: list[str]
     next_url: str | None
 
 
 def page(agent: Agent, *, after: str | None = None, limit: int = PAGE) -> EventPage:
-    """The events after the one named, or from the first that is kept. Raises NoSuchEvent naming `after`."""
+    """The events after the named one, or from the oldest that is kept. Raises NoSuchEvent, which names `after`."""
     found = _kept(agent).oldest_first()
     if after is not None:
         found = found.later_than(_place(agent, after, field="after"))
@@ -46,11 +46,11 @@ def page(agent: Agent, *, after: str | None = None, limit: int = PAGE) -> EventP
 @dataclass(frozen=True, slots=True)
 class Newest:
     events: list[Event]
-    cursor: str | None  # of the next page, which is older
+    cursor: str | None  # of the next page, which has older events
 
 
 def newest(agent: Agent, *, before: str | None = None, limit: int = PAGE) -> Newest:
-    """The same for people, who begin at the end. Raises NoSuchEvent naming `before`."""
+    """The same for people: the newest events first. Raises NoSuchEvent, which names `before`."""
     found = _kept(agent).newest_first()
     if before is not None:
         found = found.earlier_than(_place(agent, before, field="before"))

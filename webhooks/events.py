@@ -1,8 +1,8 @@
-"""What happened to an agent, written in the transaction that made it happen (spec: Events).
+"""Events of agents. Each is written in the transaction of the change that it reports (docs/spec.md: Events).
 
-An agent's events have one order, that of their `createdAt`, and become visible in it: whoever emits holds the agent's
-row until its transaction ends, and is given a moment after all events before. So a reader of the log who goes on from
-the last event seen misses none.
+The events of an agent have one order, by `createdAt`, and become visible in that order. To ensure this, `emit` locks
+the agent's row until its transaction ends, and gives the event a later time than all events before. So a reader of the
+log who continues after the last event seen misses none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TICK = timedelta(microseconds=1)
 
 @transaction.atomic(savepoint=False)
 def emit(agent: Agent, event_type: EventType, data: dict[str, Any], *, now: datetime) -> Event:
-    """Write the event, and its delivery if the agent has a hook. Rolled back with the change that caused it."""
+    """Write the event, and its delivery if the agent has a hook. Both roll back with the change that caused them."""
     agent = in_turn(agent)
     created_at = _after_the_last(agent, now)
     event_id = new_id("evt")
@@ -43,18 +43,23 @@ def emit(agent: Agent, event_type: EventType, data: dict[str, Any], *, now: date
 
 
 def in_turn(agent: Agent) -> Agent:
-    """The agent as it is now, its row held until the transaction ends. Taken before its hook and its deliveries."""
+    """Lock the agent's row until the transaction ends and return it as it is now.
+
+    Lock it before its hook and deliveries.
+    """
     return type(agent).objects.select_for_update(no_key=True).only(*SHOWN).get(pk=agent.pk)
 
 
 def _after_the_last(agent: Agent, now: datetime) -> datetime:
-    """Now, or just after the agent's last event where another took its time first, or the clock was set back."""
+    """Now, or just after the agent's last event if that is later: another event came first, or the
+    clock was set back.
+    """
     last: datetime | None = Event.objects.filter(agent=agent).aggregate(last=Max("created_at"))["last"]
     return max(now, last + TICK) if last else now
 
 
 def _body(event_id: str, agent: Agent, event_type: EventType, data: dict[str, Any], *, created_at: datetime) -> str:
-    """The text that is stored, signed and sent: serialised here and never again."""
+    """The text that is stored, signed and sent. It is serialised only here."""
     event = {
         "id": event_id,
         "type": str(event_type),
@@ -73,12 +78,15 @@ def _body(event_id: str, agent: Agent, event_type: EventType, data: dict[str, An
 
 
 def _timestamp(moment: datetime) -> str:
-    """Always with microseconds, so that the order of the texts is the order of the events."""
+    """The time as text. It always has microseconds, so that texts sort like the events."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _hold_hook(agent: Agent) -> bool:
-    """Whether the agent has a hook, which then stays until this transaction ends: its removal waits, and cancels."""
+    """Lock the hook until the transaction ends, and return whether there is one.
+
+    Its removal waits, then cancels deliveries.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT id FROM webhooks_hook WHERE agent_id = %s FOR KEY SHARE", [agent.pk])
         return cursor.fetchone() is not None

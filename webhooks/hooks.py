@@ -1,4 +1,4 @@
-"""The receiver of an agent's events: set, rotated, removed."""
+"""Sets, rotates and removes the receiver of an agent's events."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ OVERLAP = timedelta(hours=24)
 
 @transaction.atomic
 def install(agent: Agent, *, url: str, now: datetime) -> tuple[Hook, str]:
-    """Set the receiver and mint a secret, which is shown this once. `url` is the answer of `addresses.check`.
+    """Set the receiver. Return the hook and a new secret, which is shown only now. `url` comes from `addresses.check`.
 
-    On an agent that has a hook this also rotates: the secret of until now signs a second header for 24 hours, an older
-    one signs no more. What is pending goes to the new address, signed with the new secret. Of a new address nothing is
-    known until an event was sent there.
+    If the agent has a hook already, this also rotates the secret: the old secret signs a second header for 24 hours,
+    and an even older one is no longer used. Pending deliveries go to the new address, signed with the new secret. For a
+    new address the last status is empty until an event was sent there.
     """
     secret = _new_secret()
     hook, created = Hook.objects.select_for_update(no_key=True).get_or_create(
@@ -42,7 +42,7 @@ def install(agent: Agent, *, url: str, now: datetime) -> tuple[Hook, str]:
 
 @transaction.atomic
 def remove(agent: Agent) -> None:
-    """Forget the receiver and its secrets, and cancel what is pending. Removing what is gone succeeds."""
+    """Delete the receiver and its secrets, and cancel pending deliveries. Succeeds if there is no hook."""
     hook = Hook.objects.select_for_update().filter(agent=agent).first()
     if hook is None:
         return
@@ -51,12 +51,15 @@ def remove(agent: Agent) -> None:
 
 
 def forget_old_secrets(*, now: datetime) -> int:
-    """Erase the previous secrets whose day is over. They sign nothing by then; this is hygiene."""
+    """Erase previous secrets that are older than 24 hours.
+
+    They no longer sign anything; a stored secret is just a risk.
+    """
     return Hook.objects.filter(rotated_at__lte=now - OVERLAP).exclude(previous_secret=None).update(previous_secret=None)
 
 
 def forget_hooks_of_deleted_agents() -> int:
-    """Their last event has been sent or given up by then; nothing will be signed any more."""
+    """Delete the hooks of deleted agents without pending deliveries: nothing will be signed for them any more."""
     ended = Hook.objects.filter(agent__status="deleted").exclude(agent__deliveries__state=State.PENDING)
     return ended.delete()[0]
 

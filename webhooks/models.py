@@ -1,4 +1,4 @@
-"""The hook of an agent, its events, and what became of each one on its way to the receiver."""
+"""The hook of an agent, its events, and the deliveries of the events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EventType(models.TextChoices):
-    """What an event can be about (spec: Event types)."""
+    """The types of events (docs/spec.md: Event types)."""
 
     AGENT_RUNNING = "agent.running"
     AGENT_STOPPED = "agent.stopped"
@@ -29,7 +29,7 @@ class EventType(models.TextChoices):
 
 
 class State(models.TextChoices):
-    """Where a delivery stands. Only `pending` is ever sent."""
+    """The state of a delivery. Only `pending` deliveries are sent."""
 
     PENDING = "pending"
     DELIVERED = "delivered"
@@ -38,7 +38,7 @@ class State(models.TextChoices):
 
 
 class Problem(models.TextChoices):
-    """Why an attempt got no answer. The owner sees these words and nothing else: no address, no exception text."""
+    """Why an attempt got no answer. The owner sees only these words: no address, no text of an exception."""
 
     TIMEOUT = "timeout"
     DNS = "dns"
@@ -51,7 +51,7 @@ class Problem(models.TextChoices):
 
 
 class Hook(models.Model):
-    """Where an agent's events go, and how the latest delivery ended (spec: the four webhook fields of Agent)."""
+    """Where an agent's events go, and how the latest delivery ended (docs/spec.md: Agent, its four webhook fields)."""
 
     agent: models.OneToOneField[Agent, Agent] = models.OneToOneField(
         "agents.Agent", on_delete=models.CASCADE, related_name="hook"
@@ -90,12 +90,12 @@ class EventQuerySet(models.QuerySet["Event"]):
         return self.filter(created_at__lte=event.created_at).exclude(same_moment)
 
     def of_agent(self, agent: Agent, event_id: str) -> Event | None:
-        """The agent's event of this id; None for another's, and for junk."""
+        """The agent's event with this id; None for events of other agents and for invalid ids."""
         return self.filter(agent=agent, pk=event_id).first() if is_id("evt", event_id) else None
 
 
 class Event(models.Model):
-    """Something that happened to an agent, serialised once. Kept with or without a hook."""
+    """Something that happened to an agent, serialised once. Kept even if the agent has no hook."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "evt"), editable=False)
     agent: models.ForeignKey[Agent, Agent] = models.ForeignKey(
@@ -124,7 +124,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return self.filter(state=State.PENDING)
 
     def kept(self, *, since: datetime) -> DeliveryQuerySet:
-        """Without those that ended before and are only waiting to be purged."""
+        """Without deliveries that ended before `since` and only wait to be purged."""
         return self.filter(Q(finished_at__isnull=True) | Q(finished_at__gte=since))
 
     def newest_first(self) -> DeliveryQuerySet:
@@ -136,7 +136,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
 
 class Delivery(models.Model):
-    """One event on its way to one hook: the outbox row. Only webhooks/deliveries.py moves it."""
+    """The delivery of one event to one hook: a row of the outbox. Only webhooks/deliveries.py changes its state."""
 
     event = models.OneToOneField(Event, primary_key=True, on_delete=models.CASCADE, related_name="delivery")
     agent: models.ForeignKey[Agent, Agent] = models.ForeignKey(
@@ -170,7 +170,7 @@ class Delivery(models.Model):
                 name="delivery_next",
                 condition=Q(state="pending"),
             ),
-            # When is anything due, and when does a lost lease end?
+            # When is the next delivery due, and when does a lost lease end?
             models.Index(
                 fields=["next_attempt_at"], name="delivery_due", condition=Q(state="pending", lease_until=None)
             ),

@@ -1,4 +1,4 @@
-"""The events that receivers get: the webhooks section of `/openapi.json` (spec: Events)."""
+"""The events that receivers get: the webhooks section of `/openapi.json` (docs/spec.md: Events)."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ WEBHOOKS = [_webhook(kind, when, data) for kind, (when, data) in EVENTS.items()]
 
 
 def complete(result: dict[str, Any], generator: Any, **_: Any) -> dict[str, Any]:
-    """A step of generation: what drf-spectacular leaves out of webhooks, their headers and the components they name."""
-    result["components"] = generator.registry.build({})  # it built them before it came to the webhooks
+    """A step of generation: add what drf-spectacular leaves out of webhooks, their headers and their components."""
+    result["components"] = generator.registry.build({})  # the generator built them before the webhooks
     for path in result["webhooks"].values():
         path["post"]["parameters"] = [
             {

@@ -1,9 +1,9 @@
-"""The SQL of delivery: lease what is due, write what came of it. On a connection of the drain's own, never Django's.
+"""The SQL of delivery: it leases due deliveries and records outcomes, on the drain's own connection and not Django's.
 
-A claim is fair by construction. One delivery per agent is in flight, so a dead receiver costs one slot however long its
-backlog; at most so many go to one host and port; receivers that timed out last time share a lane; tests go first, also
-beside another delivery of their agent, for somebody waits for them. A delivery that waits for its retry is not in
-flight and blocks nobody.
+Claims are fair by these rules. Only one delivery per agent is under way, so a dead receiver uses one slot, however many
+deliveries wait for it. The number of deliveries to one host and port is limited. Receivers that timed out last time
+share a few slots. Tests go first, even beside another delivery of their agent, because somebody waits for them. A
+delivery that waits for its retry is not under way and blocks nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from psycopg.rows import TupleRow
 from webhooks.deliveries import Claim, Outcome
 from webhooks.hooks import OVERLAP
 
-# Longer than any attempt can last; what is not reported by then is sent again.
+# Longer than any attempt can last. A delivery without an outcome by then is sent again.
 LEASE = timedelta(seconds=30)
 MAX_PER_AUTHORITY = 8
 
-# Advisory locks of this database: the first number is ours, the second is a drain's slot, or the claim.
+# Advisory locks of this database: the first number is ours, the second is the slot of a drain, or the claim.
 _LOCKS = 0x77656268
 _CLAIMING = 0
 
@@ -35,8 +35,8 @@ SELECT least(
 )
 """
 
-# `owing` steps from agent to agent along the index `delivery_next`, so its cost is the number of agents that wait, not
-# of deliveries. PostgreSQL has no such plan of its own.
+# `owing` steps from agent to agent along the index `delivery_next`, so its cost depends on the number of waiting agents
+# and not of deliveries. PostgreSQL's planner does not find such a plan.
 _CLAIM = """
 WITH RECURSIVE owing (agent_id) AS (
     (SELECT agent_id FROM webhooks_delivery WHERE state = 'pending' ORDER BY agent_id LIMIT 1)
@@ -83,15 +83,15 @@ RETURNING d.event_id, e.type, d.agent_id, e.body, h.url, h.secret, h.previous_se
     d.attempts, d.claims, h.slow
 """
 
-# Whoever needs a hook and its deliveries takes the hook first: the order that keeps removal and outcome apart.
+# All code that locks a hook and its deliveries locks the hook first, so that a removal and an outcome do not mix.
 _LOCK_HOOKS = """
 SELECT 1 FROM webhooks_hook WHERE agent_id IN (
     SELECT agent_id FROM webhooks_delivery WHERE event_id = ANY(%s)
 ) ORDER BY agent_id FOR NO KEY UPDATE
 """
 
-# The lease token guards: an outcome whose lease has passed to another drain, or was canceled, changes nothing. The hook
-# tells only of the URL that it has now.
+# The lease token protects: an outcome changes nothing if another drain has the lease by now, or if the delivery was
+# canceled. The hook shows only outcomes of the URL that it has now.
 _RECORD = """
 WITH outcome AS (
     SELECT * FROM unnest(
@@ -135,7 +135,7 @@ WHERE event_id = ANY(%s) AND lease_token = ANY(%s) AND state = 'pending'
 
 
 def soonest() -> datetime | None:
-    """When the next delivery can be leased at the earliest: two looks at the ends of partial indexes."""
+    """When the next delivery can be leased at the earliest. Cheap: it reads only the ends of two partial indexes."""
     with django_connection.cursor() as cursor:
         cursor.execute(_SOONEST)
         row = cursor.fetchone()
@@ -144,9 +144,9 @@ def soonest() -> datetime | None:
 
 
 class Outbox:
-    """The drain's own connection to the database, and what it asks of it.
+    """The drain's own connection to the database, and its queries.
 
-    A transaction goes out as one pipeline: on a busy machine each wait for the server's turn costs more than its work.
+    A transaction is sent as one pipeline: on a busy machine each round trip costs more than the work itself.
     """
 
     def __init__(self, connection: AsyncConnection[TupleRow]) -> None:
@@ -160,7 +160,7 @@ class Outbox:
         await self._connection.close()
 
     async def take_slot(self, slots: int) -> bool:
-        """Hold one of the installation's places for a drain until the connection ends, however it ends."""
+        """Take one of the installation's places for a drain. The end of the connection frees it, however it ends."""
         for slot in range(1, slots + 1):
             if await self._value("SELECT pg_try_advisory_lock(%s, %s)", [_LOCKS, slot]):
                 return True
@@ -171,7 +171,7 @@ class Outbox:
         return moment
 
     async def claim(self, *, slots: int, slow_slots: int, now: datetime) -> list[Claim]:
-        """Lease up to `slots` due deliveries. Drains claim one after the other: each sees the others' leases."""
+        """Lease up to `slots` due deliveries. Drains claim one after another, so each sees the leases of the others."""
         token = secrets.token_hex(16)
         parameters = {
             "now": now,
@@ -187,7 +187,7 @@ class Outbox:
         return [_claim(row, token=token, now=now) for row in await claimed.fetchall()]
 
     async def record(self, outcomes: Sequence[Outcome]) -> None:
-        """Write what came of attempts, all in one statement, and the summary on the hooks of those that ended."""
+        """Write the outcomes of attempts in one statement, and the summary on the hooks of ended deliveries."""
         columns = [
             (o.event_id, o.token, o.state.value, o.attempts, o.next_attempt_at, o.http_status, str(o.error),
              o.duration_ms, o.ended_at, o.slow, o.summary, o.url)
@@ -198,7 +198,7 @@ class Outbox:
             await self._connection.execute(_RECORD, [list(column) for column in zip(*columns, strict=True)])
 
     async def give_back(self, claims: Iterable[Claim]) -> None:
-        """Return leases unsent: the next drain need not wait for their end."""
+        """Give leases back unsent, so that the next drain need not wait for their end."""
         claims = list(claims)
         await self._connection.execute(_GIVE_BACK, [[c.event_id for c in claims], [c.token for c in claims]])
 

@@ -1,7 +1,8 @@
-"""The text of a receiver's URL, judged before anybody looks at where it leads. Pure.
+"""Checks the text of a receiver's URL, before anybody looks up where it leads. Pure functions.
 
-URL parsers disagree on odd texts (backslashes, `@` in fragments, `127.1`, full-width digits), and where the one that
-judges and the one that dials disagree is a hole. So whatever could be read in two ways is refused here.
+URL parsers disagree about odd texts (backslashes, `@` in fragments, `127.1`, full-width digits). If the parser that
+checks and the parser that dials disagree, an attacker can use that. So every text with two possible readings is refused
+here.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(:(?P<port>[0-9]{1,5})
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_ASCII = printable.rstrip()  # left as written by quote(): only other letters are encoded
+_ASCII = printable.rstrip()  # left unchanged by quote(): only other characters are encoded
 
 
 class Refused(ValueError):
-    """The text is no receiver URL; the message says why in fixed words."""
+    """The text is not a receiver's URL; the message says why in fixed words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiverUrl:
-    """A URL that every parser reads alike."""
+    """A URL that every parser reads in the same way."""
 
     scheme: str
     host: str
@@ -46,19 +47,21 @@ class ReceiverUrl:
 
     @property
     def authority(self) -> str:
-        """Host and port, always with the port: what the cap on simultaneous deliveries counts by."""
+        """Host and port, always with the port. The limit of simultaneous deliveries counts by it."""
         return f"{self._bracketed}:{self.port}"
 
     @property
     def address(self) -> Address | None:
-        """The host as an IP address, None if it is a name."""
+        """The host as an IP address; None if it is a name."""
         try:
             return ipaddress.ip_address(self.host)
         except ValueError:
             return None
 
     def __str__(self) -> str:
-        """As the caller wrote it, but for the spelling of the host and letters that a URI cannot hold."""
+        """The URL as the caller wrote it, except for the form of the host and for characters that a
+        URI cannot contain.
+        """
         port = f":{self.written_port}" if self.written_port else ""
         return f"{self.scheme}://{self._bracketed}{port}{quote(self.rest, safe=_ASCII)}"
 
@@ -68,7 +71,7 @@ class ReceiverUrl:
 
 
 def parse(text: str) -> ReceiverUrl:
-    """Read a receiver's URL, or raise `Refused`."""
+    """Read a receiver's URL. Raises Refused."""
     _check_characters(text)
     shape = _SHAPE.fullmatch(text)
     if shape is None:
@@ -119,7 +122,7 @@ def _ipv6(literal: str) -> str:
 
 
 def _ipv4(name: str, *, as_written: str) -> str:
-    """Only `1.2.3.4`: decimal, hex, octal, short, full-width and end-dotted spellings differ from reader to reader."""
+    """Only `1.2.3.4` is accepted: parsers disagree on decimal, hex, octal, short, full-width and end-dotted forms."""
     try:
         ipaddress.IPv4Address(as_written)
     except ValueError as error:
@@ -128,7 +131,7 @@ def _ipv4(name: str, *, as_written: str) -> str:
 
 
 def _ascii(host: str) -> str:
-    """The host in lower case, an international name in punycode. ASCII in disguise (`ⓛocalhost`) is refused."""
+    """The host in lower case, an international name in punycode. Look-alikes of ASCII (`ⓛocalhost`) are refused."""
     if host.isascii():
         return host.lower()
     try:

@@ -1,4 +1,4 @@
-"""An ended delivery sent again on its owner's request, and waited for."""
+"""Sends an ended delivery again at its owner's request, and waits for the outcome."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def run(agent: Agent, event_id: str, *, actor: str) -> Report:
     """Send the event again with the same id and bytes and all retries, and wait for its outcome.
 
-    What was asked to be sent again before and is still under way is waited for instead. Raises NoSuchDelivery; Conflict
-    without a hook, or while the event is being delivered for the first time.
+    If the event is already being sent again, only wait. Raises NoSuchDelivery. Raises Conflict if there is no hook, or
+    while the event is being delivered for the first time.
     """
     delivery = find(agent, event_id)
     with waiting.turns.take(agent.user_id):
@@ -30,7 +30,7 @@ def run(agent: Agent, event_id: str, *, actor: str) -> Report:
 
 
 def find(agent: Agent, event_id: str) -> Delivery:
-    """The agent's delivery of this event, as long as its log has it. Raises NoSuchDelivery."""
+    """The agent's delivery of this event, if the log still has it. Raises NoSuchDelivery."""
     if not is_id("evt", event_id):
         raise NoSuchDelivery
     delivery = Delivery.objects.kept(since=timezone.now() - purging.DELIVERIES_KEPT).filter(agent=agent, pk=event_id)

@@ -1,4 +1,4 @@
-"""How a delivery ended, for callers that wait for it (spec: WebhookDelivery)."""
+"""How a delivery ended, for callers that wait for it (docs/spec.md: WebhookDelivery (result of the test endpoint))."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from config import callers, waiting
 from config.errors import Unavailable
 from webhooks.models import Delivery, State
 
-# Three attempts last 80 s when the receiver never answers; the rest is for the queue. Proxies give up after 130 s.
+# Three attempts take up to 80 s if the receiver never answers; the rest is for the queue. Proxies give up after 130 s.
 PATIENCE_SECONDS = 88.0
 POLL_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.6)
 
@@ -23,9 +23,10 @@ class Report:
 
 
 def wait_for(event_id: str) -> Report:
-    """The outcome of a delivery. The receiver's silence is an outcome; the delivery goes on if the caller hangs up.
+    """Wait for the outcome of a delivery. A receiver that never answers is an outcome too.
 
-    Raises Unavailable when there is none in time, or the caller has left.
+    The delivery goes on even if the caller hangs up. Raises Unavailable if there is no outcome in time, or if the
+    caller has left.
     """
     patient_until = time.monotonic() + PATIENCE_SECONDS
     looks = 0

@@ -1,9 +1,9 @@
-"""Name resolution with a bound on time and threads. Nothing is remembered from one to the next.
+"""Name resolution with limits on time and threads. No answer is cached.
 
-The system's resolver is asked, or the name servers of `WEBHOOK_NAMESERVERS`: those of the world outside do not know the
-names inside, which a cluster's own would answer. `getaddrinfo` cannot be cancelled: a name server that never answers
-holds its thread for half a minute. So lookups have threads of their own, and one that finds none free counts as
-unanswered instead of holding up the others.
+It asks the system's resolver, or the name servers of `WEBHOOK_NAMESERVERS`. Set public ones there: a cluster's own name
+servers would also answer internal names. `getaddrinfo` cannot be cancelled: a name server that never answers blocks its
+thread for half a minute. So lookups have their own threads. A lookup without a free thread counts as unanswered and
+does not delay others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolve")
 
 
 def lookup(host: str, *, seconds: float) -> list[Address]:
-    """The addresses of a name; none if there is no answer in time."""
+    """The addresses of a name; an empty list if there is no answer within `seconds`."""
     answer = _threads.submit(resolve, host)
     try:
         return answer.result(seconds)
@@ -40,12 +40,12 @@ def lookup(host: str, *, seconds: float) -> list[Address]:
 
 
 def resolve(host: str) -> list[Address]:
-    """Ask once and wait for the answer. Raises OSError when the name has no address."""
+    """Ask once and wait for the answer. Raises OSError if the name has no address."""
     return _ask_name_servers(host) if settings.WEBHOOK_NAMESERVERS else ask_system(host)
 
 
 def _ask_name_servers(host: str) -> list[Address]:
-    """One question for each kind of address."""
+    """Ask the name servers, one question for each kind of address. Raises OSError."""
     resolver = Resolver(configure=False)
     resolver.nameservers = [Do53Nameserver(address, port) for address, port in settings.WEBHOOK_NAMESERVERS]
     resolver.lifetime = NAME_SERVER_SECONDS

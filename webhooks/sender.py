@@ -1,4 +1,6 @@
-"""One signed POST to a receiver that nobody vouches for: bounded, judged at dial time, its body never read."""
+"""Sends one signed POST to a receiver that nobody has checked: time and size are limited, the address is checked when
+it is dialled, the body is never read.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,18 @@ from webhooks.models import Problem
 log = logging.getLogger(__name__)
 
 TOTAL_SECONDS = 10.0
-# All that a receiver may send us, certificates included.
+# All bytes that a receiver may send us, including certificates.
 MAX_ANSWER_BYTES = 65_536
 
-# aiohttp adds these to every request if they are not skipped.
+# aiohttp adds these to every request unless they are skipped.
 _NOT_OURS = ("Accept", "Accept-Encoding")
 
 
 class Sender:
-    """The open sender of one drain. Each POST has a connection of its own, so that no check outlives its address."""
+    """The HTTP client of one drain. Each POST has its own connection, so that each POST checks the address it uses."""
 
     def __init__(self, *, lookups: int, seconds: float = TOTAL_SECONDS) -> None:
-        # Without the threshold aiohttp rounds long time-outs up to the next full second.
+        # Without the threshold, aiohttp rounds long time-outs up to the next full second.
         self._timeout = aiohttp.ClientTimeout(total=seconds, ceil_threshold=2 * seconds)
         self._threads = ThreadPoolExecutor(lookups, thread_name_prefix="resolve-delivery")
 
@@ -63,18 +65,18 @@ class Sender:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def post(self, url: str, *, headers: dict[str, str], body: bytes) -> Answer:
-        """Send once and report. Never raises for what a receiver, a name server or the network does."""
+        """Send once and report. Never raises for errors of a receiver, a name server or the network."""
         started = time.monotonic()
         status, problem = None, None
         try:
             status = await self._status(url, headers, body)
-        except Exception as error:  # noqa: BLE001 # whatever a hostile receiver provokes is an outcome
+        except Exception as error:  # noqa: BLE001 # whatever a hostile receiver causes is an outcome
             problem = _problem(error)
         return Answer(status, problem, time.monotonic() - started)
 
     async def _status(self, url: str, headers: dict[str, str], body: bytes) -> int:
         response = await self._session.post(URL(url), headers=headers, data=body, allow_redirects=False)
-        response.close()  # the body is not read, not even by a polite end of the connection
+        response.close()  # the body is not read, not even to end the connection politely
         return response.status
 
 
@@ -87,7 +89,7 @@ def _tls() -> ssl.SSLContext:
 
 
 def _problem(error: Exception) -> Problem:
-    """The word for a failure. The exception's own text may hold addresses and stays here."""
+    """The word for a failure. The text of the exception may contain addresses and is not passed on."""
     match error:
         case TimeoutError():
             return Problem.TIMEOUT

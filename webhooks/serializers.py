@@ -1,4 +1,6 @@
-"""The wire shapes of hooks, deliveries and events (spec: Webhook endpoints, WebhookDelivery, WebhookEvent)."""
+"""The JSON forms of hooks, deliveries and events (docs/spec.md: Webhook endpoints, WebhookEvent and
+WebhookDelivery).
+"""
 
 from __future__ import annotations
 

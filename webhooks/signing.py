@@ -1,4 +1,4 @@
-"""The headers by which a receiver knows an event as ours (spec: Request to the receiver)."""
+"""The headers by which a receiver recognises our events (docs/spec.md: Request to the receiver)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ USER_AGENT = "Service-Webhooks/1.0"
 
 
 def headers(*, event_id: str, event_type: str, body: bytes, secret: str, previous_secret: str | None) -> dict[str, str]:
-    """Signed over the very bytes that are sent. For a day after a rotation the secret of before signs beside."""
+    """The headers, signed over exactly the bytes that are sent.
+
+    For a day after a rotation the previous secret signs too.
+    """
     signed = {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,

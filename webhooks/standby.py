@@ -1,7 +1,7 @@
-"""Deliveries without a broker: a worker of the queue `webhooks` looks by itself for what is due.
+"""Deliveries while the broker is down: a worker of the queue `webhooks` also looks for due deliveries by itself.
 
-Ticks come through Redis, which may be away; what is due is in PostgreSQL. There is still one drain per process: where a
-tick's is running, this one only tells it to look again.
+Ticks of Celery beat come through Redis, which may be down; the due deliveries are in PostgreSQL. There is still only
+one drain per process: if a tick's drain runs, this module only tells it to look again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _threads: list[threading.Thread] = []
 
 
 def start() -> None:
-    """Drain every two seconds, in a thread that ends with the process."""
+    """Run a drain every two seconds, in a thread that ends with the process."""
     thread = threading.Thread(target=_run, name="deliveries", daemon=True)
     _threads.append(thread)
     thread.start()
 
 
 def join() -> None:
-    """Wait for what `draining.stopping` has told to end: it writes the outcomes that it still has."""
+    """Wait for the thread after `draining.stopping` was set: the thread still writes the outcomes that it has."""
     while _threads:
         _threads.pop().join(END_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Tasks of delivery: no ids, because what is due is in the rows."""
+"""The Celery tasks of delivery. They carry no ids, because the rows say what is due."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def purge() -> None:
 
 @celeryd_after_setup.connect(dispatch_uid="webhooks.start")
 def start(instance: Any, **_: object) -> None:
-    """Before the broker is asked for: deliveries do not wait for it."""
+    """Called before the worker connects to the broker: deliveries do not wait for the broker."""
     if QUEUE in instance.app.amqp.queues.consume_from:
         standby.start()
 
 
 @worker_shutting_down.connect(dispatch_uid="webhooks.stop")
 def stop(**_: object) -> None:
-    """Let the drain of this process end what it has begun and begin nothing more."""
+    """Let the drain of this process finish what it has begun, and begin nothing new."""
     draining.stopping.set()
 
 

@@ -21,14 +21,17 @@ NOTE = "A test event, sent on request. Nothing has happened to the agent."
 
 
 def run(agent: Agent) -> Report:
-    """Send a `test` event and wait for its outcome; a test that is running already is waited for instead."""
+    """Send a `test` event and wait for its outcome. If a test is already running, only wait for that one."""
     with waiting.turns.take(agent.user_id):
         return reports.wait_for(start(agent, now=timezone.now()))
 
 
 @transaction.atomic
 def start(agent: Agent, *, now: datetime) -> str:
-    """The id of the agent's running test, begun now if there is none."""
+    """Return the id of the agent's running test event; create one if there is none.
+
+    Raises Conflict if there is no hook.
+    """
     agent = events.in_turn(agent)
     if not Hook.objects.filter(agent=agent).exists():
         raise Conflict("the agent has no webhook to test: PUT /agents/{id}/webhook sets one")

@@ -1,1 +1,1 @@
-"""The baselines: what a plain Django project does for the same answer, with none of our code in the request's way."""
+"""The baselines: a plain Django project that gives the same answers, without our code between request and answer."""

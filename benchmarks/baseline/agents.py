@@ -1,6 +1,6 @@
-"""The same JSON as `GET /agents/{id}` and `GET /agents`, in plain views: constant SQL, a dict, orjson.
+"""The same JSON as `GET /agents/{id}` and `GET /agents`, from plain views: constant SQL, a dict, orjson.
 
-Authentication and row are one statement. What is encrypted in the table is decrypted where the answer needs it.
+One statement checks the key and reads the row. Encrypted columns are decrypted only where the answer contains them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Views that do next to nothing."""
+"""Views that do almost nothing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def _content() -> bytes:
 
 
 def static(request: HttpRequest) -> HttpResponse:
-    """The bytes of a file, read once."""
+    """The bytes of a file, which is read only once."""
     return HttpResponse(_content(), content_type="application/json")
 
 
 def sentence(request: HttpRequest) -> HttpResponse:
-    """The least that a person can see."""
+    """The smallest page that a person can see."""
     return HttpResponse(b"<!DOCTYPE html><html lang=en><title>Bare</title><p>This page has one sentence.")
 
 

@@ -1,4 +1,6 @@
-"""The least that accepts a wish durably and has a worker see to it: one row, one task, one look at the row."""
+"""The least work that stores a request durably and lets a worker handle it: one row, one task, one
+SELECT of the row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least that carries a word from one process to another over Redis: a list, pushed here and popped there."""
+"""The least work that sends a word from one process to another through Redis: one pushes to a list, the other pops."""
 
 from __future__ import annotations
 

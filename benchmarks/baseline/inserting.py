@@ -1,4 +1,4 @@
-"""One row that is given whole, written by one autocommit INSERT: no validation, no authentication."""
+"""Writes one complete row from the request with one autocommit INSERT: no validation, no authentication."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""`python -m benchmarks.baseline.posts TIMES URL…`: bare POSTs with the sender's library, to compare deliveries with.
+"""`python -m benchmarks.baseline.posts TIMES URL…`: plain POSTs with the sender's library, to compare deliveries with.
 
-As many at a time as the sender has slots, each on a connection of its own, one TLS context. No rows, no signature, no
-check of the address. Waits for a line on standard input, posts, and prints a line; ends with its input.
+As many run at a time as the sender has slots, each on its own connection, with one TLS context. No rows, no signature,
+no check of the address. The program waits for a line on standard input, posts, and prints a line; it ends with its
+input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The product with two more views, each empty behind authentication: as it is, and without noting a key's use."""
+"""The product with two more views, each empty behind authentication: one records the use of the key, one does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.crypto import sha256
 
 
 class NotNoting(BearerAuthentication):
-    """The same look-up by the same digest, and nothing after it."""
+    """Finds the key by the same digest, and records nothing."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiKey]:
         token = request.META["HTTP_AUTHORIZATION"].removeprefix("Bearer ")

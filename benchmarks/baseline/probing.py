@@ -1,4 +1,4 @@
-"""The product's settings with the URLs of benchmarks/baseline/probes.py."""
+"""The product's settings, with the URLs of benchmarks/baseline/probes.py."""
 
 from config.settings import *  # noqa: F403
 

@@ -1,4 +1,6 @@
-"""The product's settings, so the same database and connections, with the two middlewares that every Django site has."""
+"""The product's settings, with the same database and connections, but only the two middlewares that every Django site
+has.
+"""
 
 from config.settings import *  # noqa: F403
 

@@ -1,4 +1,4 @@
-"""What the catalog offers: fields, what a row must satisfy by itself, named queries. Rules are elsewhere."""
+"""The tables of the catalog: fields, checks of single rows, named queries. The rules are in other modules."""
 
 from catalog.models.authors import Author, Takedown, in_queue
 from catalog.models.documents import PersonaDocument

@@ -1,4 +1,4 @@
-"""Who publishes personas, and what operators took down."""
+"""Who publishes personas, and which personas operators took down."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTOR_LENGTH = 80
 
 
 class Author(models.Model):
-    """A person who writes personas; made with their first one."""
+    """A person who writes personas. The row is created with their first persona."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="author"
@@ -42,7 +42,7 @@ class Author(models.Model):
 
 
 class Takedown(models.Model):
-    """One time that an operator unpublished a persona. Kept for good, also when the persona is deleted."""
+    """A persona that an operator unpublished. Kept for good, even if the persona is deleted."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "tkd"), editable=False)
     persona = models.ForeignKey(
@@ -62,5 +62,5 @@ class Takedown(models.Model):
 
 
 def in_queue() -> Q:
-    """Personas that nobody has looked at since they were published or changed."""
+    """Published personas that no moderator has passed since they were published or changed."""
     return Q(status="published", reviewed_at__isnull=True)

@@ -1,4 +1,4 @@
-"""What `GET /personas?q=` searches."""
+"""The table that `GET /personas?q=` searches."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from catalog.vocabulary import ArticleLang
 
 
 class PersonaDocument(models.Model):
-    """The words of a persona in one language, beside what a search filters and orders by.
+    """The words of a persona in one language, with the columns by which a search filters and sorts.
 
-    Only PostgreSQL writes it: triggers on the personas and their localizations (migration 0003_search), so that no
-    write path can forget it. It is a table of its own, with a part for each language, because ranking reads each row
-    that matches: 10,000 short rows side by side are ranked in a fifth of the time that columns of the personas took.
+    Only PostgreSQL writes this table, by triggers on personas and localizations (migration 0003_search), so that no
+    code path can forget to update it. It is a separate table with a partition for each language, because ranking reads
+    every matching row: ranking 10,000 short rows takes a fifth of the time that ranking columns of the personas took.
     """
 
     pk = models.CompositePrimaryKey("persona_id", "lang")

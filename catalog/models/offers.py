@@ -1,4 +1,4 @@
-"""What an agent is made of besides its persona: plan, engine, provider, model, toolsets."""
+"""What an agent consists of besides its persona: tier, engine, provider, model, toolsets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRICE_PLACES = 4
 
 
 class Tier(CatalogRow):
-    """A plan: what a pod gets and what it costs (spec: Tier)."""
+    """A plan: the resources of a pod and its price (docs/spec.md: Tier)."""
 
     id = models.CharField(primary_key=True, max_length=20, choices=TierId.choices)
     name = label()
@@ -47,7 +47,7 @@ class Tier(CatalogRow):
 
     @property
     def rank(self) -> int:
-        """0 for the smallest; a larger tier has a larger rank."""
+        """0 for the smallest tier; a larger tier has a larger rank."""
         return TierId.values.index(self.id)
 
     @property
@@ -64,25 +64,25 @@ class Tier(CatalogRow):
 
     @property
     def spec(self) -> str:
-        """The resources for people, e.g. `1 GiB RAM, 5 GiB disk, 0.5 CPU`."""
+        """The resources as text for people, e.g. `1 GiB RAM, 5 GiB disk, 0.5 CPU`."""
         memory = f"{self.memory_mib // 1024} GiB" if self.memory_mib % 1024 == 0 else f"{self.memory_mib} MiB"
         return f"{memory} RAM, {self.disk_gib} GiB disk, {self.cpu.normalize():f} CPU"
 
     @property
     def price(self) -> str:
-        """The monthly price for people, e.g. `$5/month`."""
+        """The monthly price as text for people, e.g. `$5/month`."""
         usd = self.monthly_usd
         return f"${usd:.0f}/month" if usd == usd.to_integral_value() else f"${usd:.2f}/month"
 
 
 def known_engine_id(text: str) -> None:
-    """No fixed choices: an installation may have engines of third parties."""
+    """Check an engine id. Not fixed choices, because an installation may have engines of third parties."""
     if text not in ENGINE_IDS:
         raise ValidationError(f"Must be one of {', '.join(ENGINE_IDS)}.")
 
 
 class Engine(CatalogRow):
-    """A program that runs an agent, and what it can do (spec: Engine, EngineCapabilities)."""
+    """A program that runs an agent, and its capabilities (docs/spec.md: Engine)."""
 
     id = models.CharField(primary_key=True, max_length=20, validators=[known_engine_id])
     label = label()
@@ -130,13 +130,13 @@ class Engine(CatalogRow):
 
     @property
     def accepted_providers(self) -> list[str] | None:
-        """The providers whose keys it takes; None means every offered one (spec: `llmProviders`)."""
+        """The providers whose keys the engine accepts; None means every offered provider."""
         providers: list[str] | None = self.llm_providers
         return providers if self.llm_key else []
 
 
 class LlmProvider(CatalogRow):
-    """A vendor of models (spec: LlmProviderInfo)."""
+    """A vendor of models (docs/spec.md: LlmProviderInfo)."""
 
     id = models.CharField(primary_key=True, max_length=20, choices=ProviderId.choices)
     label = label()
@@ -151,9 +151,9 @@ class LlmProvider(CatalogRow):
 
 
 class LlmModel(CatalogRow):
-    """A model of a provider (spec: ModelInfo). Its cost class follows from its prices."""
+    """A model of a provider (docs/spec.md: ModelInfo). Its cost class follows from its prices."""
 
-    PRICES = ("input_usd", "output_usd", "source", "checked_at")  # what is found together
+    PRICES = ("input_usd", "output_usd", "source", "checked_at")  # columns that are looked up together
 
     id = models.CharField(primary_key=True, max_length=LABEL_LENGTH, help_text="<provider>:<model name>")
     provider = models.CharField(max_length=20, choices=ProviderId.choices)
@@ -177,7 +177,7 @@ class LlmModel(CatalogRow):
 
     @property
     def name(self) -> str:
-        """The id after its first colon: names hold colons themselves."""
+        """The id after its first colon. The name itself may contain colons."""
         return self.id.partition(":")[2]
 
     @property
@@ -194,7 +194,7 @@ class LlmModel(CatalogRow):
 
 
 class Toolset(CatalogRow):
-    """A group of tools that an owner switches on (spec: ToolsetInfo)."""
+    """A group of tools that an owner can switch on (docs/spec.md: ToolsetInfo)."""
 
     id = models.CharField(primary_key=True, max_length=40, validators=[toolset_id])
     name = label()

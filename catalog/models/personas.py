@@ -28,12 +28,12 @@ ARTICLE_LENGTH = 65_536
 
 
 def count_due() -> Q:
-    """Personas that were deployed more often than they show."""
+    """Personas whose shown count of deployments is out of date."""
     return ~Q(deployments=F("deployed_count"))
 
 
 class PersonaText(CatalogRow):
-    """What a visitor reads of a persona, in one language."""
+    """The texts of a persona that visitors read, in one language."""
 
     name = label()
     tagline = label()
@@ -52,13 +52,19 @@ class PersonaText(CatalogRow):
 
     @property
     def examples(self) -> dict[str, str] | None:
-        """The example questions in the order of `does`, which the database does not keep; a draft may have others."""
+        """The example questions in the order of `does`: the database does not keep the order.
+
+        A draft may have other labels.
+        """
         examples = self.does_examples
         return examples and {label: examples[label] for label in [*self.does, *examples] if label in examples}
 
 
 class Persona(PersonaText):
-    """A character to make agents from (spec: Persona). Its price and spec are those of its tier."""
+    """A character from which agents are made (docs/spec.md: Persona (public catalog entry)).
+
+    Its price and resources are those of its tier.
+    """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, validators=[slug_id])
     icon = models.CharField(max_length=16)
@@ -119,27 +125,30 @@ class Persona(PersonaText):
 
     @property
     def shown_category(self) -> str:
-        """A draft has none until its author chooses one, but every persona shows one."""
+        """The category, or `life` for a draft whose author has not chosen one yet: every persona shows a category."""
         return self.category or Category.LIFE.value
 
     @property
     def shown_tier(self) -> str:
-        """As with the category."""
+        """The tier, or `tiny` for a draft whose author has not chosen one yet."""
         return self.tier or TierId.TINY.value
 
     @property
     def texts(self) -> dict[str, PersonaL10n]:
-        """The localizations by language."""
+        """The localizations, by language."""
         return {text.lang: text for text in self.localizations.all()}
 
     @cached_property
     def languages(self) -> frozenset[str]:
-        """The languages of these; for a persona of the snapshot, which is asked by every search in a language."""
+        """The languages of the localizations.
+
+        Cached on the personas of the snapshot, because every search needs them.
+        """
         return frozenset(text.lang for text in self.localizations.all())
 
 
 class PersonaL10n(PersonaText):
-    """A persona's texts in another language (spec: PersonaL10n)."""
+    """A persona's texts in another language (docs/spec.md: Persona (public catalog entry))."""
 
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="localizations")
     lang = models.CharField(max_length=3, choices=Lang.choices)
@@ -154,13 +163,16 @@ class PersonaL10n(PersonaText):
 
     @transaction.atomic
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """The persona is locked first, as by all who write both: the documents of the search lock it second."""
+        """Lock the persona, then save.
+
+        All code that writes both locks the persona first, because the search triggers lock it second.
+        """
         Persona.objects.select_for_update(no_key=True).filter(pk=self.persona_id).values("pk").first()
         super().save(*args, **kwargs)
 
 
 class Article(Versioned):
-    """A page that an author wrote about a persona; the body is Markdown."""
+    """A Markdown page that an author wrote about a persona."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "art"), editable=False)
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="articles")
@@ -186,7 +198,7 @@ class Article(Versioned):
             raise ValidationError({"body": problem})
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
-        """With the HTML of the body, wherever the body is saved."""
+        """Save, with new HTML whenever the body is saved."""
         if update_fields is None or "body" in update_fields:
             self.html = markdown.to_html(self.body)
             update_fields = update_fields and {*update_fields, "html"}
@@ -194,5 +206,5 @@ class Article(Versioned):
 
     @property
     def shown(self) -> SafeString:
-        """The body as visitors see it. Made now only for what was written before it was kept."""
+        """The body as visitors see it. Rendered now only for old articles that have no stored HTML."""
         return SafeString(self.html) if self.html else markdown.to_html(self.body)

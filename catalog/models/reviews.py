@@ -1,4 +1,4 @@
-"""Community personas as moderators see them."""
+"""Community personas, as moderators see them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from catalog.models.personas import Persona
 
 
 class Review(Persona):
-    """A published persona that nobody has passed as it is now (`in_queue`)."""
+    """A published persona whose current version no moderator has passed (`in_queue`)."""
 
     class Meta:
         proxy = True

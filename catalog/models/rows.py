@@ -11,7 +11,7 @@ from catalog.fields import Lines
 from catalog.version import bump
 
 LABEL_LENGTH = 200
-LAST = 10_000  # what is made here comes after what the data files have
+LAST = 10_000  # position of rows made in the admin: after those of the data files
 
 slug_id = RegexValidator(r"\A[a-z0-9](?:-?[a-z0-9])*\Z", "must be lowercase letters, digits and single hyphens")
 env_name = RegexValidator(r"\A[A-Z][A-Z0-9_]*\Z", "must look like A_NAME")
@@ -28,16 +28,19 @@ def lines(base: models.Field[Any, Any] | None = None, **kwargs: Any) -> Lines:
 
 class CatalogQuerySet(models.QuerySet[Any]):
     def offered(self) -> Self:
-        """What visitors see."""
+        """The rows that visitors see."""
         return self.filter(hidden=False, gone=False)
 
     def hold(self) -> None:
-        """Lock these rows in the order in which everybody locks several, so that no two wait for each other."""
+        """Lock these rows in order of their keys.
+
+        All code that locks several rows does so in this order, to avoid deadlocks.
+        """
         list(self.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
 
 
 class Versioned(models.Model):
-    """Saving or deleting one changes the catalog's version, whoever does it."""
+    """Saving or deleting such a row changes the catalog's version."""
 
     class Meta:
         abstract = True
@@ -55,11 +58,11 @@ class Versioned(models.Model):
 
 
 class CatalogRow(Versioned):
-    """Whatever the data files can hold."""
+    """A row that the data files can contain."""
 
     hidden = models.BooleanField(default=False, help_text="Taken off the public catalog by an operator.")
     gone = models.BooleanField(default=False, editable=False, help_text="The data files no longer have it.")
-    # A digest of each column as the last load wrote it; empty for what was made here.
+    # A digest of each column as the last load wrote it. Empty for rows made in the admin.
     loaded = models.JSONField(default=dict, editable=False)
     position = models.PositiveIntegerField(default=LAST, help_text="Order in lists, smallest first.")
 

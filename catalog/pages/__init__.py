@@ -1,5 +1,5 @@
-"""The public pages: landing, categories, personas and their articles, in six languages; sitemap and robots.
+"""The public pages: landing, categories, personas and their articles, in six languages; sitemap and robots.txt.
 
-One module per page, `base` for what they share. Templates are in templates/pages/, texts in templates/locale/
-(`make translations`), the style sheet in catalog/static/.
+There is one module per page, and `base` for what they share. Templates are in templates/pages/, texts in
+templates/locale/ (`make translations`), the style sheet in catalog/static/.
 """

@@ -1,4 +1,4 @@
-"""/p/{slug}/{article}: in the language that the article is in, so at one address."""
+"""/p/{slug}/{article}: an article exists in one language, so its page has one address."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _found(slug: str, article: str) -> Article:
 
 
 def _framed(slug: str, article: str) -> str:
-    """Looked up here, for one found before may be of an older version of the catalog than the page that is kept."""
+    """Render the article. It is looked up again: the one found before may belong to an older version of the catalog."""
     found = _found(slug, article)
     return framed(
         "article.html", partial(_content, personas.shown(slug), found), f"p/{slug}/{article}", WIRE[found.lang]

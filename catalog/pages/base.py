@@ -1,6 +1,7 @@
-"""What the pages share: the visitor's language, the frame around the content, conditional answers, failures as pages.
+"""What the pages share: the visitor's language, the frame around the content, conditional answers, error pages.
 
-A page has one address in each language, `/ru/p/exam-coach`; without the language it answers in the visitor's own.
+A page has one address per language, e.g. `/ru/p/exam-coach`. Without the language in the address it answers in the
+visitor's language.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 STYLE = "catalog/pages.css"
-TOLD = {400, 403, 404, 413, 429, 500, 503}  # failures that get a page
+TOLD = {400, 403, 404, 413, 429, 500, 503}  # errors that get a page
 
 
 class PageViewSet(ApiViewSet):
-    """Public: no credential, no cookie. It is no part of the API's description."""
+    """A public page: no credential, no cookie, not part of the API's description."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -46,7 +47,10 @@ class PageViewSet(ApiViewSet):
     def page(
         self, request: Request, lang: Language | None, template: str, context: Callable[[Language], Context], path: str
     ) -> HttpResponseBase:
-        """The page at `path`, in the language of the address or the visitor's; `?lang=` leads to the address."""
+        """The page at `path`, in the language of the address, else in the visitor's.
+
+        `?lang=` redirects to that language.
+        """
         if wanted := languages.asked(request.query_params.get("lang", "")):
             query = {name: str(value) for name, value in request.GET.items() if name != "lang"}
             return HttpResponseRedirect(address(path, wanted, **query))
@@ -55,7 +59,7 @@ class PageViewSet(ApiViewSet):
         return answer(request, made, {"Content-Language": language.code, "Vary": varies(lang)})
 
     def handle_exception(self, exc: Exception) -> Any:
-        """The API's statuses and headers, told to a person."""
+        """An error page with the status and headers that the API would send."""
         refusal = super().handle_exception(exc)
         if refusal.status_code not in TOLD:
             return refusal
@@ -64,7 +68,7 @@ class PageViewSet(ApiViewSet):
 
 
 def framed(template: str, context: Callable[[Language], Context], path: str, language: Language) -> str:
-    """The whole page, all of it in the language."""
+    """Render the whole page in this language."""
     frame = {
         "language": language,
         "home": address("", language),
@@ -82,7 +86,7 @@ def framed(template: str, context: Callable[[Language], Context], path: str, lan
 
 @functools.cache
 def stamped(asset: str) -> str:
-    """The address of a static file, which changes with its content."""
+    """The address of a static file. The address changes when the content changes."""
     content = Path(str(finders.find(asset))).read_bytes()
     return f"{static(asset)}?{hashlib.sha256(content).hexdigest()[:12]}"
 
@@ -90,7 +94,7 @@ def stamped(asset: str) -> str:
 def answer(
     request: Request, page: Printed, headers: Mapping[str, str], *, kind: str = "text/html; charset=utf-8"
 ) -> HttpResponse:
-    """The page in the encoding that the visitor prefers, or 304 when they have it."""
+    """The page in the encoding that the visitor prefers, or 304 if they have it already."""
     zipped = conditions.prefers_gzip(request.META.get("HTTP_ACCEPT_ENCODING", ""))
     tag = page.etags[zipped]
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": CACHING, "Vary": "Accept-Encoding", **headers}
@@ -101,7 +105,7 @@ def answer(
 
 
 def failed(status: int, retry_after: str | None, language: Language, *, stale: bool = False) -> HttpResponse:
-    """`stale`: what was sent came from a page that is too old, or without its cookie."""
+    """An error page. `stale`: the form came from a page that was too old, or the request had no cookie."""
     told = {"status": status, "stale": stale, "request_id": request_id.get(), "support": settings.SUPPORT_EMAIL}
     text = framed("failed.html", lambda _: told, "", language)
     headers = {

@@ -34,7 +34,7 @@ class CategoryViewSet(PageViewSet):
 
 
 def pages(category: str) -> int:
-    """How many there are; the first is there also when it is empty."""
+    """The number of pages. An empty category has one page."""
     return max(1, -(-len(shelves.current().in_category(category)) // ON_A_PAGE))
 
 

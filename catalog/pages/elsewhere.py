@@ -1,4 +1,4 @@
-"""Addresses that are almost a page's."""
+"""Addresses that are almost the address of a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NoSuchPage(NotFound):
 
 class ElsewhereViewSet(PageViewSet):
     def retrieve(self, request: Request, rest: str = "", lang: Language | None = None) -> HttpResponseBase:
-        """`/ru` is `/ru/`, and `/p/exam-coach/` is `/p/exam-coach`."""
+        """Redirect `/ru` to `/ru/`, and `/p/exam-coach/` to `/p/exam-coach`. Raises NoSuchPage for other addresses."""
         section = "" if lang else f"{request.path.split('/')[1]}/"
         if not rest or rest.endswith("/"):
             return HttpResponsePermanentRedirect(address(f"{section}{rest.rstrip('/')}", lang))

@@ -23,7 +23,7 @@ FEATURED_LINES = 4
 
 class LandingViewSet(PageViewSet):
     def list(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
-        if typed := request.query_params.get("q"):  # as people write it by hand
+        if typed := request.query_params.get("q"):  # an address that somebody typed by hand
             return HttpResponseRedirect(address("search", lang, q=typed))
         return self.page(request, lang, "landing.html", _content, "")
 
@@ -52,7 +52,7 @@ def _content(language: Language) -> dict[str, Any]:
 
 
 def _featured(shown: list[Persona], language: Language) -> tuple[Reading | None, list[dict[str, str]]]:
-    """A persona of ours and how its conversation begins."""
+    """One of our personas, and the first lines of its conversation."""
     for persona in shown:
         if persona.status == PersonaStatus.BUILTIN and persona.demo and (reading := read(persona, language)).demo:
             return reading, reading.demo.lines[:FEATURED_LINES]
@@ -60,7 +60,7 @@ def _featured(shown: list[Persona], language: Language) -> tuple[Reading | None,
 
 
 def _categories(now: shelves.Shelves, language: Language) -> list[dict[str, Any]]:
-    """Each that has personas, with its first few."""
+    """The categories that have personas, each with its first few."""
     return [
         {
             "id": category,

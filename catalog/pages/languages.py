@@ -1,4 +1,4 @@
-"""The languages of the pages, which one a visitor gets, and the address of a page in each."""
+"""The languages of the pages, the choice of a visitor's language, and the address of a page in each language."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from catalog.vocabulary import Lang
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
     code: str  # BCP 47: in addresses, `lang` and `hreflang`
-    label: str  # in itself
-    texts: Lang | None  # whose localizations of personas it shows; English is the persona itself
+    label: str  # its own name for itself
+    texts: Lang | None  # the localization of personas that it shows; None is the persona's own English
     locale: str  # Open Graph
 
 
@@ -32,15 +32,15 @@ LANGUAGES = {
         Language(code="id", label=Lang.IND.label, texts=Lang.IND, locale="id_ID"),
     )
 }
-WIRE = {language.texts or "en": language for language in LANGUAGES.values()}  # by the API's word for it
+WIRE = {language.texts or "en": language for language in LANGUAGES.values()}  # by the language code of the API
 
 
 class LanguageConverter(StringConverter):
-    """The first word of a page's path."""
+    """The language at the start of a page's path."""
 
     regex = "|".join(LANGUAGES)
 
-    def to_python(self, value: str) -> Language:  # type: ignore[override]  # a word of the path becomes more than text
+    def to_python(self, value: str) -> Language:  # type: ignore[override]  # returns more than a text
         return LANGUAGES[value]
 
     def to_url(self, value: Language) -> str:  # type: ignore[override]
@@ -48,7 +48,7 @@ class LanguageConverter(StringConverter):
 
 
 def preferred(accept_language: str) -> Language:
-    """The first language of the header that we have, by its weight; else English. A weight of 0 refuses one."""
+    """The best language of an Accept-Language header that we have, else English. A weight of 0 refuses a language."""
     for tag, weight in parse_accept_lang_header(accept_language.lower()):
         if weight and (language := LANGUAGES.get(tag.partition("-")[0])):
             return language
@@ -56,19 +56,19 @@ def preferred(accept_language: str) -> Language:
 
 
 def asked(word: str) -> Language | None:
-    """The language that `?lang=` names, by its code or by the API's word."""
+    """The language that `?lang=` names, by our code or by the API's code."""
     return LANGUAGES.get(word) or WIRE.get(word)
 
 
 def address(path: str, language: Language | None = None, **query: str) -> str:
-    """The full address of a page: in this language, or the one that answers in each visitor's own."""
+    """The full address of a page in this language; without a language, the address that answers in the visitor's."""
     prefix = f"{language.code}/" if language else ""
     return f"{settings.BASE_URL}/{prefix}{path}{'?' if query else ''}{urlencode(query)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternate:
-    """The same page for other readers."""
+    """The address of the same page in another language."""
 
     hreflang: str
     label: str
@@ -77,7 +77,7 @@ class Alternate:
 
 
 def alternates(path: str, **query: str) -> list[Alternate]:
-    """The page in each language."""
+    """The addresses of the page in each language."""
     return [
         Alternate(hreflang=one.code, label=one.label, locale=one.locale, href=address(path, one, **query))
         for one in LANGUAGES.values()

@@ -28,7 +28,7 @@ class PersonaViewSet(PageViewSet):
 
 
 def _content(slug: str, language: Language) -> dict[str, Any]:
-    """Looked up here, for one found before may be of an older version of the catalog than the page that is kept."""
+    """Look the persona up again: one found before may belong to an older version of the catalog than the page."""
     persona = personas.shown(slug)
     reading = read(persona, language)
     return {
@@ -48,7 +48,7 @@ def _content(slug: str, language: Language) -> dict[str, Any]:
 
 
 def _engines(persona: Persona) -> list[str]:
-    """Those that run on its plan and have its channels."""
+    """The engines that run on the persona's tier and have its channels."""
     rank, channels = tiers.tier_of(persona.tier).rank, set(persona.channels)
     return [
         engine.label
@@ -58,13 +58,13 @@ def _engines(persona: Persona) -> list[str]:
 
 
 def _models(persona: Persona) -> list[str]:
-    """By label, each once: several providers may have the same model."""
+    """The labels of the recommended models, without repetitions: several providers may have the same model."""
     labels = {model.id: model.label for model in llm_models.offered()}
     return list(dict.fromkeys(labels[model] for model in persona.recommended_models if model in labels))
 
 
 def _neighbours(persona: Persona) -> list[Persona]:
-    """The next ones of its category, around the end."""
+    """The next personas of the category; after the last one it starts again with the first."""
     members = shelves.current().in_category(persona.category)
     at = next((index for index, one in enumerate(members) if one.id == persona.id), 0)
     return [*members[at + 1 :], *members[:at]][:IN_A_CATEGORY]

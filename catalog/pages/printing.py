@@ -1,6 +1,7 @@
-"""Pages as bytes, plain and compressed. A page is printed once per version of the catalog, when first asked for.
+"""Pages as bytes, plain and compressed. A page is made once per version of the catalog, when somebody first asks for
+it.
 
-Only as many are kept as fit a bounded memory; what was asked for longest ago goes first.
+The number and size of the kept pages are limited. The page that was unused for the longest time is dropped first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ETAG_DIGITS = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """A compressed body is another representation, so its strong tag differs."""
+    """A page as bytes. The compressed body is another representation, so it has another strong ETag."""
 
     body: bytes
     compressed: bytes
@@ -40,7 +41,7 @@ def printed(text: str) -> Printed:
 
 
 class Press:
-    """What was printed of the current version of the catalog."""
+    """Keeps the pages of the current version of the catalog."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,7 +49,7 @@ class Press:
         self._kept: OrderedDict[str, Printed] = OrderedDict()
 
     def get(self, name: str, make: Callable[[], str]) -> Printed:
-        """The page `name`, made unless this version of the catalog already has it."""
+        """The page `name`. It is made if this version of the catalog does not have it yet."""
         now = snapshot.current()
         if found := self._known(name, now):
             return found

@@ -1,4 +1,4 @@
-"""What visitors ask before they begin, with answers that follow the settings."""
+"""Questions of new visitors, with answers that follow the settings."""
 
 from __future__ import annotations
 

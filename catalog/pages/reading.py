@@ -1,4 +1,4 @@
-"""A persona as a visitor reads it: in the language of the page where it has that, else in its own English."""
+"""A persona as a visitor reads it: in the page's language if it is translated, else in English."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Ability:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A conversation, and the language that it is in."""
+    """A conversation and its language."""
 
     lines: list[dict[str, str]]
     lang: str
@@ -29,7 +29,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What a list shows of a persona."""
+    """What a list shows about a persona."""
 
     id: str
     icon: str
@@ -37,7 +37,7 @@ class Card:
     tagline: str
     lang: str
     href: str
-    author: str | None  # None is ours
+    author: str | None  # None for our own personas
     tier: Tier
     price: str
     deployed: str
@@ -45,7 +45,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Card):
-    """All that a persona's own page shows of it."""
+    """Everything that a persona's own page shows."""
 
     for_who: str
     abilities: list[Ability]
@@ -61,7 +61,7 @@ class Reading(Card):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What a persona's page shows of an article."""
+    """What a persona's page shows about an article."""
 
     title: str
     summary: str
@@ -106,7 +106,7 @@ def entry(article: Article) -> Entry:
 
 
 def article_address(article: Article) -> str:
-    """An article has one address: it is in one language."""
+    """The one address of an article, which exists in one language."""
     return address(f"p/{article.persona_id}/{article.slug}")
 
 
@@ -139,7 +139,7 @@ def _abilities(text: PersonaText) -> list[Ability]:
 
 
 def _demo(persona: Persona, text: PersonaText, language: Language) -> Spoken | None:
-    """A localization may have none of its own."""
+    """The conversation of the localization; if it has none, the English one."""
     if text.demo:
         return Spoken(text.demo, _lang(persona, text, language))
     return Spoken(persona.demo, ENGLISH.code) if persona.demo else None

@@ -1,4 +1,4 @@
-"""/robots.txt: crawlers read the pages; the console and what needs a credential is nothing to them."""
+"""/robots.txt: crawlers may read the public pages, but not account pages and addresses that need a credential."""
 
 from __future__ import annotations
 

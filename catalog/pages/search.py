@@ -43,7 +43,7 @@ def _content(typed: str, cursor: str | None, language: Language) -> dict[str, An
 
 
 def _find(typed: str, cursor: str | None, language: Language) -> search.Page:
-    """In the visitor's language, and where that finds nothing in English, which every persona has."""
+    """Search in the visitor's language. If that finds nothing, search in English, which every persona has."""
     asked = [language.texts or ArticleLang.EN, ArticleLang.EN]
     pages = (_page(typed, cursor, lang) for lang in dict.fromkeys(map(str, asked)))
     return next((page for page in pages if page.personas), search.Page([], None))
@@ -52,5 +52,5 @@ def _find(typed: str, cursor: str | None, language: Language) -> search.Page:
 def _page(typed: str, cursor: str | None, lang: str) -> search.Page:
     try:
         return search.find(search.PersonaQuery(q=typed, lang=lang, limit=ON_A_PAGE, cursor=cursor))
-    except ForeignCursor:  # of the other language, or mistyped
+    except ForeignCursor:  # from the search in the other language, or mistyped
         return search.Page([], None)

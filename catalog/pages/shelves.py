@@ -1,4 +1,4 @@
-"""The public personas as the pages offer them: sorted once per version of the catalog."""
+"""The public personas, sorted for the pages once per version of the catalog."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from catalog import personas, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus
 
-ON_A_SHELF = 8  # of the community's newest, and of its most used
+ON_A_SHELF = 8  # the newest of the community, and the most used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelves:
-    """Each list in the order in which it is shown."""
+    """Sorted lists of personas. Each is in the order in which it is shown."""
 
     of: snapshot.Snapshot
     personas: list[Persona]
-    by_category: dict[str, list[Persona]]  # ours first, then the community's most used
+    by_category: dict[str, list[Persona]]  # our personas first, then the most used of the community
     newest: list[Persona]
     popular: list[Persona]
     updated_at: datetime | None
@@ -34,7 +34,7 @@ _shelves: Shelves | None = None
 
 
 def current() -> Shelves:
-    global _shelves  # noqa: PLW0603 # replaced whole, like the snapshot that it is made of
+    global _shelves  # noqa: PLW0603 # replaced as a whole, like the snapshot
     now, shelves = snapshot.current(), _shelves
     if shelves is None or shelves.of is not now:
         shelves = _shelves = _sort(now)
@@ -42,7 +42,7 @@ def current() -> Shelves:
 
 
 def _sort(now: snapshot.Snapshot) -> Shelves:
-    """Also where thousands are public this takes milliseconds: each change of the catalog costs it once."""
+    """Sort the personas. With thousands of personas this takes milliseconds, once per change of the catalog."""
     shown = personas.public()
     builtin = PersonaStatus.BUILTIN.value
     ours = [one for one in shown if one.status == builtin]

@@ -1,6 +1,6 @@
 """/sitemap.xml, /sitemaps/{number}.xml: every public page in every language (sitemaps.org).
 
-One file while everything fits; with more it is an index of files. Each page names its other languages.
+If all pages fit, there is one file; otherwise it is an index of files. Each page names its other languages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from catalog.pages.printing import press
 from catalog.vocabulary import Category
 from config.errors import NotFound
 
-IN_A_FILE = 200  # pages, each in six languages: far below the 50,000 addresses and 50 MB that a file may have
+IN_A_FILE = 200  # pages, each in six languages: far below the limits of a file, 50,000 addresses and 50 MB
 XML = "application/xml"
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -30,7 +30,7 @@ NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A page; `translated` is false where it has one address alone."""
+    """A page. `translated` is false if it exists in one language only."""
 
     path: str
     changed_at: datetime | None
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All pages of one version of the catalog; those of a persona that did not change are taken from the one before."""
+    """All pages of one version of the catalog. Entries of unchanged personas are taken from the listing before."""
 
     of: shelves.Shelves
     places: list[Place]
@@ -65,7 +65,7 @@ _listing: Listing | None = None
 
 
 def listed() -> Listing:
-    global _listing  # noqa: PLW0603 # replaced whole, like the shelves that it lists
+    global _listing  # noqa: PLW0603 # replaced as a whole, like the shelves
     now, listing = shelves.current(), _listing
     if listing is None or listing.of is not now:
         listing = _listing = _list(now, listing)

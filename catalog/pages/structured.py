@@ -1,4 +1,4 @@
-"""Structured data (schema.org) for search engines: what a page is about, in JSON."""
+"""Structured data (schema.org) for search engines: JSON that says what a page is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What catalog/data/toolsets.yaml says of groups of tools, for the translators."""
+"""The texts of catalog/data/toolsets.yaml, for the translators."""
 
 from __future__ import annotations
 

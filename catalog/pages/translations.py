@@ -1,6 +1,7 @@
-"""The texts of the pages, from templates and code into templates/locale/ and compiled there: `make translations`.
+"""Collects the texts of the pages from templates and code into templates/locale/ and compiles them: `make
+translations`.
 
-Translators fill in the .po files. The compiled .mo files are committed, so that a fresh machine needs no compiler;
+Translators fill in the .po files. The compiled .mo files are committed, so that a new machine needs no compiler.
 tests/catalog/pages/test_translations.py compares them.
 """
 
@@ -30,13 +31,13 @@ KEYWORDS = {
     "pgettext_lazy": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
 }
-LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # the files change only with what they say
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # a fixed date: the files change only if their texts change
 WIDTH = 116
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A text, or a pair where it counts something. Its context tells apart what English has one word for."""
+    """A text, or a pair of singular and plural. The context separates meanings for which English has one word."""
 
     id: str | tuple[str, str]
     context: str | None = None
@@ -47,7 +48,7 @@ class Message:
 
 
 def found() -> list[Message]:
-    """What the pages say: each text once."""
+    """All texts of the pages, each once."""
     folders: list[tuple[Path | None, Path]] = [
         (ROOT / "templates" / "pages", Path(__file__).parent),
         (None, ROOT / "status" / "pages"),
@@ -76,7 +77,7 @@ def compiled(catalog: Catalog) -> bytes:
 
 
 def renewed(language: str) -> Catalog:
-    """What is said now, with the translations there are; what is no longer said is dropped."""
+    """The texts of today with their existing translations. Texts that the pages no longer use are dropped."""
     known = read(language)
     catalog = Catalog(
         locale=language,
@@ -99,7 +100,7 @@ def renewed(language: str) -> Catalog:
 def _in_templates(folder: Path | None) -> Iterator[Message]:
     for template in sorted(folder.glob("*.html")) if folder else ():
         lines = templatize(template.read_text(encoding="utf-8")).splitlines()
-        yield from _messages("\n".join(line.strip() for line in lines))  # its indentation is not Python's
+        yield from _messages("\n".join(line.strip() for line in lines))  # the indentation is not Python's
 
 
 def _in_code(folder: Path) -> Iterator[Message]:

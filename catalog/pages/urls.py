@@ -1,4 +1,4 @@
-"""The pages' URLs: each with and without the language in front."""
+"""The URLs of the pages, each with and without a language in front."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ urlpatterns = [
     path("robots.txt", RobotsViewSet.as_view({"get": "retrieve"})),
     path("sitemap.xml", SitemapViewSet.as_view({"get": "list"})),
     path("sitemaps/<int:number>.xml", SitemapViewSet.as_view({"get": "retrieve"})),
-    # What people mistype gets a page too, not the API's error body.
+    # Mistyped addresses get a page too, and not the API's error body.
     path("<lang:lang>", _elsewhere),
     path("<lang:lang>/<path:rest>", _elsewhere),
     path("p/<path:rest>", _elsewhere),

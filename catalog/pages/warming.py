@@ -1,4 +1,4 @@
-"""What the first visitor after a start or a change of the catalog would wait for."""
+"""Prepares what the first visitor after a start or a change of the catalog would wait for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEMPLATES = ("landing", "persona", "category", "article", "search", "failed")
 
 
 def once() -> None:
-    """Cheap when all of it is there already."""
+    """Prepare everything. Cheap if it is prepared already."""
     shelves.current()
     sitemap.listed()
     for name in TEMPLATES:

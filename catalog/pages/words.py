@@ -1,4 +1,4 @@
-"""Words of the catalog as the pages say them: what a category, a channel or a plan is called in each language."""
+"""Words of the catalog on the pages: the names of categories, channels and plans in each language."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHANNELS = {
     Channel.EMAIL: _("E-mail"),
 }
 
-# What the data files say of plans and engines, for the translators.
+# Texts of the data files about tiers and engines, for the translators.
 PLANS = [gettext_noop("Tiny"), gettext_noop("Small"), gettext_noop("Medium"), gettext_noop("Large")]
 ENGINES = [
     gettext_noop("A small, quick agent for conversations and work on files; it fits the smallest plan."),
@@ -51,21 +51,21 @@ ENGINES = [
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text and the language that it is in."""
+    """A text and its language."""
 
     text: str
     lang: str
 
 
 def told(text: str) -> Passage:
-    """An operator's own words about an engine or a plan, translated where they are those that came with us."""
+    """An operator's text about an engine or tier; translated if it is one of the texts that we deliver."""
     translated = gettext(text) if text else ""
     return Passage(translated, "en" if translated == text else get_language() or "en")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A tier as visitors read it."""
+    """A tier, as visitors read it."""
 
     name: Passage
     month: str
@@ -83,7 +83,7 @@ def plan(tier: Tier) -> Plan:
 
 
 def machine(tier: Tier) -> dict[str, str | Decimal]:
-    """Its sizes in the units that people know: GB, although they are counted in powers of two."""
+    """The sizes in units that people know: GB, although they are powers of two."""
     return {"memory": _memory(tier), "disk": _disk(tier), "cpu": tier.cpu.normalize()}
 
 
@@ -102,5 +102,5 @@ def usd(amount: Decimal) -> str:
 
 
 def deployed(count: int) -> str:
-    """How many agents were made of it; nothing where there is nothing to tell."""
+    """A sentence with the number of agents made from the persona; empty for none."""
     return ngettext("Chosen %(count)d time", "Chosen %(count)d times", count) % {"count": count} if count else ""

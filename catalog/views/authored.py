@@ -1,4 +1,4 @@
-"""What the endpoints of authors share: whose personas they are, and which actions need no credential."""
+"""What the endpoints of authors share: access to the caller's personas, and actions that need no credential."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from config.api import ApiViewSet
 
 class AuthoredViewSet(ApiViewSet):
     open_actions: ClassVar[Collection[str]] = ()
-    queryset = Persona.objects.none()  # the type of {id} for the OpenAPI document; rows come from the rules
+    queryset = Persona.objects.none()  # gives {id} its type in the OpenAPI document; the rows come from the rules
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
-        """REST framework asks for the authenticators before it says which action it is."""
+        """Set the action early: REST framework asks for the authenticators before it sets the action."""
         self.action = self.action_map.get(request.method.lower(), "")
         return super().initialize_request(request, *args, **kwargs)
 
     def get_authenticators(self) -> list[BaseAuthentication]:
-        """None for what is open, and for methods that are not there: those are told so, not asked who they are."""
+        """The authenticators.
+
+        None for open actions, and for unknown methods: those are answered 405 without a credential.
+        """
         return [] if self._is_open() else [one() for one in ApiViewSet.authentication_classes]
 
     def get_permissions(self) -> list[BasePermission]:
@@ -39,7 +42,7 @@ class AuthoredViewSet(ApiViewSet):
         return str(self.request.user.pk)
 
     def writable(self, id: str) -> Persona:
-        """The caller's persona of this id, for a write."""
+        """The caller's persona of this id, for a write. Raises NotYours, BuiltIn."""
         return authoring.writable(self.caller_id(), id)
 
     def answer_persona(self, persona: Persona) -> Response:

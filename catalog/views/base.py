@@ -1,4 +1,4 @@
-"""What the catalog's endpoints share: no credential, and answers that are ready bytes."""
+"""What the endpoints of the catalog share: no credential, and answers that are ready as bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catalog.views.publication import Published, Representation, published
 from config.api import ApiViewSet
 from config.errors import BadRequest
 
-# Caches may keep an answer but ask each time whether it still holds: a 304 is cheap, a change shows within a second.
+# Caches may keep an answer but must ask each time if it is still valid: a 304 is cheap, and a change shows in a second.
 CACHING = "public, no-cache"
 
 
@@ -23,11 +23,11 @@ class CatalogViewSet(ApiViewSet):
     permission_classes = (AllowAny,)
 
     def answer(self, request: Request, name: str, content: Callable[[], Mapping[str, Any]]) -> HttpResponse:
-        """The published answer `name`, in the encoding the caller prefers, or 304 when they have it."""
+        """The answer `name` in the encoding that the caller prefers, or 304 if the caller has it already."""
         return self.preferred(request, published(name, content))
 
     def preferred(self, request: Request, both: Published) -> HttpResponse:
-        """This answer in the encoding the caller prefers, or 304 when they have it."""
+        """This answer in the encoding that the caller prefers, or 304 if the caller has it already."""
         asked = request.META.get("HTTP_ACCEPT_ENCODING", "")
         first, second = both.plain, both.compressed
         if conditions.prefers_gzip(asked):
@@ -39,7 +39,7 @@ class CatalogViewSet(ApiViewSet):
         return _ok(first)
 
     def filter_of(self, request: Request, name: str) -> str | None:
-        """A filter in the query, or None when it is not given."""
+        """A filter of the query; None if it is not given. Raises BadRequest if it is given twice."""
         values = request.query_params.getlist(name)
         if len(values) > 1:
             raise BadRequest(f"{name}: is given {len(values)} times, once is allowed")
@@ -52,7 +52,7 @@ def _ok(representation: Representation) -> HttpResponse:
         headers["Content-Encoding"] = representation.encoding
     first, *others = representation.chunks
     response = HttpResponse(first, content_type="application/json", headers=headers)
-    for chunk in others:  # as many writes of the server
+    for chunk in others:  # each chunk is one write of the server
         response.write(chunk)
     return response
 

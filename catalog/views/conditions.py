@@ -1,4 +1,4 @@
-"""What a request's `Accept-Encoding` and `If-None-Match` ask for (RFC 9110, 12.5.3 and 13.1.2)."""
+"""Reads `Accept-Encoding` and `If-None-Match` of a request (RFC 9110, 12.5.3 and 13.1.2)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from django.utils.http import parse_etags
 
-HEADERS_REMEMBERED = 256  # clients send few different ones
+HEADERS_REMEMBERED = 256  # clients send only a few different ones
 
 
 @lru_cache(HEADERS_REMEMBERED)
 def prefers_gzip(accept_encoding: str) -> bool:
-    """Whether gzip is acceptable, and at least as welcome as the plain body where that is named too."""
+    """Whether gzip is acceptable, and has at least the weight of the plain body if the header names that too."""
     weights = _weights(accept_encoding)
     gzip = max(weights.get("gzip", -1.0), weights.get("x-gzip", -1.0))
     if gzip < 0:
@@ -20,7 +20,7 @@ def prefers_gzip(accept_encoding: str) -> bool:
 
 
 def _weights(accept_encoding: str) -> dict[str, float]:
-    """Each coding with its weight; a member that cannot be read counts as refused."""
+    """Each coding with its weight. A weight that cannot be read counts as 0: refused."""
     weights: dict[str, float] = {}
     for member in accept_encoding.lower().split(","):
         coding, *parameters = (part.strip() for part in member.split(";"))
@@ -41,7 +41,7 @@ def _weight(parameters: list[str]) -> float:
 
 
 def matching(if_none_match: str, etags: tuple[str, ...]) -> str | None:
-    """Which of our tags the caller already has, by the weak comparison; of `*` the first."""
+    """Which of our ETags the caller already has, by weak comparison; for `*` the first. None if the caller has none."""
     named = {tag.removeprefix("W/") for tag in parse_etags(if_none_match)}
     if "*" in named:
         return etags[0]

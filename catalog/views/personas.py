@@ -1,4 +1,4 @@
-"""/personas, open to read and their authors' to write; /me/personas, what the caller wrote."""
+"""/personas: everybody may read, authors may write. /me/personas: the caller's own personas."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
         return Response(status=204)
 
     def handle_exception(self, exc: Exception) -> Response:
-        """The one 404 without a message (spec: Errors)."""
+        """An unknown persona is the only 404 without a message (docs/spec.md: Errors)."""
         response = super().handle_exception(exc)
         if self.action == "retrieve" and isinstance(exc, personas.NoSuchPersona):
             response.data = {"error": exc.code.value}

@@ -1,8 +1,8 @@
-"""The catalog's answers as bytes: each encoded and compressed once per version of the catalog, when first asked for.
+"""The catalog's answers as bytes. Each is encoded and compressed once per version of the catalog, when first asked for.
 
-Answers full of personas are put together of pieces, one per persona, that outlive the versions in which nothing of it
-changed: with ten thousand personas, publishing one more encodes one. The list of them all is still large to put
-together; `renew` does that beside the requests, which meanwhile are given the answers of the version before.
+An answer with personas is joined from pieces, one per persona. A piece stays valid while its persona does not change:
+with ten thousand personas, publishing one more encodes only that one. Joining the list of all personas still takes
+long; `renew` does that outside of requests, and requests get the answers of the version before meanwhile.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from catalog.tiers import tier_of
 from catalog.views import gzipped
 
 ETAG_DIGITS = 32
-# A server copies what it is given before it sends it: by this much at a time it costs half of what one large body does.
+# A server copies each chunk before it sends it. Chunks of this size cost half of what one large body costs.
 CHUNK_BYTES = 2**18
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """One body with its own strong tag; a compressed body is another representation, so its tag differs."""
+    """One body with its own strong ETag. A compressed body is another representation, so its ETag differs."""
 
     chunks: tuple[bytes, ...]
     etag: str
@@ -38,7 +38,7 @@ class Representation:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return sum(map(len, self.chunks))
 
 
@@ -52,7 +52,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some bytes of an answer, also compressed on their own, and their digest."""
+    """Some bytes of an answer, their compressed form, and their digest."""
 
     plain: bytes
     compressed: bytes
@@ -65,7 +65,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A persona encoded: good as long as the snapshot has the same object, and its tier costs and gives the same."""
+    """An encoded persona. Valid while the snapshot has the same object and its tier has the same spec and price."""
 
     persona: Persona
     terms: tuple[str, str]
@@ -86,7 +86,10 @@ class _Answers:
         self.locks: dict[str, threading.Lock] = {}
 
     def get(self, name: str, make: Callable[[], Published]) -> Published:
-        """Who asks for the same waits for who makes it; nobody waits for another answer, as the list takes long."""
+        """The answer `name`, made by one caller while others wait.
+
+        Callers of other answers do not wait: the list takes long.
+        """
         published = self.made.get(name)
         if published is None:
             with self.locks.setdefault(name, threading.Lock()):
@@ -95,7 +98,7 @@ class _Answers:
         return published
 
     def personas(self) -> Published:
-        """`{personas}` of everything public."""
+        """`{personas}` with all public personas."""
         return self.get("personas", lambda: joined(rules.public(self.snapshot)))
 
 
@@ -105,7 +108,7 @@ _pieces: dict[str, _Piece] = {}
 
 
 def renew() -> None:
-    """See what changed and put the list together, before anybody is given an answer of the new version."""
+    """Read what changed and make the list, before any request gets an answer of the new version."""
     with _renewing:
         now = snapshot.look()
         answers = _answers if _answers and _answers.snapshot is now else _Answers(now)
@@ -117,17 +120,17 @@ def renew() -> None:
 
 
 def published(name: str, content: Callable[[], Mapping[str, Any]]) -> Published:
-    """The answer `name`, made of `content()` unless this version of the catalog already has it."""
+    """The answer `name`. It is made from `content()` if this version of the catalog does not have it yet."""
     return _current().get(name, lambda: _together([Part.of(_encoded(content()))]))
 
 
 def all_personas() -> Published:
-    """`{personas}` of everything public, once per version of the catalog."""
+    """`{personas}` with all public personas, made once per version of the catalog."""
     return _current().personas()
 
 
 def joined(personas: Iterable[Persona]) -> Published:
-    """`{personas}` of these, in their order, made anew each time."""
+    """`{personas}` with these personas in this order, made again each time."""
     parts = [_LIST]
     for persona in personas:
         if len(parts) > 1:
@@ -137,16 +140,16 @@ def joined(personas: Iterable[Persona]) -> Published:
 
 
 def page(persona_id: str) -> Published:
-    """`{persona, articles}` of one, the bodies of articles left out. Raises NoSuchPersona.
+    """`{persona, articles}` of one persona, without the bodies of articles. Raises NoSuchPersona.
 
-    Put together anew each time, which costs next to nothing: kept, those of ten thousand would fill the memory.
+    Joined again each time, which costs very little. Keeping ten thousand of these answers would fill the memory.
     """
     persona = rules.shown(persona_id, _current().snapshot)
     return _together([_PAGE, _part(persona), _ARTICLES, _articles(persona), _PAGE_END])
 
 
 def _current() -> _Answers:
-    """The answers of the catalog as it is or, while `renew` is at work, as it was before."""
+    """The answers of the current catalog; while `renew` runs, those of the version before."""
     now, answers = snapshot.current(), _answers
     if answers is None or (answers.snapshot is not now and not _renewing.locked()):
         answers = _use(_Answers(now))
@@ -154,7 +157,7 @@ def _current() -> _Answers:
 
 
 def _use(answers: _Answers) -> _Answers:
-    global _answers  # noqa: PLW0603 # replaced whole, like the snapshot that it belongs to
+    global _answers  # noqa: PLW0603 # replaced as a whole, like the snapshot
     _answers = answers
     for persona_id in [*_pieces]:
         if persona_id not in answers.snapshot.personas:
@@ -174,7 +177,7 @@ def _part(persona: Persona) -> Part:
 
 @functools.cache
 def _fields() -> PersonaSerializer:
-    """One for all: making its fields takes ten times as long as reading a persona through them."""
+    """One serializer for all personas: making its fields takes ten times as long as encoding a persona."""
     return PersonaSerializer()
 
 
@@ -194,7 +197,7 @@ def _together(parts: list[Part]) -> Published:
 
 
 def _chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in fewer pieces, each but the last of CHUNK_BYTES or little more."""
+    """The same bytes in fewer pieces. Each but the last has CHUNK_BYTES or a little more."""
     gathered: list[bytes] = []
     size = 0
     for piece in pieces:

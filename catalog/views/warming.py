@@ -1,6 +1,8 @@
-"""A web process keeps its catalog warm beside its requests: none of them asks the database or encodes the list.
+"""Each web process prepares its catalog outside of requests, so that no request queries the version or encodes the
+list.
 
-Without this thread, or while it is held up, the first request after a second looks itself (catalog/snapshot.py).
+Without this thread, or while it is delayed, the first request after a second does the work itself
+(catalog/snapshot.py).
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ from config import heap
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.25  # a change is to be seen within a second, and ten thousand personas take half of that
+LOOK_SECONDS = 0.25  # a change must be visible within a second, and ten thousand personas take half of that
 
 
 def start() -> threading.Thread:
-    """Look for changes until the process ends."""
+    """Start a thread that checks for changes until the process ends."""
     thread = threading.Thread(target=_go_on, name="catalog", daemon=True)
     thread.start()
     return thread
 
 
 def once() -> None:
-    """Read what changed, and have the large answer and the filters ready before anybody asks for them."""
+    """Read what changed and prepare the large answer, the filters and the pages before anybody asks for them."""
     try:
         publication.renew()
         search.warm()
@@ -45,9 +47,9 @@ def _go_on() -> None:
         try:
             once()
             if not settled:
-                heap.settle()  # of a large catalog a full collection takes half a second
+                heap.settle()  # with a large catalog, a full collection takes half a second
                 settled = True
-        except Exception:  # requests then look themselves, and say what is wrong
+        except Exception:  # requests then read the catalog themselves, and report the error
             log.exception("the catalog could not be read ahead of requests")
             pause = snapshot.AWAY_SECONDS
         time.sleep(pause)

@@ -1,6 +1,7 @@
-"""What operators do in the admin that takes something away, or that needs a reason: each is a step with its own page.
+"""Steps: actions in the admin that take something away or that need a reason. Each step has its own page.
 
-The page lists what the step hits, says what it means and asks why. Only then is it done, row by row, by a rule.
+The page lists the rows that the step changes, says what the step does and asks for a reason. After the operator
+confirms, a rule changes the rows, one by one.
 """
 
 from config.admin_steps.console import WithSteps

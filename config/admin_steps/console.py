@@ -1,4 +1,4 @@
-"""An admin with steps: each is an action of its list, and a page."""
+"""A base class for admins with steps. Each step is an action of the list and a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from config.admin_steps.step import DeleteRows, Step
 
 class WithSteps(admin.ModelAdmin[Any]):
     steps: tuple[Step[Any], ...] = ()
-    pages: tuple[Step[Any], ...] = ()  # steps that are reached from elsewhere: a page, but no action of this list
+    pages: tuple[Step[Any], ...] = ()  # steps reached from other pages: they have a page but are no action
 
     def get_urls(self) -> list[URLPattern]:
         ours = [
@@ -43,7 +43,7 @@ class WithSteps(admin.ModelAdmin[Any]):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """What Django calls deleting is a step, too."""
+        """Replace Django's delete page by the page of the step that deletes."""
         row = self.get_object(request, unquote(object_id))
         step = next((step for step in self.steps if isinstance(step, DeleteRows)), None)
         if step is None or not self.has_delete_permission(request, row):
@@ -53,7 +53,7 @@ class WithSteps(admin.ModelAdmin[Any]):
         return redirect(address(self, step, [str(row.pk)]))
 
     def bounded(self, request: HttpRequest, chosen: QuerySet[Any]) -> list[Any]:
-        """So many rows as one request may work through, for actions that need no page."""
+        """Return the chosen rows, at most MOST; warn if there are more. For actions that need no page."""
         rows = list(chosen[: MOST + 1])
         if len(rows) > MOST:
             _only(request, chosen)
@@ -61,7 +61,7 @@ class WithSteps(admin.ModelAdmin[Any]):
 
 
 def _asked(console: Any, request: HttpRequest, chosen: QuerySet[Any], *, step: Step[Any]) -> HttpResponse | None:
-    """From a list to the page that asks."""
+    """Redirect from the list to the page of the step."""
     fitting = step.among(chosen)
     ids = [str(one) for one in fitting.values_list("pk", flat=True)[: MOST + 1]]
     if step.alone and len(ids) > 1:

@@ -1,4 +1,7 @@
-"""The page of a step: a GET lists and asks, and changes nothing; a POST does it to what the page showed."""
+"""The page of a step.
+
+A GET lists the rows, asks for a reason and changes nothing. A POST changes the rows that the page showed.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ from config.admin_steps.seen import Cells, Seen
 from config.admin_steps.step import Given, Logged, Step
 from config.errors import Conflict, ServiceError
 
-MOST = 50  # rows at a time: each is shown, and their ids are in the page's address
-LIST = "list"  # of the address: how the list was filtered that the rows were chosen from
+MOST = 50  # rows of one page: the page shows each, and its address has their ids
+LIST = "list"  # the address has the filters of the list from which the rows were chosen
 TOO_OLD = "This page was more than an hour old, or not yours: nothing was done. Look again at what it says now."
 NO_REASON_YET = "(your reason)"
 
@@ -77,7 +80,7 @@ def _form(step: Step[Any], request: HttpRequest, rows: list[Any], *, count: int)
 
 
 class _Count(forms.IntegerField):
-    """So that nobody takes many rows for one."""
+    """The operator types how many rows the page has, so that nobody takes many rows for a single row."""
 
     def __init__(self, count: int) -> None:
         wrong = {"max_value": f"There are {count}.", "min_value": f"There are {count}."}
@@ -97,7 +100,7 @@ def _confirmed(request: HttpRequest, step: Step[Any], looked: Seen, form: forms.
 
 
 def _take_all(request: HttpRequest, step: Step[Any], looked: Seen, given: Given) -> None:
-    """Each row by itself: one that cannot be done holds up none of the others."""
+    """Change each row by itself: if one row cannot be changed, the others still are."""
     done = []
     for row_id, was_shown in looked.rows.items():
         try:
@@ -111,7 +114,7 @@ def _take_all(request: HttpRequest, step: Step[Any], looked: Seen, given: Given)
 
 
 def _take(step: Step[Any], row_id: str, was_shown: Cells, given: Given) -> Any:
-    """What is compared is what is changed: where the step locks its row, both happen under the lock."""
+    """Check that the row is still as shown, then change it. A step that locks its row holds the lock during both."""
     with transaction.atomic() if step.in_transaction else contextlib.nullcontext():
         row = step.held(row_id)
         if row is None:
@@ -127,7 +130,10 @@ def _take(step: Step[Any], row_id: str, was_shown: Cells, given: Given) -> Any:
 
 
 def _taken(step: Step[Any], row: Any, given: Given) -> Logged | None:
-    """A rule that refuses does not use the page up. In a transaction of ours that is rolled back by itself."""
+    """Run the rule of the step. If the rule refuses, the page can be sent again.
+
+    In our own transaction, the rollback undoes the use of the page. Otherwise this function undoes it.
+    """
     try:
         return step.take(row, given=given)
     except ServiceError:
@@ -158,7 +164,7 @@ def _asking(
 
 
 def _back(console: ModelAdmin[Any], request: HttpRequest, step: Step[Any]) -> str:
-    """The list that the rows were chosen from, as it was filtered."""
+    """The address of the list from which the rows were chosen, with its filters."""
     if step.after:
         return reverse(step.after)
     filters = request.GET.get(LIST, "")

@@ -1,4 +1,4 @@
-"""What a step's page showed, as the page sends it back: signed, for one operator, one step and one hour."""
+"""What the page of a step showed. The page sends it back, signed, valid for one operator, one step and one hour."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SALT = "config.admin_steps"
 LASTS = timedelta(hours=1)
 ONCE_BYTES = 16
 
-Cells = dict[str, str]  # what a page shows of a row, by name of the column
+Cells = dict[str, str]  # what a page shows of a row, by the name of the column
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     once: str
-    names: dict[str, str]  # of the rows, by id
+    names: dict[str, str]  # names of the rows, by id
     rows: dict[str, Cells]
 
 
@@ -37,7 +37,10 @@ def sealed(request: HttpRequest, step: Step[Any], rows: list[Any]) -> str:
 
 
 def opened(request: HttpRequest, step: Step[Any]) -> Seen | None:
-    """None for what is too old, another operator's, another step's, or nothing of ours."""
+    """Return what the page showed.
+
+    None if the page is too old, was made for another operator or step, or has a wrong signature.
+    """
     try:
         whole = signing.loads(request.POST.get(FIELD, ""), salt=SALT, max_age=LASTS)
     except signing.BadSignature:
@@ -46,18 +49,21 @@ def opened(request: HttpRequest, step: Step[Any]) -> Seen | None:
 
 
 def use(once: str, row_id: str, *, now: datetime) -> bool:
-    """Whether this page is sent for this row for the first time. Of two at a time the second waits for the first."""
+    """Mark the page as used for this row. Return whether this is the first time.
+
+    Of two requests at the same time, the second waits for the first.
+    """
     page, row = _used(once, row_id), {"forget_at": now + LASTS}
     return UsedPage.objects.get_or_create(pk=page, defaults=row)[1]
 
 
 def give_back(once: str, row_id: str) -> None:
-    """The page may be sent again for this row, for it did nothing."""
+    """Let the page be sent again for this row, because it changed nothing."""
     UsedPage.objects.filter(pk=_used(once, row_id)).delete()
 
 
 def changes(before: Cells, now: Cells, *, material: tuple[str, ...]) -> list[str]:
-    """What is no longer as it was shown, a few words each."""
+    """Name each value that has changed since the page showed it, in a few words each."""
     looked_at = material or tuple(before)
     pairs = [(name, before.get(name, ""), now.get(name, "")) for name in looked_at]
     return [f"{name} was {was or 'empty'}, is {is_now or 'empty'}" for name, was, is_now in pairs if was != is_now]

@@ -1,4 +1,4 @@
-"""A step: which rows it hits, what its page says of them, and the rule that does it."""
+"""A step: which rows it changes, what its page says about them, and the rule that changes them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from django.utils import timezone
 from config.errors import Conflict
 
 REASON_LENGTH = 500
-BLANK_LETTERS = "\u115f\u1160\u3164\uffa0"  # letters of Hangul that are shown as a gap
-UNSEEN = {"Cc", "Cf"}  # of Unicode's categories: controls, and what formats the text around it
+BLANK_LETTERS = "\u115f\u1160\u3164\uffa0"  # letters of Hangul that look like a space
+UNSEEN = {"Cc", "Cf"}  # Unicode categories of control and format characters
 
 Row = TypeVar("Row", bound=Model)
 Logged = list[tuple[Model, str]]
 
 
 def in_words(text: str) -> None:
-    """A reason can be read: it has a letter or a digit that is seen."""
+    """Raise ValidationError unless the reason has a visible letter or digit."""
     if not any(character.isalnum() and character not in BLANK_LETTERS for character in text):
         raise ValidationError("Say why in words: there is no letter and no digit in it.")
 
 
 class OneLine(forms.CharField):
-    """A sentence: line ends and double spaces become one space, and what is not seen is left out."""
+    """One line of text: line ends and double spaces become one space, invisible characters are removed."""
 
     def to_python(self, value: Any) -> str:
         spaced = " ".join(str(super().to_python(value)).split())
@@ -50,7 +50,10 @@ class ReasonForm(forms.Form):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """Who does the step, when, and what they typed. `once` is the same word however often one page is sent."""
+    """The operator who does the step, the time, and the form's values.
+
+    `once` is the page's id: the same each time it is sent.
+    """
 
     user: Any
     now: datetime
@@ -63,7 +66,7 @@ class Given:
         return f"operator:{self.user.pk}"
 
     def say(self, sentence: str) -> None:
-        """Something that the operator should know once it is done."""
+        """Tell the operator a sentence after the step."""
         self.said.append(sentence)
 
     @property
@@ -72,22 +75,22 @@ class Given:
 
 
 class Step(Generic[Row]):
-    """One thing that operators do with rows of one kind."""
+    """An action of operators on rows of one model."""
 
-    name: ClassVar[str]  # of the action; the page's address has it too
+    name: ClassVar[str]  # name of the action; part of the page's address
     title: ClassVar[str]
     button: ClassVar[str]
-    done: ClassVar[str]  # what is said of the rows afterwards
+    done: ClassVar[str]  # what the page says about the rows afterwards
     model: type[Model]
-    parameter: ClassVar[str] = "id"  # of the page's address: the rows
-    after: ClassVar[str] = ""  # the list to go back to, if it is not the admin's own
+    parameter: ClassVar[str] = "id"  # in the page's address: the name of the parameter with the ids
+    after: ClassVar[str] = ""  # the list to return to, if it is not the admin's own list
     warnings: ClassVar[tuple[str, ...]] = ()
-    permission: ClassVar[str] = "change"  # the admin's has_…_permission, as with Django's own actions
-    material: ClassVar[tuple[str, ...]] = ()  # of what is shown: if it has changed, the row is left alone
-    counted: ClassVar[bool] = False  # cannot be taken back: for more than one row, their number is typed
-    alone: ClassVar[bool] = False  # one row at a time
-    in_transaction: ClassVar[bool] = True  # False for a rule that has transactions of its own, or asks the network
-    flag: ClassVar[int] = CHANGE  # of the row in the admin's history
+    permission: ClassVar[str] = "change"  # checked by the admin's has_…_permission, as for Django's own actions
+    material: ClassVar[tuple[str, ...]] = ()  # columns: a row in which one has changed meanwhile is left alone
+    counted: ClassVar[bool] = False  # cannot be undone: for more than one row, the operator types how many there are
+    alone: ClassVar[bool] = False  # only one row at a time
+    in_transaction: ClassVar[bool] = True  # False for a rule that makes its own transactions or uses the network
+    flag: ClassVar[int] = CHANGE  # kind of the entry in the admin's history
     form: ClassVar[type[forms.Form]] = ReasonForm
     template: ClassVar[str] = "admin/step.html"
 
@@ -95,46 +98,46 @@ class Step(Generic[Row]):
         return bool(getattr(console, f"has_{self.permission}_permission")(request))
 
     def among(self, chosen: QuerySet[Any]) -> QuerySet[Any]:
-        """Those of the chosen rows that the step would change."""
+        """The chosen rows that the step would change."""
         return chosen
 
     def rows(self, ids: list[str]) -> list[Row]:
-        """The rows of these ids that the step would change, in the order of the ids."""
+        """The rows with these ids that the step would change, in the order of the ids."""
         known = {str(row.pk): row for row in self.among(self._all().filter(pk__in=self._possible(ids)))}
         return [known[one] for one in ids if one in known]
 
     def held(self, row_id: str) -> Row | None:
-        """The row as it is now, whether or not the step would change it.
+        """The row as it is now, even if the step would not change it.
 
-        A step whose rule does not guard itself against two at a time locks the row here.
+        If the rule of a step is not safe when run twice at a time, the step locks the row here.
         """
         return self._all().filter(pk__in=self._possible([row_id])).first()
 
     def shown(self, row: Row) -> dict[str, str]:
-        """What the page tells of the row, by name of the column. Nothing that changes by itself."""
+        """What the page shows of the row, by the name of the column. No values that change by themselves."""
         raise NotImplementedError
 
     def cells(self, rows: list[Row]) -> list[dict[str, str]]:
-        """The same of many rows, for a step that must ask the database once for all of them."""
+        """`shown` of many rows. A step overrides it to ask the database once for all of them."""
         return [self.shown(row) for row in rows]
 
     def means(self, rows: list[Row]) -> list[str]:
-        """Sentences about these rows that a column cannot say."""
+        """Sentences about these rows that fit no column."""
         return []
 
     def form_of(self, sent: Any, rows: list[Row]) -> forms.Form:
         return self.form(sent)
 
     def more(self, rows: list[Row], *, reason: str) -> dict[str, Any]:
-        """What the step's own template needs besides."""
+        """Further values for the step's own template."""
         return {}
 
     def now(self) -> datetime:
-        """The time that the rule takes. Raises a ServiceError where this process may not decide."""
+        """The time that the rule gets. Raises ServiceError if this process may not decide now."""
         return timezone.now()
 
     def take(self, row: Row, *, given: Given) -> Logged | None:
-        """Do it. Returns what is to be in whose history, None for the row and its reason."""
+        """Change the row. Return the entries for the admin's history; None means one entry: the row with the reason."""
         raise NotImplementedError
 
     def _all(self) -> QuerySet[Any]:
@@ -142,12 +145,15 @@ class Step(Generic[Row]):
         return rows
 
     def _possible(self, ids: list[str]) -> list[str]:
-        """Without what no row of this kind can have as its id."""
+        """The ids without those that no row of this model can have."""
         return [one for one in ids if _is_id(self.model, one)]
 
 
 class DeleteRows(Step[Any]):
-    """The only way in which the admin deletes rows: it has a reason, which stays in the history."""
+    """Deletes rows.
+
+    The admin deletes rows only through this step, which asks for a reason and keeps it in the history.
+    """
 
     name, button, done = "delete_rows", "Delete for good", "Deleted"
     permission = "delete"
@@ -157,7 +163,7 @@ class DeleteRows(Step[Any]):
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         try:
-            self._all().get(pk=row.pk).delete()  # a copy, for the history needs the row's id
+            self._all().get(pk=row.pk).delete()  # delete a copy: the history needs the row's id
         except ProtectedError as error:
             raise StillNeeded(error) from error
         return None
@@ -170,7 +176,7 @@ class StillNeeded(Conflict):
 
 
 class NameOrPerish(ReasonForm):
-    """Asks for the row's name as well."""
+    """Also asks for the row's name."""
 
     name = forms.CharField(max_length=80, label="Its name, to be sure")
 
@@ -186,7 +192,7 @@ class NameOrPerish(ReasonForm):
 
 
 def _is_shown(character: str) -> bool:
-    """NUL passes, for Django refuses it."""
+    """Whether the character is visible. NUL passes here, because Django refuses it later."""
     return character == "\0" or unicodedata.category(character) not in UNSEEN
 
 

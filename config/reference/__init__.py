@@ -1,1 +1,1 @@
-"""/docs: the OpenAPI document as pages, with examples for each operation. They need no script."""
+"""/docs: the OpenAPI document as pages, with examples for each operation. The pages need no script."""

@@ -1,4 +1,4 @@
-"""The same call in curl, Python (requests) and JavaScript (fetch)."""
+"""Example code of a call in curl, Python (requests) and JavaScript (fetch)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-TIMEOUT_SECONDS = 130  # longer than the slowest call, a turn of an agent, may take
+TIMEOUT_SECONDS = 130  # longer than the slowest call: a turn of an agent
 NEVER = object()  # no body
 
 
@@ -18,9 +18,9 @@ class Call:
     method: str
     url: str
     query: Mapping[str, Any]
-    body: Any  # NEVER where none is sent
+    body: Any  # NEVER if the call has no body
     needs_token: bool
-    answers: str | None  # the media type of success; None is no body
+    answers: str | None  # the media type of a successful answer; None if it has no body
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _python(call: Call) -> str:
 
 
 def _literal(value: Any, margin: str = "    ") -> str:
-    """Python, laid out as its programmers do."""
+    """The value as Python code, formatted in the usual way."""
     inner = f"{margin}    "
     if isinstance(value, Mapping) and value:
         rows = [f"{_literal(name)}: {_literal(one, inner)}" for name, one in value.items()]

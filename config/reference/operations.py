@@ -19,9 +19,9 @@ from config.reference.samples import Sampler, Schema, kind_of
 
 JSON = "application/json"
 METHODS = ("get", "post", "put", "patch", "delete")
-NESTED = 3  # so deep the fields of a body are listed
+NESTED = 3  # how many levels of nested fields are listed
 EVENTS = "Events"
-# What the placeholder of a path stands for: by the word before it.
+# Example values for the placeholders of a path, by the word before the placeholder.
 IN_PATHS = {
     "agents": "agt_e828253f7adc301470808633",
     "articles": "how-to-stay-awake",
@@ -55,11 +55,11 @@ class Operation:
     about: SafeString
     parameters: list[Field]
     body: list[Field]
-    size: str  # how large the body may be
-    examples: list[Example]  # none for an event, which is a call of ours to others
+    size: str  # the largest body
+    examples: list[Example]  # empty for an event, which we send to others
     received: str  # an event's body
     success: str
-    answer: str  # its body, as JSON
+    answer: str  # the body of the answer, as JSON
     refusals: list[str]
 
 
@@ -79,7 +79,7 @@ class Reference:
 
 @functools.cache
 def reference() -> Reference:
-    """Made once per process, of what /openapi.json says."""
+    """Made once per process from the document of /openapi.json."""
     described = json.loads(document().body)
     reader = _Reader(described)
     groups: dict[str, list[Operation]] = {tag["name"]: [] for tag in described["tags"]}
@@ -145,7 +145,7 @@ class _Reader:
         ]
 
     def _body(self, operation: Mapping[str, Any]) -> Any:
-        """The example of the operation, else of its schema, else the least that it takes."""
+        """The example of the operation, else of its schema, else the smallest body that it accepts."""
         content = operation.get("requestBody", {}).get("content", {}).get(JSON)
         if content is None:
             return calls.NEVER
@@ -160,7 +160,7 @@ class _Reader:
         return Field(one["name"], kind, bool(one.get("required")), prose.html(one.get("description", "")))
 
     def _fields(self, schema: Schema, *, before: str = "", depth: int = 0) -> Iterator[Field]:
-        """An object's fields, and those of the objects in it, below their own name."""
+        """The fields of an object, each followed by the fields of the object inside it."""
         full = self._sampler.resolved(schema)
         for name, inner in full.get("properties", {}).items():
             about = prose.html(inner.get("description", ""))
@@ -188,7 +188,7 @@ def _may_be_null(schema: Schema) -> bool:
 
 
 def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
-    """The path with an example in the place of each placeholder."""
+    """The path with an example value for each placeholder."""
     schemas = {one["name"]: one["schema"] for one in parameters if one["in"] == "path"}
     words = path.split("/")
     for place, word in enumerate(words):

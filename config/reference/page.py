@@ -1,4 +1,7 @@
-"""/docs, and /docs/{group} with the operations of one group: in English, in the frame of the reader's language."""
+"""/docs, and /docs/{group} with the operations of one group.
+
+The content is English, the frame is in the reader's language.
+"""
 
 from __future__ import annotations
 

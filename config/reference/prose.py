@@ -1,4 +1,4 @@
-"""The Markdown of our own descriptions as HTML: headings have anchors, wide tables scroll inside of the page."""
+"""Our Markdown descriptions as HTML: headings have anchors, wide tables scroll inside the page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def html(text: str) -> SafeString:
 
 
 def headings(text: str) -> list[tuple[str, str]]:
-    """The anchor and the words of each heading of the second level."""
+    """The anchor and the text of each heading of the second level."""
     found = re.findall(r"^## (.+)$", text, re.MULTILINE)
     return [(slugify(one), one) for one in found]
 

@@ -1,4 +1,4 @@
-"""A value that a schema describes: its own example where it has one."""
+"""Sample values for a schema: its own example if it has one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BY_TYPE: dict[str, Any] = {"string": "…", "integer": 1, "number": 1.5, "boolea
 
 
 class Sampler:
-    """`schemas` are the document's components, which the schemas name."""
+    """Makes sample values. `schemas` are the document's components, to which other schemas refer."""
 
     def __init__(self, schemas: Mapping[str, Schema]) -> None:
         self._schemas = schemas
 
     def resolved(self, schema: Schema) -> Schema:
-        """What it refers to, or the first of its alternatives that is not null."""
+        """The schema that this one refers to, or its first alternative that is not null."""
         if "$ref" in schema:
             return self.resolved(self._schemas[schema["$ref"].rpartition("/")[2]])
         for word in ("oneOf", "anyOf", "allOf"):
@@ -34,7 +34,7 @@ class Sampler:
         return schema
 
     def sample(self, schema: Schema, *, only_required: bool = False, depth: int = 0) -> Any:
-        """With `only_required` an object has no more than it needs, where it needs something."""
+        """A sample value. With `only_required`, an object with required fields has only those."""
         full = self.resolved(schema)
         if known := _known(full):
             return known[0]
@@ -62,14 +62,14 @@ class Sampler:
 
 
 def kind_of(schema: Schema) -> str:
-    """Its type, of several the first that is not null."""
+    """The schema's type. If it has several: the first that is not null."""
     types = schema.get("type", "object" if "properties" in schema else "string")
     named = [types] if isinstance(types, str) else types
     return str(next((one for one in named if one != "null"), "null"))
 
 
 def _known(schema: Schema) -> list[Any]:
-    """The example that the document gives, as a list of one; empty where it gives none."""
+    """The document's example as a list with one element; empty if it gives none."""
     if "const" in schema:
         return [schema["const"]]
     for word in ("example", "default"):

@@ -1,1 +1,1 @@
-"""The programs of `make run`: what starts, in which order, under which user, and how all of it ends together."""
+"""The programs of `make run`: what starts, in which order, as which user, and how everything stops together."""

@@ -1,4 +1,4 @@
-"""`make run`: check that we may start, prepare the home, and supervise until told to stop."""
+"""`make run`: check that a start is possible, prepare the home directory, and supervise the programs until a stop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main() -> int:
     os.environ.setdefault("AGENTPODS_STARTED", str(time.time()))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     if os.environ.get("MAKELEVEL"):
-        launch.end_with_parent(signal.SIGTERM)  # `make` that is killed takes the run with it
+        launch.end_with_parent(signal.SIGTERM)  # if `make` is killed, this run ends too
     try:
         return _run()
     except ImproperlyConfigured as error:
@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def _run() -> int:
-    from config import checks, embedded, settings  # noqa: PLC0415 # read after the environment is complete
+    from config import checks, embedded, settings  # noqa: PLC0415 # imported only now, when the environment is complete
     from config.run import caddy, home, postgres, programs, supervise  # noqa: PLC0415
 
     where = settings.AGENTPODS_HOME

@@ -1,7 +1,8 @@
-"""Caddy in front of web and router, where TLS=auto: certificates by themselves, and all that the world may dial.
+"""The Caddy server in front of web and router, where TLS=auto. It gets certificates and takes all connections from
+outside.
 
-Each name gets its certificate at its first handshake, once the router has said yes (agents/router/asking.py). Caddy
-itself says who the visitor is: what a visitor claims in `X-Forwarded-For` is not passed on.
+Each name gets its certificate at its first handshake, after the router has allowed it (agents/router/asking.py). Caddy
+tells web and router the visitor's address. It drops an `X-Forwarded-For` header that the visitor sent.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ GRACE_SECONDS = 2
 HEADER_SECONDS = 15
 HEADER_BYTES = 32_768
 IDLE_SECONDS = 120
-DIAL_SECONDS = 5  # while web or router is started again, visitors wait so long
+DIAL_SECONDS = 5  # how long visitors wait while web or router restarts
 AWAY = json.dumps({"error": "INTERNAL", "message": "the service is being started again: try again"})
 
 
@@ -32,7 +33,7 @@ def token() -> str:
 
 
 def configuration(home: Path, *, token: str) -> str:
-    """Caddy's own format. Its admin interface is off: nothing needs to talk to it."""
+    """Caddy's own format. Its admin interface is off, because no program uses it."""
     return json.dumps(
         {
             "admin": {"disabled": True, "config": {"persist": False}},
@@ -60,7 +61,7 @@ def _server(port: int, **more: Any) -> Json:
         "read_header_timeout": f"{HEADER_SECONDS}s",
         "idle_timeout": f"{IDLE_SECONDS}s",
         "max_header_bytes": HEADER_BYTES,
-        "automatic_https": {"disable": True},  # it would order certificates before anybody asks for a name
+        "automatic_https": {"disable": True},  # it would order certificates before anybody visits a name
         **more,
     }
 
@@ -71,7 +72,7 @@ def _address() -> str:
 
 
 def _plain() -> Json:
-    """The authority's questions are answered before this; everybody else goes on to HTTPS."""
+    """Redirects to HTTPS. The certificate authority's HTTP challenges are answered before this."""
     port = "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
     there = {"Location": [f"https://{{http.request.host}}{port}{{http.request.uri}}"], "Connection": ["close"]}
     return _server(
@@ -94,7 +95,7 @@ def _visitors() -> Json:
     return _server(
         settings.HTTPS_PORT,
         tls_connection_policies=[{}],
-        # A page of one name cannot ask for another one's over the connection that it has.
+        # A browser cannot use a connection of one name for requests to another name.
         strict_sni_host=True,
         routes=[console, {"handle": [_passed_on(settings.ROUTER_PORT)]}],
         errors={"routes": [{"match": [{"expression": "{http.error.status_code} >= 500"}], "handle": [away]}]},
@@ -102,7 +103,7 @@ def _visitors() -> Json:
 
 
 def _passed_on(port: int) -> Json:
-    """Piece by piece, both ways. How long and how large anything may be is for web, router and pods to say."""
+    """Pass requests and answers on piece by piece. Web, router and pods set the limits of time and size."""
     return {
         "handler": "reverse_proxy",
         "upstreams": [{"dial": f"127.0.0.1:{port}"}],

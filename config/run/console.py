@@ -1,6 +1,6 @@
-"""What `make run` says in its terminal: what programs print for people, and each trouble within a second of it.
+"""What `make run` prints in its terminal: output of programs for people, and each problem within a second.
 
-All of it is in the logs too. A trouble that repeats is told once a minute, so that the terminal stays readable.
+All of it is in the logs too. A problem that repeats is printed once a minute, so that the terminal stays readable.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 QUIET_SECONDS = 60.0
-MOST_LINES = 30  # in those seconds, of one program
+MOST_LINES = 30  # of one program, in QUIET_SECONDS
 LINE_LENGTH = 300
-# As config/settings.py formats records in development. Django warns of each request that it refuses.
+# The format of log records in development (config/settings.py). Django's warnings about refused requests are left out.
 _TROUBLE = re.compile(r"(?:ERROR|CRITICAL) |WARNING (?!django\.)")
-_VARYING = re.compile(r"\b\w*\d\w*\b")  # ids, counts and times: without them a trouble that repeats is the same line
+_VARYING = re.compile(r"\b\w*\d\w*\b")  # ids, counts and times; without them the lines of a repeated problem are equal
 
 
 class Console:
-    """Hears supervisord's events."""
+    """Gets supervisord's events and prints them."""
 
     def __init__(self) -> None:
-        self._parts: defaultdict[str, str] = defaultdict(str)  # of a line whose end is still to come
+        self._parts: defaultdict[str, str] = defaultdict(str)  # the start of a line whose end has not come yet
         self._told: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
     def hear(self, event: Any) -> None:
-        """Something was printed: shown as it is, or its lines that tell of a trouble."""
+        """Print the output of a program: all of it if it is for people, else only lines with a problem."""
         name, text = event.process.config.name, event.data
         text = text if isinstance(text, str) else text.decode(errors="replace")
         if event.channel == "stdout" and event.process.config.stdout_logfile is None:  # for people (programs.py)
@@ -41,13 +41,13 @@ class Console:
                 self._tell_once(name, line[:LINE_LENGTH])
 
     def tell_stumble(self, event: Any) -> None:
-        """A program ended before it was up. Once per trouble, not at each further try."""
+        """A program ended before it was up. Printed once, not at each further try."""
         config = event.process.config
         if event.process.backoff == 1:
             self.tell(f"{config.name} ended at once and is started again; see {log_of(config)}")
 
     def tell_end(self, process: Any) -> None:
-        """A program that was up has ended by itself. Those that are meant to end do so with 0."""
+        """A program that was up has ended by itself. One that is meant to end is not printed if its status is 0."""
         config = process.config
         if process.exitstatus == 0 and not config.autorestart:
             return
@@ -78,10 +78,10 @@ def last_lines(path: str, *, count: int = 8) -> str:
 
 
 def _write(name: str, text: str) -> None:
-    """To stdout or stderr, as long as somebody reads it."""
+    """Write to stdout or stderr, as long as somebody reads it."""
     stream = getattr(sys, name)
     try:
         stream.write(text)
         stream.flush()
     except OSError:
-        setattr(sys, name, open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115, PTH123 # the reader is gone for good
+        setattr(sys, name, open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115, PTH123 # nobody reads it any more

@@ -1,7 +1,7 @@
-"""Makes .venv from locks: `environment.py VENV --stamp FILE --needs MEGABYTES LOCK…`. Standard library alone.
+"""Makes .venv from lock files: `environment.py VENV --stamp FILE --needs MEGABYTES LOCK…`. Standard library only.
 
-uv installs in seconds what takes pip minutes. pip fetches uv itself, by its hash. uv is told where pip is configured to
-find packages; where it cannot use that, pip installs.
+uv installs in seconds what takes pip minutes. pip fetches uv itself and checks its hash. uv uses the package index of
+pip's configuration; where it cannot, pip installs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-UV_LOCK = ROOT / "requirements-test.lock"  # it pins uv, which also makes the locks
+UV_LOCK = ROOT / "requirements-test.lock"  # it pins uv, which also makes the lock files
 DOT_SECONDS = 2.0
 MIB = 1024 * 1024
 HASHES_ONLY = ["--require-hashes", "--no-deps"]
-# What uv calls the options of pip's configuration. Hashes say which file is taken, so any index may have it.
+# uv's names for the options of pip's configuration. Hashes decide which file is taken, so any index may serve it.
 OF_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -40,13 +40,13 @@ OF_UV = {
 
 
 class Failed(Exception):
-    """A step of it did not work; the message says which, and what the program said."""
+    """A step failed. The message names the step and has the program's output."""
 
 
 def make(venv: Path, stamp: Path, locks: list[Path], *, needs: int) -> None:
-    """Have the packages of the locks in the environment. Raises Failed."""
+    """Install the packages of the lock files into the environment. Raises Failed."""
     with UV_LOCK.open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # `make run` and `make demo` may both begin with this
+        fcntl.flock(lock, fcntl.LOCK_EX)  # `make run` and `make demo` may both start here at the same time
         if stamp.exists():
             return
         _check_disk(venv, needs)
@@ -93,7 +93,7 @@ def _install(venv: Path, locks: list[Path]) -> None:
 
 
 def _block(name: str, lock: str) -> str:
-    """One package of a lock, with its hashes."""
+    """The lines of one package in a lock file, with its hashes."""
     found = re.search(rf"^{name}==.*(?:\n[ \t]+.*)*", lock, re.MULTILINE)
     if found is None:
         raise Failed(f"{UV_LOCK.name} does not name {name}")
@@ -101,15 +101,15 @@ def _block(name: str, lock: str) -> str:
 
 
 def _compiled() -> list[str]:
-    """Python compiles what it imports and keeps that, unless it is told not to: then all is compiled now."""
+    """Python compiles modules on import and keeps the result. If it is told not to, compile all of them now."""
     return ["--compile-bytecode"] if os.environ.get("PYTHONDONTWRITEBYTECODE") else []
 
 
 def _configuration(python: str) -> dict[str, str]:
-    """pip's configuration in uv's words. What is set for uv itself comes first."""
+    """pip's configuration as uv's variables. Variables that are set for uv already are left out."""
     told = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
     options: dict[str, str] = {}
-    for section in ("global", "install", ":env:"):  # as pip does, the later one wins
+    for section in ("global", "install", ":env:"):  # a later section wins, as in pip
         options.update(re.findall(rf"^{section}\.([\w-]+)=(.+)$", told, re.MULTILINE))
     values = {OF_UV[name]: str(ast.literal_eval(value)) for name, value in options.items() if name in OF_UV}
     for bundle in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
@@ -121,7 +121,7 @@ def _configuration(python: str) -> dict[str, str]:
 
 
 def _step(what: str, command: list[str], *, more: dict[str, str] | None = None) -> None:
-    """Run a program with a dot every two seconds, so that it never seems to hang. Raises Failed with its output."""
+    """Run a program and print a dot every two seconds, to show progress. Raises Failed with the program's output."""
     sys.stderr.write(f"  {what} .")
     sys.stderr.flush()
     began = time.monotonic()
@@ -138,7 +138,7 @@ def _step(what: str, command: list[str], *, more: dict[str, str] | None = None) 
 
 
 def _status(process: subprocess.Popen[str]) -> int | None:
-    """Its exit status, or None if it still runs after two seconds."""
+    """The exit status; None if the process still runs after two seconds."""
     try:
         return process.wait(DOT_SECONDS)
     except subprocess.TimeoutExpired:

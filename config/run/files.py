@@ -1,4 +1,7 @@
-"""How many files a server may have open: each connection is one, and many systems begin with 1,024."""
+"""The limit of open files.
+
+Each connection of a server is an open file, and many systems start with a limit of 1,024.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import resource
 
 
 def allow(wanted: int) -> int:
-    """Raise this process's limit to `wanted`, or as near to it as the system allows; the limit that holds then."""
+    """Raise this process's limit to `wanted`, or as near as the system allows. Return the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted

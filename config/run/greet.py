@@ -1,4 +1,4 @@
-"""Wait until the web answers, then tell the operator where everything is and how to sign in. Standard library alone."""
+"""Waits until the web answers, then prints all addresses and how to sign in. Standard library only."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _pods() -> str:
-    """Where each agent is, and the certificates that it gets there."""
+    """The address of an agent, and where its certificate comes from."""
     if settings.TLS != "auto":
         return f"http://<slug>.{settings.PLATFORM_DOMAIN}:{settings.ROUTER_PORT}"
     port = "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
@@ -67,7 +67,7 @@ def _pods() -> str:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 # what it is for
+    print(text, flush=True)  # noqa: T201 # printing is its purpose
 
 
 def _answers() -> bool:
@@ -88,7 +88,7 @@ def _mail() -> str:
 
 
 def _demo() -> str:
-    """`make demo`, with what it must be told to find us."""
+    """`make demo` with the settings that it needs to find this service."""
     if f"http://127.0.0.1:{settings.PORT}" != settings.BASE_URL:
         return f"make demo BASE_URL={settings.BASE_URL}"
     return "make demo" if settings.PORT == ports.DEFAULT_PORT else f"make demo PORT={settings.PORT}"

@@ -1,4 +1,4 @@
-"""${AGENTPODS_HOME}: its directories, the secrets generated once, and the lock that keeps it to one run at a time."""
+"""${AGENTPODS_HOME}: its directories, the generated secrets, and the lock that allows one run at a time."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class HomeRefusal(Exception):
 
 
 def make(home: Path) -> None:
-    """Create what is missing. Existing directories keep their permissions."""
+    """Create missing directories. Existing ones keep their permissions."""
     if not home.exists():
         home.mkdir(parents=True)
-        home.chmod(0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL user passes through
+        home.chmod(0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL user must pass through
     for name in PRIVATE:
         (home / name).mkdir(mode=0o700, exist_ok=True)
 
 
 def claim(home: Path) -> TextIOWrapper:
-    """Take the home for this process's life. Keep the returned file open."""
+    """Lock the home until this process ends. Keep the returned file open: closing it releases the lock."""
     lock = (home / "run" / "lock").open("a+", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -41,7 +41,7 @@ def claim(home: Path) -> TextIOWrapper:
 
 
 def generate_secrets(home: Path) -> None:
-    """SECRET_KEY and SECRETS_KEYS, once, readable by their owner alone."""
+    """Generate SECRET_KEY and SECRETS_KEYS once, in a file that only its owner can read."""
     path = home / "secrets.env"
     if path.exists() or (env.secret("SECRET_KEY") and env.secret("SECRETS_KEYS")):
         return
@@ -49,7 +49,7 @@ def generate_secrets(home: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that never was readable to others, whole or not at all."""
+    """Write a file that others can never read, and never see half-written."""
     fresh = path.with_name(f"{path.name}.new")
     fresh.unlink(missing_ok=True)
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 # mode
@@ -58,7 +58,9 @@ def write_private(path: Path, text: str) -> None:
 
 
 def make_socket_directories(home: Path) -> None:
-    """The short stand-ins of `config.embedded.socket_directory`, where a socket's own directory has too long a name."""
+    """Create the short directories of `config.embedded.socket_directory`, where the usual path of a
+    socket is too long.
+    """
     data = embedded.postgres_data(home)
     user = postgres.user_of(data)
     for directory, name, uid in (
@@ -71,7 +73,7 @@ def make_socket_directories(home: Path) -> None:
 
 
 def _make_private(directory: Path, *, uid: int) -> None:
-    """In /tmp anybody may have been here first: what is not ours alone is refused."""
+    """Create a private directory. In /tmp anybody may have created it before: refuse it unless it is only ours."""
     try:
         directory.mkdir(mode=0o700)
         os.chown(directory, uid, -1)

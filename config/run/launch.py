@@ -1,8 +1,8 @@
 """Run a program that ends when its parent does: `launch.py [--user NAME] [--end-signal INT] [--parent PID] PROGRAM …`
 
-With `--clean` the program does not see our environment, except for a few variables that hold no secret.
-It replaces itself with the program, so that the pid its parent knows is the program's own. It is run as a file and uses
-the standard library alone: it stands before each program that starts.
+With `--clean` the program gets only a few environment variables that hold no secret. launch.py replaces itself with the
+program, so the pid that the parent knows is the program's own pid. It is run as a file and uses only the standard
+library, because it runs before each program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-# All that a program which is not ours gets of our environment. AGENTPODS_HOME says which run a process belongs to.
+# The only environment variables that programs of others get. AGENTPODS_HOME shows to which run a process belongs.
 _NOT_SECRET = ("PATH", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH", "AGENTPODS_HOME")
 
 
@@ -42,12 +42,12 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program that is not ours: no secret, no setting, nothing that its own libraries read."""
+    """The environment for a program that is not ours: no secrets, no settings, nothing that its own libraries read."""
     return {name: environment[name] for name in _NOT_SECRET if name in environment}
 
 
 def become(user: pwd.struct_passwd) -> None:
-    """Give up root's rights for good, and leave a directory that the new user may not enter."""
+    """Give up root's rights for good. Change to `/` first: the new user may not be allowed in the current directory."""
     os.chdir("/")
     os.setgroups([])
     os.setgid(user.pw_gid)
@@ -55,14 +55,17 @@ def become(user: pwd.struct_passwd) -> None:
 
 
 def end_with_parent(with_signal: signal.Signals, *, parent: int | None = None) -> None:
-    """Ask the kernel for `with_signal` when the parent dies. Only Linux can; elsewhere only a stop ends it."""
+    """Ask the kernel to send `with_signal` when the parent dies.
+
+    Only Linux can; on other systems only a stop ends it.
+    """
     _prctl(PR_SET_PDEATHSIG, int(with_signal))
     if parent is not None and os.getppid() != parent:
         sys.exit("launch: the parent is already gone")
 
 
 def adopt_orphans() -> None:
-    """Take in what our programs leave behind, so that it is reaped where no init process does that."""
+    """Become the parent of processes that our programs leave behind, and reap them where no init process does."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 

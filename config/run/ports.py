@@ -1,4 +1,7 @@
-"""Whether the ports of `make run` are free. Run as a file before anything is installed, so standard library alone."""
+"""Checks whether the ports of `make run` are free.
+
+Run as a file before anything is installed: standard library only.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 DEFAULT_PORT = 8000
-LISTENING = "0A"  # as /proc/net/tcp writes it
+LISTENING = "0A"  # the state code of a listening socket in /proc/net/tcp
 STEP = 10
 
 
 class PortTaken(Exception):
-    """The message names the port, who has it where that can be told, and another one that is free."""
+    """The message names the port, the program that uses it if known, and another port that is free."""
 
 
 def chosen(environment: Mapping[str, str]) -> dict[str, int]:
-    """PORT and ROUTER_PORT, as config/settings.py reads them. Raises ValueError for what is no port."""
+    """PORT and ROUTER_PORT, read as config/settings.py does. Raises ValueError if a value is no port number."""
     port = _number("PORT", environment, DEFAULT_PORT)
     return {"PORT": port, "ROUTER_PORT": _number("ROUTER_PORT", environment, port + 1)}
 
@@ -32,7 +35,10 @@ def _number(name: str, environment: Mapping[str, str], default: int) -> int:
 
 
 def check(ports: Mapping[str, int], *, patient_seconds: float = 0.0) -> None:
-    """Raises PortTaken. A run that was killed may need a moment to let go, hence the patience."""
+    """Raise PortTaken if a port is in use.
+
+    Wait `patient_seconds` first: a killed run may need a moment to release its ports.
+    """
     if len(set(ports.values())) < len(ports):
         raise PortTaken(f"{' and '.join(ports)} are both {min(ports.values())}: each needs a port of its own")
     deadline = time.monotonic() + patient_seconds
@@ -62,20 +68,20 @@ def _is_free(port: int) -> bool:
 
 
 def _free_after(port: int) -> int:
-    """A port that is free, as is the next one: with PORT the router moves too."""
+    """A free port whose next port is free too: if PORT changes, the router's port changes with it."""
     found = (other for other in range(port + STEP, 65_535, STEP) if _is_free(other) and _is_free(other + 1))
     return next(found, DEFAULT_PORT)
 
 
 def _holder(port: int) -> str:
-    """The program that listens there, if the system shows it to us; only root sees the programs of others."""
+    """The program that listens on the port, if the system shows it. Only root sees the programs of others."""
     sockets = {f"socket:[{inode}]" for inode in _listening(port)}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if any(str(file.readlink()) in sockets for file in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
         except OSError:
-            continue  # it ended, or belongs to somebody else
+            continue  # the process ended, or belongs to another user
     return "another program"
 
 

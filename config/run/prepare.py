@@ -1,4 +1,6 @@
-"""Between the stores and the rest: the database exists and is migrated, the catalog loaded, an operator can sign in."""
+"""Runs after the stores and before the app: creates and migrates the database, loads the catalog,
+creates an operator.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,16 @@ def main() -> None:
     if not is_given("DATABASE_URL"):
         _create_database()
     migrate()
-    call_command("load_catalog", verbosity=0, stdout=sys.stderr)  # its report is for the log
+    call_command("load_catalog", verbosity=0, stdout=sys.stderr)  # its report goes to the log
     if settings.DEVELOPMENT:
         ensure_operator()
 
 
 def _await_database() -> None:
-    """The server may still be reading its log after a crash."""
+    """Wait for the server: after a crash it first reads its log.
+
+    Exit if it refuses us or is not up in STORE_SECONDS.
+    """
     deadline = time.monotonic() + STORE_SECONDS
     while True:
         try:
@@ -52,7 +57,7 @@ def _await_database() -> None:
 
 
 def _is_final(message: str) -> bool:
-    """A server that answers with a refusal, other than that it is still starting, will not change its mind."""
+    """Whether a retry is useless: the server refuses us, and not because it is starting, stopping or recovering."""
     return "FATAL:" in message and not any(word in message for word in ("starting up", "shutting down", "recovery"))
 
 
@@ -76,7 +81,7 @@ def _create_database() -> None:
 
 
 def migrate() -> None:
-    """Only when something is to be done: asking is quick, Django's after-work is not."""
+    """Migrate if there is something to migrate. The check is quick, Django's work after a migration is not."""
     with _connect(connection.settings_dict["NAME"]) as lock:
         lock.execute("select pg_advisory_lock(%s)", [MIGRATION_LOCK])
         executor = MigrationExecutor(connection)
@@ -85,8 +90,8 @@ def migrate() -> None:
 
 
 def ensure_operator() -> None:
-    """The operator of a development run: generated once, kept in operator.txt (user, then password)."""
-    from accounts.models import User  # noqa: PLC0415 # needs Django's applications
+    """Create the operator of a development run. The file operator.txt keeps the generated user and password."""
+    from accounts.models import User  # noqa: PLC0415 # can be imported only after django.setup()
 
     path = settings.AGENTPODS_HOME / "operator.txt"
     if not path.exists():

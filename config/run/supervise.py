@@ -1,4 +1,4 @@
-"""supervisord in this process: each program is started again whenever it ends, and the app once all is prepared."""
+"""Runs supervisord in this process. It restarts each program that ends, and starts the app after the preparation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.2
 
 
 class _Restarted(Subprocess):  # type: ignore[misc]  # supervisor has no types
-    """Never more than five seconds away from its next start; supervisord alone would wait longer each time."""
+    """A process that is started again after at most five seconds. supervisord alone would wait longer each time."""
 
     backoff: int
     delay: float
@@ -44,7 +44,7 @@ class _RestartedConfig(ProcessConfig):  # type: ignore[misc]  # supervisor has n
 
 
 class _QuickPoller:
-    """supervisord looks at its children after each poll of up to a second; we look five times as often."""
+    """Polls five times a second. supervisord looks at its children after each poll, which may take a second."""
 
     def __init__(self, poller: Any) -> None:
         self._poller = poller
@@ -57,7 +57,7 @@ class _QuickPoller:
 
 
 class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
-    """Starts the app when `prepare` has ended well; gives up when it has not."""
+    """Starts the app when `prepare` has succeeded; ends everything when it has failed."""
 
     failed = False
     console = Console()
@@ -86,7 +86,7 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
         self.options.mood = SupervisorStates.SHUTDOWN
 
     def _end_stuck_postgres(self, event: Any) -> None:
-        """Somebody told it to stop, and it neither serves nor ends: killed, it is started again as after any death."""
+        """Kill a PostgreSQL that was told to stop, serves nobody and does not end. supervisord then starts it again."""
         if self.postgres_data is None:
             return
         pid = self.process_groups["stores"].processes["postgres"].pid
@@ -96,7 +96,10 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
 
 
 def serve(configuration: Path, *, postgres_data: Path | None) -> int:
-    """Run all programs until told to stop. `postgres_data` is the embedded server's. Returns the exit status."""
+    """Run all programs until told to stop.
+
+    `postgres_data` is the embedded server's data directory. Returns the exit status.
+    """
     options = ServerOptions()
     options.realize(["-n", "-c", str(configuration)])
     options.first, options.test = True, False

@@ -11,19 +11,19 @@ from typing import Any
 
 from config.run import files, launch
 
-# Requests that run at once. Those that wait for somebody else have threads of their own (config/waiting.py).
+# Requests that run at once. Requests that wait for another service use other threads (config/waiting.py).
 THREADS = 32
-# Connections: more than anybody needs, for idle and slow ones cost little. Each is a file.
+# Connections: more than enough, because idle and slow ones cost little. Each is an open file.
 MAX_CONNECTIONS = 8192
 OTHER_FILES = 512
-# How long a connection may take to send its headers, or rest between two requests (milliseconds).
+# The time limit for the headers of a request, and for the pause between two requests (milliseconds).
 HEADER_MILLISECONDS = 15_000
 HEADER_BYTES = 32_768
 KILL_TIMEOUT_SECONDS = 3
 
 
 def application() -> Any:
-    """Called in granian's own child process, which must not outlive the program that holds its port."""
+    """Called in granian's child process. The child must not live longer than its parent, which holds the port."""
     launch.end_with_parent(signal.SIGKILL)
     from config import heap, waiting  # noqa: PLC0415 # imported in the child, after the line above
     from config.serving.front import Front  # noqa: PLC0415
@@ -40,7 +40,7 @@ def application() -> Any:
 
 
 def _warm() -> None:
-    from catalog.views import warming  # noqa: PLC0415 # its models need the application
+    from catalog.views import warming  # noqa: PLC0415 # its models need the loaded apps
     from config import preload  # noqa: PLC0415
 
     preload.run()
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def arguments(given: Sequence[str], *, port: int) -> argparse.Namespace:
-    """What the command line says; `port` is the default."""
+    """The parsed command line; `port` is the default port."""
     parser = argparse.ArgumentParser(prog="python -m config.run.web", description=__doc__)
     parser.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
     parser.add_argument("--port", type=int, default=port, help="(default: PORT, %(default)s)")
@@ -94,7 +94,7 @@ def arguments(given: Sequence[str], *, port: int) -> argparse.Namespace:
 
 
 def _room_for_connections() -> int:
-    """How many connections this process takes."""
+    """The number of connections that this process accepts."""
     return max(128, min(MAX_CONNECTIONS, files.allow(MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES))
 
 

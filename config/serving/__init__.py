@@ -1,1 +1,1 @@
-"""How web serves: an event loop reads each request whole, and threads run Django."""
+"""The web server: an event loop reads each request completely, then a thread runs Django."""

@@ -1,4 +1,4 @@
-"""How much of what was sent to a client has arrived there: the server itself takes all that it is given."""
+"""Measures how much of an answer has arrived at the client. The server alone would accept data without limit."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import socket
 
 from config.serving import unread
 
-# What may be on its way to one client (bytes).
+# The most that may be sent to one client and not be acknowledged (bytes).
 WINDOW_BYTES = 128 * 1024
 LOOK_SECONDS = 0.25
-# Where a whole file is on its way: as fast as its client takes it, and looked at more often.
+# The same for a file: a larger window, checked more often, so that it goes as fast as its client reads.
 FILE_BYTES = 4 * 1024 * 1024
 FILE_LOOK_SECONDS = 0.01
 
 
 class Arrivals:
-    """Counts on one connection, by what the kernel says of it. `close` it."""
+    """Counts the sent and the acknowledged bytes of one connection, as the kernel reports them. `close` it."""
 
     def __init__(self, connection: socket.socket, *, window: int, look: float) -> None:
         self._connection = connection
@@ -26,12 +26,12 @@ class Arrivals:
 
     @classmethod
     async def of(cls, client: str, *, window: int = WINDOW_BYTES, look: float = LOOK_SECONDS) -> Arrivals | None:
-        """Of the client at this address, `host:port`; None where its connection is gone."""
+        """Find the connection of the client at this address, `host:port`. None if the connection is closed."""
         connection = await asyncio.to_thread(_connection_of, client)
         return cls(connection, window=window, look=look) if connection else None
 
     async def room_for(self, piece: bytes) -> None:
-        """Until so much of what was sent before has arrived that this may follow. Raises OSError once it was ended."""
+        """Wait until enough has arrived that this piece may follow. Raises OSError if the connection has ended."""
         self._sent += len(piece) + len(f"{len(piece):x}\r\n\r\n")
         while self._sent - unread.acked(self._connection) > max(self._window, len(piece)):
             if not unread.is_open(self._connection):

@@ -1,4 +1,4 @@
-"""A request's body is read whole before a thread is taken, so a slow client costs a connection and nothing more."""
+"""Reads the body of a request completely before a thread is used, so a slow client costs only a connection."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from http import HTTPStatus
 from granian._granian import RSGIHTTPProtocol as HTTPProtocol
 from granian.rsgi import Scope
 
-# A body is at most this long (bytes), whatever its route; most routes take less (config/parsing.py).
+# The longest body of any endpoint (bytes). Most endpoints allow less (config/parsing.py).
 MAX_BYTES = 1_048_576
-# A body arrives within 25 s. After the first 5 s it must have come at 500 bytes a second or faster.
+# A body must arrive within 25 s. After the first 5 s it must have come at 500 bytes a second or faster.
 TOTAL_SECONDS = 25.0
 GRACE_SECONDS = 5.0
 BYTES_PER_SECOND = 500
-# A deadline that this process notices so late, because it was busy itself, is moved by a second.
+# If this process was busy and notices a deadline this late, it moves the deadline by a second.
 LATE_SECONDS = 0.25
 AGAIN_SECONDS = 1.0
-# All bodies together may hold this much beyond their first 64 KiB each (bytes).
+# All bodies together may use this much memory beyond their first 64 KiB each (bytes).
 FREE_BYTES = 65_536
 SHARED_BYTES = 67_108_864
 RETRY_AFTER_SECONDS = 5
 
 
 class Refused(Exception):
-    """A body that is not read. The connection ends with the answer."""
+    """A body that is not read. The connection closes after the answer."""
 
     def __init__(self, status: HTTPStatus, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -36,14 +36,14 @@ class Refused(Exception):
 
 
 class Bodies:
-    """Reads the bodies of one process, and knows how much memory they hold."""
+    """Reads the bodies of one process and counts the memory that they use."""
 
     def __init__(self) -> None:
-        self._shared = 0  # bytes in use of SHARED_BYTES
+        self._shared = 0  # bytes of SHARED_BYTES in use
 
     @asynccontextmanager
     async def read(self, scope: Scope, proto: HTTPProtocol) -> AsyncIterator[bytes]:
-        """The whole body; it counts until the context ends.
+        """Read the whole body. Its memory counts until the context ends.
 
         Raises Refused for a body that is too long, too slow, or that ends early.
         """
@@ -84,7 +84,7 @@ class Bodies:
 
 
 class _Deadline:
-    """When a body must be there. It ends the reading through `timeout`."""
+    """The deadline of one body. It ends the reading through `timeout`."""
 
     def __init__(self) -> None:
         self.timeout = asyncio.timeout(None)
@@ -94,7 +94,7 @@ class _Deadline:
         self._timer = self._loop.call_at(self._at, self._look)
 
     def earn(self, came: int) -> None:
-        """So many bytes came: how long the next may take."""
+        """Move the deadline: `came` bytes have arrived so far."""
         self._at = self._begun + min(TOTAL_SECONDS, GRACE_SECONDS + came / BYTES_PER_SECOND)
 
     def drop(self) -> None:
@@ -102,7 +102,7 @@ class _Deadline:
 
     def _look(self) -> None:
         now = self._loop.time()
-        if now - self._timer.when() > LATE_SECONDS:  # what has come meanwhile is still to be read
+        if now - self._timer.when() > LATE_SECONDS:  # there may be bytes that have arrived and are not read yet
             self._at = max(self._at, now + AGAIN_SECONDS)
         if self._at > now:
             self._timer = self._loop.call_at(self._at, self._look)
@@ -111,7 +111,10 @@ class _Deadline:
 
 
 def _length(scope: Scope) -> int | None:
-    """What Content-Length says; None for a body in chunks. The server has refused a length that is no number."""
+    """The value of Content-Length; None for a body in chunks.
+
+    The server has already refused a length that is no number.
+    """
     if scope.headers.get("transfer-encoding"):
         return None
     return int(scope.headers.get("content-length") or 0)

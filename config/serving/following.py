@@ -1,4 +1,4 @@
-"""Answers that go on for as long as their client likes, on the event loop alone."""
+"""Endless answers, such as log streams. They run on the event loop alone and last until the client leaves."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Followed", "Followers"]
 
 
 class Followers:
-    """All of this process."""
+    """All endless answers of this process."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
 
     def end(self) -> None:
-        """Let all go: each may come again, to another process."""
+        """End all of them. Each client may connect again, to another process."""
         for task in self._running:
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     async def serve(self, scope: Scope, proto: HTTPProtocol, followed: Followed, *, headers: Headers) -> None:
-        """Until the answer ends, the client leaves, or all are let go."""
+        """Send the answer until it ends, the client leaves, or `end` is called."""
         writing = asyncio.create_task(_write(scope, proto, followed, headers))
         leaving = asyncio.create_task(_until_left(proto))
         self._running.add(writing)

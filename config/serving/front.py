@@ -1,10 +1,10 @@
-"""The server's side of each request: read whole on the event loop, answered by Django in a thread.
+"""The server's side of each request: the event loop reads it completely, a thread runs Django for it.
 
-- A body is read before a thread is taken (`bodies`).
-- `running` requests run at once, and callers take turns (`turns`). A request that waits for somebody else
-  (config/waiting.py) makes room for the next, so slow pods and receivers take threads that nobody else needs.
-- `/health` is answered by the event loop itself: it is up as long as the process is.
-- A front that is about to end lets its clients go: it says so in each answer, and goes on answering (`drain`).
+- A body is read before a thread is used (`bodies`).
+- `running` requests run at once, and callers take turns (`turns`). A request that waits for another service
+  (config/waiting.py) makes room for the next one, so slow pods and receivers use only threads that are spare.
+- The event loop itself answers `/health`: the service is up as long as the process is.
+- Before its end, a front closes its connections with each answer and goes on answering for a while (`drain`).
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Front:
         self._alive = alive
         self._threads = ThreadPoolExecutor(running + waiting, thread_name_prefix="web")
         self._turns = Turns(running=running, queued=MAX_QUEUED)
-        self._farewell: wsgi.Headers = []  # what each answer says beside its own headers
+        self._farewell: wsgi.Headers = []  # headers that are added to each answer
         self._followers = Followers()
 
     def drain(self) -> None:
-        """Have clients take their next request elsewhere: no answer keeps its connection, and none is ready here."""
+        """Send clients elsewhere with their next request: each answer closes its connection, and readiness says no."""
         self._farewell[:] = [("connection", "close")]
         self._followers.end()
 
@@ -96,7 +96,7 @@ class _Whole:
 
 
 class _Call:
-    """One request on its way through a thread."""
+    """One request that a thread answers."""
 
     def __init__(
         self,
@@ -108,8 +108,10 @@ class _Call:
         leave: Callable[[], None],
         farewell: wsgi.Headers,
     ) -> None:
-        """`leave` makes room for the next request; it is called once, on the event loop. `farewell` are headers that
-        the answer has beside its own; they may come while the request runs."""
+        """`leave` makes room for the next request; it is called once, on the event loop.
+
+        `farewell` are headers that are added to the answer. They may be added while the request runs.
+        """
         self._application = application
         self._environ = wsgi.environ(scope, body)
         self._client = scope.client
@@ -122,7 +124,7 @@ class _Call:
         self._ended = False
 
     async def answer(self, threads: ThreadPoolExecutor, shelf: Shelf) -> Followed | None:
-        """Answer it; what goes on without a thread is returned."""
+        """Answer the request. Return an endless answer, which goes on without a thread."""
         try:
             answered = await self._loop.run_in_executor(threads, self._run)
         except Exception:
@@ -150,7 +152,7 @@ class _Call:
             self._proto.response_bytes(answered.status, headers, answered.body)
 
     def _run(self) -> _Whole | Followed | None:
-        """In a thread: the whole answer, or None when it was streamed."""
+        """In a thread: return the answer, or None if it was streamed."""
         token = callers.caller.set(self._caller)
         try:
             answer = wsgi.call(self._application, self._environ)
@@ -184,7 +186,7 @@ class _Call:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(2 * WRITE_SECONDS)
 
     def _on_wait(self) -> None:
-        """In a thread: the request waits for somebody else from here on."""
+        """In a thread: from now on the request waits for another service."""
         self._loop.call_soon_threadsafe(self._step_aside)
 
     def _step_aside(self) -> None:
@@ -204,7 +206,7 @@ class _Call:
 
 
 async def _sent(arrivals: Arrivals, send: Callable[[bytes], Awaitable[None]], piece: bytes) -> None:
-    """The server takes all that it is given: it is given no more than the client takes."""
+    """Send a piece when the client has room for it. The server itself would accept data without limit."""
     async with asyncio.timeout(WRITE_SECONDS):
         await arrivals.room_for(piece)
         await send(piece)

@@ -1,7 +1,7 @@
-"""Large answers that many clients get lie in files, which the server sends in parts, as fast as each client reads.
+"""Keeps large answers in files. The server sends a file in parts, as fast as each client reads.
 
-An answer that is sent from memory stays there, copied for each connection, until its client has read it. Clients that
-read nothing could fill the memory with one list of the catalog. A file costs the same for one client and for thousands.
+An answer in memory stays there, copied for each connection, until its client has read it. Clients that read nothing
+could fill the memory with one list of the catalog. A file costs the same for one client and for thousands.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections import OrderedDict
 from pathlib import Path
 from weakref import finalize
 
-# An answer from here on is large (bytes).
+# From this size on an answer is large (bytes).
 LARGE_BYTES = 65_536
 MOST_ANSWERS = 64
 
 
 class Shelf:
-    """The files of one process. What is made for each request anew is never shared, so it gets none."""
+    """The files of one process. An answer made for a single request is sent only once, so it gets no file."""
 
     def __init__(self) -> None:
         self._home: Path | None = None
-        # By the identity of the bytes, which are kept, so that no other bytes can have it.
+        # The key is the identity of the bytes. The bytes are kept, so that no other object can get the same identity.
         self._known: OrderedDict[int, tuple[bytes, Path | None]] = OrderedDict()
         self._made = 0
 
     def file_of(self, body: bytes) -> Path | None:
-        """The file that holds the answer; None for a small one, and the first time that these bytes are sent."""
+        """The file with the answer. None for a small answer, and the first time that these bytes are sent."""
         if len(body) < LARGE_BYTES:
             return None
         seen = self._known.get(id(body))
@@ -41,11 +41,11 @@ class Shelf:
         return seen[1]
 
     def _write(self, body: bytes) -> Path:
-        if self._home is None:  # not before: a process that is killed would leave an empty directory each time
+        if self._home is None:  # made only when needed: a killed process would leave an empty directory each time
             self._home = Path(tempfile.mkdtemp(prefix="agentpods-web-"))
             finalize(self, shutil.rmtree, self._home, ignore_errors=True)
         self._made += 1
-        path = self._home / str(self._made)  # never used again: a late reader finds no other answer in its place
+        path = self._home / str(self._made)  # no name is used twice: a late reader must not get another answer
         path.write_bytes(body)
         return path
 

@@ -1,4 +1,4 @@
-"""Who runs next: callers take turns, so that one who sends hundreds of requests waits behind its own."""
+"""Callers take turns: a caller that sends hundreds of requests waits behind its own requests."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from config.serving.bodies import Refused
 
 
 class Turns:
-    """Places for `running` requests; at most `queued` wait for one. Of one event loop, and without threads.
+    """Places for `running` requests; at most `queued` requests wait for one. For one event loop, not for threads.
 
-    A caller alone may have all places. Who waits is let in by turns: one request of each caller that waits, then again.
+    A caller alone may have all places. Waiting callers are served in turns: one request of each, then again.
     """
 
     def __init__(self, *, running: int, queued: int) -> None:
         self._free = running
         self._room = queued
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-        self._count = 0  # of those who wait: to count them for each request that comes would hold up the loop
+        self._count = 0  # how many wait; counting them for each request would block the loop
 
     async def enter(self, caller: str, *, seconds: float) -> None:
-        """Wait for a place, so many seconds at most. Raises Refused; who got in calls `leave`."""
+        """Wait for a place, at most `seconds`. Raises Refused. A caller that got in calls `leave` later."""
         if self._free and not self._waiting:
             self._free -= 1
             return
@@ -44,23 +44,26 @@ class Turns:
             raise
 
     def leave(self) -> None:
-        """Give the place to whose turn it is."""
+        """Give the place to the next caller."""
         while self._waiting:
             caller, turns = self._waiting.popitem(last=False)
             turn = turns.popleft()
             self._count -= 1
             if turns:
                 self._waiting[caller] = turns  # behind the others
-            if not turn.done():  # it may have been given up a moment ago
+            if not turn.done():  # its request may have been given up a moment ago
                 turn.set_result(None)
                 return
         self._free += 1
 
     def _make_room(self, caller: str) -> None:
-        """Where too many wait, the latest of who has most waiting goes, or this one. Raises Refused."""
+        """If the queue is full, drop the last request of the caller with most waiting requests.
+
+        Raises Refused for the new request if its own caller has most, or if each has one.
+        """
         if self._count < self._room:
             return
-        if len(self._waiting) == self._count:  # one of each
+        if len(self._waiting) == self._count:  # each caller has one
             raise _overloaded()
         greediest = max(self._waiting, key=lambda one: len(self._waiting[one]))
         if greediest == caller:
@@ -71,7 +74,10 @@ class Turns:
             latest.set_exception(_overloaded())
 
     def _forget(self, caller: str, turn: asyncio.Future[None]) -> None:
-        """It waits no longer; a place that it was given in the same moment is the next one's."""
+        """Remove a request that no longer waits.
+
+        If it got a place at the same moment, the next request gets that place.
+        """
         if turn.done() and not turn.cancelled() and turn.exception() is None:
             self.leave()
             return
@@ -84,7 +90,7 @@ class Turns:
 
 
 def caller_of(scope: Scope) -> str:
-    """Who sent the request: its credential if it has one, else its address."""
+    """The caller: the request's credential if it has one, else its address."""
     credential = scope.headers.get("authorization") or scope.headers.get("cookie")
     return credential or scope.client.rpartition(":")[0]
 

@@ -1,7 +1,8 @@
-"""Ends connections whose client does not read what was sent to it: each holds a whole answer in memory.
+"""Ends connections whose client does not read its answer: each holds a whole answer in memory.
 
-The server hands an answer to the kernel piece by piece, and waits for ever. So this looks at what the kernel says of
-each connection: bytes that wait, and none more acknowledged than 30 s ago, whatever the client sends meanwhile.
+The server hands an answer to the kernel piece by piece and waits without limit. This module looks at the kernel's
+numbers of each connection. If bytes wait and no byte was acknowledged for 30 s, it ends the connection, whatever the
+client sends meanwhile.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from collections.abc import Iterator
 
 log = logging.getLogger(__name__)
 
-# How long a client may leave everything unread.
+# How long a client may read nothing.
 UNREAD_SECONDS = 30.0
 LOOK_SECONDS = 5.0
 
-_SIOCOUTQ = 0x5411  # linux/sockios.h: bytes that the other side has not acknowledged
+_SIOCOUTQ = 0x5411  # linux/sockios.h: number of bytes that the other side has not acknowledged
 _BYTES_ACKED = struct.Struct("120xQ")  # linux/tcp.h: tcpi_bytes_acked of tcp_info
 _ESTABLISHED = 1  # net/tcp_states.h: the first byte of tcp_info
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # linger, for no time: what waits is thrown away
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # linger for 0 s: waiting bytes are thrown away
 
 
 class Unread:
-    """What was seen of the connections of this process's server at the last look."""
+    """The state of the server's connections at the last look."""
 
     def __init__(self) -> None:
-        self._ports: set[int] = set()  # where the server listens
-        self._seen: dict[int, tuple[int, float]] = {}  # by inode: bytes acknowledged, and since when no more
+        self._ports: set[int] = set()  # the ports on which the server listens
+        self._seen: dict[int, tuple[int, float]] = {}  # by inode: acknowledged bytes, and the time of the last change
 
     def look(self) -> None:
-        """End what has stood still for too long. Called again and again, by one thread."""
+        """End connections that have not moved for too long. Called repeatedly, by one thread."""
         self._ports = self._ports or _listening()
         before, self._seen = self._seen, {}
         for number in list(_waiting()):
@@ -55,7 +56,7 @@ class Unread:
 
 
 def watch() -> None:
-    """Look from now on, in a thread of its own."""
+    """Start a thread that checks the connections from now on."""
     threading.Thread(target=_look_on, name="unread", daemon=True).start()
 
 
@@ -70,9 +71,9 @@ def _look_on() -> None:
 
 
 def _waiting() -> Iterator[int]:
-    """This process's descriptors on which bytes wait for the other side."""
+    """The descriptors of this process on which bytes wait for the other side."""
     for number in descriptors():
-        with contextlib.suppress(OSError):  # no socket, or closed in the meantime
+        with contextlib.suppress(OSError):  # not a socket, or closed in the meantime
             if struct.unpack("i", fcntl.ioctl(number, _SIOCOUTQ, b"\0" * 4))[0]:
                 yield number
 
@@ -88,13 +89,13 @@ def _listening() -> set[int]:
 
 
 def descriptors() -> list[int]:
-    """Of this process."""
-    return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 # thousands, each few seconds
+    """The file descriptors of this process."""
+    return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 # thousands, every few seconds
 
 
 @contextlib.contextmanager
 def duplicate(number: int) -> Iterator[socket.socket | None]:
-    """A duplicate of this TCP socket, for its number may be closed and given anew; None where it is none."""
+    """A duplicate of this TCP socket; None if the number is not one. The number itself may be closed and used again."""
     found = _socket_of(number)
     if found is None:
         yield None
@@ -105,7 +106,7 @@ def duplicate(number: int) -> Iterator[socket.socket | None]:
 
 
 def _socket_of(number: int) -> socket.socket | None:
-    """A duplicate; None where it is no socket, or closed in the meantime."""
+    """A duplicate of the socket; None if the number is no socket or was closed in the meantime."""
     try:
         copy = os.dup(number)
     except OSError:
@@ -118,18 +119,18 @@ def _socket_of(number: int) -> socket.socket | None:
 
 
 def acked(connection: socket.socket) -> int:
-    """Bytes that the other side has acknowledged since the connection began."""
+    """The number of bytes that the other side has acknowledged since the connection began."""
     told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
     return int(_BYTES_ACKED.unpack(told)[0])
 
 
 def is_open(connection: socket.socket) -> bool:
-    """Whether neither side has ended it."""
+    """Whether neither side has ended the connection."""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
 
 
 def _end(connection: socket.socket) -> None:
-    """The server finds it broken and lets go of the answer."""
+    """Reset the connection. The server sees that and frees the answer."""
     with contextlib.suppress(OSError):  # ended in the meantime
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         connection.shutdown(socket.SHUT_RDWR)

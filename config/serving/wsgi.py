@@ -1,4 +1,4 @@
-"""One call of a WSGI application (PEP 3333), for a request that was read whole."""
+"""One call of a WSGI application (PEP 3333), for a request that was read completely."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Headers = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """An answer that goes on after its request; `end` is called once, whether it was begun or not."""
+    """An answer that goes on after its request. `end` is called once, even if `begin` was never called."""
 
     status: int
     headers: Headers
@@ -28,7 +28,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`pieces` is the body; a `streamed` one is sent piece by piece, any other at once."""
+    """`pieces` is the body. A `streamed` body is sent piece by piece, any other at once."""
 
     status: int
     headers: Headers
@@ -39,17 +39,20 @@ class Answer:
         return b"".join(self.pieces)
 
     def file(self) -> Path | None:
-        """The file that is the whole body, if it is one: an asset of ours (whitenoise)."""
+        """The file that is the whole body, if there is one: a static file of ours (whitenoise)."""
         name = getattr(getattr(self.pieces, "file_to_stream", None), "name", None)
         return Path(name) if self.status == HTTPStatus.OK and isinstance(name, str) else None
 
     def followed(self) -> Followed | None:
-        """The body as an asynchronous generator, if it has one (config/streams.py); it is taken over with this."""
+        """The body as an asynchronous generator, if it has one (config/streams.py).
+
+        The caller then owns the generator.
+        """
         hand_over = getattr(self.pieces, "hand_over", None)
         return Followed(self.status, self.headers, *hand_over()) if hand_over else None
 
     def close(self) -> None:
-        """Every answer must be closed: Django gives its database connection back then."""
+        """Close the answer. Each one must be closed, because Django then gives its database connection back."""
         close = getattr(self.pieces, "close", None)
         if close:
             close()
@@ -70,7 +73,7 @@ def call(application: WSGIApplication, environ: WSGIEnvironment) -> Answer:
 
 
 def _as_start_response(start: Any) -> StartResponse:
-    return start  # type: ignore[no-any-return]  # the protocol's overloads say the same in more words
+    return start  # type: ignore[no-any-return]  # the protocol's overloads say the same with more words
 
 
 def _no_write(_: bytes) -> None:
@@ -82,7 +85,7 @@ def _is_streamed(pieces: Iterable[bytes]) -> bool:
 
 
 def environ(scope: Scope, body: bytes) -> WSGIEnvironment:
-    """The request as CGI variables. Names with an underscore are dropped: they could pass for another header's."""
+    """The request as CGI variables. Headers with an underscore are dropped: they could imitate another header."""
     server, _, port = scope.server.rpartition(":")
     client, _, client_port = scope.client.rpartition(":")
     found: WSGIEnvironment = {

@@ -1,4 +1,4 @@
-"""What was printed a moment ago, for the many who look at the status at once."""
+"""Keeps a page for a few seconds, because many people look at the status at the same time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from catalog.pages.printing import Printed
 
 FRESH_SECONDS = 3.0
 
-_kept: dict[str, tuple[float, Printed]] = {}  # a page and a feed in each language: no more
+_kept: dict[str, tuple[float, Printed]] = {}  # one page and one feed per language, no more
 _making = threading.Lock()
 
 
 def shortly(name: str, make: Callable[[], Printed]) -> Printed:
-    """The page `name`, made by one thread and at most each FRESH_SECONDS."""
+    """The page `name`, made by one thread and at most every FRESH_SECONDS."""
     with _making:
         at, made = _kept.get(name, (float("-inf"), None))
         if made is None or time.monotonic() - at >= FRESH_SECONDS:

@@ -22,7 +22,7 @@ FEED = "status/feed.atom"
 
 class PageOfStatusViewSet(PageViewSet):
     def retrieve(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
-        """Answers while the database is down, too: with what it said last."""
+        """Answers even while the database is down, with the last data."""
         if wanted := languages.asked(request.query_params.get("lang", "")):
             return HttpResponseRedirect(address(PATH, wanted))
         language = lang or preferred(request)

@@ -1,4 +1,4 @@
-"""What the status page and its feed show: components now and over 90 days, incidents with their updates."""
+"""The content of the status page and its feed: components now and over 90 days, incidents with their updates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from status.incidents import HISTORY_DAYS, Day
 from status.models import Incident
 from status.pages.words import BACKGROUND, COMPONENTS, STAGES, STATES
 
-PAST_DAYS = 14  # so long a resolved incident is on the page; the feed has it longer
+PAST_DAYS = 14  # how long a resolved incident stays on the page; the feed keeps it longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +25,14 @@ class Line:
     name: Promise
     state: Health
     says: Promise
-    late: list[str]  # of the background work: which loops
+    late: list[str]  # the ids of late loops; only for the background work
     days: list[Day]
-    summary: str  # what the bars say
+    summary: str  # the text of the bars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One thing that was said of an incident."""
+    """One update of an incident."""
 
     at: datetime
     stage: Promise
@@ -41,7 +41,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """An incident as it is told."""
+    """An incident as the page shows it."""
 
     id: str
     title: str
@@ -50,31 +50,31 @@ class Story:
     changed_at: datetime
     stage: Promise
     hurt: list[Promise]
-    told: list[Told]  # the newest first
+    told: list[Told]  # newest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     platform: Platform
-    incidents: list[Incident] | None  # None: the database did not answer yet
+    incidents: list[Incident] | None  # None: the database has not answered yet
     at: datetime
 
 
 def now(*, at: datetime) -> Report:
-    """Never raises, and waits no longer than a check may take."""
+    """The report of this moment. Never raises, and never waits longer than a check may take."""
     platform = components.platform(now=at)
     return Report(platform=platform, incidents=components.last_known_incidents(), at=at)
 
 
 def lines(report: Report) -> list[Line]:
-    """The components in the order of the page, all periodic loops as one."""
+    """The components in the order of the page. All periodic jobs are one component."""
     by_id = {one.id: [one] for one in report.platform.components if one.id in COMPONENTS}
     by_id[BACKGROUND] = [one for one in report.platform.components if one.id in loops.PERIODS]
     return [_line(name, by_id.get(name, []), report) for name in COMPONENTS]
 
 
 def stories(report: Report) -> list[Story]:
-    """Every incident that is read, the newest first."""
+    """All incidents that are read, newest first."""
     return [_story(one) for one in report.incidents or ()]
 
 
@@ -131,6 +131,6 @@ def _story(incident: Incident) -> Story:
 
 
 def _hurt(incident: Incident) -> list[Promise]:
-    """The page's names of the components, each once."""
+    """The page's names of the incident's components, without repetitions."""
     ids = [BACKGROUND if one in loops.PERIODS else one for one in incident.components]
     return [COMPONENTS[one] for one in dict.fromkeys(ids) if one in COMPONENTS]

@@ -1,4 +1,4 @@
-"""What the page calls components and their states: in the reader's words, not the operator's."""
+"""The names of components and states on the status page: words of customers, not of operators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from status.components import BACKUPS, DRILLS, MAIL, PRICES, Health
 from status.models import IncidentStatus
 
-BACKGROUND = "background"  # all periodic loops together
+BACKGROUND = "background"  # all periodic jobs together
 COMPONENTS: dict[str, Promise] = {
     "runtime": _("Running agents"),
     "database": _("Database"),

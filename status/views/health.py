@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from config.api import ApiViewSet
 from status.serializers import HealthSerializer
 
-ALIVE = {"status": "ok"}  # web tells it without a thread (config/serving)
+ALIVE = {"status": "ok"}  # web answers it without a thread (config/serving)
 
 
 class HealthViewSet(ApiViewSet):

@@ -1,4 +1,4 @@
-"""`manage.py rotate_secrets`. Here because commands live in apps and this is the lowest; the rule is in config."""
+"""`manage.py rotate_secrets`. Commands must be in an app, and this is the lowest one; the rule is in config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py sweep`: all due work of every app, once, now. It lies in the app that may import all others."""
+"""`manage.py sweep`: does all due work of every app once, now. It is in the app that may import all others."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Command(BaseCommand):
 
 
 def _left(at: datetime) -> dict[str, QuerySet[Any]]:
-    """What failed or has more to do: a later run or the workers take it up again."""
+    """Work that failed or is not finished. A later run or the workers continue it."""
     return {
         "deliveries to be tried again": Delivery.objects.pending(),
         "sign-in mail": SignInCode.objects.filter(mail_due_at__isnull=False),
@@ -80,7 +80,7 @@ def _moment(given: str | None) -> datetime:
         raise CommandError("--now: in development only")
     try:
         moment = parse_datetime(given)
-    except ValueError:  # well-formed, and no such day
+    except ValueError:  # well-formed, but the day does not exist
         moment = None
     if moment is None or moment.tzinfo is None:
         raise CommandError(f"--now: {given!r} must be ISO 8601 with an offset, such as 2026-12-01T00:00:00Z")
