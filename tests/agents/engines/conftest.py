@@ -24,7 +24,7 @@ from agents.pod import processes
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.expectations import EXPECTED, Expected
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.model_server import ModelServer
@@ -151,7 +151,7 @@ class Pod:
 
     def kill(self, victim: str) -> None:
         """`engine`, `bridge`, `gateway` or `all`, at once; what is down already stays down."""
-        programs = [Program(victim)] if victim in set(Program) else list(Program) if victim == "all" else []
+        programs = [PodProgram(victim)] if victim in set(PodProgram) else list(PodProgram) if victim == "all" else []
         found: list[psutil.Process] = self.engine_processes() if victim in {"engine", "all"} else []
         for name in programs:
             with suppress(KeyError):
@@ -185,7 +185,7 @@ class Pod:
         pids = {process.pid for process in found}
         return [process for process in found if process.ppid() not in pids]
 
-    def program(self, name: Program) -> psutil.Process:
+    def program(self, name: PodProgram) -> psutil.Process:
         return programs.find(self.home)[self.namespace, name]
 
     def session_text(self) -> str:

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from agents.runtimes import management
 from agents.runtimes.base import Phase
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
 from tests.agents.engines.expectations import expected
 from tests.agents.engines.looking import found_in_memory
@@ -332,8 +332,8 @@ def test_it_speaks_to_nobody_but_the_key_proxy(pod: Pod) -> None:
 
 
 @pytest.mark.here
-@pytest.mark.parametrize("name", list(Program))
-def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: Pod, name: Program) -> None:
+@pytest.mark.parametrize("name", list(PodProgram))
+def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: Pod, name: PodProgram) -> None:
     pod.start()
     pod.say("one")
     pod.program(name).kill()
@@ -359,7 +359,7 @@ def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
     pod.start()
     for session in ("a", "b", "c", "d"):
         pod.say("hello", session)
-    bridge = pod.program(Program.BRIDGE)
+    bridge = pod.program(PodProgram.BRIDGE)
     eventually(
         lambda: not [child for child in bridge.children() if child.status() == psutil.STATUS_ZOMBIE],
         within=5,
