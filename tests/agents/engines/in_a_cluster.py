@@ -21,6 +21,8 @@ from pytest_django import Settings
 
 from agents.clusters import connections
 from agents.engines.base import Engine
+from agents.runtimes import management
+from agents.runtimes.base import Observation
 from agents.runtimes.kubernetes import names
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.reaping import ADMIN_KUBECONFIG
@@ -131,6 +133,24 @@ class ClusterPod(Pod):
         self.spec = dataclasses.replace(
             self.spec, namespace=self.namespace, agent_id=f"agt_real{own}", slug=f"real{own}"
         )
+
+    def is_up_to_date(self, seen: Observation) -> bool:
+        """An observation is of a moment ago, and the engine may have died since: the pod itself must say the same."""
+        with suppress(management.HopFailure):
+            return bool(self._told()["phase"] == seen.phase)
+        return False
+
+    def deaths(self) -> int:
+        """As its bridge counts them: what is observed are restarts of containers."""
+        return int(self._told()["restarts"])
+
+    def _told(self) -> dict[str, Any]:
+        """What the bridge says at this moment."""
+        endpoint = self.runtime.endpoint(self.namespace)
+        engine = management.health(endpoint, self.spec.access).engine if endpoint else None
+        if engine is None:
+            raise management.HopFailure("engine", "the bridge does not answer")
+        return engine
 
     def signal_engine(self, number: signal.Signals) -> None:
         self.inside(_SIGNAL, number)
