@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -219,22 +219,22 @@ class Administrator:
         """What the command prints in the engine's container."""
         from kubernetes.stream import stream
 
-        api = _api()  # the library makes a client that does this speak nothing but WebSocket
-        answer = stream(
-            api.connect_get_namespaced_pod_exec,
-            pod,
-            namespace,
-            container=names.ENGINE,
-            command=list(command),
-            stdout=True,
-            stderr=True,
-            _preload_content=False,
-        )
-        answer.run_forever(timeout=EXEC_SECONDS)
-        said, complaint = answer.read_stdout(), answer.read_stderr()
-        code = answer.returncode
-        answer.close()
-        api.api_client.close()
+        with ExitStack() as opened:
+            api = _api()  # the library makes a client that does this speak nothing but WebSocket
+            opened.callback(api.api_client.close)
+            answer = stream(
+                api.connect_get_namespaced_pod_exec,
+                pod,
+                namespace,
+                container=names.ENGINE,
+                command=list(command),
+                stdout=True,
+                stderr=True,
+                _preload_content=False,
+            )
+            opened.callback(answer.close)  # also of a pod that is taken away meanwhile
+            answer.run_forever(timeout=EXEC_SECONDS)
+            said, complaint, code = answer.read_stdout(), answer.read_stderr(), answer.returncode
         assert code == 0, complaint
         return str(said)
 
