@@ -120,17 +120,30 @@ class Pod:
     def wait_ready(self, *, within: float = 30) -> Observation:
         def ready() -> Observation | None:
             pod = self.seen()
-            return pod if pod.phase == Phase.READY and pod.gateway_alive else None
+            is_ready = pod.phase == Phase.READY and pod.gateway_alive and self.is_up_to_date(pod)
+            return pod if is_ready else None
 
         found: Observation = eventually(ready, within=within * self.patience, what="the pod")
         return found
+
+    def is_up_to_date(self, seen: Observation) -> bool:
+        """Whether what is observed is still so: here it is read at the moment."""
+        return True
+
+    def deaths(self) -> int:
+        """How often the engine has died. Who looks rarely may miss the seconds in which it is down, never the count."""
+        return self.seen().restarts
+
+    def wait_for_death(self, *, after: int) -> None:
+        eventually(lambda: self.deaths() > after, within=5 * self.patience, what="a death")
 
     def wait_for(self, phase: Phase, *, within: float) -> None:
         eventually(lambda: self.seen().phase == phase, within=within * self.patience, what=phase)
 
     def say(self, message: str, session: str = "talk") -> str:
         endpoint = self.runtime.endpoint(self.namespace)
-        assert endpoint
+        if endpoint is None:  # in a cluster, until the next pod has an address
+            raise management.HopFailure("gateway", "there is no pod")
         return management.chat(endpoint, ACCESS, message=message, session_id=session).reply
 
     def failing_hop(self, message: str = "hello", session: str = "talk") -> str:

@@ -41,9 +41,10 @@ def test_without_a_key_it_is_healthy_and_says_nothing(pod: Pod) -> None:
 def test_a_conversation_keeps_its_context_over_a_death_of_the_engine(pod: Pod) -> None:
     pod.start()
     pod.say("My boat is called Nautilus.")
+    before = pod.deaths()
     pod.signal_engine(signal.SIGKILL)
-    pod.wait_for(Phase.UNHEALTHY, within=5)
     assert pod.failing_hop() == "engine"
+    pod.wait_for_death(after=before)
     pod.wait_ready()
     pod.say("What is its name?")
     assert _said(pod) == ["My boat is called Nautilus.", "pong", "What is its name?"]
