@@ -1,7 +1,7 @@
 """Engines that not everybody may host for others: what their licences say, and which ones the operator has cleared.
 
 In development, which is one's own use, all engines are offered. In production an engine of this table is offered once
-`ENGINES_CONFIRMED` names it (docs/engines.md: Licences).
+`ENGINES_CONFIRMED` names it (docs/reference/engines.md: Licences).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class EngineId(TextChoices):
     PI = "pi"
 
 
-# Engines of third parties that are installed here (docs/engines.md: An engine of your own). The interface's enum is
+# Engines of third parties that are installed here (docs/how-to/add-an-engine.md: An engine of your own). The interface's enum is
 # wider by them on such an installation, and on no other.
 _points = entry_points(group="agentpods.engines")
 ENGINE_PACKAGES = {point.name: point for point in _points}
@@ -81,7 +81,7 @@ class ToolGroup(TextChoices):
 
 
 class ToolService(TextChoices):
-    """Services whose key an owner gives for tools (docs/api.md: Tools that need a key)."""
+    """Services whose key an owner gives for tools (docs/reference/api.md: Tools that need a key)."""
 
     TAVILY = "tavily"
     OPENAI = "openai", "OpenAI"

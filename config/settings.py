@@ -1,4 +1,4 @@
-"""All settings, each read once from the environment by a typed reader. docs/settings.md lists them."""
+"""All settings, each read once from the environment by a typed reader. docs/reference/settings.md lists them."""
 
 from __future__ import annotations
 
@@ -286,6 +286,7 @@ STATIC_URL = "/static/"
 # In development files are served from where they lie; production collects them when its image is built.
 STATIC_ROOT = None if DEVELOPMENT else AGENTPODS_HOME / "static"
 WHITENOISE_USE_FINDERS = DEVELOPMENT
+GUIDE_ROOT = BASE_DIR / "var" / "guide"  # where `python -m config.guide` builds it
 WHITENOISE_ROOT = BASE_DIR / "catalog" / "root"  # what browsers ask for at the root by themselves: /favicon.ico
 
 # Browser security. HTTPS is asked for wherever BASE_URL has it.

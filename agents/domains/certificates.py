@@ -1,4 +1,4 @@
-"""Whether the program in front of router and web may have a certificate for a name (docs/operating.md: TLS).
+"""Whether the program in front of router and web may have a certificate for a name (docs/how-to/certificates.md).
 
 Yes means a handshake that waits for an authority, so it is said only where the authority would come here: the name is
 the console's, a live agent's or a served domain, and DNS leads here. An account's new names are counted, and so are

@@ -1,6 +1,6 @@
 """Engines of third parties: Python packages with an entry point in the group `agentpods.engines`.
 
-The entry point's name is the engine's id, its value an `EnginePackage`. docs/engines.md shows a whole one.
+The entry point's name is the engine's id, its value an `EnginePackage`. docs/how-to/add-an-engine.md shows a whole one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One deposit address an agent, derived from the account's xpub: `0/<index>`. No private key is ever near.
 
 An index comes from a sequence of the database and is never used twice; after a restore of an old backup the sequence is
-set forward (docs/settings.md).
+set forward (docs/reference/settings.md).
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ def _app() -> list[Program]:
         Program(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
         *_observer(),
         *_backups(),
+        Program(name="guide", group="app", command=_ours("config.guide"), restart=ONCE),
         Program(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]
 
