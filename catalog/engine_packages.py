@@ -1,4 +1,4 @@
-"""What packages of third parties bring to the catalog: their engines' rows and licences (docs/how-to/add-an-engine.md)."""
+"""What packages of third parties bring to the catalog: rows and licences of engines (docs/how-to/add-an-engine.md)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class EngineId(TextChoices):
     PI = "pi"
 
 
-# Engines of third parties that are installed here (docs/how-to/add-an-engine.md: An engine of your own). The interface's enum is
+# Engines of third parties that are installed here (docs/how-to/add-an-engine.md). The interface's enum is
 # wider by them on such an installation, and on no other.
 _points = entry_points(group="agentpods.engines")
 ENGINE_PACKAGES = {point.name: point for point in _points}

@@ -1,7 +1,7 @@
 """Lemon Squeezy's own interface, with the seller's key: what was charged, what went back, and how a card is stopped.
 
-Its licence interface tells nothing of that: a key stays active though its money went back (docs/how-to/sell-by-card.md). Amounts
-are what the seller receives: in cents of USD, without the taxes that Lemon Squeezy collects and pays.
+Its licence interface tells nothing of that: a key stays active though its money went back: docs/how-to/sell-by-card.md.
+Amounts are what the seller receives: in cents of USD, without the taxes that Lemon Squeezy collects and pays.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from django.conf import settings
-from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpResponseBase, HttpResponseRedirect
 from rest_framework.request import Request
 
 from catalog.pages.base import PageViewSet, answer
