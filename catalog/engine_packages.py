@@ -1,4 +1,4 @@
-"""What engine packages of third parties add to the catalog: rows and licences (docs/engines.md)."""
+"""What engine packages of third parties add to the catalog: rows and licences (docs/how-to/add-an-engine.md)."""
 
 from __future__ import annotations
 

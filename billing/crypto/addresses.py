@@ -1,7 +1,7 @@
 """One deposit address per agent, derived from the account's xpub: `0/<index>`. This service has no private keys.
 
 An index comes from a database sequence and is never used twice. After an old backup is restored, an operator must set
-the sequence forward (docs/settings.md).
+the sequence forward (docs/reference/settings.md).
 """
 
 from __future__ import annotations

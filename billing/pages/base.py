@@ -200,7 +200,7 @@ class AgentPagePage(AccountPageViewSet, AgentViewSet):
     """A page about one agent. `own_agent(id)` works as in the API."""
 
     def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
-        """Like PageViewSet.page; if the context has an agent, with the navigation between its pages."""
+        """Like PublicPageViewSet.page; if the context has an agent, with the navigation between its pages."""
         agent = context.get("agent")
         there = {"sections": sections.of(agent, here=self.sent.path)} if agent else {}
         return super().page(template, {**there, **context}, status=status)

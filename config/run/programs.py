@@ -83,6 +83,7 @@ def _app() -> list[RunProgram]:
         RunProgram(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
         *_observer(),
         *_backups(),
+        RunProgram(name="guide", group="app", command=_ours("config.guide"), restart=ONCE),
         RunProgram(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]
 
