@@ -1,7 +1,8 @@
 """Lemon Squeezy's API with the seller's key: charges, refunds, and how to stop a card.
 
 The licence API tells nothing of these: a key stays active although its money was refunded
-(docs/how-to/sell-by-card.md). Amounts are what the seller receives, in US cents, without the taxes that Lemon Squeezy collects.
+(docs/how-to/sell-by-card.md). Amounts are what the seller receives, in US cents, without the taxes that Lemon Squeezy
+collects.
 """
 
 from __future__ import annotations

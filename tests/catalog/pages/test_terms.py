@@ -131,7 +131,7 @@ def test_a_thing_has_one_name_in_a_language(language: str) -> None:
 
 def test_the_page_for_translators_has_the_words_that_are_checked() -> None:
     rows = {}
-    for line in (ROOT / "docs" / "translating.md").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "docs" / "how-to" / "translate.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("| ") and line.count("|") == 7:
             english, *cells = (cell.strip() for cell in line.strip("|").split("|"))
             rows[english] = dict(zip(translations.LANGUAGES, cells, strict=True))
