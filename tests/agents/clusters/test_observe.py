@@ -1,4 +1,4 @@
-"""The command that observes, and the one by which an orchestrator sees that it does."""
+"""The command `observe`, and the command that tells an orchestrator whether it works."""
 
 from __future__ import annotations
 
