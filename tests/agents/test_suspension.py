@@ -94,9 +94,7 @@ def test_nothing_starts_while_the_account_is_suspended(owner: User, running: Age
 def test_what_started_at_the_same_moment_is_stopped_by_the_next_run(owner: User, running: Agent) -> None:
     suspend(owner)
     settle(running)
-    Agent.objects.filter(pk=running.pk).update(
-        desired=Desired.RUNNING, operation=Reason.RESUME
-    )  # as a racing resume does
+    Agent.objects.filter(pk=running.pk).update(desired=Desired.RUNNING, operation=Reason.RESUME)  # a resume raced
     assert suspension.enforce() == 1
     assert settle(running).status == Status.STOPPED
 
