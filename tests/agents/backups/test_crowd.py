@@ -1,6 +1,4 @@
-"""Limits under load: how many restic processes one worker process runs at a time, and how many backups are made at a
-time.
-"""
+"""Limits under load: the restic processes of one worker process, and the backups that are made at a time."""
 
 from __future__ import annotations
 
@@ -22,8 +20,7 @@ from tests.agents.conftest import MakeAgent, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# A restic that prints its version at once and needs half a second for other work. `running` has one file for each that
-# runs.
+# A restic that prints its version at once and needs half a second for other work. `running` has a file for each one.
 SLOW = """#!/bin/sh
 case "$*" in *version*) echo "restic 0.18.0 compiled with go"; exit 0;; esac
 here="{running}/$$"

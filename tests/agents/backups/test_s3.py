@@ -41,9 +41,7 @@ threading.Event().wait()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The URL of moto. It has its own virtual environment of 80 MB, made once, because nothing else needs its
-    packages.
-    """
+    """The URL of moto. It has a virtual environment of its own, because nothing else needs its 80 MB of packages."""
     place = Path(configured.ENGINE_CACHE) / "moto-5.2.5"
     python = place / "bin" / "python"
     uv = [sys.executable, "-m", "uv", "--quiet"]

@@ -26,9 +26,7 @@ MANY = 1_000
 
 @pytest.fixture
 def crowd(running: Agent, settings: Any, tmp_path: Any) -> Crowd:
-    """Make agents, in turn for each account. Each has a backup that has waited for hours. Gives their ids, oldest
-    first.
-    """
+    """Make agents, in turn for each account, whose backups have waited for hours. Gives their ids, oldest first."""
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     known = {name: value for name, value in vars(running).items() if name != "user_id" and not name.startswith("_")}
 

@@ -31,8 +31,7 @@ from tests.doubles.kube_api import KubeApi
 from tests.doubles.pi import install_double
 from tests.patience import Patience
 
-# The installation's name in the chart that made the account. A policy limits the account to this installation's
-# objects.
+# The installation's name in the chart that made the account. A policy limits the account to this installation.
 INSTALLATION = os.environ.get("TEST_INSTALLATION", "agentpods-test")
 # The settings with the images for a real cluster, and the environment variables that give their values.
 IMAGES = {"POD_IMAGE": "TEST_POD_IMAGE", "ENGINE_IMAGES": "TEST_ENGINE_IMAGES"}
@@ -68,9 +67,7 @@ def ground(directory: Path, settings: Settings, *, run: bool = True) -> Iterator
 def double(
     directory: Path, settings: Settings, *, run: bool, name: str = "double"
 ) -> Iterator[tuple[KubeApi, Cluster]]:
-    """The double, with the rights that the chart gives. With `run=False`, pods become ready without running
-    programs.
-    """
+    """The double, with the rights that the chart gives. With `run=False`, pods become ready without programs."""
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
     with KubeApi(

@@ -26,9 +26,7 @@ WITHIN = 40.0
 
 @contextmanager
 def cluster(directory: Path, settings: Settings, *, refused: str = "") -> Iterator[KubeApi]:
-    """The double; its pods become ready without running programs. Paths that contain `refused` answer 403 to
-    everybody.
-    """
+    """The double; its pods become ready without programs. Paths that contain `refused` answer 403 to everybody."""
     _set(settings)
     with ground.double(directory, settings, run=False) as (found, _):
         if refused:

@@ -1,5 +1,4 @@
-"""A process that deletes what tests have left on a real cluster. It waits for the tests' end, so it also works if they
-are killed.
+"""A process that deletes what tests leave on a real cluster. It outlives the tests, even if they are killed.
 
 `python -m tests.agents.clusters.reaping INSTALLATION` deletes when its standard input ends. The tests hold it open.
 """

@@ -338,7 +338,5 @@ def test_placements_and_pods_are_found_and_not_touched(
 
 
 def test_agents_are_let_to_no_port_on_which_a_controller_takes_orders(db: None) -> None:
-    """Port 8443 is the admission webhook of ingress-nginx, and 8080 may be Traefik's dashboard. A hostile engine would
-    call both.
-    """
+    """8443 is ingress-nginx's admission webhook, 8080 may be Traefik's dashboard: a hostile engine would call both."""
     assert not {8080, 8443} & set(Cluster(name="one").router_ports)

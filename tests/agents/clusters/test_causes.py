@@ -158,9 +158,7 @@ def test_an_eviction_of_long_ago_explains_nothing() -> None:
 
 
 def test_a_node_that_fell_silent_takes_its_pod_with_it() -> None:
-    """The cluster marks the pod as not ready. The states of its containers stay as the silent node reported them
-    last.
-    """
+    """The cluster marks the pod as not ready. The states of its containers stay as the node reported them last."""
     lost = pod(conditions=[condition("Ready", "False")])
     told = see(lost, was_ready=True)
     assert (told.phase, told.gateway_alive, told.cause) == (Phase.UNHEALTHY, False, "NODE_LOST")

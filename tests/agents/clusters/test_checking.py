@@ -20,7 +20,7 @@ from tests.agents.clusters.scripted import STORAGE, ScriptedCluster
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch, settings: Any) -> ScriptedCluster:
-    """The scripted API server that connections of all clusters lead to."""
+    """A scripted API server. Connections of all clusters lead to it."""
     settings.POD_IMAGE = "images.example.com/agentpods"
     found = ScriptedCluster()
     monkeypatch.setattr(connections, "of", lambda cluster: found)

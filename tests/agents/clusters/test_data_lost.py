@@ -1,4 +1,4 @@
-"""A disk in a cluster is suddenly empty: the agent fails and says why, whoever has started the pod."""
+"""A disk in a cluster is suddenly empty: the agent fails and says why. It does not matter who started the pod."""
 
 from __future__ import annotations
 

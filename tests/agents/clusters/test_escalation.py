@@ -1,4 +1,4 @@
-"""A token of the chart's accounts can make pods of agents and nothing else in a cluster.
+"""A token of the chart's accounts allows making pods of agents, and nothing else in a cluster.
 
 These tests run on the double, and with `make test-cluster` on a real API server. All requests are dry runs (`dryRun`):
 if the server accepts one, the test fails.

@@ -1,6 +1,4 @@
-"""The whole life of an agent on a cluster, through the API, on the double or on the cluster that TEST_KUBECONFIG
-names.
-"""
+"""The whole life of an agent on a cluster, through the API: on the double, or on the cluster of TEST_KUBECONFIG."""
 
 from __future__ import annotations
 

@@ -93,9 +93,7 @@ def answers(owner: Owner, message: str) -> bool:
 
 @contextlib.contextmanager
 def in_place_of_the_gateway(api: KubeApi, namespace: str, address: str) -> Iterator[Impostor]:
-    """Kill the gateway until an impostor gets its port. A container waits longer after each end before it starts
-    again.
-    """
+    """Kill the gateway until an impostor gets its port. After each end, a container waits longer before it starts."""
     for _ in range(20):
         api.kill(namespace, names.GATEWAY)
         until = time.monotonic() + 2

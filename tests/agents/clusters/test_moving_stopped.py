@@ -1,6 +1,4 @@
-"""An agent that does not run can move too: a stopped one with the backup of its stop, a failed one if its pod makes
-one.
-"""
+"""An agent that does not run can move: a stopped one with the backup of its stop, a failed one if its pod makes one."""
 
 from __future__ import annotations
 
@@ -139,9 +137,7 @@ def test_either_place_is_lost_before_it_is_started(
     runtime: ScriptedRuntime,
     lost: str,
 ) -> None:
-    """If the old cluster is lost, the agent starts from its backup. If the new one is lost, the agent starts on its
-    disk.
-    """
+    """If the old cluster is lost, the agent starts from its backup. If the new one is lost, it starts on its disk."""
     backup = Backup.objects.get(agent=stopped)
     moved = move(stopped, there)
     gone = {"here": here, "there": there}[lost]

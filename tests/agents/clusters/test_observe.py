@@ -1,4 +1,4 @@
-"""The command `observe`, and the command that tells an orchestrator whether it works."""
+"""The command `observe`, and `observe --check`, which tells an orchestrator whether each cluster is observed."""
 
 from __future__ import annotations
 

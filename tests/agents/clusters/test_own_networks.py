@@ -1,6 +1,4 @@
-"""Pods cannot reach the cluster that they run in: which open networks a check finds, and what happens to existing
-pods.
-"""
+"""Pods cannot reach their own cluster: which open networks a check finds, and what happens to existing pods."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Objects that nobody changed are not put back, objects of older releases are guarded, and nothing is reported
-twice.
-"""
+"""Unchanged objects are not put back, objects of older releases are guarded, and nothing is reported twice."""
 
 from __future__ import annotations
 

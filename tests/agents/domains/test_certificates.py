@@ -101,9 +101,7 @@ def test_an_account_has_only_so_many_new_ones_in_a_week(make_agent: MakeAgent, d
 
 
 def test_a_name_for_which_none_is_ever_made_is_tried_five_times_an_hour(make_agent: MakeAgent, dns: NameServer) -> None:
-    """If the name's DNS gives the authority another address, handshakes would wait for a certificate that never
-    comes.
-    """
+    """If the name's DNS gives the authority another address, handshakes would wait for a certificate in vain."""
     dns.answers(NAME, [OUR_ADDRESS])
     claimed(make_agent())
     assert [certificates.may_have(NAME) for _ in range(7)] == [True] * 5 + [False] * 2

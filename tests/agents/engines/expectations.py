@@ -1,6 +1,4 @@
-"""The facts about each engine that the conformance suite needs: its tools by name, and the requests that providers
-get.
-"""
+"""The facts about each engine that the conformance suite needs: its tools by name, and the requests to providers."""
 
 from __future__ import annotations
 
@@ -59,18 +57,14 @@ class Expected:
 
     @property
     def another(self) -> tuple[str, str] | None:
-        """Another provider that the engine can change to, and a model of it. None if the engine has only one
-        provider.
-        """
+        """Another provider that the engine can change to, with a model. None if the engine has only one provider."""
         known = [(provider, model) for provider, (model, _) in self.paths.items()]
         wanted = [self.second, *known] if self.second[0] in self.paths else known
         return next((one for one in wanted if one[0] != self.start[0]), None)
 
     @property
     def servers(self) -> dict[str, Protocol]:
-        """The tested providers that an operator's own server can replace, each with the protocol that this server
-        speaks.
-        """
+        """The tested providers that an operator's own server can replace, each with the protocol of this server."""
         return {provider: protocol for provider, protocol in self.own_servers.items() if provider in self.paths}
 
     def said(self, seen: Seen) -> list[str]:

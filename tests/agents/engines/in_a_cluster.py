@@ -114,9 +114,7 @@ def deed(secrets, directories):
 
 
 class ClusterPod(Pod):
-    """A pod in a cluster, with the same methods. Tests that look at this machine's processes and files cannot use
-    it.
-    """
+    """A pod in a cluster, with the same methods. Tests that look at this machine's processes or files skip it."""
 
     is_here = False
     python = f"{names.BRIDGE_DIRECTORY}/bin/python"  # not every engine's image has a Python

@@ -13,9 +13,7 @@ PAGE_BYTES = resource.getpagesize()
 
 
 def found_in_memory(pid: int, wanted: Iterable[bytes]) -> set[bytes]:
-    """Those byte strings that are in memory that the process has written to. Finds them also as JavaScript's UTF-16
-    strings.
-    """
+    """Which of these byte strings are in memory that the process has written. Finds JavaScript's UTF-16 text too."""
     forms = {form: one for one in wanted for form in (one, one.decode().encode("utf-16-le"))}
     longest = max(map(len, forms))
     found: set[bytes] = set()

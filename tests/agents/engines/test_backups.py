@@ -96,7 +96,7 @@ def test_a_conversation_is_restored_into_the_next_pod_and_stays_there(pod: Pod, 
 
 
 def test_a_conversation_is_restored_in_another_directory(pod: Pod, second: Pod, order: BackupOrder) -> None:
-    """The first pod still runs. The second pod does not take notes about the first pod's process for its own."""
+    """The first pod still runs. The second pod must not mistake the first pod's notes about its process for its own."""
     pod.start()
     pod.say("My boat is called Nautilus.")
     snapshot = back_up(pod, order)

@@ -204,9 +204,7 @@ def test_a_new_conversation_gets_a_name_and_goes_on_under_it(place: Place) -> No
 
 
 def test_a_conversation_that_never_began_is_begun_under_another_name(place: Place) -> None:
-    """The engine was killed before it wrote the first message. It can neither resume this conversation nor begin it
-    again.
-    """
+    """The engine was killed before it wrote the first message. It can neither resume nor repeat this conversation."""
     launch = render(place)
     _, name = CLAUDE_CODE.session_argv("talk", launch)
     transcript(place, name, "queue-operation")

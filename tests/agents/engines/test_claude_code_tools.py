@@ -1,6 +1,4 @@
-"""Each toolset of the real claude-code, called by its model. Also what the engine may not do, although it asks
-nobody.
-"""
+"""Each toolset of the real claude-code, called by its model, and what the engine may not do although it asks nobody."""
 
 from __future__ import annotations
 

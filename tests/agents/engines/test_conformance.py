@@ -130,8 +130,8 @@ def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Po
     indirect=["engine"],
 )
 def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod: Pod, provider: str) -> None:
-    """The server speaks chat completions, for all engines that can. For an engine of one vendor, the server speaks
-    that vendor's protocol.
+    """The server speaks chat completions for all engines that can use them. For an engine of one vendor, the server
+    speaks that vendor's protocol.
     """
     known = expected(pod)
     protocol = known.servers[provider]

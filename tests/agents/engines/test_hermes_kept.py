@@ -1,6 +1,4 @@
-"""The file in which hermes' channels keep messages: the whole message until its turn is over, afterwards only its
-name.
-"""
+"""The file in which hermes' channels keep messages: whole until their turn is over, afterwards only their names."""
 
 from __future__ import annotations
 
@@ -101,7 +99,7 @@ def test_a_run_of_a_schedule_comes_again_by_the_same_name(kept: Kept, tmp_path: 
     kept.begin("job", "1")  # begun again: this is the second time
     assert after_an_end(tmp_path).left(times=3) == [("job", "1")]
     assert after_an_end(tmp_path).left(times=3) == []
-    kept.begin("job", "2")  # the next message is counted from the start
+    kept.begin("job", "2")  # the next run of the job is counted from the start
     assert after_an_end(tmp_path).left(times=3) == [("job", "2")]
 
 

@@ -127,9 +127,7 @@ def test_what_was_answered_outlives_a_storm_of_kills(pod: Pod) -> None:
 
 
 def _bring_back(pod: Pod, talks: list[Talk], chance: random.Random) -> None:
-    """Start the pod again, as the reconciler does sooner or later. The next kill comes during turns, or during the
-    start.
-    """
+    """Start the pod again, as the reconciler does sooner or later. The next kill hits turns, or the start."""
     time.sleep(chance.uniform(0, 1))
     before = [len(talk.answered) for talk in talks]
     _deploy(pod)

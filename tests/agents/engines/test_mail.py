@@ -71,9 +71,7 @@ def questions(pod: Pod) -> list[str]:
 
 
 def silence(pod: Pod) -> str | None:
-    """Why the channel is silent, as the control plane asks each minute: None if it is not, "" if the pod is too
-    busy.
-    """
+    """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy."""
     time.sleep(1)
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint

@@ -151,9 +151,7 @@ def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from
 
 @pytest.mark.parametrize("engine", ["hermes", "n8n", "pi"], indirect=True)
 def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
-    """Not tried: opencode sends such names unchanged, and claude-code offers only one of two names that become
-    equal.
-    """
+    """Not tried: opencode sends such names unchanged, and claude-code offers only one of two that become equal."""
     with McpHttpServer() as crm:
         crm.tools = [mcp_tools.tool(name, "A tool") for name in ("a.b", "a/b", "x" * 90 + "1", "x" * 90 + "2")]
         pod.start(mcp_servers=[crm.entry("crm-1")])

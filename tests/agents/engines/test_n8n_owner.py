@@ -52,9 +52,7 @@ class Owner:
     """The owner, signed in at the pod's public address as with a browser."""
 
     def __init__(self, pod: Pod, *, address: str = "") -> None:
-        """`address` leads browsers to the pod. The test connects to the pod directly, and sends the host name of
-        `address`.
-        """
+        """`address` leads browsers to the pod. The test connects to the pod directly, and sends this host name."""
         endpoint = pod.runtime.endpoint(pod.namespace)
         assert endpoint
         self.root = endpoint.public_url

@@ -1,6 +1,4 @@
-"""The real openclaw's own page: the owner only signs in to the agent, and does not get the rights of openclaw's
-operator.
-"""
+"""The real openclaw's own page: the owner signs in to the agent only, and does not become openclaw's operator."""
 
 from __future__ import annotations
 

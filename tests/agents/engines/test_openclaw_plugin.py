@@ -106,9 +106,7 @@ def test_the_time_that_openclaw_writes_before_a_message_is_taken_away(place: Pla
 
 
 def test_a_question_whose_turn_was_cut_off_is_asked_again_as_it_was_asked(place: Place, persona: Path) -> None:
-    """openclaw 2026.9.6 continues a turn that its own end cut off: it sends an order with the question, or
-    without it.
-    """
+    """openclaw 2026.9.6 continues a turn that its own end cut off. Its order repeats the question, or does not."""
     queued = (
         "[Queued user message from a previous active turn; preserved as context only. Continue with the prompt below.]"
     )

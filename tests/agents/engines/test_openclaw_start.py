@@ -1,5 +1,4 @@
-"""The work on openclaw's database before openclaw starts: a turn that was cut short is ended, and its row is marked
-valid.
+"""Work on openclaw's database before openclaw starts: a turn that was cut short is ended, and its row is marked valid.
 
 openclaw does not start while a row is not marked valid. Its triggers remove the mark from each row that another
 program has changed.
@@ -87,9 +86,7 @@ def test_without_a_database_openclaw_is_started_all_the_same(tmp_path: Path) -> 
 
 
 def test_a_process_that_had_the_database_open_elsewhere_keeps_no_restored_one_from_starting(tmp_path: Path) -> None:
-    """openclaw does not start while a process with the recorded number runs. After a restore, that may be any
-    process.
-    """
+    """openclaw does not start while a process with the recorded number runs. After a restore, it may be any process."""
     file = tmp_path / "state" / "openclaw.sqlite"
     file.parent.mkdir()
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:

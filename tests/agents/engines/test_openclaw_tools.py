@@ -85,8 +85,7 @@ def test_a_helper_does_its_task_and_the_turn_that_asked_gets_what_it_found(pod: 
 
     pod.start(toolsets=["delegation", "file"])
     pod.model.reply = lambda seen: "There are 42 boats." if is_helpers(seen) else "pong"
-    # With `completionTarget`, the helper would answer elsewhere instead of in this turn. The plugin removes the
-    # argument.
+    # With `completionTarget`, the helper would not answer in this turn. The plugin removes the argument.
     pod.model.tool_calls = [ToolCall("sessions_spawn", {"task": "Count the boats.", "completionTarget": "parent"})]
     assert pod.say("How many boats are there?") == "pong"
     asked = heard(pod.model.turns())

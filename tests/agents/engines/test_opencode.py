@@ -152,9 +152,7 @@ def test_an_agent_with_peers_gets_the_gateways_server_and_time_for_their_answers
 
 
 def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: Place) -> None:
-    """opencode would replace such texts, anywhere in its settings, with its variables and with the contents of
-    files.
-    """
+    """Anywhere in its settings, opencode would replace such texts by its variables and by the contents of files."""
     written = {"A": "{env:POD_LLM_TOKEN} {file:/etc/passwd}"}
     launch = render(place, mcp_servers=[{"name": "x", "command": "run", "env": written}])
     assert "{env:" not in text(launch)

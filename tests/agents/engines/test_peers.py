@@ -60,9 +60,7 @@ def tools(pod: Pod) -> dict[str, str]:
 
 
 def ask(pod: Pod, tool: str, arguments: dict[str, Any]) -> str:
-    """The model of this pod calls the tool, and the peer's model answers. Returns the request with the tool's
-    result.
-    """
+    """The model of this pod calls the tool, and the peer's model answers. Returns the request with the result."""
     pod.model.tool_calls = [ToolCall(tool, arguments)]
     assert pod.say("use it") == "pong"
     assert pod.model.tool_calls == [], f"{tool} was not offered: {pod.model.turns()[-1].tools}"

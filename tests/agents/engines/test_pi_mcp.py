@@ -196,9 +196,7 @@ def test_the_version_that_the_server_chooses_is_spoken_if_we_know_it(load: Load,
 
 
 class _Scripted:
-    """A server with parts of the protocol that the SDK's server lacks: it redirects, cuts answers off, never ends a
-    call.
-    """
+    """A server that can do more of the protocol than the SDK's: redirect, cut answers off, never end a call."""
 
     def __init__(self, *, redirect: str | None = None, cut: bool = False, version: str = "2025-06-18") -> None:
         self.redirect, self.cut, self.version = redirect, cut, version

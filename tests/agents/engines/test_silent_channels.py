@@ -33,7 +33,7 @@ from tests.doubles.mailbox import PASSWORD, MailboxDouble
 from tests.doubles.runtime import ScriptedRuntime
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
-TOLD_WITHIN = 120  # seconds; a silence of two minutes is found within this time
+TOLD_WITHIN = 120  # seconds; by then the engine must report the silence
 STAYS_SECONDS = 15.0  # for this time, each look finds the channel silent
 REFUSED_TOKEN = "the service refuses the bot's token"
 REFUSED_PASSWORD = "the mail server refuses the address or its password"
@@ -60,7 +60,7 @@ class Owner:
         self.heard: list[tuple[float, str | None]] = []
 
     def silence(self) -> str | None:
-        """Why the channel is silent now: None if it is not, "" if the pod is too busy to answer."""
+        """The reason for the silence now: None if the channel is heard, "" if the pod is too busy to answer."""
         time.sleep(1)
         try:
             said = management.channels(self._endpoint, ACCESS, wanted=["web", self.channel])[self.channel]
@@ -76,9 +76,7 @@ class Owner:
         assert self.hop()["ok"]
 
     def is_told(self) -> list[str]:
-        """Checks that the silence is found within two minutes, and that no later look finds the channel well. Returns
-        the reasons.
-        """
+        """Checks that the silence is found within two minutes and not lost again. Returns the reasons."""
         eventually(self.silence, within=TOLD_WITHIN, what="the silence")
         until = time.monotonic() + STAYS_SECONDS
         while time.monotonic() < until:

@@ -34,7 +34,7 @@ def telegram() -> Iterator[TelegramDouble]:
 
 
 def silence(pod: Pod) -> str | None:
-    """Why the channel is silent, as the control plane asks each minute: None if it is not, "" if the pod is too busy.
+    """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy.
 
     It waits for a second first, so that the questions take no time away from the engine.
     """

@@ -1,6 +1,4 @@
-"""WhatsApp with a real engine, in both directions: the platform brings a person's message, the engine answers at
-Meta's.
-"""
+"""WhatsApp with a real engine: the platform brings a person's message, and the engine answers at Meta's server."""
 
 from __future__ import annotations
 

@@ -60,9 +60,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def _look(self, timeout: float | None) -> int | None:
-        """The exit status, as soon as the process that was copied has sent it. None if it does not come within the
-        timeout.
-        """
+        """The exit status, as soon as the process that was copied has sent it. None if it does not come in time."""
         if self.returncode is None:
             self._ending.settimeout(timeout)
             try:
@@ -94,9 +92,7 @@ def start(
 
 @functools.cache
 def _parent() -> socket.socket:
-    """The socket of the process that is copied: one for each process that runs tests. It ends when the socket is
-    closed.
-    """
+    """The socket of the process that is copied, one for each process that runs tests. It ends with the socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(

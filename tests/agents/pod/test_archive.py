@@ -1,6 +1,4 @@
-"""What a backup unpacks to: the agent's files, below its directory, and nothing that a hostile archive names
-elsewhere.
-"""
+"""What a backup unpacks to: the agent's files below its directory. A hostile archive cannot name other places."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _ends(environ: dict[str, str]) -> bool:
 
 @pytest.fixture
 def ended() -> str:
-    """The name of a supervisor that has ended: its pid and start time."""
+    """A process that has ended, as AGENTPODS_SUPERVISOR names it."""
     process = subprocess.Popen(["true"])
     named = f"{process.pid}:{psutil.Process(process.pid).create_time()}"
     process.wait()

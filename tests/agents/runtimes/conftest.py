@@ -118,9 +118,7 @@ IN_CLUSTERS = pytest.param("kubernetes", marks=[pytest.mark.django_db(transactio
 
 @pytest.fixture
 def of_a_third_party(tmp_path: Path, settings: Settings) -> Iterator[Runtime]:
-    """The runtime that agentpods-conformance names. On this machine it finds the double of an engine in
-    ENGINE_CACHE.
-    """
+    """The runtime that agentpods-conformance names. Here, ENGINE_CACHE has the double of an engine for it."""
     settings.RESTIC = str(brought(configured.ENGINE_CACHE))
     settings.AGENTPODS_HOME, settings.ENGINE_CACHE = tmp_path / "home", install_double(tmp_path / "engines")
     runtime = runtimes.make(os.environ[THEIRS])

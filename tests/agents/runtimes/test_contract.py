@@ -71,9 +71,7 @@ def measured(runtime: Runtime, namespace: str = NAMESPACE) -> Usage:
 
 
 def same_address(before: Endpoint | None, after: Endpoint | None, runtime: Runtime) -> bool:
-    """The address that people see stays the same. A cluster that routes no hostnames gives the pod's own address
-    instead.
-    """
+    """The address for people stays the same. If nothing routes hostnames, a cluster gives the pod's own one."""
     if before is None or after is None:
         return False
     return before.public_url == after.public_url or not isinstance(runtime, LocalRuntime)
@@ -265,9 +263,7 @@ def test_a_running_pods_log_is_kept_now_and_then_where_it_goes_with_the_pod(read
 
 @pytest.mark.skipif(ground.is_real, reason="its pods do not reach an endpoint of this machine")
 def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path, url: str, tmp_path: Path) -> None:
-    """The real restic makes the backup, through the pod's own API. Words that were said after the backup are
-    forgotten.
-    """
+    """The real restic makes the backup, through the pod's own API. Words said after the backup are forgotten."""
     store = restic.environment(repository=str(tmp_path / "store" / AGENT), cache=None, more={})
     subprocess.run([program, "--quiet", "init"], env=store, input=b"of the repository", check=True)
     say(ready, "say x")

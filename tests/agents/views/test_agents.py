@@ -1,6 +1,4 @@
-"""`/agents` and `/agents/{id}` over HTTP: response shapes, the order of refusals, ownership, and all-or-nothing
-changes.
-"""
+"""`/agents` and `/agents/{id}` over HTTP: response shapes, order of refusals, ownership, all-or-nothing changes."""
 
 from __future__ import annotations
 

@@ -28,9 +28,7 @@ pytestmark = pytest.mark.measures_gateways
 
 @pytest.fixture
 def pod(running: Agent, gateway_of: GatewayOf, settings: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """An agent with a pod and a repository, on an installation with backups. A call that waits takes the next steps
-    itself.
-    """
+    """An agent with a pod and a repository, on an installation with backups. A waiting call takes the steps."""
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     Repository.objects.create(agent=running, password=PASSWORD, made_at=timezone.now())
     gateway_of(running)

@@ -149,9 +149,7 @@ def test_a_clock_that_is_set_back_does_not_hide_what_happens_next(client: APICli
 
 @pytest.mark.django_db(transaction=True)
 def test_an_event_that_is_committed_later_is_never_before_one_that_was_read(client: APIClient, running: Agent) -> None:
-    """The first event needs long between its clock and its commit. The second event waits for it and does not overtake
-    it.
-    """
+    """The first event needs long between its clock and its commit. The second event waits and does not overtake it."""
     order: list[str] = []
     began, may_commit = threading.Event(), threading.Event()
 

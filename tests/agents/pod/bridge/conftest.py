@@ -13,9 +13,7 @@ MakeBridge = Callable[..., BridgeProcess]
 
 @pytest.fixture
 def whole() -> bool:
-    """Whether bridges are started as the runtime starts them, instead of copied. Tests about the process override
-    this.
-    """
+    """Whether bridges are started as the runtime starts them, not copied. Tests about the process override this."""
     return False
 
 

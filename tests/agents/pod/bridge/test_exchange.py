@@ -1,6 +1,4 @@
-"""A restore replaces data by other data: after a kill at any moment, the next start finds the old or the new data,
-whole.
-"""
+"""A restore replaces data: after a kill at any moment, the next start finds the old or the new data, whole."""
 
 from __future__ import annotations
 

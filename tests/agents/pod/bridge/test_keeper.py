@@ -130,9 +130,7 @@ def test_a_turn_that_runs_when_the_engine_is_stopped_fails_at_once(bridge: Bridg
 
 
 def test_an_engine_that_does_not_answer_is_unhealthy_within_ten_seconds_of_its_own_time(bridge: BridgeProcess) -> None:
-    """The silence does not count seconds in which the machine gave the engine no CPU, so no clock here can measure the
-    ten.
-    """
+    """Seconds in which the machine gave the engine no CPU do not count, so no clock here can measure the ten."""
     spinning = bridge.events("spin")
     assert list(spinning)[-1] == {"type": "error", "hop": "engine", "message": "the engine does not answer"}
     assert bridge.wait_for("unhealthy")["cause"] == "ENGINE_HUNG"

@@ -54,9 +54,7 @@ def gateway(_gateway: Gateway, bridge: BridgeDouble, provider: Provider) -> Gate
 
 @pytest.fixture
 def start_gateway(bridge: BridgeDouble, provider: Provider, tmp_path: Path) -> Iterator[StartGateway]:
-    """`start_gateway(…)`: start a gateway for one test, with values other than the usual ones. All are stopped
-    afterwards.
-    """
+    """`start_gateway(…)`: start a gateway for one test, with other values than usual. All are stopped afterwards."""
     started: list[Gateway] = []
 
     def start(**given: object) -> Gateway:

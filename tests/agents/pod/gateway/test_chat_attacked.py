@@ -1,6 +1,4 @@
-"""The chat page with hostile, huge, broken or repeated input: it stays quick, loses nothing and shows only the
-truth.
-"""
+"""The chat page with hostile, huge, broken or repeated input: it stays quick, loses nothing, and shows the truth."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The chat page in a real Chromium: answers are shown as Markdown and cannot act; a turn can be stopped and tried
-again.
-"""
+"""The chat page in a real Chromium: answers are shown as Markdown and cannot act; a turn is stopped and tried again."""
 
 from __future__ import annotations
 
@@ -231,8 +229,7 @@ def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: Gateway, 
             await page.locator(".again").click()
             await is_over(page)
             assert await turns(page) == [["you", "tell me"], ["agent", "again: tell me"]]
-            # The keyboard focus is not lost: it is in the box, or in the list where the box would open a phone's
-            # keyboard.
+            # The keyboard focus is not lost: it is in the box, or in the list if the box would open a phone's keyboard.
             assert await page.evaluate("[box, scroller].includes(document.activeElement)")
 
     asyncio.run(there())

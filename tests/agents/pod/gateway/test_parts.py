@@ -1,6 +1,4 @@
-"""Parts that an engine gives beside its words, in the pod's own chat: they come beside the reply, which does not
-change.
-"""
+"""Parts that an engine gives beside its words, in the pod's own chat. The reply itself does not change."""
 
 from __future__ import annotations
 

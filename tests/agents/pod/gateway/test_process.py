@@ -78,9 +78,7 @@ def _can_read_environ(pid: int) -> bool:
 
 
 def _can_follow_open_files(pid: int) -> bool:
-    """Whether open files can be followed. If so, a file in memory could be opened again, and the gateway loads its key
-    from one.
-    """
+    """Whether open files can be followed. The gateway loads its key from a file in memory, which could be opened so."""
     command = [*PLAIN_USER, "readlink", f"/proc/{pid}/fd/0"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 

@@ -311,7 +311,7 @@ def test_a_connection_on_which_nobody_says_anything_ends(engine: EngineSocket, m
             aiohttp.ClientSession() as client,
             client.ws_connect(url, autoclose=False) as opened,
         ):
-            for _ in range(4):  # whoever sends something in time stays connected
+            for _ in range(4):  # a client that sends something in time stays connected
                 await asyncio.sleep(0.7)
                 await opened.send_str("hello")
                 await opened.receive_str(timeout=10)

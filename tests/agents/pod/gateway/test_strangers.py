@@ -1,6 +1,4 @@
-"""Webhooks that an engine's owner built for everybody: they need no login, and give nobody the login of another
-person.
-"""
+"""Webhooks that an engine's owner built for everybody: they need no login, and nobody gets another person's login."""
 
 from __future__ import annotations
 

@@ -312,9 +312,7 @@ def test_the_clusters_own_public_networks_are_closed_too() -> None:
 
 
 def test_agents_reach_the_pods_that_bring_visitors_where_visitors_come() -> None:
-    """The cluster's own public address is often translated to the pods' private address before the policy is
-    applied.
-    """
+    """Often the cluster's public address is translated to these pods' private one before the policy is applied."""
     known = dataclasses.replace(place().routes, router_ports=(443, 10443))
     *_, door = network.policy(NAMESPACE, AGENT, place(routes=known))["spec"]["egress"]
     assert door == {

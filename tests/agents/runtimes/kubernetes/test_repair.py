@@ -94,9 +94,7 @@ def test_what_is_changed_between_our_look_and_our_change_is_not_overwritten_in_s
 def test_what_is_deleted_between_our_look_and_our_change_is_told_too(
     seen: KubernetesRuntime, administrator: Connection, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """If an apply names the version of an object that is gone, an API server does not refuse it, but makes a new
-    object.
-    """
+    """If an apply names the version of an object that is gone, an API server does not refuse, but makes it anew."""
     name = kept.key(administrator.get(path))
     once(monkeypatch, "find", path, lambda: administrator.delete(path))
     assert seen.repair(public_spec()) == [f"{name} was gone"]

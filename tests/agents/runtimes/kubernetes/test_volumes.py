@@ -52,9 +52,7 @@ def test_a_volume_that_an_operator_deletes_is_given_to_no_claim_and_waited_for_b
 
 
 def test_no_claim_is_made_while_the_cluster_takes_the_agents_volume_for_bound() -> None:
-    """The cluster needs a moment to notice that a claim is gone. A claim made before that would get a new, empty
-    volume.
-    """
+    """The cluster notices only later that a claim is gone. A claim made before would get a new, empty volume."""
     with pytest.raises(RuntimeFailure, match="still bound") as refusal:
         free("Bound")
     assert refusal.value.cause == "VOLUME"

@@ -217,9 +217,7 @@ def test_workers_that_deploy_the_same_pod_at_once_start_it_once(
 
 
 def test_what_a_worker_killed_in_a_removal_left_is_taken_away(local: LocalRuntime, home: Path) -> None:
-    """The worker was killed after it removed the pod's directory and before its lock, or while it wrote the agent's
-    port.
-    """
+    """The worker was killed between the removal of the pod's directory and of its lock, or while it wrote the port."""
     (home / "locks").mkdir(parents=True)
     (home / "data").mkdir()
     (home / "locks" / "pod-gone-1.lock").touch()

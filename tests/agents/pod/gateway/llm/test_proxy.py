@@ -57,9 +57,7 @@ def test_every_provider_is_called_with_the_real_key_in_its_own_header(
 
 
 def _tail(path: str) -> str:
-    """The path below the version prefix. The base URL of a vendor's SDK contains the prefix itself, except
-    Anthropic's.
-    """
+    """The path below the version prefix. The SDKs' base URLs contain the prefix itself, except Anthropic's."""
     bare = path.partition("?")[0]
     for prefix in ("/openai/v1", "/api/v1", "/v1beta"):
         bare = bare.removeprefix(prefix)

@@ -1,6 +1,4 @@
-"""Requests that an engine may send to a model: only for the configured model, and bodies of any size in little
-memory.
-"""
+"""Requests that an engine may send to a model: only for the configured model, and large bodies in little memory."""
 
 from __future__ import annotations
 
