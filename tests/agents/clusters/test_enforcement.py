@@ -40,7 +40,7 @@ def api() -> ScriptedCluster:
 
 
 def find_out(api: ScriptedCluster, place: Place = PLACE) -> Enforcement:
-    return enforcement.find_out(api, place, pause=lambda seconds: None)  # it has the methods that are used
+    return enforcement.find_out(api, place, pause=lambda seconds: None)  # type: ignore[arg-type]  # it has what is used
 
 
 @pytest.mark.parametrize(("enforces", "found"), [(True, Enforcement.ENFORCED), (False, Enforcement.IGNORED)])
@@ -72,7 +72,7 @@ def test_pods_that_never_start_are_waited_for_so_long_and_said_why(
     api.waits_for = 'Back-off pulling image "images.example.com/agentpods"'
     monkeypatch.setattr(enforcement, "LIMIT_SECONDS", 0.01)
     with pytest.raises(Undecided, match=r"listener: Back-off pulling image"):
-        enforcement.find_out(api, PLACE, pause=lambda seconds: time.sleep(0.02))  # as above
+        enforcement.find_out(api, PLACE, pause=lambda seconds: time.sleep(0.02))  # type: ignore[arg-type]  # as above
     assert api.objects == {}
 
 
@@ -92,7 +92,7 @@ def test_what_a_killed_worker_left_is_removed_by_the_next_check(api: ScriptedClu
 
 
 def test_a_cluster_that_falls_silent_is_left_as_it_is(api: ScriptedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = enforcement.Trial(api, PLACE, pause=lambda seconds: None)  # it has the methods that are used
+    trial = enforcement.Trial(api, PLACE, pause=lambda seconds: None)  # type: ignore[arg-type]  # it has what is used
     api.away = True
     with pytest.raises(ClusterFailure):
         trial.run()

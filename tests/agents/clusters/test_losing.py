@@ -170,7 +170,7 @@ def test_one_that_cannot_leave_holds_up_no_other(
     def recovered(agent: Agent, **given: object) -> Agent:
         if agent == first:
             raise RuntimeError("no")
-        return recover(agent, **given)  # all arguments are passed on
+        return recover(agent, **given)  # type: ignore[arg-type]  # all arguments are passed on
 
     monkeypatch.setattr(lifecycle, "recover", recovered)
     losing.go_on(str(lost.pk), actor=OPERATOR)

@@ -177,7 +177,7 @@ def test_a_kubelet_that_cannot_prove_itself_is_shown_nothing_of_ours(api: KubeAp
     node = usage.nodes_of(1, connections.of(cluster_of(api.kubeconfig())))[0]
     for authority in (Certificates(tmp_path / "other").authority, None):
         with pytest.raises(usage.Unmeasured, match="serverTLSBootstrap"):
-            usage._kubelet(Asked(authority), node)  # it has the methods that are used
+            usage._kubelet(Asked(authority), node)  # type: ignore[arg-type]  # it has the methods that are used
 
 
 @pytest.mark.parametrize(

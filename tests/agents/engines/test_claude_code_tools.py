@@ -47,7 +47,7 @@ def page(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
     tried: list[str] = []
     context.sni_callback = lambda *_: tried.append("hello")
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    server.handle_error = lambda *_: None  # the client hangs up, as it should
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # the client hangs up, as it should
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     yield f"https://127.0.0.1:{server.server_address[1]}/kettle", tried

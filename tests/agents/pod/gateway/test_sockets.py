@@ -349,7 +349,7 @@ def test_what_a_reader_does_not_read_is_not_kept_for_him(engine: EngineSocket, m
     async def wait() -> None:
         async with short_lived(engine, monkeypatch, IDLE_SECONDS=1.0, WATCH_SECONDS=0.1, CLOSE_SECONDS=0.5) as url:
             writer = await by_hand(url)
-            writer.transport.pause_reading()  # this transport can read too
+            writer.transport.pause_reading()  # type: ignore[attr-defined]  # this transport can read too
             text = f"flood {MESSAGE_BYTES - 1}".encode()
             for _ in range(4):
                 writer.write(bytes([0x81, 0x80 | len(text)]) + bytes(4) + text)
