@@ -24,12 +24,12 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-a2a test-engines test-browser test-slow test-year test-crash test-cluster test-cluster-engines test-images fuzz bench images translations lock lock-engines
+	test-a2a test-engines test-browser test-slow test-year test-crash test-cluster test-cluster-engines test-images fuzz bench images translations guide lock lock-engines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-run: ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/settings.md come from the environment
+run: ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/reference/settings.md come from the environment
 	@test -e $(FOR_RUN) || { $(CHECK_PYTHON); $(PYTHON) -I config/run/ports.py; }
 	@$(MAKE) --no-print-directory $(FOR_RUN)
 	@exec $(BIN)/python -m config.run
@@ -41,7 +41,7 @@ demo: $(FOR_RUN) ## Use a running `make run` as a client, step by step (starts i
 test: setup ## All checks and all tests, in random order; with branch coverage where CI is set
 	@$(MAKE) --no-print-directory --jobs=2 checks $(if $(CI),coverage,unit)
 
-checks: lint types imports migrations openapi deploy-check ## All checks, without the tests
+checks: lint types imports migrations openapi deploy-check guide ## All checks, without the tests
 
 setup: $(FOR_TESTS) ## Only make the environment, with everything for checks and tests
 
@@ -128,6 +128,9 @@ bench: setup ## Measure speed against baselines of the same run, ten minutes; e.
 images: ## The images of deploy/images as OCI archives in OUTPUT (var/images), as root; also TAG, BASE, VOLUMES, ONLY
 	$(PYTHON) deploy/images/build.py $(or $(OUTPUT),var/images) $(if $(TAG),--tag $(TAG)) $(if $(BASE),--base $(BASE)) \
 		$(addprefix --volume ,$(VOLUMES)) $(addprefix --only ,$(ONLY))
+
+guide: setup ## The documentation as a site in var/guide, which /guide shows; a broken link is an error
+	$(BIN)/python -m config.guide
 
 translations: setup ## Collect the texts of the pages into templates/locale/*.po and compile them
 	$(BIN)/python -m catalog.pages.translations

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from accounts import emails, mailing
-from accounts.mailing import Outcome
+from accounts.mailing import MailOutcome
 from accounts.models import SignInCode
 from accounts.signin import CODE_LIFETIME
 from config.crypto import readable
@@ -58,9 +58,9 @@ def _deliver(claimed: SignInCode, digits: str, connection: BaseEmailBackend) -> 
     minutes = int(CODE_LIFETIME.total_seconds() // 60)
     message = emails.sign_in_code(claimed.email, code=digits, lang=claimed.lang, minutes=minutes)
     outcome = mailing.hand_over(message, connection, row=claimed)
-    if outcome in {Outcome.TAKEN, Outcome.REFUSED}:
-        return _done(claimed, mailed_at=timezone.now() if outcome is Outcome.TAKEN else None)
-    return outcome is Outcome.LATER
+    if outcome in {MailOutcome.TAKEN, MailOutcome.REFUSED}:
+        return _done(claimed, mailed_at=timezone.now() if outcome is MailOutcome.TAKEN else None)
+    return outcome is MailOutcome.LATER
 
 
 def _done(claimed: SignInCode, *, mailed_at: datetime | None) -> bool:

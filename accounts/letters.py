@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts import mail_choices, mailing
-from accounts.mailing import Outcome, SubjectInLine
+from accounts.mailing import MailOutcome, SubjectInLine
 from accounts.models import SUBJECT_LENGTH, Letter, User
 from config import wake
 from config.post import Mail, one_line
@@ -73,10 +73,10 @@ def _send_next(letters: QuerySet[Letter], connection: BaseEmailBackend, *, now: 
     if letter is None:
         return False
     outcome = mailing.hand_over(_message(letter), connection, row=letter)
-    if outcome in {Outcome.TAKEN, Outcome.REFUSED}:
-        mailed_at = timezone.now() if outcome is Outcome.TAKEN else None
+    if outcome in {MailOutcome.TAKEN, MailOutcome.REFUSED}:
+        mailed_at = timezone.now() if outcome is MailOutcome.TAKEN else None
         Letter.objects.filter(pk=letter.pk).update(mail_due_at=None, mailed_at=mailed_at)
-    return outcome is not Outcome.FAILED
+    return outcome is not MailOutcome.FAILED
 
 
 def _message(letter: Letter) -> SubjectInLine:

@@ -30,7 +30,7 @@ FAILURE_HOLDS = timedelta(hours=1)
 Row = TypeVar("Row", bound=Mailed)
 
 
-class Outcome(Enum):
+class MailOutcome(Enum):
     """How the mail server reacted to a mail."""
 
     TAKEN = auto()
@@ -76,7 +76,7 @@ def claim(rows: QuerySet[Row], *, retry_seconds: Sequence[int], now: datetime) -
     return row
 
 
-def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Mailed) -> Outcome:
+def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Mailed) -> MailOutcome:
     """Give the mail to the mail server. The log gets only the id of the row and nothing of the mail."""
     message.connection = connection
     try:
@@ -85,15 +85,15 @@ def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Maile
         refused_for_good = all(status >= 500 for status, _ in error.recipients.values())
         log.warning("the mail server refused the address of %s", row.pk, extra={"for_good": refused_for_good})
         _forget_failure()  # the server answers
-        return Outcome.REFUSED if refused_for_good else Outcome.LATER
+        return MailOutcome.REFUSED if refused_for_good else MailOutcome.LATER
     except OSError as error:  # SMTPException is an OSError too
         server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
         told = "the mail server failed (%s: %s): the mail waits and is tried again"
         log.error(told, server, _told(error), extra={"mail": row.pk, "error": _told(error)})
         _note_failure(now=timezone.now())
-        return Outcome.FAILED
+        return MailOutcome.FAILED
     _forget_failure()
-    return Outcome.TAKEN
+    return MailOutcome.TAKEN
 
 
 def failing_since(*, now: datetime) -> datetime | None:

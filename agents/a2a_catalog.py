@@ -32,7 +32,7 @@ CARD = "/a2a/.well-known/agent-card.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ListedAgent:
     """An agent as strangers see it. The fields of its persona are empty when the persona is not public."""
 
     id: str
@@ -48,14 +48,14 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    agents: list[Listing]
+class AgentPage:
+    agents: list[ListedAgent]
     headers: dict[str, str]
     cursor: str | None  # of the next page
     next_url: str | None
 
 
-def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = None, path: str = PATH) -> Page:
+def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = None, path: str = PATH) -> AgentPage:
     """Return a page of agents, the newest first.
 
     `q` finds agents by their names and by their personas. Each word of `q` may be the beginning of a word in a name.
@@ -68,7 +68,7 @@ def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = 
         found = found.filter(_named(q) | _of_personas(q))
     rows = paging.page(found, path=path, ids="agt", narrowed={"q": q}, limit=limit, cursor=cursor)
     known = snapshot.current().personas
-    return Page(
+    return AgentPage(
         [_listing(agent, known.get(agent.persona_id)) for agent in rows.rows], rows.headers, rows.cursor, rows.next_url
     )
 
@@ -102,10 +102,10 @@ def _shown() -> AgentQuerySet:
     return Agent.objects.filter(status=Status.RUNNING, a2a_listed=True, a2a_enabled=True)
 
 
-def _listing(agent: Agent, persona: Persona | None) -> Listing:
+def _listing(agent: Agent, persona: Persona | None) -> ListedAgent:
     persona = persona if persona and persona.public else None
     text: PersonaText | None = persona and persona.texts.get(agent.lang, persona)
-    return Listing(
+    return ListedAgent(
         id=agent.pk,
         name=agent.name,
         persona_id=persona.id if persona else None,

@@ -25,7 +25,7 @@ _ROLES = (*_INSTRUCTIONS, "user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClientMessage:
     """One message of a conversation as its client sent it."""
 
     role: str
@@ -33,17 +33,17 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTurn:
     message: str
     session_id: str | None
 
 
-def say(agent: Agent, asked: Asked) -> ChatReply:
+def say(agent: Agent, asked: AskedTurn) -> ChatReply:
     """As `chat.say`."""
     return chat.say(agent, message=asked.message, session_id=asked.session_id)
 
 
-def stream(agent: Agent, asked: Asked) -> Iterator[ChatEvent]:
+def stream(agent: Agent, asked: AskedTurn) -> Iterator[ChatEvent]:
     """As `chat.stream`."""
     return chat.stream(agent, message=asked.message, session_id=asked.session_id)
 
@@ -54,7 +54,7 @@ def text_of(said: ChatReply) -> str:
     return "\n\n".join([said.reply, *lines]) if said.reply else "\n\n".join(lines)
 
 
-def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id: str | None) -> Asked:
+def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id: str | None) -> AskedTurn:
     """The turn that these messages ask for. The conversation's name is `session_id`, or else comes from `user`.
 
     Raises BadRequest naming the message that is wrong.
@@ -71,7 +71,7 @@ def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id
             f"messages: {size} bytes for one turn, at most {chat.MAX_MESSAGE_BYTES}; name the conversation with 'user'"
             " or the header Session-Id, and only what is new in it counts"
         )
-    return Asked(text, session_id)
+    return AskedTurn(text, session_id)
 
 
 def _session_of(user: str) -> str:
@@ -79,14 +79,14 @@ def _session_of(user: str) -> str:
     return f"user-{hashlib.sha256(user.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
-def _new(said: Sequence[Said]) -> str:
+def _new(said: Sequence[ClientMessage]) -> str:
     """The messages after the agent's last answer. A client's instructions stand at the beginning, so the agent gets
     them once."""
     answers = [number for number, one in enumerate(said) if one.role == "assistant"]
     return _joined(said[answers[-1] + 1 if answers else 0 :])
 
 
-def _whole(said: Sequence[Said]) -> str:
+def _whole(said: Sequence[ClientMessage]) -> str:
     if all(one.role != "assistant" for one in said):
         return _joined(said)
     before = [one for one in said[:-1] if one.text.strip()]
@@ -94,15 +94,15 @@ def _whole(said: Sequence[Said]) -> str:
     return "\n\n".join(["The conversation so far:", *lines, "What to answer now:", said[-1].text])
 
 
-def _joined(said: Sequence[Said]) -> str:
+def _joined(said: Sequence[ClientMessage]) -> str:
     return "\n\n".join(one.text for one in said if one.text.strip())
 
 
-def _said(number: int, message: Mapping[str, Any]) -> Said:
+def _said(number: int, message: Mapping[str, Any]) -> ClientMessage:
     role = message.get("role")
     if role not in _ROLES:
         raise BadRequest(f"messages[{number}].role: must be one of {', '.join(_ROLES)}: the agent calls its own tools")
-    return Said(role, _text(number, message.get("content"), is_answer=role == "assistant"))
+    return ClientMessage(role, _text(number, message.get("content"), is_answer=role == "assistant"))
 
 
 def _text(number: int, content: Any, *, is_answer: bool) -> str:

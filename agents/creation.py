@@ -16,7 +16,7 @@ from accounts.errors import AccountSuspended
 from accounts.models import User
 from agents import a2a, channels, entitlement, lifecycle, llm_key, profile, slugs, tools, trials, vendors
 from agents.domains import check, claims, names
-from agents.domains.records import Seen
+from agents.domains.records import DnsAnswers
 from agents.errors import CreatesClosed
 from agents.models import Agent
 from catalog.engines import check_tier, known_engine
@@ -48,7 +48,7 @@ class NewAgent:
     lang: str = "en"
     timezone: str | None = None
     domain: str | None = None
-    domain_seen: Seen | None = field(default=None, repr=False)  # comes from DNS, not from the caller
+    domain_seen: DnsAnswers | None = field(default=None, repr=False)  # comes from DNS, not from the caller
     tools: dict[str, Any] | None = field(default=None, repr=False)
     llm_provider: str | None = None
     llm_key: str | None = field(default=None, repr=False)
@@ -193,7 +193,7 @@ def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
         raise BadRequest(f"domain: {engine.label} needs one")
 
 
-def _seen(user: User, domain: str) -> Seen:
+def _seen(user: User, domain: str) -> DnsAnswers:
     """What DNS says of the name. Raises what claiming the name would raise now."""
     seen = check.look(user.pk, domain)
     claims.refuse(user, domain, seen=seen, now=timezone.now())

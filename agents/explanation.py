@@ -15,7 +15,7 @@ from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase
-from agents.runtimes.management import Health, ModelRefusal
+from agents.runtimes.management import GatewayHealth, ModelRefusal
 from catalog import tiers
 from catalog.vocabulary import TierId
 from config import waiting
@@ -225,7 +225,7 @@ def _remedy(agent: Agent, cause: str) -> str | None:
     return _start(agent, "rebuild") if cause in LASTING else None
 
 
-def _gateway_health(agent: Agent) -> tuple[Health | None, list[Explanation]]:
+def _gateway_health(agent: Agent) -> tuple[GatewayHealth | None, list[Explanation]]:
     """What only the pod's gateway knows: its health, or the cause that it does not answer."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
@@ -263,7 +263,7 @@ def _distrusted(agent: Agent) -> list[Explanation]:
     ]
 
 
-def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:
+def _model_causes(agent: Agent, health: GatewayHealth | None) -> list[Explanation]:
     """The provider's last answer, if that was a failure; else whether the key was ever seen to work."""
     if agent.llm_key_hash is None:
         return []
@@ -287,7 +287,7 @@ def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:
     ]
 
 
-def _has_engine(said: Health | None) -> bool:
+def _has_engine(said: GatewayHealth | None) -> bool:
     """Whether the engine is ready. Without an engine no channel is connected, and that is no fault of the channels."""
     return said is not None and (said.engine or {}).get("phase") == Phase.READY
 

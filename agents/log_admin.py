@@ -16,7 +16,7 @@ from django.utils.html import format_html, format_html_join
 from agents import logs
 from agents.logs import LogPage
 from agents.models import Agent
-from agents.pod.logs.lines import Source
+from agents.pod.logs.lines import LogSource
 from config.admin_steps import WithSteps
 from config.errors import BadRequest, ServiceError
 
@@ -49,7 +49,7 @@ class WithLogs(WithSteps):
         if agent is None:
             raise Http404
         chosen, after = request.GET.get("source", ""), request.GET.get("after") or None
-        source = Source(chosen) if chosen in list(Source) else None
+        source = LogSource(chosen) if chosen in list(LogSource) else None
         try:
             page = logs.page(agent, after=after, limit=PAGE, source=source)
         except BadRequest as refusal:
@@ -58,7 +58,7 @@ class WithLogs(WithSteps):
             return HttpResponse(refusal.message, status=refusal.status, content_type="text/plain; charset=utf-8")
         return TemplateResponse(request, "admin/agents/logs.html", self._context(request, agent, page, source))
 
-    def _context(self, request: HttpRequest, agent: Agent, page: LogPage, source: Source | None) -> dict[str, Any]:
+    def _context(self, request: HttpRequest, agent: Agent, page: LogPage, source: LogSource | None) -> dict[str, Any]:
         cursor = logs.text_of(agent, page.cursor) if page.cursor else None
         return {
             **self.admin_site.each_context(request),
@@ -68,7 +68,7 @@ class WithLogs(WithSteps):
             "lines": _shown(page),
             "page": page,
             "source": source or "",
-            "sources": list(Source),
+            "sources": list(LogSource),
             "later": f"?{urlencode({'after': cursor, 'source': source or ''})}" if cursor else "",
             "oldest": f"?{urlencode({'after': logs.OLDEST, 'source': source or ''})}",
         }

@@ -21,10 +21,10 @@ from psycopg_pool import PoolTimeout
 from agents import logs
 from agents.logs import Cursor, Gateway, LogPage
 from agents.models import Agent
-from agents.pod.logs.lines import Source
+from agents.pod.logs.lines import LogSource
 from agents.runtimes import pod_logs
 from agents.runtimes.management import HopFailure
-from agents.runtimes.pod_logs import Asked
+from agents.runtimes.pod_logs import LogQuery
 from config import waiting
 from config.errors import Unavailable
 
@@ -46,7 +46,7 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LogState:
     """Sent first, and then whenever the state changes."""
 
     status: str
@@ -60,7 +60,7 @@ class End:
     reason: str
 
 
-Event = News | State | End
+Event = News | LogState | End
 Events = AsyncGenerator[Event, None]
 
 
@@ -71,12 +71,12 @@ class _Sight:
     page: LogPage
 
     @property
-    def state(self) -> State:
-        return State(self.status, self.page.live)
+    def state(self) -> LogState:
+        return LogState(self.status, self.page.live)
 
 
 def follow(
-    agent: Agent, *, after: str | None, limit: int, source: Source | None, is_allowed: Callable[[], bool]
+    agent: Agent, *, after: str | None, limit: int, source: LogSource | None, is_allowed: Callable[[], bool]
 ) -> tuple[Callable[[], Events], Callable[[], None]]:
     """Start to follow a log. Returns the function that gives the events and the one to call at the end.
 
@@ -94,7 +94,7 @@ def follow(
 
 
 class _Follower:
-    def __init__(self, agent_id: str, source: Source | None, is_allowed: Callable[[], bool]) -> None:
+    def __init__(self, agent_id: str, source: LogSource | None, is_allowed: Callable[[], bool]) -> None:
         self._agent_id = agent_id
         self._source = source
         self._is_allowed = is_allowed
@@ -131,7 +131,7 @@ class _Follower:
         if not (sight.page.live and sight.gateway and self._cursor):
             await asyncio.sleep(IDLE_SECONDS)
             return None
-        asked = Asked(
+        asked = LogQuery(
             after=self._cursor.offset,
             life=self._cursor.life,
             limit=MOST_LINES,

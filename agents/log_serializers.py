@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agents import logs
-from agents.logs import Entry
-from agents.pod.logs.lines import Level, Source
+from agents.logs import LogEntry
+from agents.pod.logs.lines import Level, LogSource
 from config.api import Choice, Serializer, Text
 
 
@@ -27,7 +27,7 @@ class ListLogsSerializer(Serializer):
         required=False,
         help_text=f"Lines on a page, fewer where they are long; {logs.PAGE} if absent.",
     )
-    source = Choice(choices=[source.value for source in Source], required=False)  # type: ignore[assignment]  # a field's own name for its origin
+    source = Choice(choices=[source.value for source in LogSource], required=False)  # type: ignore[assignment]  # a field's own name for its origin
 
 
 class LogEntrySerializer(Serializer):
@@ -35,13 +35,13 @@ class LogEntrySerializer(Serializer):
 
     time = serializers.SerializerMethodField()
     source = serializers.ChoiceField(  # type: ignore[assignment]  # as above
-        source="line.source", choices=[source.value for source in Source]
+        source="line.source", choices=[source.value for source in LogSource]
     )
     level = serializers.ChoiceField(source="line.level", choices=[level.value for level in Level], allow_null=True)
     text = serializers.CharField(source="line.text")
 
     @extend_schema_field(serializers.DateTimeField())
-    def get_time(self, entry: Entry) -> str:
+    def get_time(self, entry: LogEntry) -> str:
         return datetime.fromtimestamp(entry.line.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

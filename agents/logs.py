@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from agents import kept_logs, pods
 from agents.errors import ForeignLogCursor, UnknownLogCursor
 from agents.models import Agent
-from agents.pod.logs.lines import Line, Source
-from agents.pod.logs.reading import Left, Page, read
+from agents.pod.logs.lines import LogLine, LogSource
+from agents.pod.logs.reading import Left, LinesPage, read
 from agents.runtimes import current_runtime, pod_logs
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.management import HopFailure
-from agents.runtimes.pod_logs import PAGE_SECONDS, Asked, OtherLife
+from agents.runtimes.pod_logs import PAGE_SECONDS, LogQuery, OtherLife
 from config import waiting
 
 PAGE = 100
@@ -36,10 +36,10 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """A line, and the cursor that continues after it."""
 
-    line: Line
+    line: LogLine
     cursor: Cursor
 
 
@@ -51,7 +51,7 @@ class LogPage:
     gateway sent this page. Otherwise the lines are left from a pod that is gone or does not answer.
     """
 
-    entries: list[Entry] = field(repr=False)
+    entries: list[LogEntry] = field(repr=False)
     cursor: Cursor | None
     live: bool
     gap: bool = False
@@ -71,7 +71,7 @@ def page(
     *,
     after: str | Cursor | None = None,
     limit: int = PAGE,
-    source: Source | None = None,
+    source: LogSource | None = None,
     seconds: float = PAGE_SECONDS,
 ) -> LogPage:
     """The lines after a cursor, the oldest first. Without a cursor the newest lines, in the same order.
@@ -80,7 +80,7 @@ def page(
     too many calls wait.
     """
     cursor, is_from_oldest = _place(agent, after)
-    wanted = Asked(after=cursor.offset if cursor else None, limit=limit, source=source)
+    wanted = LogQuery(after=cursor.offset if cursor else None, limit=limit, source=source)
     with waiting.looks.take(agent.user_id):
         live = _Live(gateway_of(agent), seconds)
         if cursor and (found := live.same(replace(wanted, life=cursor.life))):
@@ -133,17 +133,17 @@ class _Live:
         self._gateway = gateway
         self._seconds = seconds
 
-    def same(self, asked: Asked) -> Page | None:
+    def same(self, asked: LogQuery) -> LinesPage | None:
         """The page, if the pod's log is still the one that the cursor belongs to (the same `life`)."""
         try:
             return self._ask(asked)
         except OtherLife:
             return None
 
-    def newest(self, asked: Asked) -> Page | None:
+    def newest(self, asked: LogQuery) -> LinesPage | None:
         return self._ask(replace(asked, life=None))
 
-    def _ask(self, asked: Asked) -> Page | None:
+    def _ask(self, asked: LogQuery) -> LinesPage | None:
         """Ask the gateway. When it does not answer, this returns None and does not ask again."""
         if self._gateway is None:
             return None
@@ -156,7 +156,7 @@ class _Live:
             return None
 
 
-def _stored(agent: Agent, live: Page | None) -> list[Left]:
+def _stored(agent: Agent, live: LinesPage | None) -> list[Left]:
     """The logs left by earlier pods, and by the present pod if it does not answer. The oldest first."""
     found = {left.life: left for left in kept_logs.of(agent)}
     if live:
@@ -166,7 +166,7 @@ def _stored(agent: Agent, live: Page | None) -> list[Left]:
     return [found[life] for life in sorted(found)]
 
 
-def _newest(stored: Sequence[Left], live: Page | None, asked: Asked) -> LogPage:
+def _newest(stored: Sequence[Left], live: LinesPage | None, asked: LogQuery) -> LogPage:
     """The last lines of all logs, and the cursor after them."""
     entries = _entries(live) if live else []
     cursor = Cursor(live.life, live.next) if live else None
@@ -177,7 +177,7 @@ def _newest(stored: Sequence[Left], live: Page | None, asked: Asked) -> LogPage:
     return LogPage(entries=entries, cursor=cursor, live=live is not None)
 
 
-def _forward(stored: Sequence[Left], live: _Live | None, cursor: Cursor | None, asked: Asked) -> LogPage:
+def _forward(stored: Sequence[Left], live: _Live | None, cursor: Cursor | None, asked: LogQuery) -> LogPage:
     """The lines from the cursor on, through all logs. Without a cursor, or when its pod's log is gone, from the oldest
     line."""
     begin = next((number for number, left in enumerate(stored) if cursor and left.life == cursor.life), None)
@@ -198,7 +198,7 @@ def _forward(stored: Sequence[Left], live: _Live | None, cursor: Cursor | None, 
     return at
 
 
-def _on(before: LogPage, found: Page) -> LogPage:
+def _on(before: LogPage, found: LinesPage) -> LogPage:
     return replace(
         before,
         entries=[*before.entries, *_entries(found)],
@@ -208,11 +208,11 @@ def _on(before: LogPage, found: Page) -> LogPage:
     )
 
 
-def _room(at: LogPage, asked: Asked) -> int:
+def _room(at: LogPage, asked: LogQuery) -> int:
     return asked.limit - len(at.entries)
 
 
-def one(found: Page, *, live: bool) -> LogPage:
+def one(found: LinesPage, *, live: bool) -> LogPage:
     """A page of one pod's log."""
     return LogPage(
         entries=_entries(found),
@@ -223,9 +223,9 @@ def one(found: Page, *, live: bool) -> LogPage:
     )
 
 
-def _entries(found: Page) -> list[Entry]:
-    return [Entry(line, Cursor(found.life, end)) for end, line in found.lines]
+def _entries(found: LinesPage) -> list[LogEntry]:
+    return [LogEntry(line, Cursor(found.life, end)) for end, line in found.lines]
 
 
-def _read(left: Left, asked: Asked) -> Page:
+def _read(left: Left, asked: LogQuery) -> LinesPage:
     return read(left.life, left.chunks, after=asked.after, limit=asked.limit, source=asked.source)

@@ -58,7 +58,7 @@ def _found(agent: Agent) -> tuple[management.Memory, str]:
         with waiting.looks.take(agent.user_id):
             try:
                 return reading.memory(newest), newest.name
-            except reading.Unreadable as failure:
+            except reading.BackupUnreadable as failure:
                 raise unreadable.with_backup(newest.name, str(failure)) from failure
 
 

@@ -17,7 +17,7 @@ RECOVERY_BACKOFF = timedelta(seconds=5)
 NEW = timedelta(seconds=10)
 
 
-class Step(StrEnum):
+class PlanStep(StrEnum):
     REST = "rest"
     WAIT = "wait"
     CLEAR = "clear"  # remove pods of earlier generations
@@ -32,7 +32,7 @@ class Step(StrEnum):
     DELETE = "delete"
 
 
-def next_step(agent: Agent, *, pod: Observation | None, earlier: list[str], now: datetime) -> Step:
+def next_step(agent: Agent, *, pod: Observation | None, earlier: list[str], now: datetime) -> PlanStep:
     """The next idempotent step. `pod` is this generation's pod; `earlier` has the namespaces of older pods that still
     exist."""
     match Desired(agent.desired):
@@ -41,24 +41,24 @@ def next_step(agent: Agent, *, pod: Observation | None, earlier: list[str], now:
         case Desired.STOPPED:
             return _towards_stopped(agent, pod, earlier)
         case Desired.RUNNING:
-            return Step.CLEAR if earlier else _towards_running(agent, pod, now)
+            return PlanStep.CLEAR if earlier else _towards_running(agent, pod, now)
 
 
-def _towards_deleted(agent: Agent, pod: Observation | None, earlier: list[str]) -> Step:
+def _towards_deleted(agent: Agent, pod: Observation | None, earlier: list[str]) -> PlanStep:
     if agent.status == Status.DELETED:
-        return Step.DELETE if pod or earlier else Step.REST
-    return Step.DELETE
+        return PlanStep.DELETE if pod or earlier else PlanStep.REST
+    return PlanStep.DELETE
 
 
-def _towards_stopped(agent: Agent, pod: Observation | None, earlier: list[str]) -> Step:
+def _towards_stopped(agent: Agent, pod: Observation | None, earlier: list[str]) -> PlanStep:
     if earlier:
-        return Step.CLEAR
+        return PlanStep.CLEAR
     if pod and pod.phase != Phase.STOPPED:
-        return Step.STOP
-    return Step.REST if agent.status == Status.STOPPED else Step.COME_DOWN
+        return PlanStep.STOP
+    return PlanStep.REST if agent.status == Status.STOPPED else PlanStep.COME_DOWN
 
 
-def _towards_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
+def _towards_running(agent: Agent, pod: Observation | None, now: datetime) -> PlanStep:
     match Status(agent.status):
         case Status.PROVISIONING:
             return _provision(agent, pod, now)
@@ -67,51 +67,51 @@ def _towards_running(agent: Agent, pod: Observation | None, now: datetime) -> St
         case Status.FAILED:
             return _after_failure(agent, pod)
         case _:
-            return Step.REST
+            return PlanStep.REST
 
 
-def _provision(agent: Agent, pod: Observation | None, now: datetime) -> Step:
+def _provision(agent: Agent, pod: Observation | None, now: datetime) -> PlanStep:
     if is_healthy(pod):
-        return Step.COME_UP
+        return PlanStep.COME_UP
     if pod and pod.phase == Phase.FAILED:
-        return Step.FAIL
+        return PlanStep.FAIL
     if agent.deadline_at and now >= agent.deadline_at and not is_installing(pod):
-        return Step.FAIL
+        return PlanStep.FAIL
     if pod is None:
-        return Step.WAIT if is_backing_off(agent, now) else Step.DEPLOY
+        return PlanStep.WAIT if is_backing_off(agent, now) else PlanStep.DEPLOY
     if pod.strayed and pod.phase != Phase.STOPPED and now - agent.status_since >= NEW:
-        return Step.REPAIR
-    return Step.DEPLOY if needs_repair(pod) else _in_place(agent, pod)
+        return PlanStep.REPAIR
+    return PlanStep.DEPLOY if needs_repair(pod) else _in_place(agent, pod)
 
 
-def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
+def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> PlanStep:
     lost_for_long = agent.lost_since is not None and now - agent.lost_since >= UNHEALTHY_LIMIT
     if has_lost_data(pod):
-        return Step.FAIL  # another pod would find the same data
+        return PlanStep.FAIL  # another pod would find the same data
     if pod is None or pod.phase == Phase.STOPPED or (lost_for_long and not is_healthy(pod)):
-        return Step.FAIL if is_worn_out(agent, now) else Step.RECOVER
+        return PlanStep.FAIL if is_worn_out(agent, now) else PlanStep.RECOVER
     if pod.strayed:
-        return Step.REPAIR
+        return PlanStep.REPAIR
     if is_behind(agent, pod) and pod.gateway_alive:
-        return Step.CONFIGURE
+        return PlanStep.CONFIGURE
     if needs_repair(pod):
-        return Step.DEPLOY
-    return Step.REST if is_healthy(pod) else Step.WAIT
+        return PlanStep.DEPLOY
+    return PlanStep.REST if is_healthy(pod) else PlanStep.WAIT
 
 
-def _after_failure(agent: Agent, pod: Observation | None) -> Step:
+def _after_failure(agent: Agent, pod: Observation | None) -> PlanStep:
     """A failed pod that still exists may come up by itself. If the pod is gone, the owner must ask for a rebuild."""
     if pod is None or pod.phase == Phase.STOPPED:
-        return Step.REST
+        return PlanStep.REST
     if is_healthy(pod):
-        return Step.COME_UP
+        return PlanStep.COME_UP
     if runs_astray(pod):
-        return Step.REPAIR
-    return Step.CONFIGURE if is_behind(agent, pod) and pod.gateway_alive else Step.REST
+        return PlanStep.REPAIR
+    return PlanStep.CONFIGURE if is_behind(agent, pod) and pod.gateway_alive else PlanStep.REST
 
 
-def _in_place(agent: Agent, pod: Observation) -> Step:
-    return Step.CONFIGURE if is_behind(agent, pod) else Step.WAIT
+def _in_place(agent: Agent, pod: Observation) -> PlanStep:
+    return PlanStep.CONFIGURE if is_behind(agent, pod) else PlanStep.WAIT
 
 
 def is_backing_off(agent: Agent, now: datetime) -> bool:

@@ -18,10 +18,10 @@ from agents.backups import restoring, safeguard
 from agents.backups.models import Kind
 from agents.clusters import moving
 from agents.models import Agent, Desired, Reason, Status
-from agents.plan import Step
+from agents.plan import PlanStep
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
-from agents.turns import Turns
+from agents.turns import OneAtATime
 from config import wake
 from config.crypto import UnreadableSecret
 
@@ -33,13 +33,13 @@ SEEN_AGAIN = timedelta(seconds=5)
 RETRY_CAP_SECONDS = 60
 BATCH = 200
 # Steps that record a decision. They are taken only on what the runtime shows at that moment.
-DECISIVE = {Step.COME_UP, Step.COME_DOWN, Step.FAIL, Step.RECOVER}
+DECISIVE = {PlanStep.COME_UP, PlanStep.COME_DOWN, PlanStep.FAIL, PlanStep.RECOVER}
 
 Observations = dict[str, Observation]
 
 # Only one scan at a time, so that a worker's other threads are free for what was just asked for. A scan that hangs on a
 # slow runtime must not keep the others waiting.
-_scans = Turns(hold_seconds=3.0)
+_scans = OneAtATime(hold_seconds=3.0)
 
 
 def reconcile_due(now: datetime | None = None) -> int:
@@ -84,14 +84,14 @@ def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None
         leases.give_back(agent, wait=_backoff(agent.attempts), failed=True)
 
 
-def _pause_after(step: Step) -> timedelta | None:
+def _pause_after(step: PlanStep) -> timedelta | None:
     """How long the agent rests after this step; None until something changes.
 
     Only a step that found nothing to do lets the agent rest: something may have been asked for while the pod came up.
     """
-    if step == Step.REPAIR:
+    if step == PlanStep.REPAIR:
         return SEEN_AGAIN
-    return None if step == Step.REST else SOON
+    return None if step == PlanStep.REST else SOON
 
 
 def _backoff(attempts: int) -> timedelta:
@@ -109,7 +109,7 @@ class Look:
     now: datetime
 
     @property
-    def step(self) -> Step:
+    def step(self) -> PlanStep:
         return plan.next_step(self.agent, pod=self.pod, earlier=self.earlier, now=self.now)
 
 
@@ -123,7 +123,7 @@ def suffix_of(namespace: str) -> str:
     return namespace.removeprefix("pod-").rsplit("-", 1)[0]
 
 
-def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
+def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> PlanStep:
     look = _look(agent, runtime, observed)
     if look.step in DECISIVE:
         look = _look(agent, runtime, runtime.observe(agent.suffix))
@@ -254,18 +254,18 @@ def _delete(look: Look) -> None:
         lifecycle.is_gone(look.agent, now=look.now)
 
 
-ACTS: dict[Step, Callable[[Look], None]] = {
-    Step.WAIT: _wait,
-    Step.CLEAR: _clear,
-    Step.DEPLOY: _deploy,
-    Step.CONFIGURE: _configure,
-    Step.REPAIR: _repair,
-    Step.COME_UP: _come_up,
-    Step.FAIL: _fail,
-    Step.RECOVER: _recover,
-    Step.STOP: _stop,
-    Step.COME_DOWN: _come_down,
-    Step.DELETE: _delete,
+ACTS: dict[PlanStep, Callable[[Look], None]] = {
+    PlanStep.WAIT: _wait,
+    PlanStep.CLEAR: _clear,
+    PlanStep.DEPLOY: _deploy,
+    PlanStep.CONFIGURE: _configure,
+    PlanStep.REPAIR: _repair,
+    PlanStep.COME_UP: _come_up,
+    PlanStep.FAIL: _fail,
+    PlanStep.RECOVER: _recover,
+    PlanStep.STOP: _stop,
+    PlanStep.COME_DOWN: _come_down,
+    PlanStep.DELETE: _delete,
 }
 
 

@@ -82,7 +82,7 @@ _INSERT = f"""{_SAMPLE}
     ON CONFLICT DO NOTHING"""  # noqa: S608
 
 
-class Reading(NamedTuple):
+class Measurement(NamedTuple):
     """One agent's measurement, and the state of its quota before it."""
 
     agent_id: str
@@ -129,7 +129,7 @@ def stop(change: Move, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def _write(samples: Mapping[str, Usage], now: datetime) -> tuple[int, list[Reading]]:
+def _write(samples: Mapping[str, Usage], now: datetime) -> tuple[int, list[Measurement]]:
     """Write the new snapshots with their windows. Returns their number, and the readings of agents whose status may
     change.
 
@@ -187,13 +187,13 @@ def _array(values: Iterable[str | int | None]) -> str:
     return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
 
 
-def _reading(row: tuple[Any, ...]) -> Reading:
+def _reading(row: tuple[Any, ...]) -> Measurement:
     _, agent_id, status, recent, since, memory, memory_limit, disk, disk_limit, _ = row
     was = Standing(QuotaStatus(status), recent[:-1], since)  # the last letter belongs to this measurement
-    return Reading(agent_id, was, memory / memory_limit, disk / disk_limit)
+    return Measurement(agent_id, was, memory / memory_limit, disk / disk_limit)
 
 
-def _move_of(reading: Reading, now: datetime) -> Move | None:
+def _move_of(reading: Measurement, now: datetime) -> Move | None:
     after = quota.step(reading.was, pct=max(reading.memory, reading.disk), now=now)
     if after.status == reading.was.status:
         return None

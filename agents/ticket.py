@@ -14,12 +14,12 @@ from agents.runtimes import current_runtime
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class TicketLink:
     url: str
     expires_at: datetime
 
 
-def mint(agent: Agent) -> Ticket:
+def mint(agent: Agent) -> TicketLink:
     """Make a new link. Raises WrongState unless the agent is running, HopFailed when its pod has no address."""
     if agent.status != Status.RUNNING:
         raise WrongState("ticket", agent.status, "it has a page only while it is running")
@@ -28,6 +28,6 @@ def mint(agent: Agent) -> Ticket:
         raise HopFailed("gateway", "the pod has no address")
     now = timezone.now()
     token = tickets.mint(agent.ticket_key, agent.namespace, now)
-    return Ticket(
+    return TicketLink(
         url=f"{endpoint.public_url}/ticket?t={token}", expires_at=now + timedelta(seconds=tickets.LIFETIME_SECONDS)
     )

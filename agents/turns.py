@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Turns:
+class OneAtATime:
     """A turn that takes longer than `hold_seconds` no longer holds up the next one."""
 
     def __init__(self, *, hold_seconds: float) -> None:

@@ -17,12 +17,12 @@ ON_A_PAGE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PaymentPage:
     payments: list[Payment]
     cursor: str | None  # where the next page starts
 
 
-class BadCursor(BadRequest):
+class BadLedgerCursor(BadRequest):
     def __init__(self) -> None:
         super().__init__("payments: not a page that this list has")
 
@@ -32,12 +32,12 @@ class NoSuchPayment(NotFound):
         super().__init__("id: you have no such payment")
 
 
-def page(agent: Agent, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
+def page(agent: Agent, *, after: str | None = None, limit: int = ON_A_PAGE) -> PaymentPage:
     """The payments of the agent, newest first, each with its order, invoice and decision. Raises BadCursor."""
     return _page(Payment.objects.filter(agent=agent), after=after, limit=limit)
 
 
-def of(user: User, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
+def of(user: User, *, after: str | None = None, limit: int = ON_A_PAGE) -> PaymentPage:
     """The payments of all agents of an account, deleted agents too. Raises BadCursor."""
     return _page(Payment.objects.filter(user=user).select_related("agent"), after=after, limit=limit)
 
@@ -56,12 +56,12 @@ def has_receipt(payment: Payment) -> bool:
     return payment.kind in CONFIRMED and bool(payment.amount or payment.price_usd)
 
 
-def _page(rows: QuerySet[Payment], *, after: str | None, limit: int) -> Page:
+def _page(rows: QuerySet[Payment], *, after: str | None, limit: int) -> PaymentPage:
     rows = rows.select_related("order__cryptoorder", "decision", "invoice")
     if after is not None:
         last = rows.filter(pk=after).first() if is_id("pay", after) else None
         if last is None:
-            raise BadCursor
+            raise BadLedgerCursor
         rows = rows.filter(Q(at__lt=last.at) | Q(at=last.at, pk__lt=last.pk))
     found = list(rows.order_by("-at", "-id")[: limit + 1])
-    return Page(found[:limit], found[limit - 1].pk if len(found) > limit else None)
+    return PaymentPage(found[:limit], found[limit - 1].pk if len(found) > limit else None)

@@ -18,7 +18,7 @@ from billing.licence_charges import SAME_CHARGE, told_till
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.periods import MONTHS
-from billing.providers.base import Charge, Verdict
+from billing.providers.base import LicenceCharge, Verdict
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
@@ -45,7 +45,9 @@ def note(row: Subscription, verdict: Verdict, *, actor: str, now: datetime, unap
             part_refunds.note_all(payment, actor=actor, now=now)
 
 
-def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime, unapplied: str) -> None:
+def _note_missed(
+    row: Subscription, charges: Sequence[LicenceCharge], *, actor: str, now: datetime, unapplied: str
+) -> None:
     """Write charges that nobody saw: workers were away for more than a period, or the card was charged twice.
 
     They add no time: the end that the provider names already includes it. A charge whose amount was unknown already has
@@ -60,7 +62,7 @@ def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, no
             known.append(payments.write(receipt, agent, now=at, subscription=row, unapplied=unapplied))
 
 
-def _are_missed(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[Charge]:
+def _are_missed(charges: Sequence[LicenceCharge], charged: Sequence[Payment]) -> list[LicenceCharge]:
     found = _payments(charges, charged)
     first = next((number for number, payment in enumerate(found) if payment), len(found))
     told = zip(charges[first:], found[first:], strict=True)
@@ -68,7 +70,7 @@ def _are_missed(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[C
 
 
 def _missed(
-    row: Subscription, charge: Charge, known: Sequence[Payment], *, actor: str, now: datetime
+    row: Subscription, charge: LicenceCharge, known: Sequence[Payment], *, actor: str, now: datetime
 ) -> tuple[Receipt, datetime]:
     """The receipt of a missed charge and its time in the ledger.
 
@@ -81,7 +83,7 @@ def _missed(
     return _receipt(row, charge, name=f"{name}:{before}" if before else name, actor=actor), min([now, *since])
 
 
-def _receipt(row: Subscription, charge: Charge, *, name: str, actor: str) -> Receipt:
+def _receipt(row: Subscription, charge: LicenceCharge, *, name: str, actor: str) -> Receipt:
     period, provider = Period(row.period), Provider(row.provider or "")
     return Receipt(
         provider=provider,
@@ -108,7 +110,7 @@ def _charged(row: Subscription) -> list[Payment]:
     return list(rows.order_by("at", "id"))
 
 
-def _payments(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[Payment | None]:
+def _payments(charges: Sequence[LicenceCharge], charged: Sequence[Payment]) -> list[Payment | None]:
     """For each charge its payment, or None. The newest charge chooses first, since the ledger has at least that one."""
     free, found = list(charged), []
     for charge in reversed(charges):
@@ -118,7 +120,7 @@ def _payments(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[Pay
     return found[::-1]
 
 
-def _paid_by(charge: Charge, charged: Sequence[Payment]) -> Payment | None:
+def _paid_by(charge: LicenceCharge, charged: Sequence[Payment]) -> Payment | None:
     """The payment whose end is nearest to the end of the charge; of several, the newest.
 
     The end of the charge is computed with each payment's own period, since a licence may change between months and

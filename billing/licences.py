@@ -25,7 +25,7 @@ from billing.models import Subscription
 from billing.models.subscriptions import LIVE
 from billing.payments import Receipt
 from billing.providers import registry
-from billing.providers.base import Answer, Verdict
+from billing.providers.base import ProviderAnswer, Verdict
 from billing.subscriptions import Licence, Purchase
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
 from catalog.engines import check_tier, engine_of
@@ -104,7 +104,7 @@ class Sold:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class StoredLicence:
     subscription: Subscription
     new: bool  # whether this call changed anything: of several parallel calls, one does
 
@@ -135,7 +135,7 @@ def activate(
         return bindings.complete(driver, received.subscription, used=verdict.used, now=now)
 
 
-def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> Received:
+def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> StoredLicence:
     """Store the licence for the agent, or add what is new of it. `reason` is the reason of an operator who moves it.
 
     Raises LicenceInUse, LicenceHeld, OtherPlanByCard, TakenBack, NoSuchAgent.
@@ -147,7 +147,7 @@ def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str
 
 
 @transaction.atomic
-def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str) -> Received:
+def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str) -> StoredLicence:
     agent = payments.locked(agent_id)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
@@ -168,7 +168,7 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str
     row = _mirror_cancellation(payments.locked(agent_id), row, sold.verdict, now=now)
     _note_paid(row, sold, now=now)
     _forget_elsewhere(row)
-    return Received(row, new=receipt is not None)
+    return StoredLicence(row, new=receipt is not None)
 
 
 def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, moved: str) -> Receipt | None:
@@ -284,11 +284,11 @@ def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
 
 def paid(verdict: Verdict) -> Verdict:
     """The verdict, if it says paid. Raises LicenceRefused if unpaid, Unavailable if the provider does not say."""
-    if verdict.answer == Answer.UNKNOWN:
+    if verdict.answer == ProviderAnswer.UNKNOWN:
         raise Unavailable(
             f"licenseKey: its provider does not answer ({verdict.reason}): try again soon", retry_after=30
         )
-    if verdict.answer == Answer.UNPAID:
+    if verdict.answer == ProviderAnswer.UNPAID:
         raise LicenceRefused(verdict.reason)
     return verdict
 

@@ -33,7 +33,7 @@ CHANGES = Limit(name="next-plan", times=30, seconds=3600)  # per agent: each cha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Following:
+class FollowingPlan:
     """The plan that follows on a subscription, as the API and the pages show it to the owner."""
 
     subscription_id: str
@@ -45,13 +45,13 @@ class Following:
     chosen_at: datetime
 
 
-def following(row: Subscription, *, now: datetime) -> Following | None:
+def following(row: Subscription, *, now: datetime) -> FollowingPlan | None:
     """The chosen next plan of the subscription. None if the plan stays the same."""
     plan = after(row)
     if plan is None:
         return None
     period = period_of(row)
-    return Following(
+    return FollowingPlan(
         subscription_id=row.pk,
         tier=plan.tier,
         period=period,
@@ -84,7 +84,7 @@ def price_of(plan: NextPlan, period: Period) -> Decimal:
     return prices.listed(plan.tier, plan.tier_snapshot, period)
 
 
-def of(user: User, subscription_id: str, *, now: datetime) -> Following | None:
+def of(user: User, subscription_id: str, *, now: datetime) -> FollowingPlan | None:
     """The next plan of the caller's subscription, or None. Raises NoSuchSubscription."""
     return following(own_subscription(user, subscription_id), now=now)
 
@@ -107,7 +107,7 @@ def choices(agent: Agent, row: Subscription) -> list[Tier]:
 
 
 @transaction.atomic
-def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: datetime) -> Following | None:
+def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: datetime) -> FollowingPlan | None:
     """Choose this plan for the time after the paid time; until then the agent keeps its plan.
 
     Choosing the same plan again changes nothing.

@@ -12,7 +12,7 @@ from billing.crypto import settling
 from billing.models import Order, Payment, Subscription
 from billing.models.subscriptions import LIVE
 from billing.providers import registry
-from billing.providers.base import Offer
+from billing.providers.base import ProviderOffer
 from billing.stars import orders as stars_orders
 from billing.stripe import orders as stripe_orders
 from billing.vocabulary import CONFIRMED, LICENSED, Asset, OrderStatus, Period, Provider
@@ -30,14 +30,14 @@ class NoSuchWay(BadRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedRenewal:
     tier: str
     period: Period
     provider: Provider
     coupon: str = ""
 
 
-def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, now: datetime) -> None:
+def renew(agent: Agent, wanted: WantedRenewal, *, license_key: str | None, actor: str, now: datetime) -> None:
     """Activate the licence, or place an order that can be paid. Doing the same again changes nothing.
 
     Raises what the provider's own rule raises.
@@ -77,7 +77,7 @@ def payment_to_show(agent: Agent, *, now: datetime) -> Payment | None:
     return rows.select_related("subscription").order_by("-at", "-id").first()
 
 
-def preferred(offers: list[Offer], *, licence: Subscription | None) -> Provider | None:
+def preferred(offers: list[ProviderOffer], *, licence: Subscription | None) -> Provider | None:
     """The provider that the page selects at first: the first one that is set up; beside a licence, one that sells no
     keys.
     """

@@ -1,7 +1,7 @@
 """Paid time as a list of spans, one for each payment or gift, in the order in which they run.
 
 Each payment owns its time: a refund takes back the unused rest of that time and no other. Each span knows what was
-received for it. On another plan that value buys time at the plan's list price (docs/billing.md).
+received for it. On another plan that value buys time at the plan's list price (docs/reference/billing.md).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from accounts.models import Suspension
 from agents import entitlement
 from agents.models import Agent
 from billing.models import CardSubscription, Lapse, Subscription
-from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of, trial_end
+from billing.term import Facts, PaidPart, Pause, Rules, Term, runs_until, term_of, trial_end
 from billing.vocabulary import SubscriptionStatus, TermMode
 
 # Whether a card renews this subscription.
@@ -51,7 +51,7 @@ def facts(agent: Agent) -> Facts:
 
 def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
     ids = [agent.pk for agent in agents]
-    subscriptions: dict[str, list[Bought]] = defaultdict(list)
+    subscriptions: dict[str, list[PaidPart]] = defaultdict(list)
     for row in Subscription.objects.filter(agent__in=ids).defer("license_key").annotate(by_card=BY_CARD):
         subscriptions[row.agent_id].append(bought(row))
     stops = dict(Lapse.objects.filter(agent__in=ids, ended_at=None).values_list("agent_id", "stopped_at"))
@@ -80,12 +80,12 @@ def suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
     return found
 
 
-def bought(row: Subscription) -> Bought:
+def bought(row: Subscription) -> PaidPart:
     """The part of the row that the term needs. If the row was read with BY_CARD, also whether it renews.
 
     Until when it counts as paid depends on that.
     """
-    return Bought(
+    return PaidPart(
         status=SubscriptionStatus(row.status),
         provider=row.provider,
         internal=row.is_internal,
@@ -111,7 +111,7 @@ def copy(agent: Agent, *, now: datetime) -> Agent:
     return entitlement.grant(agent, until=until) if paid else _withdrawn(agent, until)
 
 
-def _runs_until(rows: Iterable[Bought], known: Facts, *, now: datetime) -> datetime:
+def _runs_until(rows: Iterable[PaidPart], known: Facts, *, now: datetime) -> datetime:
     live = (one for one in rows if one.status != SubscriptionStatus.EXPIRED)
     return max(runs_until(one, known.pauses, now=now) for one in live)
 

@@ -58,7 +58,7 @@ class Purchase:
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class BoughtSubscription:
     """The subscription after a purchase. `converted` is the time that came from another plan."""
 
     subscription: Subscription
@@ -78,7 +78,7 @@ def licensed_until(row: Subscription) -> datetime:
     return row.current_period_end - row.extra
 
 
-def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
+def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> BoughtSubscription:
     """A new subscription, or more time on the present one. Paid time begins after the free days.
 
     The rest of another plan is converted (billing/spans.py). A licence's time is never converted, since its key stays
@@ -94,7 +94,9 @@ def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bough
     return _open(agent, purchase, current, actor=actor, now=now)
 
 
-def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, actor: str, now: datetime) -> Bought:
+def _open(
+    agent: Agent, purchase: Purchase, current: Subscription | None, *, actor: str, now: datetime
+) -> BoughtSubscription:
     start, anchor_day = _first_day(agent, purchase, current, now=now)
     end = _later(start, purchase, anchor_day=anchor_day)
     carried = _carry(agent, current, _plan(purchase), actor=actor, now=now)
@@ -107,7 +109,7 @@ def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, act
         row.anchor_day = row.current_period_end.day
     row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, [_rest(purchase, end - start), *carried], start=start)
-    return Bought(row, spans.total(carried))
+    return BoughtSubscription(row, spans.total(carried))
 
 
 def _first_day(
@@ -125,7 +127,7 @@ def _first_day(
     return start, start.day
 
 
-def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
+def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> BoughtSubscription:
     """Add more time of the same plan after the paid time.
 
     The anchor day stays only while plain renewals follow each other. It is set anew if the end was moved: by a
@@ -146,21 +148,23 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
     row.provider = purchase.provider or row.provider
     if purchase.length is None:  # credited days do not change the plan or its price
         row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
-    return Bought(activate(agent, row, actor=actor, now=now))
+    return BoughtSubscription(activate(agent, row, actor=actor, now=now))
 
 
-def _add_beside(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
+def _add_beside(
+    agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime
+) -> BoughtSubscription:
     bought = _rest(purchase, _later(now, purchase, anchor_day=now.day) - now)
     added = spans.on_plan(bought, _plan(purchase), spans.plan_of(row))
     rests = [*spans.take(row, now=now), added]
     spans.lay(row, rests, start=put_beside(row, rests, till=licensed_until(row), now=now))
     converted = added.length if row.tier != purchase.tier else timedelta(0)
-    return Bought(activate(agent, row, actor=actor, now=now), converted)
+    return BoughtSubscription(activate(agent, row, actor=actor, now=now), converted)
 
 
 def _license(
     agent: Agent, purchase: Purchase, licence: Licence, current: Subscription | None, *, actor: str, now: datetime
-) -> Bought:
+) -> BoughtSubscription:
     plan = _plan(purchase)
     row = Subscription.objects.filter(
         agent=agent, provider=purchase.provider, external_ref=licence.external_ref
@@ -180,7 +184,7 @@ def _license(
     row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, carried, start=start)
     next_plans.forget(agent, now=now)  # only its provider changes the plan of a licence
-    return Bought(row, converted)
+    return BoughtSubscription(row, converted)
 
 
 def _carry_beside(

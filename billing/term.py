@@ -26,7 +26,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bought:
+class PaidPart:
     """The part of one subscription that the term depends on."""
 
     status: SubscriptionStatus
@@ -59,7 +59,7 @@ class Facts:
 
     created_at: datetime
     trial_ends_at: datetime | None = None
-    bought: Sequence[Bought] = ()
+    bought: Sequence[PaidPart] = ()
     pauses: Sequence[Pause] = ()
     stopped_at: datetime | None = None  # when the pod really stopped because nobody paid
 
@@ -85,12 +85,12 @@ def term_of(facts: Facts, rules: Rules, *, now: datetime) -> Term:
     return _unpaid(facts, rules, now=now)
 
 
-def ends(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
+def ends(one: PaidPart, pauses: Sequence[Pause], *, now: datetime) -> datetime:
     """Until when this subscription is paid, including the time of suspensions."""
     return one.ends if one.licensed or one.internal else postponed(one.ends, pauses, since=one.counted_at, now=now)
 
 
-def runs_until(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
+def runs_until(one: PaidPart, pauses: Sequence[Pause], *, now: datetime) -> datetime:
     """Until when it counts as paid at most: a few days more if a provider renews it, unless the provider says it is
     unpaid.
     """
@@ -118,7 +118,7 @@ def trial_end(facts: Facts, rules: Rules, *, now: datetime) -> datetime:
     return postponed(facts.trial_ends_at, lasting, since=facts.created_at, now=now)
 
 
-def _lapsed_at(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
+def _lapsed_at(one: PaidPart, pauses: Sequence[Pause], *, now: datetime) -> datetime:
     """When payment stopped verifying. If the time is over but not yet marked as expired, its end."""
     return one.expired_at or ends(one, pauses, now=now)
 

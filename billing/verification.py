@@ -41,7 +41,7 @@ from billing.errors import (
 from billing.licences import CHECKED_EVERY, Key, Sold
 from billing.models import Subscription
 from billing.providers import registry
-from billing.providers.base import Answer, LicenceDriver, Verdict
+from billing.providers.base import LicenceDriver, ProviderAnswer, Verdict
 from billing.term import UNKNOWN_MAX
 from billing.vocabulary import LICENSED, Provider
 from config import wake
@@ -76,7 +76,7 @@ def _verify_due_of(provider: Provider) -> int:
             break
         asked += 1
         try:
-            silences += _check(leased, now=timezone.now()) == Answer.UNKNOWN
+            silences += _check(leased, now=timezone.now()) == ProviderAnswer.UNKNOWN
         except Exception:
             log.exception("a licence could not be verified", extra={"subscription": leased.pk})
     return asked
@@ -170,7 +170,7 @@ def _lease(rows: QuerySet[Subscription], *, now: datetime) -> Subscription | Non
     return row
 
 
-def _check(row: Subscription, *, now: datetime) -> Answer:
+def _check(row: Subscription, *, now: datetime) -> ProviderAnswer:
     if row.agent.desired == Desired.DELETED:
         return _let_go(row, now=now)
     try:
@@ -181,23 +181,23 @@ def _check(row: Subscription, *, now: datetime) -> Answer:
         return _unknown(row.pk, reason=error.message, now=now)
     except Unavailable:  # our own rate limit stopped the call
         Subscription.objects.filter(pk=row.pk).update(check_at=now + HELD_BACK_AGAIN)
-        return Answer.UNKNOWN
+        return ProviderAnswer.UNKNOWN
     return _settle(driver, row, verdict, now=now)
 
 
-def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> Answer:
-    if verdict.answer == Answer.PAID and verdict.external_ref != row.external_ref:
+def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> ProviderAnswer:
+    if verdict.answer == ProviderAnswer.PAID and verdict.external_ref != row.external_ref:
         return _unknown(row.pk, reason="the key is of another purchase now", now=now)
     match verdict.answer:
-        case Answer.PAID:
+        case ProviderAnswer.PAID:
             why = _paid(driver, row, verdict, now=now)
             if why is not None:
                 licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=why)
-        case Answer.UNPAID:
+        case ProviderAnswer.UNPAID:
             why = "" if row.is_live else unplaced_charges.WAS_OVER
             licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=why)
             _unpaid(row, verdict, now=now)
-        case Answer.UNKNOWN:
+        case ProviderAnswer.UNKNOWN:
             _unknown(row.pk, reason=verdict.reason, now=now)
     return verdict.answer
 
@@ -280,7 +280,7 @@ def _paid_last(row: Subscription, *, now: datetime) -> datetime:
 
 
 @transaction.atomic
-def _unknown(subscription_id: str, *, reason: str, now: datetime) -> Answer:
+def _unknown(subscription_id: str, *, reason: str, now: datetime) -> ProviderAnswer:
     """The provider gave no answer: the licence stays paid for seven days after its end, then it expires.
 
     Its agent is not deleted until there is an answer.
@@ -299,10 +299,10 @@ def _unknown(subscription_id: str, *, reason: str, now: datetime) -> Answer:
     if row.is_live:
         row.check_at = min(row.check_at, max(now + LAST_WORD, given_up - LAST_WORD))
     row.save(update_fields=["unknown_since", "check_at"])
-    return Answer.UNKNOWN
+    return ProviderAnswer.UNKNOWN
 
 
-def _let_go(row: Subscription, *, now: datetime) -> Answer:
+def _let_go(row: Subscription, *, now: datetime) -> ProviderAnswer:
     """The agent is deleted: release the key for another agent. Ask the provider as long as it goes on charging."""
     try:
         driver = registry.licence_driver(Provider(row.provider or ""))
@@ -311,30 +311,32 @@ def _let_go(row: Subscription, *, now: datetime) -> Answer:
     except (NotConfigured, Unavailable, UnreadableSecret) as error:
         log.warning("a licence could not be released", extra={"subscription": row.pk, "problem": error.message})
         _ask_again(row, at=now + UNKNOWN_AGAIN)
-        return Answer.UNKNOWN
+        return ProviderAnswer.UNKNOWN
     return answer
 
 
-def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -> tuple[Answer, datetime | None]:
+def _still_charged(
+    driver: LicenceDriver, row: Subscription, *, now: datetime
+) -> tuple[ProviderAnswer, datetime | None]:
     """The provider's answer about a deleted agent's licence, and when to ask again.
 
     Writes charges and refunds to the ledger.
     """
     if _pays_elsewhere(row):
-        return Answer.UNPAID, None
+        return ProviderAnswer.UNPAID, None
     verdict = driver.verify(row.license_key or "", now=now)
     match verdict.answer:
-        case Answer.UNKNOWN:
-            return Answer.UNKNOWN, _again(row, now=now)
-        case Answer.UNPAID:
+        case ProviderAnswer.UNKNOWN:
+            return ProviderAnswer.UNKNOWN, _again(row, now=now)
+        case ProviderAnswer.UNPAID:
             licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=payments.DELETED)
-            return Answer.UNPAID, _again(_over_leased(row, verdict, now=now), now=now)
+            return ProviderAnswer.UNPAID, _again(_over_leased(row, verdict, now=now), now=now)
     if verdict.external_ref != row.external_ref:
-        return Answer.UNPAID, None
+        return ProviderAnswer.UNPAID, None
     unplaced_charges.note(row, _sold(row, verdict), why=payments.DELETED, now=now)
     _seen_paid(row, now=now)
     licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=payments.DELETED)
-    return Answer.PAID, now + CHECKED_EVERY
+    return ProviderAnswer.PAID, now + CHECKED_EVERY
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""What engine packages of third parties add to the catalog: rows and licences (docs/engines.md)."""
+"""What engine packages of third parties add to the catalog: rows and licences (docs/how-to/add-an-engine.md)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ID = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundPackages:
     rows: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the columns of catalog/data/engines.yaml
     licences: dict[str, str] = field(default_factory=dict)  # what the operator must confirm; "" is nothing
     broken: dict[str, str] = field(default_factory=dict)  # why a package cannot be used
 
 
 @functools.cache
-def found() -> Found:
+def found() -> FoundPackages:
     """All engine packages. Read once, because the installed packages change only with a restart."""
-    result = Found()
+    result = FoundPackages()
     for engine_id, point in sorted(ENGINE_PACKAGES.items()):
         try:
             package = _loaded(engine_id, point)

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import ProhibitNullCharactersValidator
 from django.forms.fields import InvalidJSONInput
 
-from config.parsing import Refused, strict_json
+from config.parsing import BadText, strict_json
 
 MAX_DEPTH = 20  # writing indented JSON recurses deeper than reading it
 
@@ -49,8 +49,8 @@ class RowFormField(forms.ModelChoiceField[Any]):
 def _check_json(text: str) -> None:
     try:
         if _deeper(strict_json(text), MAX_DEPTH):
-            raise Refused("nested too deeply")  # noqa: TRY301 # reported like other refusals
-    except Refused as refusal:
+            raise BadText("nested too deeply")  # noqa: TRY301 # reported like other refusals
+    except BadText as refusal:
         place = f"{refusal.place}: " if refusal.place else ""
         raise ValidationError(f"Enter a valid JSON: {place}{refusal.problem}") from refusal
 

@@ -1,7 +1,7 @@
 """Engines whose licence does not let everybody host them for others, and which of them the operator has confirmed.
 
 Development is for one's own use, so all engines are offered there. Production offers an engine of this table only if
-`ENGINES_CONFIRMED` names it (docs/engines.md: Licences).
+`ENGINES_CONFIRMED` names it (docs/reference/engines.md: Licences).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class ListedModel:
 
 
 @dataclass(slots=True)
-class Listing:
+class ListedModels:
     """The models, by our provider id and the model's own name."""
 
     models: dict[str, dict[str, ListedModel]] = field(default_factory=dict)
@@ -83,9 +83,9 @@ class JsonObject(dict[str, Any]):
         self.repeated = {key for key, count in counts.items() if count > 1}
 
 
-def parse(document: Any) -> Listing:
+def parse(document: Any) -> ListedModels:
     """Read models.dev's document. The document may have any form."""
-    listing = Listing()
+    listing = ListedModels()
     providers = document if isinstance(document, Mapping) else {}
     for ours, theirs in NAMES_THERE.items():
         entry = providers.get(theirs) if theirs else None
@@ -98,7 +98,7 @@ def parse(document: Any) -> Listing:
     return listing
 
 
-def _read_provider(listing: Listing, provider: str, models: Mapping[str, Any]) -> None:
+def _read_provider(listing: ListedModels, provider: str, models: Mapping[str, Any]) -> None:
     usable = listing.models[provider] = {}
     skipped = listing.skipped[provider] = {}
     repeated = getattr(models, "repeated", ())

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import requests
 
 from catalog import listing
-from catalog.listing import Listing
+from catalog.listing import ListedModels
 
 LARGEST_BYTES = 32 * 2**20  # the list had 2 MB in 2026
 CONNECT_SECONDS = 5
@@ -26,7 +26,7 @@ class SourceUnreadable(Exception):  # short, as the rules say it
     """The source is missing, too large, too slow, or not a list of models."""
 
 
-def read(source: str) -> Listing:
+def read(source: str) -> ListedModels:
     """Read the list at `source`. Raises SourceUnreadable if nothing in it can be used."""
     found = listing.parse(_document(_download(source) if _is_url(source) else _contents(source)))
     if not found.models:

@@ -17,7 +17,7 @@ from django.db.models import Max
 
 from catalog import digests, models_in_use, version
 from catalog.cost import cost_tier
-from catalog.listing import ListedModel, Listing, Skipped
+from catalog.listing import ListedModel, ListedModels, Skipped
 from catalog.loading import ADVISORY_LOCK
 from catalog.models import LlmModel, LlmProvider
 from catalog.models.rows import LAST
@@ -54,7 +54,7 @@ class Diff:
 
 
 @transaction.atomic
-def refresh(listing: Listing, *, source: str, now: datetime, newest: int = NEWEST, write: bool = False) -> Diff:
+def refresh(listing: ListedModels, *, source: str, now: datetime, newest: int = NEWEST, write: bool = False) -> Diff:
     """Offer the newest models of each provider and cost class at today's prices; hide other models that are not in use.
 
     Changes the database only with `write`. Providers without usable entries in the list are left as they are. Raises
@@ -90,7 +90,9 @@ def prices_checked_at() -> datetime | None:
 class _Refresh:
     """One refresh: the rows as they should be, and the differences from the rows as they are."""
 
-    def __init__(self, listing: Listing, rows: Iterable[LlmModel], *, source: str, now: datetime, newest: int) -> None:
+    def __init__(
+        self, listing: ListedModels, rows: Iterable[LlmModel], *, source: str, now: datetime, newest: int
+    ) -> None:
         self.listing = listing
         self.source = source
         self.now = now

@@ -15,8 +15,8 @@ from django.db import connection
 
 from catalog import search_words, snapshot
 from catalog.models import Persona
-from catalog.search_places import ForeignCursor, Place, cursor_of, place_of
-from catalog.search_words import Words
+from catalog.search_places import ForeignCursor, SearchPosition, cursor_of, place_of
+from catalog.search_words import SearchWords
 from catalog.snapshot import Snapshot
 from catalog.vocabulary import ArticleLang
 
@@ -81,7 +81,7 @@ class PersonaQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SearchPage:
     personas: list[Persona]
     cursor: str | None  # of the next page
 
@@ -92,7 +92,7 @@ def warm() -> None:
         _ = persona.languages
 
 
-def find(query: PersonaQuery) -> Page:
+def find(query: PersonaQuery) -> SearchPage:
     """One page: by rank if there are words, else in the list's order. Raises ForeignCursor."""
     after = place_of(query.cursor, search=query.digest) if query.cursor else None
     if after is not None and (after.rank is None) != (query.q is None):
@@ -100,7 +100,7 @@ def find(query: PersonaQuery) -> Page:
     if query.q is None:
         return _page(list(islice(_filtered(query, after), query.limit + 1)), query, last=None)
     words = search_words.read(query.q, lang=query.lang)
-    return _searched(query, words, after) if words else Page([], None)
+    return _searched(query, words, after) if words else SearchPage([], None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +126,12 @@ def listed() -> _Listed:
     return known
 
 
-def _filtered(query: PersonaQuery, after: Place | None) -> Iterator[tuple[Persona, Place]]:
+def _filtered(query: PersonaQuery, after: SearchPosition | None) -> Iterator[tuple[Persona, SearchPosition]]:
     everybody = listed()
     begin = bisect_right(everybody.places, (after.position, after.persona_id)) if after else 0
     for persona in islice(everybody.personas, begin, None):
         if _fits(persona, query):
-            yield persona, Place(None, persona.position, persona.id)
+            yield persona, SearchPosition(None, persona.position, persona.id)
 
 
 def _fits(persona: Persona, query: PersonaQuery) -> bool:
@@ -142,7 +142,7 @@ def _fits(persona: Persona, query: PersonaQuery) -> bool:
     )
 
 
-def _searched(query: PersonaQuery, words: Words, after: Place | None) -> Page:
+def _searched(query: PersonaQuery, words: SearchWords, after: SearchPosition | None) -> SearchPage:
     """Search with words. Personas that are not in the snapshot are skipped; the next page starts after them."""
     limit = query.limit + 1 + SPARE
     places = _ranked(query, words, after, limit=limit)
@@ -155,7 +155,9 @@ def _public(persona: Persona | None) -> bool:
     return persona is not None and persona.public
 
 
-def _ranked(query: PersonaQuery, words: Words, after: Place | None, *, limit: int) -> list[Place]:
+def _ranked(
+    query: PersonaQuery, words: SearchWords, after: SearchPosition | None, *, limit: int
+) -> list[SearchPosition]:
     given = {
         "wanted": words.wanted,
         "unwanted": words.unwanted,
@@ -170,11 +172,13 @@ def _ranked(query: PersonaQuery, words: Words, after: Place | None, *, limit: in
     }
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENTS[query.lang], given)
-        return [Place(rank, position, persona_id) for persona_id, position, rank in cursor.fetchall()]
+        return [SearchPosition(rank, position, persona_id) for persona_id, position, rank in cursor.fetchall()]
 
 
-def _page(shown: list[tuple[Persona, Place]], query: PersonaQuery, *, last: Place | None) -> Page:
+def _page(
+    shown: list[tuple[Persona, SearchPosition]], query: PersonaQuery, *, last: SearchPosition | None
+) -> SearchPage:
     """The first personas as a page. `last` is where the next page starts if there are too few here and more follow."""
     page = shown[: query.limit]
     end = page[-1][1] if len(shown) > query.limit else last
-    return Page([persona for persona, _ in page], cursor_of(end, search=query.digest) if end else None)
+    return SearchPage([persona for persona, _ in page], cursor_of(end, search=query.digest) if end else None)

@@ -26,7 +26,7 @@ class ForeignCursor(BadRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchPosition:
     """The last persona of a page. The rank is None if the search has no words."""
 
     rank: float | None
@@ -34,18 +34,18 @@ class Place:
     persona_id: str
 
 
-def cursor_of(place: Place, *, search: str) -> str:
+def cursor_of(place: SearchPosition, *, search: str) -> str:
     """Make a cursor. `search` is the digest of the search; the next page must have the same."""
     rank = "" if place.rank is None else struct.pack(">f", place.rank).hex()
     return base64.urlsafe_b64encode(f"{search}|{rank}|{place.position}|{place.persona_id}".encode()).decode()
 
 
-def place_of(cursor: str, *, search: str) -> Place:
+def place_of(cursor: str, *, search: str) -> SearchPosition:
     """Read a cursor. Raises ForeignCursor if `cursor_of` did not make it for this search."""
     try:
         told = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode("ascii")
         given, rank, position, persona_id = told.split("|")
-        place = Place(_rank(rank), int(position), persona_id)
+        place = SearchPosition(_rank(rank), int(position), persona_id)
     except (ValueError, binascii.Error, struct.error) as error:
         raise ForeignCursor from error
     if cursor_of(place, search=given) != cursor or given != search or not _possible(place):
@@ -58,6 +58,6 @@ def _rank(digits: str) -> float | None:
     return struct.unpack(">f", bytes.fromhex(digits))[0] if digits else None
 
 
-def _possible(place: Place) -> bool:
+def _possible(place: SearchPosition) -> bool:
     ranked = place.rank is None or (math.isfinite(place.rank) and place.rank >= 0)
     return ranked and 0 <= place.position <= _LARGEST_POSITION and bool(_ID.fullmatch(place.persona_id))

@@ -22,7 +22,7 @@ _PART = re.compile(r'-?"[^"]*"|[^\s"]+')
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SearchWords:
     """A parsed search. `wanted` and `unwanted` contain words and "phrases", with `or` between alternatives."""
 
     wanted: str
@@ -34,7 +34,7 @@ class Words:
         return bool(self.wanted or self.unwanted)
 
 
-def read(typed: str, *, lang: str) -> Words:
+def read(typed: str, *, lang: str) -> SearchWords:
     """Parse the text. Quotes keep words together, a hyphen before a word excludes it, other non-letters are blanks."""
     text = unicodedata.normalize("NFKC", typed).replace("İ", "i")
     text = (text.replace("I", "ı") if lang == ArticleLang.TR else text).lower()
@@ -43,7 +43,7 @@ def read(typed: str, *, lang: str) -> Words:
     wanted = [part for part in parts if not part.startswith("-")]
     unwanted = [part.removeprefix("-") for part in parts if part.startswith("-")]
     begun = _begun(text, parts)
-    return Words(
+    return SearchWords(
         wanted=" ".join(wanted),
         unwanted=f" {OR} ".join(unwanted),
         begun=begun,

@@ -25,8 +25,8 @@ class EngineId(TextChoices):
     PI = "pi"
 
 
-# Engines of third parties that are installed here (docs/engines.md: An engine of your own). They extend the API's enum,
-# on this installation only.
+# Engines of third parties that are installed here (docs/how-to/add-an-engine.md). They extend the API's enum, on this
+# installation only.
 _points = entry_points(group="agentpods.engines")
 ENGINE_PACKAGES = {point.name: point for point in _points}
 ENGINES_TWICE = {point.name for point in _points if len(_points.select(name=point.name)) > 1}
@@ -81,7 +81,7 @@ class ToolGroup(TextChoices):
 
 
 class ToolService(TextChoices):
-    """Services for whose tools an owner must give a key (docs/api.md: Tools that need a key)."""
+    """Services for whose tools an owner must give a key (docs/reference/api.md: Tools that need a key)."""
 
     TAVILY = "tavily"
     OPENAI = "openai", "OpenAI"

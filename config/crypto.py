@@ -71,7 +71,7 @@ class UnreadableSecret(Unavailable):
         super().__init__(f"{name}: cannot be read any more, its encryption key is lost; set it anew", retry_after=60)
 
 
-class _Secret(DeferredAttribute):
+class _SecretAttribute(DeferredAttribute):
     """The attribute of an encrypted field.
 
     A row with an unreadable secret can be read and changed; only reading that secret raises.
@@ -88,7 +88,7 @@ class _Secret(DeferredAttribute):
 
 
 class _Encrypted(models.TextField[Any, Any]):
-    descriptor_class = _Secret
+    descriptor_class = _SecretAttribute
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         return model_instance.__dict__.get(self.attname)

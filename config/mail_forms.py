@@ -26,7 +26,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class MailForm:
     """A kind of mail.
 
     `sample` has a value for each name that the mail needs, `cases` has values that change its text.
@@ -91,22 +91,22 @@ def _personas(values: Values) -> str:
     return links.personas()
 
 
-FORMS: Mapping[str, Form] = {
-    "sign_in_code": Form(
+FORMS: Mapping[str, MailForm] = {
+    "sign_in_code": MailForm(
         sample={"code": "123456", "email": "ann@example.com", "minutes": 10},
         why=Why.SAID,
         figure="code",
         has_support=False,
     ),
-    "pod_stops": Form(
+    "pod_stops": MailForm(
         sample={**_STOPS, "days": 3},
         cases={"free time": {"mode": "trial"}, "tomorrow": {"days": 1}},
         link=_renew,
         may_be_muted=True,
     ),
-    "pod_stopped": Form(sample={**_STOPS, "days": 0}, cases={"free time": {"mode": "trial"}}, link=_renew),
-    "paid_time_ends": Form(sample={**_AGENT, "ends_at": datetime(2026, 12, 28, 12, tzinfo=UTC)}, link=_renew),
-    "renewal_failed": Form(
+    "pod_stopped": MailForm(sample={**_STOPS, "days": 0}, cases={"free time": {"mode": "trial"}}, link=_renew),
+    "paid_time_ends": MailForm(sample={**_AGENT, "ends_at": datetime(2026, 12, 28, 12, tzinfo=UTC)}, link=_renew),
+    "renewal_failed": MailForm(
         sample={
             **_AGENT,
             "provider": "Stripe",
@@ -117,50 +117,50 @@ FORMS: Mapping[str, Form] = {
         link=_renew,
         whole=_WHOLE,
     ),
-    "payment_received": Form(
+    "payment_received": MailForm(
         sample=_PAYMENT,
         cases={"a year": {"yearly": True}, "bought nothing": {"bought": False}, "no invoice": _NO_INVOICE},
         link=_payment,
         whole=_WHOLE,
     ),
-    "payment_refunded": Form(
+    "payment_refunded": MailForm(
         sample=_PAYMENT,
         cases={"a part": {"bought": False, "part": True}, "bought nothing": {"bought": False, **_NO_INVOICE}},
         link=_payment,
         whole=_WHOLE,
     ),
-    "channel_silent": Form(
+    "channel_silent": MailForm(
         sample={**_AGENT, "channel": "Telegram", "since": datetime(2026, 11, 26, 12, tzinfo=UTC)},
         link=lambda values: links.channels(values["agent_id"]),
         call="GET {base}/agents/{agent_id}/explain, PUT {base}/agents/{agent_id}/channels",
         may_be_muted=True,
     ),
-    "domain_lapsed": Form(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
-    "domain_lost": Form(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
-    "persona_taken_down": Form(
+    "domain_lapsed": MailForm(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
+    "domain_lost": MailForm(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
+    "persona_taken_down": MailForm(
         sample={**_PERSONA, **_REASON},
         why=Why.AUTHOR,
         link=lambda values: links.persona(values["persona_id"]),
         call="PATCH {base}/personas/{persona_id}, POST {base}/personas/{persona_id}/publish",
         whole=_WHOLE,
     ),
-    "article_taken_down": Form(
+    "article_taken_down": MailForm(
         sample={**_PERSONA, **_REASON, "title": "How owls work at night", "slug": "how-owls-work"},
         why=Why.AUTHOR,
         link=lambda values: links.article(values["persona_id"], values["slug"]),
         call="PATCH {base}/personas/{persona_id}/articles/{slug}",
         whole=_WHOLE,
     ),
-    "author_banned": Form(
+    "author_banned": MailForm(
         sample={**_REASON, "names": ["Day Owl", "Night Owl"]},
         cases={"nothing published": {"names": []}},
         why=Why.AUTHOR,
         link=_personas,
         whole=_WHOLE,
     ),
-    "author_ban_lifted": Form(sample={}, why=Why.AUTHOR, link=_personas, has_support=False),
-    "data_export_ready": Form(sample={"days": 7}, why=Why.ACCOUNT, link=lambda values: links.data()),
-    "account_deletion_asked": Form(sample=_LEAVING, why=Why.SAID, link=lambda values: links.deletion()),
-    "account_deletion_called_off": Form(sample=_LEAVING, why=Why.ACCOUNT, link=lambda values: links.account()),
-    "account_deleted": Form(sample=_LEAVING, why=Why.SAID),
+    "author_ban_lifted": MailForm(sample={}, why=Why.AUTHOR, link=_personas, has_support=False),
+    "data_export_ready": MailForm(sample={"days": 7}, why=Why.ACCOUNT, link=lambda values: links.data()),
+    "account_deletion_asked": MailForm(sample=_LEAVING, why=Why.SAID, link=lambda values: links.deletion()),
+    "account_deletion_called_off": MailForm(sample=_LEAVING, why=Why.ACCOUNT, link=lambda values: links.account()),
+    "account_deleted": MailForm(sample=_LEAVING, why=Why.SAID),
 }

@@ -276,12 +276,11 @@ def _singular(word: str) -> str:
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The last step of generation: add the description (docs/api.md), the shared error answers and the order of the
-    groups.
+    """The last step of generation: add the description (docs/reference/api.md), the shared error answers and the
+    order of the groups.
     """
-    result["info"]["description"] = (
-        (Path(settings.BASE_DIR) / "docs" / "api.md").read_text(encoding="utf-8").partition("\n")[2].strip()
-    )
+    described = (Path(settings.BASE_DIR) / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    result["info"]["description"] = described.partition("\n")[2].strip()
     result["components"]["responses"] = {ERRORS[status][0]: _error_response(status) for status in ERRORS}
     paths = [*result["paths"].values(), *result["webhooks"].values()]
     used = {tag for path in paths for operation in path.values() for tag in operation["tags"]}

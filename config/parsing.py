@@ -36,7 +36,7 @@ class BodyTooLarge(APIException):
         super().__init__(f"body: larger than {at_most} bytes")
 
 
-class Refused(ValueError):
+class BadText(ValueError):
     """Text that is not JSON or that cannot be stored; `place` is the path of the wrong value, if there is one."""
 
     def __init__(self, problem: str, *, place: str = "") -> None:
@@ -56,7 +56,7 @@ class StrictJSONParser(BaseParser):
             return strict_json(raw.decode("utf-8"))
         except UnicodeDecodeError as error:
             raise ParseError(f"body: not valid JSON ({error})") from error
-        except Refused as refusal:
+        except BadText as refusal:
             raise ParseError(f"{refusal.place or 'body'}: {refusal.problem}") from refusal
 
 
@@ -92,11 +92,11 @@ def strict_json(text: str) -> Any:
     try:
         parsed = orjson.loads(text)
     except ValueError as error:
-        raise Refused(TOO_DEEP if "depth limit" in str(error) else f"not valid JSON ({error})") from error
+        raise BadText(TOO_DEEP if "depth limit" in str(error) else f"not valid JSON ({error})") from error
     if _is_deeper(parsed, MAX_DEPTH):
-        raise Refused(TOO_DEEP)
+        raise BadText(TOO_DEEP)
     if "\\u0000" in text and (place := _nul_in(parsed)) is not None:  # a raw NUL is not valid JSON
-        raise Refused("text may not contain NUL or unpaired surrogates", place=place.removeprefix("."))
+        raise BadText("text may not contain NUL or unpaired surrogates", place=place.removeprefix("."))
     return parsed
 
 

@@ -25,7 +25,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language_info, override
 
 from config import links
-from config.mail_forms import FORMS, Form, Values, Why
+from config.mail_forms import FORMS, MailForm, Values, Why
 
 FALLBACK = "en"
 LINE_LENGTH = 200
@@ -100,7 +100,7 @@ class _Script:
     before: Template
     after: Template
 
-    def mail(self, name: str, form: Form, values: Values) -> Mail:
+    def mail(self, name: str, form: MailForm, values: Values) -> Mail:
         short = {key: one_line(value, at_most=IN_A_SUBJECT) for key, value in values.items() if isinstance(value, str)}
         subject = one_line(_plain(self.lines["Subject"], {**values, **short}))
         before, after = (_paragraphs(_plain(part, values)) for part in (self.before, self.after))
@@ -136,7 +136,7 @@ def _script(name: str, lang: str) -> _Script | None:
     return _Script(lang, {key: compiled(text) for key, text in lines.items()}, compiled(before), compiled(after))
 
 
-def _notes(form: Form, values: Values, lang: str) -> list[dict[str, str]]:
+def _notes(form: MailForm, values: Values, lang: str) -> list[dict[str, str]]:
     """The small print: the API call, the support address, why the mail came, and where to turn such mails off."""
     frame = _script("frame", lang)
     if frame is None:
@@ -154,7 +154,7 @@ def _notes(form: Form, values: Values, lang: str) -> list[dict[str, str]]:
     return found
 
 
-def _call(form: Form, values: Values) -> str:
+def _call(form: MailForm, values: Values) -> str:
     return form.call.format(base=settings.BASE_URL, **values)
 
 

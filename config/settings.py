@@ -1,4 +1,4 @@
-"""All settings. Each is read once from the environment by a typed reader. docs/settings.md lists them."""
+"""All settings. Each is read once from the environment by a typed reader. docs/reference/settings.md lists them."""
 
 from __future__ import annotations
 
@@ -287,6 +287,7 @@ STATIC_URL = "/static/"
 # Development serves static files from their source directories; production collects them when its image is built.
 STATIC_ROOT = None if DEVELOPMENT else AGENTPODS_HOME / "static"
 WHITENOISE_USE_FINDERS = DEVELOPMENT
+GUIDE_ROOT = BASE_DIR / "var" / "guide"  # where `python -m config.guide` builds it
 WHITENOISE_ROOT = BASE_DIR / "catalog" / "root"  # files that browsers ask for at the root by themselves: /favicon.ico
 
 # Browser security. HTTPS is required if BASE_URL is https.

@@ -11,7 +11,7 @@ EVENT_STREAM = "text/event-stream"
 Pieces = AsyncGenerator[bytes, None]
 
 
-class Following(StreamingHttpResponse):
+class EventStream(StreamingHttpResponse):
     """Server-sent events from an asynchronous generator.
 
     `config/serving` takes the generator over and frees the thread. Other servers, such as a test's, read it in their

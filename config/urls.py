@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from config.docs import OpenApiViewSet
+from config.guide.page import GuideViewSet
 from config.reference.page import DocsViewSet
 
 urlpatterns = [
@@ -19,6 +20,9 @@ urlpatterns = [
     path("openapi.json", OpenApiViewSet.as_view({"get": "retrieve"})),
     path("docs", DocsViewSet.as_view({"get": "retrieve"})),
     path("docs/<slug:group>", DocsViewSet.as_view({"get": "retrieve"})),
+    path("guide", GuideViewSet.as_view({"get": "start"})),
+    path("guide/", GuideViewSet.as_view({"get": "retrieve"})),
+    path("guide/<path:file>", GuideViewSet.as_view({"get": "retrieve"})),
     path("admin/", admin.site.urls),
 ]
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome(Generic[T]):
+class CheckOutcome(Generic[T]):
     """The result of a check. `value` is None if the check failed or did not answer in time."""
 
     value: T | None = None
@@ -39,10 +39,10 @@ class _Run(Generic[T]):
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     finished: threading.Event = field(default_factory=threading.Event)
-    outcome: Outcome[T] | None = None
+    outcome: CheckOutcome[T] | None = None
 
 
-class Bounded(Generic[T]):
+class BoundedCheck(Generic[T]):
     """One check in its own thread. It never runs twice at once, and its result is shared for FRESH_SECONDS.
 
     No caller waits longer than LIMIT_SECONDS. A check that hangs keeps its one thread. Until it ends, callers learn at
@@ -64,10 +64,10 @@ class Bounded(Generic[T]):
                 threading.Thread(target=self._work, args=(run,), name=f"check-{self.name}", daemon=True).start()
             return run
 
-    def outcome(self) -> Outcome[T]:
+    def outcome(self) -> CheckOutcome[T]:
         run = self.start()
         run.finished.wait(run.began + LIMIT_SECONDS - time.monotonic())
-        return run.outcome or Outcome(ok=False, latency_ms=None, checked_at=timezone.now())
+        return run.outcome or CheckOutcome(ok=False, latency_ms=None, checked_at=timezone.now())
 
     def _work(self, run: _Run[T]) -> None:
         now = timezone.now()
@@ -75,9 +75,9 @@ class Bounded(Generic[T]):
             value = self._check()
         except Exception as error:  # noqa: BLE001  # any exception of a dependency means that it is not well
             log.warning("%s is not well: %s", self.name, error)
-            run.outcome = Outcome(ok=False, latency_ms=_elapsed_ms(run), checked_at=now)
+            run.outcome = CheckOutcome(ok=False, latency_ms=_elapsed_ms(run), checked_at=now)
         else:
-            run.outcome = Outcome(value=value, ok=True, latency_ms=_elapsed_ms(run), checked_at=now)
+            run.outcome = CheckOutcome(value=value, ok=True, latency_ms=_elapsed_ms(run), checked_at=now)
         connection.close()  # back to the pool; otherwise it would be lost with this thread
         run.ended = time.monotonic()
         run.finished.set()

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from config.errors import Unavailable
 from status import checks, loops
-from status.bounded import Bounded, Outcome
+from status.bounded import BoundedCheck, CheckOutcome
 from status.models import Incident
 
 
@@ -37,13 +37,13 @@ class Platform:
     catalog_updated_at: datetime | None
 
 
-DATABASE = Bounded("database", checks.database)
-CACHE = Bounded("cache", checks.cache)
-QUEUE = Bounded("queue", checks.queue)
-RUNTIME = Bounded("runtime", checks.runtime)
+DATABASE = BoundedCheck("database", checks.database)
+CACHE = BoundedCheck("cache", checks.cache)
+QUEUE = BoundedCheck("queue", checks.queue)
+RUNTIME = BoundedCheck("runtime", checks.runtime)
 
 # id: (name, check). Without the database nothing works, so the platform is down. Any other failure only degrades it.
-DEPENDENCIES: dict[str, tuple[str, Bounded[checks.Records] | Bounded[None]]] = {
+DEPENDENCIES: dict[str, tuple[str, BoundedCheck[checks.Records] | BoundedCheck[None]]] = {
     "database": ("Database", DATABASE),
     "cache": ("Cache", CACHE),
     "queue": ("Task queue", QUEUE),
@@ -100,7 +100,7 @@ def last_known_incidents() -> list[Incident] | None:
     return records.incidents if records else None
 
 
-def _outcomes() -> dict[str, Outcome[checks.Records] | Outcome[None]]:
+def _outcomes() -> dict[str, CheckOutcome[checks.Records] | CheckOutcome[None]]:
     for _, check in DEPENDENCIES.values():
         check.start()  # start all first, so that their waits do not add up
     return {name: check.outcome() for name, (_, check) in DEPENDENCIES.items()}
@@ -117,7 +117,9 @@ def _open(records: checks.Records | None) -> list[Incident]:
     return [incident for incident in records.incidents if incident.resolved_at is None] if records else []
 
 
-def _dependency(id: str, outcome: Outcome[checks.Records] | Outcome[None], *, hurt: Collection[str]) -> Component:
+def _dependency(
+    id: str, outcome: CheckOutcome[checks.Records] | CheckOutcome[None], *, hurt: Collection[str]
+) -> Component:
     up = Health.DEGRADED if id in hurt else Health.OK
     return Component(
         id=id,

@@ -8,7 +8,7 @@ from config import waiting
 from config.errors import BadRequest
 from config.public_networks import Address
 from webhooks import networks, receiver_url, resolving
-from webhooks.receiver_url import ReceiverUrl, Refused
+from webhooks.receiver_url import BadReceiverUrl, ReceiverUrl
 
 RESOLVE_SECONDS = 2.0
 
@@ -24,7 +24,7 @@ def check(url: str, *, field: str = "url") -> str:
     try:
         receiver = receiver_url.parse(url)
         _check_host(receiver)
-    except Refused as refusal:
+    except BadReceiverUrl as refusal:
         raise BadRequest(f"{field}: {refusal}") from refusal
     return str(receiver)
 
@@ -39,11 +39,11 @@ def _check_host(receiver: ReceiverUrl) -> None:
     dialable = networks.dialable(answers)
     allowed = any(map(networks.is_allowed, dialable))
     if not allowed and receiver.address is None and _is_local_name(receiver.host):
-        raise Refused("must be on a public host, not a local name")
+        raise BadReceiverUrl("must be on a public host, not a local name")
     if not allowed and answers and not dialable:
-        raise Refused("must be on a public host: loopback, private and reserved addresses are refused")
+        raise BadReceiverUrl("must be on a public host: loopback, private and reserved addresses are refused")
     if _is_our_own(receiver, allowed=allowed):
-        raise Refused("must not be an address of this service")
+        raise BadReceiverUrl("must not be an address of this service")
 
 
 def _answers(receiver: ReceiverUrl) -> list[Address]:

@@ -25,7 +25,7 @@ SPARE_CLAIMS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AttemptResult:
     """The result of one attempt: an HTTP status, or the reason why there is none."""
 
     status: int | None
@@ -59,7 +59,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class DeliveryOutcome:
     """The new values for a claimed delivery, and the URL of the receiver."""
 
     event_id: str
@@ -80,11 +80,11 @@ class Outcome:
         return str(self.http_status) if self.http_status is not None else f"error: {self.error}"
 
 
-def judge(claim: Claim, answer: Answer, *, began: datetime, at: datetime) -> Outcome:
+def judge(claim: Claim, answer: AttemptResult, *, began: datetime, at: datetime) -> DeliveryOutcome:
     """The outcome of an attempt that started at `began` and ended at `at`."""
     attempts = claim.attempts + 1
     state = _state(attempts, answer)
-    return Outcome(
+    return DeliveryOutcome(
         event_id=claim.event_id,
         token=claim.token,
         url=claim.url,
@@ -99,9 +99,9 @@ def judge(claim: Claim, answer: Answer, *, began: datetime, at: datetime) -> Out
     )
 
 
-def give_up(claim: Claim, *, at: datetime) -> Outcome:
+def give_up(claim: Claim, *, at: datetime) -> DeliveryOutcome:
     """The outcome of a delivery that is never sent again, because it ended the drain each time."""
-    return Outcome(
+    return DeliveryOutcome(
         event_id=claim.event_id,
         token=claim.token,
         url=claim.url,
@@ -116,7 +116,7 @@ def give_up(claim: Claim, *, at: datetime) -> Outcome:
     )
 
 
-def _state(attempts: int, answer: Answer) -> State:
+def _state(attempts: int, answer: AttemptResult) -> State:
     if answer.ok:
         return State.DELIVERED
     return State.FAILED if attempts >= MAX_ATTEMPTS else State.PENDING

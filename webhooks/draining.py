@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from config.crypto import decrypt
 from webhooks import deliveries, outbox, signing
-from webhooks.deliveries import Answer, Claim, Outcome
+from webhooks.deliveries import AttemptResult, Claim, DeliveryOutcome
 from webhooks.models import Problem, State
 from webhooks.outbox import Outbox
 from webhooks.sender import TOTAL_SECONDS, Sender
@@ -84,7 +84,7 @@ class Drain:
         self.clock = clock
         self.ahead = ahead
         self.sent = 0
-        self._in_flight: dict[asyncio.Task[Outcome], Claim] = {}
+        self._in_flight: dict[asyncio.Task[DeliveryOutcome], Claim] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = asyncio.Event()
 
@@ -132,14 +132,14 @@ class Drain:
             if not claim.is_poison:
                 self._in_flight[asyncio.create_task(self._attempt(sender, claim))] = claim
 
-    async def _attempt(self, sender: Sender, claim: Claim) -> Outcome:
+    async def _attempt(self, sender: Sender, claim: Claim) -> DeliveryOutcome:
         """Make one attempt. Never raises: one delivery that cannot be sent must not end the whole drain."""
         began = self.clock()
         try:
             answer = await _send(sender, claim)
         except Exception:
             log.exception("%s of %s could not be sent", claim.event_id, claim.agent_id)
-            answer = Answer(None, Problem.INTERNAL, 0.0)
+            answer = AttemptResult(None, Problem.INTERNAL, 0.0)
         self.sent += 1
         outcome = deliveries.judge(claim, answer, began=began, at=self.clock())
         level = logging.INFO if outcome.state == State.DELIVERED else logging.WARNING
@@ -189,7 +189,7 @@ class Drain:
         await box.give_back(self._in_flight.values())
 
 
-async def _send(sender: Sender, claim: Claim) -> Answer:
+async def _send(sender: Sender, claim: Claim) -> AttemptResult:
     """Sign the stored bytes with the current secrets and post them."""
     body = claim.body.encode()
     headers = signing.headers(

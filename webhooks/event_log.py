@@ -44,18 +44,18 @@ def page(agent: Agent, *, after: str | None = None, limit: int = PAGE) -> EventP
 
 
 @dataclass(frozen=True, slots=True)
-class Newest:
+class NewestEvents:
     events: list[Event]
     cursor: str | None  # of the next page, which has older events
 
 
-def newest(agent: Agent, *, before: str | None = None, limit: int = PAGE) -> Newest:
+def newest(agent: Agent, *, before: str | None = None, limit: int = PAGE) -> NewestEvents:
     """The same for people: the newest events first. Raises NoSuchEvent, which names `before`."""
     found = _kept(agent).newest_first()
     if before is not None:
         found = found.earlier_than(_place(agent, before, field="before"))
     rows = list(found[: limit + 1])
-    return Newest(rows[:limit], rows[limit - 1].pk if len(rows) > limit else None)
+    return NewestEvents(rows[:limit], rows[limit - 1].pk if len(rows) > limit else None)
 
 
 def _kept(agent: Agent) -> EventQuerySet:

@@ -17,7 +17,7 @@ from django.db import connection as django_connection
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from webhooks.deliveries import Claim, Outcome
+from webhooks.deliveries import Claim, DeliveryOutcome
 from webhooks.hooks import OVERLAP
 
 # Longer than any attempt can last. A delivery without an outcome by then is sent again.
@@ -186,7 +186,7 @@ class Outbox:
             claimed = await self._connection.execute(_CLAIM, parameters)
         return [_claim(row, token=token, now=now) for row in await claimed.fetchall()]
 
-    async def record(self, outcomes: Sequence[Outcome]) -> None:
+    async def record(self, outcomes: Sequence[DeliveryOutcome]) -> None:
         """Write the outcomes of attempts in one statement, and the summary on the hooks of ended deliveries."""
         columns = [
             (o.event_id, o.token, o.state.value, o.attempts, o.next_attempt_at, o.http_status, str(o.error),

@@ -28,7 +28,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ASCII = printable.rstrip()  # left unchanged by quote(): only other characters are encoded
 
 
-class Refused(ValueError):
+class BadReceiverUrl(ValueError):
     """The text is not a receiver's URL; the message says why in fixed words."""
 
 
@@ -75,28 +75,28 @@ def parse(text: str) -> ReceiverUrl:
     _check_characters(text)
     shape = _SHAPE.fullmatch(text)
     if shape is None:
-        raise Refused("must be an absolute https:// or http:// address")
+        raise BadReceiverUrl("must be an absolute https:// or http:// address")
     if "@" in shape["authority"]:
-        raise Refused("must not contain credentials")
+        raise BadReceiverUrl("must not contain credentials")
     parts = _AUTHORITY.fullmatch(shape["authority"])
     if parts is None:
-        raise Refused("the host or the port is malformed")
+        raise BadReceiverUrl("the host or the port is malformed")
     if parts["port"] and not 1 <= int(parts["port"]) <= 65535:
-        raise Refused("the port must be between 1 and 65535")
+        raise BadReceiverUrl("the port must be between 1 and 65535")
     return ReceiverUrl(shape["scheme"].lower(), _host(parts["host"]), parts["port"], shape["rest"])
 
 
 def _check_characters(text: str) -> None:
     if not text:
-        raise Refused("must not be empty")
+        raise BadReceiverUrl("must not be empty")
     if len(text) > MAX_LENGTH:
-        raise Refused(f"must not be longer than {MAX_LENGTH} characters")
+        raise BadReceiverUrl(f"must not be longer than {MAX_LENGTH} characters")
     if any(character.isspace() or not character.isprintable() for character in text):
-        raise Refused("must not contain white space or control characters")
+        raise BadReceiverUrl("must not contain white space or control characters")
     if "\\" in text:
-        raise Refused("must not contain a backslash")
+        raise BadReceiverUrl("must not contain a backslash")
     if "#" in text:
-        raise Refused("must not have a fragment")
+        raise BadReceiverUrl("must not have a fragment")
 
 
 def _host(host: str) -> str:
@@ -106,19 +106,19 @@ def _host(host: str) -> str:
     if _NUMBER.fullmatch(name.removesuffix(".").rpartition(".")[2]):
         return _ipv4(name, as_written=host)
     if name.endswith("."):
-        raise Refused("the host must not end with a dot")
+        raise BadReceiverUrl("the host must not end with a dot")
     if len(name) > MAX_HOST_LENGTH or not all(_LABEL.fullmatch(label) for label in name.split(".")):
-        raise Refused("the host is not a valid name")
+        raise BadReceiverUrl("the host is not a valid name")
     return name
 
 
 def _ipv6(literal: str) -> str:
     if "%" in literal:
-        raise Refused("must not contain a zone id")
+        raise BadReceiverUrl("must not contain a zone id")
     try:
         return ipaddress.IPv6Address(literal).compressed
     except ValueError as error:
-        raise Refused("the IPv6 address is malformed") from error
+        raise BadReceiverUrl("the IPv6 address is malformed") from error
 
 
 def _ipv4(name: str, *, as_written: str) -> str:
@@ -126,7 +126,7 @@ def _ipv4(name: str, *, as_written: str) -> str:
     try:
         ipaddress.IPv4Address(as_written)
     except ValueError as error:
-        raise Refused("an IPv4 address must be written as four decimal numbers") from error
+        raise BadReceiverUrl("an IPv4 address must be written as four decimal numbers") from error
     return name
 
 
@@ -137,7 +137,7 @@ def _ascii(host: str) -> str:
     try:
         name = idna.encode(host, uts46=True, std3_rules=True).decode("ascii")
     except idna.IDNAError as error:
-        raise Refused("the host is not a valid name") from error
+        raise BadReceiverUrl("the host is not a valid name") from error
     if "xn--" not in name:
-        raise Refused("the host must be written in plain letters")
+        raise BadReceiverUrl("the host must be written in plain letters")
     return name

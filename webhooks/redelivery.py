@@ -11,13 +11,13 @@ from config.ids import is_id
 from webhooks import deliveries, purging, reports
 from webhooks.errors import NoSuchDelivery
 from webhooks.models import Delivery
-from webhooks.reports import Report
+from webhooks.reports import DeliveryReport
 
 if TYPE_CHECKING:
     from agents.models import Agent
 
 
-def run(agent: Agent, event_id: str, *, actor: str) -> Report:
+def run(agent: Agent, event_id: str, *, actor: str) -> DeliveryReport:
     """Send the event again with the same id and bytes and all retries, and wait for its outcome.
 
     If the event is already being sent again, only wait. Raises NoSuchDelivery. Raises Conflict if there is no hook, or

@@ -15,14 +15,14 @@ POLL_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DeliveryReport:
     ok: bool
     status: int | None
     attempts: int
     error: str | None
 
 
-def wait_for(event_id: str) -> Report:
+def wait_for(event_id: str) -> DeliveryReport:
     """Wait for the outcome of a delivery. A receiver that never answers is an outcome too.
 
     The delivery goes on even if the caller hangs up. Raises Unavailable if there is no outcome in time, or if the
@@ -41,8 +41,8 @@ def wait_for(event_id: str) -> Report:
     raise Unavailable(f"{event_id} is still being delivered: call again to wait for its outcome", retry_after=10)
 
 
-def _report(delivery: Delivery) -> Report:
-    return Report(
+def _report(delivery: Delivery) -> DeliveryReport:
+    return DeliveryReport(
         ok=delivery.state == State.DELIVERED,
         status=delivery.http_status,
         attempts=delivery.attempts,

@@ -17,7 +17,7 @@ from yarl import URL
 
 from config.outbound import AddressRefusedError, JudgingResolver
 from webhooks import networks, resolving
-from webhooks.deliveries import Answer
+from webhooks.deliveries import AttemptResult
 from webhooks.models import Problem
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Sender:
         await self._session.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def post(self, url: str, *, headers: dict[str, str], body: bytes) -> Answer:
+    async def post(self, url: str, *, headers: dict[str, str], body: bytes) -> AttemptResult:
         """Send once and report. Never raises for errors of a receiver, a name server or the network."""
         started = time.monotonic()
         status, problem = None, None
@@ -72,7 +72,7 @@ class Sender:
             status = await self._status(url, headers, body)
         except Exception as error:  # noqa: BLE001 # whatever a hostile receiver causes is an outcome
             problem = _problem(error)
-        return Answer(status, problem, time.monotonic() - started)
+        return AttemptResult(status, problem, time.monotonic() - started)
 
     async def _status(self, url: str, headers: dict[str, str], body: bytes) -> int:
         response = await self._session.post(URL(url), headers=headers, data=body, allow_redirects=False)

@@ -13,7 +13,7 @@ from config.api import Serializer, Text
 from webhooks import delivery_log, event_log
 from webhooks.models import Delivery, EventType, Problem, State
 from webhooks.openapi import WebhookEventSerializer
-from webhooks.reports import Report
+from webhooks.reports import DeliveryReport
 
 
 class ReceiverSerializer(Serializer):
@@ -36,7 +36,7 @@ class WebhookDeliverySerializer(Serializer):
     attempts = serializers.IntegerField()
     error = serializers.CharField(required=False)
 
-    def to_representation(self, instance: Report) -> dict[str, Any]:
+    def to_representation(self, instance: DeliveryReport) -> dict[str, Any]:
         body: dict[str, Any] = super().to_representation(instance)
         return {name: value for name, value in body.items() if name != "error" or value is not None}
 

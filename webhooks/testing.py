@@ -12,7 +12,7 @@ from config import waiting
 from config.errors import Conflict
 from webhooks import events, reports
 from webhooks.models import Delivery, EventType, Hook
-from webhooks.reports import Report
+from webhooks.reports import DeliveryReport
 
 if TYPE_CHECKING:
     from agents.models import Agent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NOTE = "A test event, sent on request. Nothing has happened to the agent."
 
 
-def run(agent: Agent) -> Report:
+def run(agent: Agent) -> DeliveryReport:
     """Send a `test` event and wait for its outcome. If a test is already running, only wait for that one."""
     with waiting.turns.take(agent.user_id):
         return reports.wait_for(start(agent, now=timezone.now()))

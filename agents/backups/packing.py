@@ -38,7 +38,7 @@ def main() -> None:
             pass  # the padding after the end of the archive
         sys.stdout.flush()
         failed = process.wait() != 0
-    except (archive.Refused, tarfile.TarError, OSError) as error:
+    except (archive.InvalidArchive, tarfile.TarError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         failed = True
     process.kill()

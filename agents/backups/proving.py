@@ -45,7 +45,7 @@ def main() -> None:
         return  # the parent ended before, so another drill may use the scratch directory
     try:
         verdict: dict[str, object] = {"ok": True, **prove(given, Path(given["scratch"]))}
-    except (Unproven, archive.Refused, OSError, sqlite3.Error) as error:
+    except (Unproven, archive.InvalidArchive, OSError, sqlite3.Error) as error:
         verdict = {"ok": False, "message": str(error)[:300]}
     json.dump(verdict, sys.stdout)
 

@@ -19,7 +19,7 @@ MEMORY_BYTES = 4 * 1024 * 1024
 MEMORY_SECONDS = 30.0
 
 
-class Unreadable(Exception):
+class BackupUnreadable(Exception):
     """The backup cannot be read now, or does not have what is looked for. The message is for people."""
 
 
@@ -34,16 +34,16 @@ def memory(backup: Backup) -> Memory:
     """What the engine had learned when the backup was made. Raises Unreadable."""
     url = places.url()
     if url is None:
-        raise Unreadable("the endpoint of backups is not there")
+        raise BackupUnreadable("the endpoint of backups is not there")
     try:
         program, environment = way_to(backup, url)
         command = [str(program), "--quiet", "--no-cache", "--no-lock", "dump", backup.snapshot, f"/{MEMORY}"]
         said = _said(command, environment, backup.agent.repository.password)
         return memory_of(json.loads(said))
     except NoRestic as error:
-        raise Unreadable(str(error)) from error
+        raise BackupUnreadable(str(error)) from error
     except (KeyError, TypeError, ValueError, subprocess.TimeoutExpired) as error:
-        raise Unreadable("it does not tell what the engine had learned") from error
+        raise BackupUnreadable("it does not tell what the engine had learned") from error
 
 
 def _said(command: list[str], environment: dict[str, str], password: str) -> bytes:

@@ -24,7 +24,7 @@ from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.models import Agent, Reason, Repository, Transition
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
-from agents.turns import Turns
+from agents.turns import OneAtATime
 from catalog import tiers
 from config import wake
 from config.crypto import UnreadableSecret
@@ -47,7 +47,7 @@ NEXT_LOOK_LATE, REST_LATE = timedelta(seconds=10), 20
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
 BATCH = 50
 # Pods that do not answer may block one thread of a worker, but not all of them.
-_scans = Turns(hold_seconds=3.0)
+_scans = OneAtATime(hold_seconds=3.0)
 # A pod may write this many times the disk of its tier: for files with holes, and for what a full disk could not hold.
 CLAIM = 2
 

@@ -128,7 +128,7 @@ class ClusterAdmin(WithSteps):
             self.message_user(request, f"cluster {cluster}: {words}", messages.SUCCESS)
 
 
-class WrittenByRules(admin.ModelAdmin[Any]):
+class ClusterRowsAdmin(admin.ModelAdmin[Any]):
     """Rows that placement, driver and observer write. Operators can only look at them."""
 
     list_per_page = 50
@@ -149,7 +149,7 @@ class WrittenByRules(admin.ModelAdmin[Any]):
 
 
 @admin.register(Placement)
-class PlacementAdmin(WrittenByRules):
+class PlacementAdmin(ClusterRowsAdmin):
     list_display = fields = ("agent_id", "cluster", "created_at", "move", "other")
     list_filter = ("cluster", "move")
     search_fields = ("agent_id",)
@@ -157,7 +157,7 @@ class PlacementAdmin(WrittenByRules):
 
 
 @admin.register(Pod)
-class PodAdmin(WrittenByRules):
+class PodAdmin(ClusterRowsAdmin):
     """What was last seen of each pod."""
 
     list_display = (

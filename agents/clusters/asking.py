@@ -18,12 +18,12 @@ from django.db import connection
 from agents.clusters import objects
 from agents.clusters.objects import Json
 from agents.clusters.reading import Life
-from agents.clusters.watching import Source
+from agents.clusters.watching import WatchSource
 from agents.models import Agent
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint, RuntimeFailure
 from agents.runtimes.kubernetes import names
-from agents.runtimes.management import Health
+from agents.runtimes.management import GatewayHealth
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ def of_agents(cluster_id: int) -> dict[str, Want]:
     }
 
 
-class Pool:
+class CallPool:
     """Threads for calls that wait. Each cluster has its own pool, because all calls to a silent cluster may be
     waiting."""
 
@@ -153,18 +153,18 @@ class Asking:
 
     def __init__(
         self,
-        pool: Pool,
-        source: Source,
+        pool: CallPool,
+        source: WatchSource,
         heard: Callable[[str], None],
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pool, self._source, self._heard = pool, source, heard
         self._gateways, self._troubled = Rounds(clock), Rounds(clock)
-        self._healths: dict[str, tuple[Life, Health]] = {}
+        self._healths: dict[str, tuple[Life, GatewayHealth]] = {}
         self._events: dict[str, list[Json]] = {}
 
-    def health(self, namespace: str, life: Life | None) -> Health | None:
+    def health(self, namespace: str, life: Life | None) -> GatewayHealth | None:
         """The last answer of this pod's gateway. None if it was of another life of the pod, or if the gateway no longer
         answers."""
         asked_in, health = self._healths.get(namespace, (None, None))

@@ -16,8 +16,8 @@ from django.utils import timezone
 from agents.clusters import connections, enforcement, own_networks, policies
 from agents.clusters.models import Cluster, Enforcement
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes.client import Connection, Refused
-from agents.runtimes.kubernetes.place import Place, Routing
+from agents.runtimes.kubernetes.client import ApiRefused, Connection
+from agents.runtimes.kubernetes.place import ClusterSettings, Routing
 from agents.runtimes.kubernetes.rights import account_of
 from config import wake
 from config.crypto import UnreadableSecret
@@ -127,18 +127,18 @@ def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
         LogEntry.objects.log_actions(operator, row, CHANGE, change_message=told, single_object=True)
 
 
-def rights(place: Place, *, through_api: bool) -> list[Right]:
+def rights(place: ClusterSettings, *, through_api: bool) -> list[Right]:
     """The rights that workers need everywhere. `through_api`: node statistics are read through the API server."""
     classes = [_INGRESS_CLASSES] if place.routes.routing == Routing.INGRESS else []
     return [*RIGHTS, _STATS_THROUGH_API if through_api else _STATS, *classes]
 
 
-def rights_inside(place: Place) -> list[Right]:
+def rights_inside(place: ClusterSettings) -> list[Right]:
     """The rights that workers need in agents' namespaces."""
     return [*RIGHTS_INSIDE, *_routing_rights(place)]
 
 
-def _findings(cluster: Cluster, connection: Connection, place: Place) -> Iterator[str]:
+def _findings(cluster: Cluster, connection: Connection, place: ClusterSettings) -> Iterator[str]:
     yield from _version(connection)
     yield from _rights(connection, rights(place, through_api=cluster.stats_through_api))
     yield from _rights(connection, RIGHTS_TO_SERVERS, namespace="default", name="kubernetes")
@@ -154,7 +154,7 @@ def _findings(cluster: Cluster, connection: Connection, place: Place) -> Iterato
     yield from own_networks.reachable(connection, place, is_here=connections.is_here(cluster))
 
 
-def _network(connection: Connection, place: Place) -> tuple[Enforcement, str]:
+def _network(connection: Connection, place: ClusterSettings) -> tuple[Enforcement, str]:
     """Whether policies are enforced, and a sentence for the operator if they are not, or if that is unknown."""
     try:
         verdict = enforcement.find_out(connection, place)
@@ -194,7 +194,7 @@ def _bounds(connection: Connection) -> Iterator[str]:
     other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{enforcement.PREFIX}bounds"}}
     try:
         connection.apply(other, dry=True)
-    except Refused as refusal:
+    except ApiRefused as refusal:
         if refusal.status != 403:
             raise
         return
@@ -204,7 +204,7 @@ def _bounds(connection: Connection) -> Iterator[str]:
     )
 
 
-def _routing_rights(place: Place) -> list[Right]:
+def _routing_rights(place: ClusterSettings) -> list[Right]:
     certificates = [_CERTIFICATES] if place.routes.certificate_issuer else []
     match place.routes.routing:
         case Routing.GATEWAY:
@@ -226,7 +226,7 @@ def _may(connection: Connection, resource: str, verb: str, where: Mapping[str, s
     return bool(connection.post(_REVIEW, review)["status"].get("allowed"))
 
 
-def _routing(connection: Connection, place: Place) -> Iterator[str]:
+def _routing(connection: Connection, place: ClusterSettings) -> Iterator[str]:
     for group, kind, _ in _routing_rights(place):
         if group != "networking.k8s.io" and kind not in _served(connection, f"/apis/{group}/v1"):
             yield f"It does not serve {kind} of {group}/v1: install them, or choose other routing."
@@ -240,7 +240,7 @@ def _served(connection: Connection, path: str) -> set[str]:
     return {resource["name"] for resource in found["resources"]} if found else set()
 
 
-def _storage(connection: Connection, place: Place) -> Iterator[str]:
+def _storage(connection: Connection, place: ClusterSettings) -> Iterator[str]:
     path = "/apis/storage.k8s.io/v1/storageclasses"
     yield from _named_or_default(connection, path, place.storage_class, _DEFAULT_STORAGE, "storage class")
 
@@ -248,7 +248,7 @@ def _storage(connection: Connection, place: Place) -> Iterator[str]:
 def _named_or_default(connection: Connection, path: str, name: str, default: str, kind: str) -> Iterator[str]:
     try:
         classes = connection.get(path)["items"]
-    except Refused as refusal:
+    except ApiRefused as refusal:
         if refusal.status != 403:
             raise
         return  # the missing right is reported already

@@ -10,7 +10,7 @@ from django.conf import settings
 from agents.clusters.models import Cluster
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes.client import Connection
-from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
 from config.crypto import UnreadableSecret
 
 _known: dict[int, tuple[str, Connection]] = {}
@@ -46,9 +46,9 @@ def is_here(cluster: Cluster) -> bool:
         return False
 
 
-def place(cluster: Cluster) -> Place:
+def place(cluster: Cluster) -> ClusterSettings:
     """The values of the cluster and of this installation, for builders of objects."""
-    return Place(
+    return ClusterSettings(
         installation=settings.INSTALLATION,
         pod_image=settings.POD_IMAGE,
         engine_images=settings.ENGINE_IMAGES,

@@ -21,7 +21,7 @@ from agents.clusters.models import Enforcement
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.place import ClusterSettings
 from agents.runtimes.kubernetes.rights import Inside
 
 log = logging.getLogger(__name__)
@@ -79,22 +79,24 @@ class Undecided(Exception):
     """It could not be found out. The message says why."""
 
 
-def find_out(connection: Connection, place: Place, *, pause: Callable[[float], object] = time.sleep) -> Enforcement:
+def find_out(
+    connection: Connection, place: ClusterSettings, *, pause: Callable[[float], object] = time.sleep
+) -> Enforcement:
     """Run the test, for at most LIMIT_SECONDS. Raises Undecided, and RuntimeFailure when the cluster refuses."""
     if not place.pod_image:
         raise Undecided("POD_IMAGE is not set")
     _remove_what_was_left(connection, place)
-    trial = Trial(connection, place, pause=pause)
+    trial = PolicyTrial(connection, place, pause=pause)
     try:
         return trial.run()
     finally:
         trial.end()
 
 
-class Trial:
+class PolicyTrial:
     """One test: its namespace with its pods, and the time left."""
 
-    def __init__(self, connection: Connection, place: Place, *, pause: Callable[[float], object]) -> None:
+    def __init__(self, connection: Connection, place: ClusterSettings, *, pause: Callable[[float], object]) -> None:
         self.namespace = f"{PREFIX}{secrets.token_hex(4)}"
         self._connection = connection
         self._place = place
@@ -264,7 +266,7 @@ def _state(name: str, pods: list[Json]) -> str:
     return f"{name}: nothing was heard of it"
 
 
-def _remove_what_was_left(connection: Connection, place: Place) -> None:
+def _remove_what_was_left(connection: Connection, place: ClusterSettings) -> None:
     """Remove the namespaces that a killed worker left."""
     selector = f"{names.INSTALLATION_LABEL}={place.installation},{LABEL}=network"
     old = datetime.now(UTC) - LEFT_BEHIND

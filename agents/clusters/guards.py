@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agents.clusters import objects
-from agents.clusters.watching import Kind, Watch, guarded
+from agents.clusters.watching import Watch, WatchedKind, guarded
 from agents.runtimes.kubernetes.place import Routes, Routing
 
 _ALWAYS = {
     "NetworkPolicy": guarded("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies"),
     "Service": guarded("Service", "v1", "services"),
     "ResourceQuota": guarded("ResourceQuota", "v1", "resourcequotas"),
-    "LimitRange": Kind("/api/v1/limitranges", "LimitRangeList", objects.keep_limits),
-    "PersistentVolume": Kind("/api/v1/persistentvolumes", "PersistentVolumeList", objects.keep_volume),
+    "LimitRange": WatchedKind("/api/v1/limitranges", "LimitRangeList", objects.keep_limits),
+    "PersistentVolume": WatchedKind("/api/v1/persistentvolumes", "PersistentVolumeList", objects.keep_volume),
     "PersistentVolumeClaim": guarded("PersistentVolumeClaim", "v1", "persistentvolumeclaims"),
     "RoleBinding": guarded("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
 }
@@ -25,7 +25,7 @@ _LISTENERS = {"ListenerSet": guarded("ListenerSet", "gateway.networking.k8s.io/v
 _CERTIFICATES = {"Certificate": guarded("Certificate", "cert-manager.io/v1", "certificates")}
 
 
-def kinds(routes: Routes) -> dict[str, Kind]:
+def kinds(routes: Routes) -> dict[str, WatchedKind]:
     """The kinds to watch, by their names, for the cluster's way of routing."""
     certificates = _CERTIFICATES if routes.certificate_issuer else {}
     match routes.routing:
@@ -42,7 +42,7 @@ class Guards:
     """The watches of these objects. A cluster counts as healthy without them: where they are not allowed, pods are
     observed all the same."""
 
-    def __init__(self, routes: Routes, watch: Callable[[Kind], Watch]) -> None:
+    def __init__(self, routes: Routes, watch: Callable[[WatchedKind], Watch]) -> None:
         self.watches: Mapping[str, Watch] = {name: watch(kind) for name, kind in kinds(routes).items()}
 
     def digests(self, namespace: str, *, before: Mapping[str, str]) -> dict[str, str] | None:

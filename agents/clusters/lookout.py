@@ -13,12 +13,12 @@ from datetime import datetime
 from django.conf import settings
 
 from agents.clusters import connections, objects, reading
-from agents.clusters.asking import Asking, Pool, Want
+from agents.clusters.asking import Asking, CallPool, Want
 from agents.clusters.guards import Guards
 from agents.clusters.models import Cluster
 from agents.clusters.objects import Json
-from agents.clusters.reading import Life, Seen, Sighting
-from agents.clusters.watching import DEPLOYMENTS, LIST_SECONDS, NAMESPACES, PODS, Kind, Watch
+from agents.clusters.reading import Life, PodState, Sighting
+from agents.clusters.watching import DEPLOYMENTS, LIST_SECONDS, NAMESPACES, PODS, Watch, WatchedKind
 from agents.runtimes.base import Phase, RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection
@@ -40,7 +40,7 @@ class Lookout:
         self,
         cluster: Cluster,
         connection: Connection,
-        pool: Pool,
+        pool: CallPool,
         *,
         before: Mapping[str, Sighting],
         changed: Callable[[], None],
@@ -176,7 +176,7 @@ class Lookout:
         labels = {names.AGENT_LABEL: before.agent_id}
         return {**found, "metadata": {**found["metadata"], "labels": labels}}
 
-    def _seen(self, namespace: str, found: Json) -> Seen:
+    def _seen(self, namespace: str, found: Json) -> PodState:
         pods, before = self._pods.of(namespace), self._written.get(namespace)
         deployments = self._deployments.of(namespace)
         life = reading.life_of(objects.current(pods))
@@ -186,7 +186,7 @@ class Lookout:
         if before and life and before.life == life:
             revision = before.revision if revision is None else revision
             bridge_bytes = before.bridge_bytes if bridge_bytes is None else bridge_bytes
-        return Seen(
+        return PodState(
             namespace=found,
             deployment=next((one for one in deployments if one["metadata"]["name"] == names.POD), None),
             pods=pods,
@@ -215,7 +215,7 @@ class Lookout:
 
     # Watches, and the namespaces that have changed.
 
-    def _watch(self, kind: Kind) -> Watch:
+    def _watch(self, kind: WatchedKind) -> Watch:
         return Watch(self.connection, kind, selector=selector(), changed=self._news, clock=self._clock)
 
     def _run(self, watch: Watch) -> None:

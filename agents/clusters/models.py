@@ -197,7 +197,7 @@ def _checked_kubeconfig(text: str) -> str:
     """Only the used part of the kubeconfig: credentials of other clusters in the same file must not be stored."""
     try:
         return kubeconfig.read(text).as_text()
-    except kubeconfig.Refused as refusal:
+    except kubeconfig.BadKubeconfig as refusal:
         raise ValidationError({"kubeconfig": str(refusal)}) from refusal
 
 

@@ -18,7 +18,7 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from agents.clusters import connections, sightings
-from agents.clusters.asking import Pool, Wanted, of_agents
+from agents.clusters.asking import CallPool, Wanted, of_agents
 from agents.clusters.lookout import Lookout
 from agents.clusters.models import Cluster
 from agents.runtimes.kubernetes.client import Connection
@@ -125,7 +125,7 @@ class Observer:
             known.close()
         log.info("a cluster is observed", extra={"cluster": cluster.name, "observer": self.name})
         before = sightings.known(cluster.pk)
-        lookout = Lookout(cluster, connection, Pool(), before=before, changed=self._woken.set, clock=self._clock)
+        lookout = Lookout(cluster, connection, CallPool(), before=before, changed=self._woken.set, clock=self._clock)
         self._lookouts[cluster.pk] = lookout
         lookout.start()
 

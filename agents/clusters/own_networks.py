@@ -9,8 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.runtimes.kubernetes.client import Connection, Refused
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.client import ApiRefused, Connection
+from agents.runtimes.kubernetes.place import ClusterSettings
 from config import public_networks
 from config.public_networks import Network
 
@@ -24,7 +24,7 @@ _SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 _API_SERVERS = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
 
 
-def reachable(connection: Connection, place: Place, *, is_here: bool) -> Iterator[str]:
+def reachable(connection: Connection, place: ClusterSettings, *, is_here: bool) -> Iterator[str]:
     """A sentence for each kind of address that pods can reach. Addresses that we may not read are left out.
 
     `is_here`: our own programs are pods of this cluster too.
@@ -58,7 +58,7 @@ def _of_cluster(connection: Connection) -> dict[str, list[Network]]:
 def _find(connection: Connection, path: str) -> Json | None:
     try:
         return connection.find(path)
-    except Refused as refusal:
+    except ApiRefused as refusal:
         if refusal.status == 403:
             return None  # the missing right is reported already
         raise

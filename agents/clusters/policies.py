@@ -7,8 +7,8 @@ from typing import Any
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.pods import keep_some, note_astray
 from agents.runtimes.kubernetes import kept, names, network
-from agents.runtimes.kubernetes.client import Connection, Refused, path_of
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
+from agents.runtimes.kubernetes.place import ClusterSettings
 from agents.runtimes.kubernetes.rights import Inside
 from config import waiting
 
@@ -16,7 +16,7 @@ _KEY = f"NetworkPolicy/{names.POD}"
 _NOT_THERE = {403, 404, 409}  # the namespace is ending, or not made yet: a new one gets today's policy
 
 
-def renew(cluster: Cluster, connection: Connection, place: Place) -> list[str]:
+def renew(cluster: Cluster, connection: Connection, place: ClusterSettings) -> list[str]:
     """Give every pod of the cluster today's policy. Returns a sentence if some were refused. Raises ClusterFailure."""
     pods = list(Pod.objects.filter(cluster=cluster).order_by("pk").values_list("namespace", "agent_id"))
     waiting.release_connection()
@@ -24,14 +24,14 @@ def renew(cluster: Cluster, connection: Connection, place: Place) -> list[str]:
     return [f"{len(refused)} of {len(pods)} pods kept their old network policies: {refused[0]}"] if refused else []
 
 
-def _renew(connection: Connection, namespace: str, agent_id: str, place: Place) -> str:
+def _renew(connection: Connection, namespace: str, agent_id: str, place: ClusterSettings) -> str:
     """Renew the policy of one pod. Returns why it was refused, or ""."""
     try:
         labels = names.labels(installation=place.installation, agent_id=agent_id)
         inside, wanted = Inside(connection, namespace, labels=labels), network.policy(namespace, agent_id, place)
         _note_drift(namespace, inside.find(path_of(wanted)))
         keep_some(namespace, kept.of(inside.apply(wanted)))
-    except Refused as refusal:
+    except ApiRefused as refusal:
         return "" if refusal.status in _NOT_THERE else str(refusal)
     return ""
 

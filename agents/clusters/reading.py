@@ -14,7 +14,7 @@ from agents.clusters.causes import Trouble
 from agents.clusters.objects import Json, current, moment, words
 from agents.runtimes.base import Phase
 from agents.runtimes.kubernetes import ending, names
-from agents.runtimes.management import Health
+from agents.runtimes.management import GatewayHealth
 
 ENDING = "the pod is ending"
 # A pod that comes up normally does so within this time; its events need not be read.
@@ -52,7 +52,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PodState:
     """All that is known of one namespace. Health, revision, bridge_bytes and `was_ready` belong to the pod's present
     life."""
 
@@ -60,7 +60,7 @@ class Seen:
     deployment: Json | None = None
     pods: Sequence[Json] = ()
     events: Sequence[Json] = ()
-    health: Health | None = None
+    health: GatewayHealth | None = None
     revision: int | None = None
     bridge_bytes: int | None = None
     was_ready: bool = False
@@ -68,7 +68,7 @@ class Seen:
     secrets: Mapping[str, str] | None = None
 
 
-def read(seen: Seen, *, now: datetime) -> Sighting:
+def read(seen: PodState, *, now: datetime) -> Sighting:
     """The present state of this pod."""
     told = Sighting(
         namespace=seen.namespace["metadata"]["name"],
@@ -93,7 +93,7 @@ def life_of(pod: Json | None) -> Life | None:
     return (address, objects.restarts(pod)) if pod and address else None
 
 
-def applied(health: Health) -> int | None:
+def applied(health: GatewayHealth) -> int | None:
     """The revision that both gateway and engine run; None while the engine is not ready on any."""
     state = _state(health)
     gateways, engines = _revision(health.revision), _revision(state.get("revision"))
@@ -102,7 +102,7 @@ def applied(health: Health) -> int | None:
     return min(gateways, engines)
 
 
-def wants_events(seen: Seen, sighting: Sighting, *, now: datetime) -> bool:
+def wants_events(seen: PodState, sighting: Sighting, *, now: datetime) -> bool:
     """Whether the namespace's events may explain what its objects do not."""
     if seen.deployment is None or not _is_wanted(seen.deployment) or sighting.going:
         return False
@@ -127,13 +127,13 @@ def _ending(told: Sighting) -> Sighting:
     return replace(told, phase=Phase.UNHEALTHY, message=ENDING)
 
 
-def _without_pod(seen: Seen, deployment: Json, told: Sighting, now: datetime) -> Sighting:
+def _without_pod(seen: PodState, deployment: Json, told: Sighting, now: datetime) -> Sighting:
     """The state while there is no pod: it has not started yet, the cluster refuses it, or one pod follows another."""
     refused, former = causes.of_deployment(deployment, seen.events, now=now), _former(seen, now)
     return _troubled(_ending(told) if _lives(seen.pods) else told, refused or former, seen, former=former)
 
 
-def _with_pod(seen: Seen, pod: Json, told: Sighting, now: datetime) -> Sighting:
+def _with_pod(seen: PodState, pod: Json, told: Sighting, now: datetime) -> Sighting:
     lost, former = causes.is_lost(pod), _former(seen, now)
     told = replace(
         told,
@@ -153,11 +153,11 @@ def _with_pod(seen: Seen, pod: Json, told: Sighting, now: datetime) -> Sighting:
     return _by_bridge(told, _state(seen.health)) if knows else told
 
 
-def _former(seen: Seen, now: datetime) -> Trouble | None:
+def _former(seen: PodState, now: datetime) -> Trouble | None:
     return causes.of_former(seen.pods, seen.events, now=now)
 
 
-def _troubled(told: Sighting, trouble: Trouble | None, seen: Seen, *, former: Trouble | None = None) -> Sighting:
+def _troubled(told: Sighting, trouble: Trouble | None, seen: PodState, *, former: Trouble | None = None) -> Sighting:
     """Add a trouble to the state. Why the pod before this one went away is evidence too: the trouble may have begun
     there."""
     if trouble is None:
@@ -176,7 +176,7 @@ def _troubled(told: Sighting, trouble: Trouble | None, seen: Seen, *, former: Tr
 # What the bridge says. It shares a container with the engine, so nothing in its answer is assumed to be well formed.
 
 
-def _state(health: Health | None) -> Mapping[str, Any]:
+def _state(health: GatewayHealth | None) -> Mapping[str, Any]:
     return health.engine if health and isinstance(health.engine, dict) else {}
 
 

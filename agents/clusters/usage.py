@@ -80,12 +80,12 @@ _decoder = msgspec.json.Decoder(_Summary)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class KubernetesNode:
     name: str
     url: str | None  # of its kubelet
 
 
-_known_nodes: dict[int, tuple[Connection, float, list[Node]]] = {}
+_known_nodes: dict[int, tuple[Connection, float, list[KubernetesNode]]] = {}
 _lock = threading.Lock()
 
 
@@ -106,7 +106,7 @@ def measure(cluster: Cluster) -> dict[str, Usage]:
     return usages
 
 
-def nodes_of(cluster_id: int, connection: Connection) -> list[Node]:
+def nodes_of(cluster_id: int, connection: Connection) -> list[KubernetesNode]:
     """The ready nodes of the cluster, at most a minute old."""
     with _lock:
         known = _known_nodes.get(cluster_id)
@@ -119,16 +119,16 @@ def nodes_of(cluster_id: int, connection: Connection) -> list[Node]:
     return nodes
 
 
-def _node(obj: Json) -> Node:
+def _node(obj: Json) -> KubernetesNode:
     status: Json = obj.get("status") or {}
     port = ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
     addresses = status.get("addresses") or ()
     address = next((one["address"] for one in addresses if one.get("type") == "InternalIP"), None)
     host = f"[{address}]" if address and ":" in address else address
-    return Node(obj["metadata"]["name"], f"https://{host}:{port}" if host and port else None)
+    return KubernetesNode(obj["metadata"]["name"], f"https://{host}:{port}" if host and port else None)
 
 
-def _ask_all(nodes: list[Node], ask: Callable[[Node], _Summary]) -> list[_PodStats]:
+def _ask_all(nodes: list[KubernetesNode], ask: Callable[[KubernetesNode], _Summary]) -> list[_PodStats]:
     """Ask all nodes, some at a time. A node that fails does not affect the others."""
     if not nodes:
         return []
@@ -136,7 +136,7 @@ def _ask_all(nodes: list[Node], ask: Callable[[Node], _Summary]) -> list[_PodSta
         return [pod for pods in threads.map(partial(_pods_of, ask), nodes) for pod in pods]
 
 
-def _pods_of(ask: Callable[[Node], _Summary], node: Node) -> list[_PodStats]:
+def _pods_of(ask: Callable[[KubernetesNode], _Summary], node: KubernetesNode) -> list[_PodStats]:
     try:
         return ask(node).pods
     except (Unmeasured, RuntimeFailure, msgspec.MsgspecError) as failure:
@@ -144,12 +144,12 @@ def _pods_of(ask: Callable[[Node], _Summary], node: Node) -> list[_PodStats]:
         return []
 
 
-def _through_api(connection: Connection, node: Node) -> _Summary:
+def _through_api(connection: Connection, node: KubernetesNode) -> _Summary:
     path = f"/api/v1/nodes/{node.name}/proxy/stats/summary"
     return msgspec.convert(connection.get(path, seconds=NODE_SECONDS), _Summary)
 
 
-def _kubelet(connection: Connection, node: Node) -> _Summary:
+def _kubelet(connection: Connection, node: KubernetesNode) -> _Summary:
     if node.url is None:
         raise Unmeasured("it names no address")
     with requests.Session() as session:

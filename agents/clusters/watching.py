@@ -21,7 +21,7 @@ from typing import Protocol
 from agents.clusters import objects
 from agents.clusters.objects import Json
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes.client import ClusterFailure, Refused, Stream
+from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, Stream
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ SHORT_SECONDS = 10.0
 EXPIRED = 410
 
 
-class Source(Protocol):
+class WatchSource(Protocol):
     """An API server (agents.runtimes.kubernetes.client.Connection)."""
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = ...) -> Json: ...
@@ -46,21 +46,21 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WatchedKind:
     path: str
     list_kind: str
     keep: Callable[[Json], Json]
 
 
-NAMESPACES = Kind("/api/v1/namespaces", "NamespaceList", objects.keep_namespace)
-DEPLOYMENTS = Kind("/apis/apps/v1/deployments", "DeploymentList", objects.keep_deployment)
-PODS = Kind("/api/v1/pods", "PodList", objects.keep_pod)
+NAMESPACES = WatchedKind("/api/v1/namespaces", "NamespaceList", objects.keep_namespace)
+DEPLOYMENTS = WatchedKind("/apis/apps/v1/deployments", "DeploymentList", objects.keep_deployment)
+PODS = WatchedKind("/api/v1/pods", "PodList", objects.keep_pod)
 
 
-def guarded(kind: str, group: str, plural: str) -> Kind:
+def guarded(kind: str, group: str, plural: str) -> WatchedKind:
     """A kind of objects that must stay as the driver made them. Only a digest of each is kept in memory."""
     root = "/apis" if "/" in group else "/api"
-    return Kind(f"{root}/{group}/{plural}", f"{kind}List", partial(objects.keep_digest, kind))
+    return WatchedKind(f"{root}/{group}/{plural}", f"{kind}List", partial(objects.keep_digest, kind))
 
 
 class Doubtful(Exception):
@@ -73,8 +73,8 @@ class Watch:
 
     def __init__(
         self,
-        source: Source,
-        kind: Kind,
+        source: WatchSource,
+        kind: WatchedKind,
         *,
         selector: str,
         changed: Callable[[set[str]], None],
@@ -141,7 +141,7 @@ class Watch:
         """A stream that broke off goes on where it ended, unless the version is too old or the stream was silent for
         long."""
         log.warning("a watch failed", extra={"path": self._kind.path, "error": str(failure)})
-        expired = isinstance(failure, Refused) and failure.status == EXPIRED
+        expired = isinstance(failure, ApiRefused) and failure.status == EXPIRED
         if expired or self._clock() - self._heard_at >= SILENCE_SECONDS:
             self._version = None
 

@@ -1,4 +1,4 @@
-"""Whether the program in front of router and web may get a certificate for a name (docs/operating.md: TLS).
+"""Whether the program in front of router and web may get a certificate for a name (docs/how-to/certificates.md).
 
 After a yes, a visitor's handshake waits for a certificate authority. So the answer is only yes where the authority
 would reach us: the name is the console's, a live agent's or a served domain, and DNS leads here. New names are counted

@@ -11,7 +11,7 @@ import urllib3
 from django.conf import settings
 
 from agents.domains import claims, names, records
-from agents.domains.records import Seen, expected_ip
+from agents.domains.records import DnsAnswers, expected_ip
 from config import public_networks, waiting
 from config.public_networks import Address
 
@@ -50,7 +50,7 @@ class DomainCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class DnsRecord:
     """One DNS record that the owner of the name must set."""
 
     type: str
@@ -58,7 +58,7 @@ class Record:
     value: str
 
 
-def look(user_id: str, domain: str) -> Seen:
+def look(user_id: str, domain: str) -> DnsAnswers:
     """What DNS says now. Takes a place among the calls that wait. Call it outside of transactions."""
     with waiting.names.take(user_id):
         return records.look(domain)
@@ -71,11 +71,11 @@ def of(user_id: str, domain: str, *, https: bool) -> DomainCheck:
     """
     host = names.normalised(domain)
     with waiting.names.take(user_id):
-        seen = Seen(addresses=records.addresses_of(host), texts=None)
+        seen = DnsAnswers(addresses=records.addresses_of(host), texts=None)
         return told(host, seen, probe=probe if https else None)
 
 
-def told(domain: str, seen: Seen, *, probe: Callable[[str], HttpsStatus] | None = None) -> DomainCheck:
+def told(domain: str, seen: DnsAnswers, *, probe: Callable[[str], HttpsStatus] | None = None) -> DomainCheck:
     """The check made from an answer of DNS that is known already. Without a probe HTTPS is skipped."""
     status = _status(seen)
     asked = probe if status == DnsStatus.OK else None
@@ -87,14 +87,14 @@ def told(domain: str, seen: Seen, *, probe: Callable[[str], HttpsStatus] | None 
     )
 
 
-def to_set(domain: str, user_id: str) -> list[Record]:
+def to_set(domain: str, user_id: str) -> list[DnsRecord]:
     """The records that the owner must set. TXT comes first: if it is set first, the name serves as soon as its address
     leads here."""
     address = expected_ip()
     kind = "AAAA" if address is not None and address.version == 6 else "A"
     return [
-        Record(type="TXT", name=f"{names.PROOF_PREFIX}{domain}", value=claims.value_of(user_id)),
-        Record(type=kind, name=domain, value=settings.EXPECTED_IP),
+        DnsRecord(type="TXT", name=f"{names.PROOF_PREFIX}{domain}", value=claims.value_of(user_id)),
+        DnsRecord(type=kind, name=domain, value=settings.EXPECTED_IP),
     ]
 
 
@@ -126,7 +126,7 @@ def _trusting() -> ssl.SSLContext:
     return context
 
 
-def _status(seen: Seen) -> DnsStatus:
+def _status(seen: DnsAnswers) -> DnsStatus:
     if not seen.addresses:
         return DnsStatus.UNRESOLVED
     return DnsStatus.OK if seen.points_here else DnsStatus.ELSEWHERE

@@ -18,7 +18,7 @@ from django.utils.crypto import salted_hmac
 from accounts.models import User
 from agents.domains import effects, names
 from agents.domains.models import ClaimStatus, DomainClaim
-from agents.domains.records import Seen
+from agents.domains.records import DnsAnswers
 from agents.errors import DomainTaken, IllegalTransition, NoSuchAgent, TooManyDomains, YourOtherAgent
 from agents.models import Agent, Desired
 from config import wake
@@ -48,7 +48,7 @@ def value_of(user_id: str) -> str:
     return known or f"agentpods-{salted_hmac('agents.domains', user_id, algorithm='sha256').hexdigest()[:40]}"
 
 
-def refuse(user: User, domain: str, *, seen: Seen, now: datetime) -> None:
+def refuse(user: User, domain: str, *, seen: DnsAnswers, now: datetime) -> None:
     """Raise what `claim` would raise now: BadRequest, DomainTaken, TooManyDomains."""
     names.refuse_unprovable(domain)
     _refuse_hoarding(user.pk, domain, now=now)
@@ -56,7 +56,7 @@ def refuse(user: User, domain: str, *, seen: Seen, now: datetime) -> None:
     _refuse_taken(user.pk, domain, holder, seen=seen, now=now)
 
 
-def claim(agent: Agent, domain: str, *, seen: Seen, actor: str) -> DomainClaim:
+def claim(agent: Agent, domain: str, *, seen: DnsAnswers, actor: str) -> DomainClaim:
     """Let the agent hold this name. `seen` is what DNS said of it a moment ago. A name that the agent held before is
     released.
 
@@ -94,7 +94,7 @@ def let_go(agent: Agent, *, actor: str, now: datetime) -> Agent:
 
 
 @transaction.atomic
-def observe(claim_id: str, seen: Seen, *, now: datetime) -> None:
+def observe(claim_id: str, seen: DnsAnswers, *, now: datetime) -> None:
     """Record what DNS says of a claim: its proof, its address, or that the claim's time is over."""
     agent_id = DomainClaim.objects.held().filter(pk=claim_id).values_list("agent_id", flat=True).first()
     if agent_id is None:
@@ -111,7 +111,7 @@ def observe(claim_id: str, seen: Seen, *, now: datetime) -> None:
 # The steps of one transaction of `claim`.
 
 
-def _claim(agent: Agent, domain: str, *, seen: Seen, actor: str, now: datetime) -> DomainClaim:
+def _claim(agent: Agent, domain: str, *, seen: DnsAnswers, actor: str, now: datetime) -> DomainClaim:
     rival = _rival(agent, domain)
     agents = _locked([agent.pk, *([rival.agent_id] if rival else [])])
     rival = _rival(agent, domain)
@@ -132,7 +132,7 @@ def _claim(agent: Agent, domain: str, *, seen: Seen, actor: str, now: datetime) 
     return _begin(agent, domain, seen=seen, actor=actor, now=now)
 
 
-def _begin(agent: Agent, domain: str, *, seen: Seen, actor: str, now: datetime) -> DomainClaim:
+def _begin(agent: Agent, domain: str, *, seen: DnsAnswers, actor: str, now: datetime) -> DomainClaim:
     past = DomainClaim.objects.filter(domain=domain)
     own = past.filter(user_id=agent.user_id)
     first = own.order_by("claimed_at").values_list("claimed_at", flat=True).first() or now
@@ -166,7 +166,7 @@ def _refuse_hoarding(user_id: str, domain: str, *, now: datetime) -> None:
         raise TooManyDomains(names_held)
 
 
-def _refuse_taken(user_id: str, domain: str, holder: DomainClaim | None, *, seen: Seen, now: datetime) -> None:
+def _refuse_taken(user_id: str, domain: str, holder: DomainClaim | None, *, seen: DnsAnswers, now: datetime) -> None:
     if holder is not None and holder.user_id == user_id:
         raise YourOtherAgent(domain, holder.agent_id)
     value = value_of(user_id)
@@ -178,7 +178,7 @@ def _refuse_taken(user_id: str, domain: str, holder: DomainClaim | None, *, seen
 # What happens to a claim.
 
 
-def _apply(held: DomainClaim, agent: Agent, *, seen: Seen, now: datetime) -> None:
+def _apply(held: DomainClaim, agent: Agent, *, seen: DnsAnswers, now: datetime) -> None:
     """Apply what DNS said to the claim and its agent. The caller has locked the agent's row."""
     if seen.points_here is not None:
         held.looked_at = now
@@ -192,7 +192,7 @@ def _apply(held: DomainClaim, agent: Agent, *, seen: Seen, now: datetime) -> Non
     held.save()
 
 
-def _has_lapsed(held: DomainClaim, *, seen: Seen, now: datetime) -> bool:
+def _has_lapsed(held: DomainClaim, *, seen: DnsAnswers, now: datetime) -> bool:
     if held.status != ClaimStatus.UNPROVED or held.lapses_at is None or held.lapses_at > now:
         return False
     return seen.texts is not None or held.lapses_at + UNANSWERED_FOR <= now

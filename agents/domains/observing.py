@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from agents.domains import claims, records
 from agents.domains.models import HELD, DomainClaim
-from agents.domains.records import Seen
+from agents.domains.records import DnsAnswers
 from agents.models import Agent, Desired
 from agents.runtimes import current_runtime
 from agents.runtimes.base import RuntimeFailure
@@ -40,7 +40,7 @@ RETURNING id, domain
 """
 
 
-def look_at_due(now: datetime | None = None, *, look: Callable[[str], Seen] = records.look) -> int:
+def look_at_due(now: datetime | None = None, *, look: Callable[[str], DnsAnswers] = records.look) -> int:
     """Ask DNS about the claims that are due, and remove the routes of claims that ended. Returns how many claims were
     due."""
     now = now or timezone.now()

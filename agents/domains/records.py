@@ -38,7 +38,7 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="domains")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DnsAnswers:
     """`addresses` and `texts` are None when DNS did not answer, and empty when DNS said that there are none."""
 
     addresses: tuple[Address, ...] | None
@@ -60,12 +60,12 @@ def expected_ip() -> Address | None:
         return None
 
 
-def look(domain: str) -> Seen:
+def look(domain: str) -> DnsAnswers:
     """Ask for IPv4 and IPv6 addresses and for the proof, all at the same time."""
     proof = _ask(partial(_texts, f"{PROOF_PREFIX}{domain}"))
     addresses = addresses_of(domain)
     texts = _answer(proof)
-    return Seen(addresses=addresses, texts=None if texts is None else frozenset(texts))
+    return DnsAnswers(addresses=addresses, texts=None if texts is None else frozenset(texts))
 
 
 def addresses_of(domain: str) -> tuple[Address, ...] | None:
@@ -81,7 +81,7 @@ def addresses_of(domain: str) -> tuple[Address, ...] | None:
 
 def look_address(domain: str) -> bool:
     """Whether DNS says that the name leads here right now. False when DNS does not answer."""
-    return Seen(addresses=addresses_of(domain), texts=None).points_here is True
+    return DnsAnswers(addresses=addresses_of(domain), texts=None).points_here is True
 
 
 def _ask(question: Callable[[], Sequence[T]]) -> Future[Sequence[T]]:

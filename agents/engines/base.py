@@ -96,7 +96,7 @@ class Processes(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class EnginePlace:
     """Paths, memory, port and password of one engine of one agent. Port and password are for engines that are servers.
     They stay the same as long as the pod exists. The gateway knows them too; outside of the pod they are not known.
     """
@@ -122,14 +122,14 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyProxy:
+class ProxyAccess:
     """The pod's own address for calls to the model provider and to the agent's peers."""
 
     url: str  # `/llm/<provider>` is appended
     token: str = field(repr=False)
 
 
-def mcp_servers(config: PodConfig, llm: KeyProxy) -> list[dict[str, Any]]:
+def mcp_servers(config: PodConfig, llm: ProxyAccess) -> list[dict[str, Any]]:
     """The owner's MCP servers, and the gateway's own server if the agent has peers. The peers' tokens stay in the
     gateway.
     """
@@ -251,7 +251,7 @@ class Engine(Protocol):
     def package(self) -> EngineProgram:
         """The program that is installed."""
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """Build the files, arguments and environment for this configuration."""
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:

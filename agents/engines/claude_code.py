@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores, mcp_servers
+from agents.engines.base import Driver, EnginePlace, Launch, NpmPackage, Processes, ProxyAccess, Stores, mcp_servers
 from agents.engines.claude_code_stream import ClaudeCodeDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
@@ -154,7 +154,7 @@ class ClaudeCode:
     megabytes_per_process = 256
     noise = "[claude-code:unrecognized_model]"  # logged for each model that is newer than this version
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """Persona text, model, tools and servers are read at the start of a process."""
         home, workspace = place.data / "claude", place.data / "workspace"
         chosen = config.toolsets or self.safe_toolsets
@@ -256,7 +256,9 @@ def _was_begun(transcript: Path) -> bool:
         return any(b'"type":"user"' in line or b'"type":"assistant"' in line for line in lines)
 
 
-def _environment(config: PodConfig, chosen: tuple[str, ...] | list[str], place: Place, llm: KeyProxy) -> dict[str, str]:
+def _environment(
+    config: PodConfig, chosen: tuple[str, ...] | list[str], place: EnginePlace, llm: ProxyAccess
+) -> dict[str, str]:
     """The complete environment of the engine. Nothing is inherited from the bridge."""
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",

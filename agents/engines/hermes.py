@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from agents.engines import hermes_channels, hermes_tools
-from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage, Side, Stores, mcp_servers
+from agents.engines.base import (
+    Driver,
+    EnginePlace,
+    Launch,
+    Processes,
+    ProxyAccess,
+    PypiPackage,
+    Side,
+    Stores,
+    mcp_servers,
+)
 from agents.engines.hermes_http import HermesDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
@@ -120,7 +130,7 @@ class Hermes:
     megabytes_per_process = 256
     noise = ""
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """hermes reads files and environment at its start. A changed `prompt-version` makes conversations forget their
         stored prompts.
         """
@@ -153,7 +163,7 @@ class Hermes:
             app_secret=env.get("WHATSAPP_CLOUD_APP_SECRET", ""),
         )
 
-    def _settings(self, config: PodConfig, workspace: Path, llm: KeyProxy) -> dict[str, Any]:
+    def _settings(self, config: PodConfig, workspace: Path, llm: ProxyAccess) -> dict[str, Any]:
         """The content of config.yaml. JSON is valid YAML."""
         chosen = _chosen(config)
         platforms = ["api_server", "cron", *hermes_channels.platforms(config)]
@@ -188,7 +198,7 @@ def _is_asked(config: PodConfig) -> bool:
     return config.provider in _PROVIDERS and bool(config.model)
 
 
-def _model(config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
+def _model(config: PodConfig, llm: ProxyAccess) -> dict[str, Any]:
     if not _is_asked(config):
         return {}
     ending, protocol = _PROVIDERS[config.provider or ""]
@@ -206,11 +216,11 @@ def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "connect_timeout": _MCP_SECONDS}
 
 
-def _python(place: Place) -> str:
+def _python(place: EnginePlace) -> str:
     return str(place.install / Hermes.package.python)
 
 
-def _dashboard(config: PodConfig, place: Place) -> Side:
+def _dashboard(config: PodConfig, place: EnginePlace) -> Side:
     """The program for hermes' own pages, on the loopback address. They have no login, so the gateway checks the
     visitor. They get no secret.
     """
@@ -222,7 +232,7 @@ def _dashboard(config: PodConfig, place: Place) -> Side:
     )
 
 
-def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
     return {
         **_surroundings(config, place),
         **{name: os.environ[name] for name in _AUTHORITIES if name in os.environ},
@@ -236,7 +246,7 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
     }
 
 
-def _surroundings(config: PodConfig, place: Place) -> dict[str, str]:
+def _surroundings(config: PodConfig, place: EnginePlace) -> dict[str, str]:
     """The environment without secrets. Nothing is inherited from the bridge."""
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",

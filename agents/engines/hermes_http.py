@@ -36,7 +36,7 @@ class HermesDriver(HttpDriver):
         self._ending: dict[str, float] = {}
 
     def conversation(self, session: str) -> Turns:
-        return _Conversation(self, f"web-{session}")
+        return _HermesConversation(self, f"web-{session}")
 
     async def channels(self) -> dict[str, str | None]:
         async with self._session.get("/health/detailed") as answer:
@@ -104,7 +104,7 @@ class HermesDriver(HttpDriver):
         return b"hermes-agent" in body
 
 
-class _Conversation:
+class _HermesConversation:
     def __init__(self, driver: HermesDriver, session: str) -> None:
         self._driver = driver
         self._session = session

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from agents.engines.base import KeyProxy
+from agents.engines.base import ProxyAccess
 from agents.engines.tool_services import base_url
 
 
-def settings(chosen: Collection[str], llm: KeyProxy) -> dict[str, Any]:
+def settings(chosen: Collection[str], llm: ProxyAccess) -> dict[str, Any]:
     """The tools' part of config.yaml."""
     openai = base_url("openai", llm.url)
     said: dict[str, Any] = {"stt": {"enabled": False}}
@@ -28,7 +28,7 @@ def settings(chosen: Collection[str], llm: KeyProxy) -> dict[str, Any]:
     return said
 
 
-def environment(chosen: Collection[str], llm: KeyProxy) -> dict[str, str]:
+def environment(chosen: Collection[str], llm: ProxyAccess) -> dict[str, str]:
     openai = base_url("openai", llm.url)
     said: dict[str, str] = {}
     if {"web", "search"} & set(chosen):

@@ -15,7 +15,7 @@ from typing import Any
 DELIVERY_SECONDS = 30  # seconds; a poll without messages takes ten
 
 
-class Turns:
+class HermesTurns:
     """Follows the messages of a hermes adapter through hermes' batches, queues and turns.
     A message that was handed in and neither waits nor runs is over. While hermes is ending no message counts as over,
     because hermes cuts turns off.

@@ -20,10 +20,10 @@ def change(home: Path) -> None:
     module = importlib.import_module("gateway.platforms.whatsapp_cloud")
     if "POD_WHATSAPP_URL" in os.environ:
         vars(module)["GRAPH_API_BASE"] = os.environ["POD_WHATSAPP_URL"]
-    Desk(home, module).sit_before(module.WhatsAppCloudAdapter)
+    WebhookFilter(home, module).sit_before(module.WhatsAppCloudAdapter)
 
 
-class Desk:
+class WebhookFilter:
     """Handles the platform's requests before hermes' own webhook does."""
 
     def __init__(self, home: Path, module: Any) -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores
+from agents.engines.base import Driver, EnginePlace, Launch, NpmPackage, Processes, ProxyAccess, Stores
 from agents.engines.n8n_http import N8nDriver
 from agents.engines.n8n_workflow import AGENT_ID, PROVIDERS, SAFE_TOOLSETS, TOOLSETS, agent
 from agents.runtimes.base import PodConfig
@@ -99,7 +99,7 @@ class N8n:
     megabytes_per_process = 1024
     noise = ""
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """The agent's workflow is read again at each turn. A changed environment needs a restart."""
         home = place.data / "n8n"
         heap = int(place.memory_bytes * _HEAP_SHARE) >> 20
@@ -120,7 +120,7 @@ class N8n:
         return N8nDriver(process, port=int(launch.env["N8N_PORT"]), password=launch.env["AGENTPODS_PASSWORD"])
 
 
-def _environment(config: PodConfig, place: Place) -> dict[str, str]:
+def _environment(config: PodConfig, place: EnginePlace) -> dict[str, str]:
     """The complete environment of the engine. Nothing is inherited from the bridge."""
     home = place.data / "n8n"
     return {

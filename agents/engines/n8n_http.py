@@ -50,7 +50,7 @@ class N8nDriver(HttpDriver):
                 raise EngineError(str(said.get("error") or "n8n did not take the agent's workflow"))
 
     def conversation(self, session: str) -> Turns:
-        return _Conversation(self, session)
+        return _N8nConversation(self, session)
 
     async def wind_down(self) -> None:
         """n8n waits for running turns before it ends. These turns have failed and their connections are closed, so wait
@@ -89,7 +89,7 @@ class N8nDriver(HttpDriver):
         return body == b'{"status":"ok"}'
 
 
-class _Conversation:
+class _N8nConversation:
     def __init__(self, driver: N8nDriver, session: str) -> None:
         self._driver = driver
         self._session = session

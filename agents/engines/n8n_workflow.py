@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engines.base import PEERS_SERVER, KeyProxy, mcp_servers
+from agents.engines.base import PEERS_SERVER, ProxyAccess, mcp_servers
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
 
@@ -62,7 +62,7 @@ TOOLSETS: Mapping[str, tuple[str, ...]] = {"web": (_FETCH,)}
 SAFE_TOOLSETS = ("web",)
 
 
-def agent(config: PodConfig, llm: KeyProxy) -> Json:
+def agent(config: PodConfig, llm: ProxyAccess) -> Json:
     """The workflow and its credentials. Without a configured model, the workflow has no model node, and nobody calls
     it.
     """
@@ -175,7 +175,7 @@ def _model(config: PodConfig) -> Json:
 _MODEL_CREDENTIAL = f"{AGENT_ID}-model"
 
 
-def _basics(config: PodConfig, llm: KeyProxy) -> Json:
+def _basics(config: PodConfig, llm: ProxyAccess) -> Json:
     """The credential for the model: the key proxy's address in place of the vendor's, and its token in place of the
     key.
     """

@@ -15,11 +15,11 @@ from agents.engines import openclaw_channels, openclaw_dashboard, whatsapp
 from agents.engines.base import (
     PEERS_SERVER,
     Driver,
-    KeyProxy,
+    EnginePlace,
     Launch,
     NpmPackage,
-    Place,
     Processes,
+    ProxyAccess,
     Stores,
     mcp_servers,
 )
@@ -133,7 +133,7 @@ class Openclaw:
     start_seconds = 180.0  # 20 seconds on an idle machine, more than a minute on a busy one
     noise = ""
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """openclaw applies changed settings while it runs, and the plugin reads the persona text again at each model
         call.
         """
@@ -175,7 +175,7 @@ class Openclaw:
             whatsapp_secrets=launch.private,
         )
 
-    def _settings(self, config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, Any]:
+    def _settings(self, config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, Any]:
         chosen = [name for name in config.toolsets or self.safe_toolsets if name in self.toolsets]
         servers = mcp_servers(config, llm)
         return {
@@ -249,7 +249,7 @@ def _is_asked(config: PodConfig) -> bool:
     return config.provider in _PROVIDERS and bool(config.model)
 
 
-def _model(config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
+def _model(config: PodConfig, llm: ProxyAccess) -> dict[str, Any]:
     """The settings for the model. The key proxy is the only provider; otherwise openclaw would add its catalogue of all
     others.
     """
@@ -276,7 +276,7 @@ def _model(config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
     return {"models": {"mode": "replace", "catalogRefresh": {"enabled": False}, "providers": {_PROVIDER: provider}}}
 
 
-def _gateway(place: Place) -> dict[str, Any]:
+def _gateway(place: EnginePlace) -> dict[str, Any]:
     return {
         "mode": "local",
         "bind": "loopback",
@@ -286,7 +286,7 @@ def _gateway(place: Place) -> dict[str, Any]:
     }
 
 
-def _agent(config: PodConfig, place: Place) -> dict[str, Any]:
+def _agent(config: PodConfig, place: EnginePlace) -> dict[str, Any]:
     model = {"primary": f"{_PROVIDER}/{config.model}"} if _is_asked(config) else {}
     return {
         "model": model,
@@ -299,7 +299,7 @@ def _agent(config: PodConfig, place: Place) -> dict[str, Any]:
     }
 
 
-def _plugins(config: PodConfig, place: Place, chosen: list[str]) -> dict[str, Any]:
+def _plugins(config: PodConfig, place: EnginePlace, chosen: list[str]) -> dict[str, Any]:
     home, modules = place.data / "openclaw", place.install / _MODULES
     machine = _MACHINES.get(platform.machine(), platform.machine())
     ours = {
@@ -349,14 +349,14 @@ def _command(server: Mapping[str, Any]) -> dict[str, Any]:
     return {"command": "/bin/sh", "args": ["-c", f'{back}exec "$@"', "sh", *command], "env": env}
 
 
-def _heap(place: Place) -> str:
+def _heap(place: EnginePlace) -> str:
     """The limit of V8's heap, which does not see the container's limit. It is half of the tier's memory, so that
     helpers and tools have room.
     """
     return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 768), 2048)}"
 
 
-def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
     """The complete environment of the engine. Nothing is inherited from the bridge."""
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",

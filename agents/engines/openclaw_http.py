@@ -14,7 +14,7 @@ import aiohttp
 from agents.engines import openclaw_channels
 from agents.engines.base import EngineError, ModelError, Turns
 from agents.engines.http import HttpDriver
-from agents.engines.whatsapp import Desk
+from agents.engines.whatsapp import WhatsappDesk
 
 Json = dict[str, Any]
 # openclaw notices at once that a caller has disconnected, and ends the model call.
@@ -40,7 +40,7 @@ class OpenclawDriver(HttpDriver):
         headers = {"Authorization": f"Bearer {token}"}
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/healthz", headers=headers)
         self._settings = settings
-        self._whatsapp = Desk(self.conversation, whatsapp_secrets, notes=settings.with_name("whatsapp-read"))
+        self._whatsapp = WhatsappDesk(self.conversation, whatsapp_secrets, notes=settings.with_name("whatsapp-read"))
         self._in_force = ""  # the mark of the settings that openclaw last reported as applied
         # conversations whose last turn was aborted, and the time at which that turn is over
         self._ending: dict[str, float] = {}
@@ -53,7 +53,7 @@ class OpenclawDriver(HttpDriver):
         await self.reloaded()
 
     def conversation(self, session: str) -> Turns:
-        return _Conversation(self, session)
+        return _OpenclawConversation(self, session)
 
     async def channels(self) -> dict[str, str | None]:
         await self.reloaded()
@@ -133,7 +133,7 @@ class OpenclawDriver(HttpDriver):
         return isinstance(said, dict) and said.get("ok") is True
 
 
-class _Conversation:
+class _OpenclawConversation:
     def __init__(self, driver: OpenclawDriver, session: str) -> None:
         self._driver = driver
         self._session = session

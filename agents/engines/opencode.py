@@ -13,11 +13,11 @@ from typing import Any
 from agents.engines.base import (
     PEERS_SERVER,
     Driver,
-    KeyProxy,
+    EnginePlace,
     Launch,
     NpmPackage,
-    Place,
     Processes,
+    ProxyAccess,
     Stores,
     mcp_servers,
 )
@@ -126,7 +126,7 @@ class Opencode:
     megabytes_per_process = 512
     noise = "Warning: "
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """AGENTS.md is read again at each turn, everything else only at the start."""
         home = place.data / "opencode"
         settings = home / "config" / "opencode"
@@ -162,7 +162,7 @@ class Opencode:
             model=launch.model,
         )
 
-    def _settings(self, config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
+    def _settings(self, config: PodConfig, llm: ProxyAccess) -> dict[str, Any]:
         model = _model(config)
         servers = mcp_servers(config, llm)
         chosen = {"model": "/".join(model), "small_model": "/".join(model)} if model else {}
@@ -212,7 +212,7 @@ def _speaks_chat_alone(config: PodConfig) -> bool:
     return config.own_model_server and config.provider in {"openai", "xai"}
 
 
-def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: KeyProxy) -> dict[str, Any]:
+def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: ProxyAccess) -> dict[str, Any]:
     """The provider's settings: the key proxy's address, and only this model. If opencode knows the model already, the
     entry changes nothing.
     """
@@ -242,7 +242,7 @@ def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "local", "command": command, "environment": server.get("env") or {}} | common
 
 
-def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
     """The complete environment of the engine. Nothing is inherited from the bridge."""
     search = place.install / _MODULES / "@vscode" / _SEARCHES.get(platform.machine(), "") / "bin"
     own = place.data / "opencode"

@@ -62,8 +62,8 @@ class OpencodeDriver(HttpDriver):
         if not models or model not in models[0]:
             raise EngineError(f"opencode does not know the model {provider}/{model}")
 
-    def conversation(self, session: str) -> _Conversation:
-        return _Conversation(self, session)
+    def conversation(self, session: str) -> _OpencodeConversation:
+        return _OpencodeConversation(self, session)
 
     async def wind_down(self) -> None:
         for session in list(self._busy):
@@ -149,7 +149,7 @@ class OpencodeDriver(HttpDriver):
         return json.loads(said) if said else None
 
 
-class _Conversation:
+class _OpencodeConversation:
     def __init__(self, driver: OpencodeDriver, session: str) -> None:
         self._driver = driver
         self._session = session

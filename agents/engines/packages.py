@@ -1,6 +1,6 @@
 """Finds engines of third parties: Python packages with an entry point in the group `agentpods.engines`.
-The name of the entry point is the engine's id, and its value is an `EnginePackage`. docs/engines.md shows a complete
-package.
+The name of the entry point is the engine's id, and its value is an `EnginePackage`. docs/how-to/add-an-engine.md shows
+a complete package.
 """
 
 from __future__ import annotations

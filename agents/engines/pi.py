@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores, mcp_servers
+from agents.engines.base import Driver, EnginePlace, Launch, NpmPackage, Processes, ProxyAccess, Stores, mcp_servers
 from agents.engines.persona import persona_text
 from agents.engines.pi_rpc import PiDriver
 from agents.runtimes.base import PodConfig
@@ -108,7 +108,7 @@ class Pi:
     megabytes_per_process = 144
     noise = "Warning: No project session found"  # logged at the start of each conversation
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """pi reads persona text, model list and settings only at its start; tools are flags."""
         home = place.data / "pi"
         model = _model(config)
@@ -200,7 +200,7 @@ def _speaks_chat_alone(config: PodConfig) -> bool:
     return config.own_model_server and config.provider in {"openai", "xai"}
 
 
-def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: Place, llm: KeyProxy) -> dict[str, Any]:
+def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: EnginePlace, llm: ProxyAccess) -> dict[str, Any]:
     """The provider's settings, with the key proxy's address. A model that pi does not know is declared here; otherwise
     pi would use another model.
     """
@@ -225,14 +225,14 @@ def _known_models(install: Path, provider: str) -> frozenset[str]:
     return frozenset(model for protocol in catalog.values() for model in protocol)
 
 
-def _heap(place: Place) -> str:
+def _heap(place: EnginePlace) -> str:
     """The limit of V8's heap, which does not see the container's limit. It is half of the tier's memory, so that tools
     have room.
     """
     return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 192), 1024)}"
 
 
-def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
     """The complete environment of the engine. Nothing is inherited from the bridge."""
     machine = _MACHINES.get(platform.machine(), platform.machine())
     search = place.install / _MODULES / "@vscode" / f"ripgrep-linux-{machine}" / "bin"

@@ -39,7 +39,7 @@ class KeyHeader(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class ModelProvider:
     base_url: str  # LLM_BASE_URLS overrides it; the same base URL that the vendor's own SDK accepts
     calls: tuple[str, ...] = (_CHAT, *_MODELS)  # allowed calls as `METHOD /path`, the path without its version prefix
     sdk_prefix: str = ""  # the path that the vendor's SDK adds to a base URL without a version
@@ -56,36 +56,38 @@ class Provider:
         return {**headers, "anthropic-version": "2023-06-01"} if self.key_header is KeyHeader.ANTHROPIC else headers
 
 
-_GOOGLE = Provider(
+_GOOGLE = ModelProvider(
     base_url="https://generativelanguage.googleapis.com/v1beta",
     sdk_prefix="/v1beta",
     calls=_GOOGLE_CALLS,
     key_header=KeyHeader.GOOGLE,
     check_path="/models?pageSize=1",
 )
-PROVIDERS: dict[str, Provider] = {
-    "openai": Provider(base_url="https://api.openai.com/v1", calls=(_CHAT, _RESPONSES, _EMBEDDINGS, *_MODELS)),
-    "anthropic": Provider(
+PROVIDERS: dict[str, ModelProvider] = {
+    "openai": ModelProvider(base_url="https://api.openai.com/v1", calls=(_CHAT, _RESPONSES, _EMBEDDINGS, *_MODELS)),
+    "anthropic": ModelProvider(
         base_url="https://api.anthropic.com",
         calls=("POST /messages", "POST /messages/count_tokens", *_MODELS),
         sdk_prefix="/v1",
         key_header=KeyHeader.ANTHROPIC,
     ),
-    "openrouter": Provider(
+    "openrouter": ModelProvider(
         base_url="https://openrouter.ai/api/v1",
         calls=(_CHAT, _RESPONSES, _EMBEDDINGS, *_MODELS),
         check_path="/key",  # because its /models is public
     ),
     "google": _GOOGLE,
     "gemini": _GOOGLE,
-    "groq": Provider(
+    "groq": ModelProvider(
         base_url="https://api.groq.com/openai/v1", calls=(_CHAT, _RESPONSES, *_MODELS), sdk_prefix="/openai/v1"
     ),
-    "mistral": Provider(base_url="https://api.mistral.ai/v1", calls=(_CHAT, _EMBEDDINGS, *_MODELS), sdk_prefix="/v1"),
-    "deepseek": Provider(base_url="https://api.deepseek.com", check_path="/user/balance"),
-    "xai": Provider(base_url="https://api.x.ai/v1", calls=(_CHAT, _RESPONSES, *_MODELS), check_path="/api-key"),
+    "mistral": ModelProvider(
+        base_url="https://api.mistral.ai/v1", calls=(_CHAT, _EMBEDDINGS, *_MODELS), sdk_prefix="/v1"
+    ),
+    "deepseek": ModelProvider(base_url="https://api.deepseek.com", check_path="/user/balance"),
+    "xai": ModelProvider(base_url="https://api.x.ai/v1", calls=(_CHAT, _RESPONSES, *_MODELS), check_path="/api-key"),
     # because its /models is public
-    "nous": Provider(base_url="https://inference-api.nousresearch.com/v1", check_path=None),
+    "nous": ModelProvider(base_url="https://inference-api.nousresearch.com/v1", check_path=None),
 }
 
 # Prefixes that engines put before a resource, the longest first.

@@ -50,7 +50,7 @@ def secrets(config: PodConfig) -> dict[str, str]:
     return {**given, "url": (config.whatsapp_api_url or _META).rstrip("/")}
 
 
-class Desk:
+class WhatsappDesk:
     """The desk: passes the platform's messages to the engine's conversations, one conversation for each person who
     writes.
     """

@@ -12,7 +12,7 @@ from django.db.models import Max
 from agents.errors import NoSuchAgent
 from agents.inbound import whatsapp
 from agents.inbound.models import InboundMessage
-from agents.inbound.whatsapp import Message
+from agents.inbound.whatsapp import WhatsappMessage
 from agents.models import Agent, Desired
 from config import wake
 from config.errors import Unavailable
@@ -46,7 +46,7 @@ def _with_channel(agent_id: str) -> Agent:
 
 
 @transaction.atomic
-def _keep(agent: Agent, messages: Sequence[Message], *, now: datetime) -> None:
+def _keep(agent: Agent, messages: Sequence[WhatsappMessage], *, now: datetime) -> None:
     fitting = [message for message in messages if len(message.body.encode()) <= BYTES_AT_MOST]
     if not fitting:
         return

@@ -17,7 +17,7 @@ from typing import Any
 
 from agents.inbound.models import NAME_CHARACTERS
 from config.errors import BadRequest, Forbidden
-from config.parsing import Refused, strict_json
+from config.parsing import BadText, strict_json
 
 CHANNEL = "whatsapp"
 VERIFY_TOKEN, APP_SECRET = "whatsappVerifyToken", "whatsappAppSecret"
@@ -34,7 +34,7 @@ class NotMeta(Forbidden):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WhatsappMessage:
     name: str
     body: str = field(repr=False)  # JSON: a call with only this message
 
@@ -51,7 +51,7 @@ def challenge(secrets: Mapping[str, str], asked: Mapping[str, str]) -> str:
     return said
 
 
-def messages(body: bytes, signature: str, *, secrets: Mapping[str, str]) -> list[Message]:
+def messages(body: bytes, signature: str, *, secrets: Mapping[str, str]) -> list[WhatsappMessage]:
     """The people's messages in a call; receipts and other news are left out. Raises NotMeta and BadRequest."""
     key = secrets.get(APP_SECRET, "")
     right = _PREFIX + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
@@ -59,7 +59,7 @@ def messages(body: bytes, signature: str, *, secrets: Mapping[str, str]) -> list
         raise NotMeta("X-Hub-Signature-256")
     try:
         call = strict_json(body.decode("utf-8"))
-    except (UnicodeDecodeError, Refused) as error:
+    except (UnicodeDecodeError, BadText) as error:
         raise BadRequest(f"body: not valid JSON ({error})") from error
     phone = secrets.get("whatsappPhoneNumberId", "")
     # They are counted before any is written out, because each one repeats what the call says beside its messages.
@@ -82,10 +82,10 @@ def _found(call: Any, phone: str) -> Iterator[tuple[dict[str, Any], dict[str, An
                 yield value, message
 
 
-def _alone(value: dict[str, Any], message: dict[str, Any]) -> Message:
+def _alone(value: dict[str, Any], message: dict[str, Any]) -> WhatsappMessage:
     change = {"field": "messages", "value": {**value, "messages": [message], "statuses": []}}
     whole = {"object": "whatsapp_business_account", "entry": [{"id": "0", "changes": [change]}]}
-    return Message(message["id"], json.dumps(whole, ensure_ascii=False))
+    return WhatsappMessage(message["id"], json.dumps(whole, ensure_ascii=False))
 
 
 def _values(call: Any) -> Iterator[dict[str, Any]]:

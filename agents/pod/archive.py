@@ -26,7 +26,7 @@ MOST_MEMBERS = 2_000_000
 _NAME_BYTES = 3_000  # leaves room for the path of the target directory
 
 
-class Refused(Exception):
+class InvalidArchive(Exception):
     """The archive is not a valid backup of an agent's data. The message is shown to people."""
 
 
@@ -39,7 +39,7 @@ def members(stream: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | No
         for count, member in enumerate(archive):
             archive.members = []  # type: ignore[attr-defined]  # a documented attribute; without this the library keeps every entry in memory, and there may be millions
             if count > MOST_MEMBERS:
-                raise Refused(f"it holds more than {MOST_MEMBERS} files")
+                raise InvalidArchive(f"it holds more than {MOST_MEMBERS} files")
             name = place_of(member.name)
             if name is None or not (member.isdir() or member.isreg() or member.issym()):
                 continue
@@ -51,9 +51,9 @@ def place_of(name: str) -> str | None:
     name = name.rstrip("/").removeprefix("./")
     parts = name.split("/")
     if not name or name.startswith("/") or ".." in parts or "" in parts or "\0" in name:
-        raise Refused(f"it names a place outside: {name[:100]!r}")
+        raise InvalidArchive(f"it names a place outside: {name[:100]!r}")
     if len(os.fsencode(name)) > _NAME_BYTES:
-        raise Refused("a name in it is too long")
+        raise InvalidArchive("a name in it is too long")
     if name.startswith(f"{COPIES}/"):
         name = name.removeprefix(f"{COPIES}/")
     return None if name == OWN or name.startswith(f"{OWN}/") else name
@@ -80,7 +80,7 @@ def unpack(stream: IO[bytes], into: Path, *, most_bytes: int, written: Written |
     try:
         return _unpack(stream, into, most_bytes, written)
     except tarfile.TarError as error:
-        raise Refused(f"it is broken ({error})") from error
+        raise InvalidArchive(f"it is broken ({error})") from error
 
 
 def _unpack(stream: IO[bytes], into: Path, most_bytes: int, written: Written | None) -> int:
@@ -95,7 +95,7 @@ def _unpack(stream: IO[bytes], into: Path, most_bytes: int, written: Written | N
         elif content is not None:
             total += member.size
             if total > most_bytes:
-                raise Refused(f"it holds more than the {most_bytes} bytes that the agent's disk has")
+                raise InvalidArchive(f"it holds more than the {most_bytes} bytes that the agent's disk has")
             digest = hashlib.sha256() if written else None
             _write(target, member, content, digest)
             if written and digest:

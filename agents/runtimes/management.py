@@ -55,7 +55,7 @@ class ModelRefusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class GatewayHealth:
     revision: int
     has_key: bool
     engine: dict[str, Any] | None  # the state from the bridge; None while the bridge does not answer
@@ -110,14 +110,14 @@ class ChatEvent:
     data: dict[str, Any] = field(repr=False)
 
 
-def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECONDS) -> Health:
+def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECONDS) -> GatewayHealth:
     """The state of the gateway, its engine and the model. Raises HopFailure if the gateway does not answer."""
     with call("GET", endpoint, access, "/health", seconds=seconds) as answer:
         body = body_of(answer, "revision", "has_key")
         model = body.get("model") or {}
         engine = body.get("engine")
         bridge_bytes = engine.pop("bridgeBytes", None) if engine else None
-        return Health(
+        return GatewayHealth(
             revision=body["revision"],
             has_key=body["has_key"],
             engine=engine,

@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 import orjson
 
-from agents.pod.logs.lines import Level, Line, Source, clean, shortened
-from agents.pod.logs.reading import PAGE_BYTES, Page
+from agents.pod.logs.lines import Level, LogLine, LogSource, clean, shortened
+from agents.pod.logs.reading import PAGE_BYTES, LinesPage
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.management import HopFailure, body_of, call
@@ -46,14 +46,14 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LogQuery:
     """Which lines are wanted: after an offset of this life, or the newest of any life; at most `limit` lines, of one
     source.
     """
 
     after: int | None
     limit: int
-    source: Source | None = None
+    source: LogSource | None = None
     life: str | None = None
     most_bytes: int = PAGE_BYTES
 
@@ -66,7 +66,7 @@ class Asked:
         return "&".join(f"{name}={value}" for name, value in given.items() if value is not None)
 
 
-def page(endpoint: Endpoint, access: Access, asked: Asked, *, seconds: float = PAGE_SECONDS) -> Page:
+def page(endpoint: Endpoint, access: Access, asked: LogQuery, *, seconds: float = PAGE_SECONDS) -> LinesPage:
     """Lines of this pod's log. Raises OtherLife if the log has another life, HopFailure if the pod does not answer."""
     with call("GET", endpoint, access, f"/logs?{asked.query}", seconds=seconds) as answer:
         if answer.status_code == 409:
@@ -91,7 +91,9 @@ def tail(endpoint: Endpoint, access: Access, *, size: int, life: str, end: int) 
         return Tail(life=found, base=int(base), raw=bytes(raw))
 
 
-async def news(session: aiohttp.ClientSession, endpoint: Endpoint, access: Access, asked: Asked, *, wait: int) -> Page:
+async def news(
+    session: aiohttp.ClientSession, endpoint: Endpoint, access: Access, asked: LogQuery, *, wait: int
+) -> LinesPage:
     """The lines after an offset. Waits for them at most `wait` seconds. Raises OtherLife and HopFailure."""
     if not access.certificate:
         raise HopFailure("gateway", "the pod's gateway is being started: it has no certificate yet")
@@ -137,12 +139,12 @@ async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
     return bytes(raw)
 
 
-def _page(body: Any) -> Page:
+def _page(body: Any) -> LinesPage:
     """Read the gateway's answer. Raises HopFailure for a malformed page."""
     try:
         if not _is_life(body["life"]):
             raise ValueError(body["life"])  # noqa: TRY301 # all errors are handled in one place
-        return Page(
+        return LinesPage(
             life=body["life"],
             lines=[(_offset(one["end"]), _line(one)) for one in body["lines"]],
             next=_offset(body["next"]),
@@ -153,11 +155,11 @@ def _page(body: Any) -> Page:
         raise HopFailure("gateway", "the pod's gateway told of its log in words that nobody knows") from error
 
 
-def _line(told: dict[str, Any]) -> Line:
+def _line(told: dict[str, Any]) -> LogLine:
     level = told["level"]
-    return Line(
+    return LogLine(
         at=min(max(float(told["at"]), 0.0), 253402300799.0),
-        source=Source(told["source"]),
+        source=LogSource(told["source"]),
         level=None if level is None else Level(level),
         text=shortened(clean(str(told["text"]))),
     )

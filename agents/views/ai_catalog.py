@@ -13,7 +13,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
 from agents import a2a_catalog
-from agents.a2a_catalog import Listing
+from agents.a2a_catalog import ListedAgent
 from agents.serializers import FindA2aSerializer
 from config.api import ApiViewSet
 
@@ -43,7 +43,7 @@ def _host() -> dict[str, str]:
     return {"displayName": "Agentpods", "identifier": _domain(), "documentationUrl": f"{settings.BASE_URL}/docs"}
 
 
-def _entry(listing: Listing) -> dict[str, Any]:
+def _entry(listing: ListedAgent) -> dict[str, Any]:
     """The entry of one agent. The name is in its card; description and tags are only there when its persona is
     public."""
     entry: dict[str, Any] = {

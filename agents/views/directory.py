@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from agents import a2a_catalog
 from catalog.pages import languages
-from catalog.pages.base import PageViewSet, answer, framed, preferred, varies
+from catalog.pages.base import PublicPageViewSet, answer, framed, preferred, varies
 from catalog.pages.languages import Language, address, alternates
 from catalog.pages.printing import printed
 from config.paging import MAX_CURSOR, UnknownCursor
@@ -18,7 +18,7 @@ PATH = "directory"
 ON_A_PAGE = 24
 
 
-class DirectoryViewSet(PageViewSet):
+class DirectoryViewSet(PublicPageViewSet):
     def list(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
         typed = request.query_params.get("q", "").replace("\0", " ").strip()[: a2a_catalog.MAX_WORDS_CHARACTERS]
         if wanted := languages.asked(request.query_params.get("lang", "")):
@@ -29,7 +29,7 @@ class DirectoryViewSet(PageViewSet):
         return answer(request, printed(text), {"Content-Language": language.code, "Vary": varies(lang)})
 
 
-def _content(typed: str, page: a2a_catalog.Page, language: Language) -> dict[str, Any]:
+def _content(typed: str, page: a2a_catalog.AgentPage, language: Language) -> dict[str, Any]:
     return {
         "typed": typed,
         "here": address(PATH, language),
@@ -40,9 +40,9 @@ def _content(typed: str, page: a2a_catalog.Page, language: Language) -> dict[str
     }
 
 
-def _page(typed: str, cursor: str | None) -> a2a_catalog.Page:
+def _page(typed: str, cursor: str | None) -> a2a_catalog.AgentPage:
     """The page of agents. A mistyped cursor gives a page without agents, not an error."""
     try:
         return a2a_catalog.page(q=typed, limit=ON_A_PAGE, cursor=cursor[:MAX_CURSOR] if cursor else None)
     except UnknownCursor:
-        return a2a_catalog.Page([], {}, None, None)
+        return a2a_catalog.AgentPage([], {}, None, None)

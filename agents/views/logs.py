@@ -18,11 +18,11 @@ from rest_framework.response import Response
 
 from accounts import authentication
 from agents import log_following, logs
-from agents.log_following import End, Event, Events, News, State
+from agents.log_following import End, Event, Events, LogState, News
 from agents.log_serializers import ListLogsSerializer, LogEntrySerializer, LogsEnvelope
 from agents.models import Agent
 from agents.views.base import AgentViewSet
-from config.streams import EVENT_STREAM, Following
+from config.streams import EVENT_STREAM, EventStream
 
 RETRY_MILLISECONDS = 2000
 BEAT = b": still here\n\n"
@@ -73,10 +73,10 @@ def _next_url(agent: Agent, asked: dict[str, Any]) -> str:
     return f"{settings.BASE_URL}/agents/{agent.pk}/logs?{urlencode(given)}"
 
 
-def _followed(agent: Agent, request: Request, asked: dict[str, Any]) -> Following:
+def _followed(agent: Agent, request: Request, asked: dict[str, Any]) -> EventStream:
     is_allowed = partial(authentication.is_still_good, request)
     begin, end = log_following.follow(agent, is_allowed=is_allowed, **asked)
-    return Following(lambda: _wire(agent, begin()), end=end)
+    return EventStream(lambda: _wire(agent, begin()), end=end)
 
 
 async def _wire(agent: Agent, events: Events) -> AsyncGenerator[bytes, None]:
@@ -88,7 +88,7 @@ async def _wire(agent: Agent, events: Events) -> AsyncGenerator[bytes, None]:
 
 def _written(agent: Agent, event: Event) -> bytes:
     match event:
-        case State():
+        case LogState():
             return _event("state", {"status": event.status, "live": event.live})
         case End():
             return _event("end", {"message": event.reason})

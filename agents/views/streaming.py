@@ -15,13 +15,13 @@ Events = Iterator[ChatEvent]
 def streamed(events: Events, wire: Callable[[Events], Iterator[bytes]]) -> StreamingHttpResponse:
     """Answer with the events of a turn, as `wire` writes them. When the client hangs up, the answer is closed and the
     turn ends."""
-    response = StreamingHttpResponse(_Turn(events, wire(events)), content_type=EVENT_STREAM)
+    response = StreamingHttpResponse(_StreamedTurn(events, wire(events)), content_type=EVENT_STREAM)
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-class _Turn:
+class _StreamedTurn:
     """Closes the events even if nothing was written yet. A generator that was never started would not do that."""
 
     def __init__(self, events: Events, pieces: Iterator[bytes]) -> None:

@@ -37,7 +37,7 @@ class Corrected(WithSteps, WrittenByRules):
         return request.user.has_perm(PERMISSION)
 
 
-class Newest(admin.TabularInline[Any, Any]):
+class NewestRows(admin.TabularInline[Any, Any]):
     """The newest rows of an agent, at most 50."""
 
     extra = 0

@@ -35,7 +35,7 @@ class CryptoOrderAdmin(Corrected):
     steps = (LookAtChain(),)
 
 
-class Undecided(admin.SimpleListFilter):
+class UndecidedFilter(admin.SimpleListFilter):
     title = "bought nothing"
     parameter_name = "open"
 
@@ -60,7 +60,7 @@ class DepositAdmin(Corrected):
         "decision",
         "tx_hash",
     )
-    list_filter = (Undecided, "asset", "chain_id")
+    list_filter = (UndecidedFilter, "asset", "chain_id")
     list_select_related = ("deposit_address__agent", "order", "decision")
     search_fields = ("tx_hash", "sender", "deposit_address__address", "deposit_address__agent__id", "order__id")
     date_hierarchy = "seen_at"

@@ -13,7 +13,7 @@ from django.utils import timezone
 from billing.admin.base import WrittenByRules
 from billing.models import DeferredRevenue, Reports
 from billing.reports import months, tables
-from billing.reports.tables import Table
+from billing.reports.tables import ReportTable
 from config.errors import BadRequest
 
 SHOWN = 500  # rows of a table on the page; the CSV file has all rows
@@ -48,7 +48,7 @@ class ReportsAdmin(WrittenByRules):
         return TemplateResponse(request, "admin/billing/reports.html", context, status=400 if problem else 200)
 
 
-def _file(table: Table, names: tuple[str, str]) -> HttpResponse:
+def _file(table: ReportTable, names: tuple[str, str]) -> HttpResponse:
     answer = HttpResponse(tables.as_csv(table), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{table.name}-{names[0]}-{names[1]}.csv"'
     return answer

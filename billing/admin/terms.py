@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils import timezone
 
 from billing import standing
-from billing.admin.base import Corrected, Newest, WrittenByRules
+from billing.admin.base import Corrected, NewestRows, WrittenByRules
 from billing.admin.steps import (
     CreditTerms,
     GrantTerms,
@@ -19,14 +19,14 @@ from billing.admin.steps import (
 from billing.models import AgentTerm, Lapse, NextPlan, Payment, Subscription
 
 
-class SubscriptionInline(Newest):
+class SubscriptionInline(NewestRows):
     model = Subscription
     fk_name = "agent"
     fields = ("id", "status", "provider", "tier", "period", "current_period_end", "expired_at", "created_at")
     readonly_fields = fields
 
 
-class PaymentInline(Newest):
+class PaymentInline(NewestRows):
     model = Payment
     fk_name = "agent"
     fields = ("at", "kind", "provider", "external_id", "price_usd", "paid_till", "unapplied", "actor", "reason")

@@ -1,7 +1,7 @@
 """One deposit address per agent, derived from the account's xpub: `0/<index>`. This service has no private keys.
 
 An index comes from a database sequence and is never used twice. After an old backup is restored, an operator must set
-the sequence forward (docs/settings.md).
+the sequence forward (docs/reference/settings.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEQUENCE = "billing_deposit_index"
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class XpubAccount:
     fingerprint: str
     _branch: Bip32Slip10Secp256k1 = field(repr=False, compare=False)
 
@@ -37,7 +37,7 @@ class Account:
         return str(EthAddrEncoder.EncodeKey(key))
 
 
-def account(xpub: str, first_address: str) -> Account:
+def account(xpub: str, first_address: str) -> XpubAccount:
     """The account of this xpub. Its first address must be the one that the operator has set.
 
     Raises Misconfigured: money that is sent to a wrong account is lost.
@@ -53,7 +53,7 @@ def account(xpub: str, first_address: str) -> Account:
         raise Misconfigured("CRYPTO_XPUB: is a private key; give the account's xpub, and move its money")
     if node.Depth().ToInt() != ACCOUNT_DEPTH:
         raise Misconfigured("CRYPTO_XPUB: must be of an account, as m/44'/60'/0'")
-    found = Account(hashlib.sha256(xpub.encode()).hexdigest()[:16], node.ChildKey(0))
+    found = XpubAccount(hashlib.sha256(xpub.encode()).hexdigest()[:16], node.ChildKey(0))
     if found.address(0).lower() != first_address.lower():
         raise Misconfigured(
             f"CRYPTO_FIRST_ADDRESS: is {first_address or 'not given'}, while 0/0 of CRYPTO_XPUB is {found.address(0)};"
@@ -62,7 +62,7 @@ def account(xpub: str, first_address: str) -> Account:
     return found
 
 
-def address_of(agent: Agent, account: Account, *, now: datetime) -> DepositAddress:
+def address_of(agent: Agent, account: XpubAccount, *, now: datetime) -> DepositAddress:
     """The agent's address, assigned at its first order. If two calls run in parallel, one index stays unused."""
     known = DepositAddress.objects.filter(agent=agent, account=account.fingerprint).first()
     if known is not None:

@@ -18,7 +18,7 @@ from django.db.models import Q
 from billing.crypto import chain, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
-from billing.crypto.reading import Before, Reading, before_in, transfers
+from billing.crypto.reading import Before, ChainReading, before_in, transfers
 from billing.crypto.rpc import Node, block
 from billing.crypto.swept import Swept, swept
 from billing.crypto.tokens import Transfer
@@ -119,7 +119,7 @@ def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[Mapping
     return agreed
 
 
-def baselines(settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading) -> dict[str, Before]:
+def baselines(settings: Configuration, orders: Sequence[CryptoOrder], reading: ChainReading) -> dict[str, Before]:
     """The baselines of these orders, if a majority reports the same. `reading` is the report of one node."""
     asked = [order for order in orders if reading.seen[order.pk].baseline is not None]
     if len(settings.urls) == 1:

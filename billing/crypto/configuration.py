@@ -10,7 +10,7 @@ from functools import lru_cache
 from django.conf import settings
 
 from billing.crypto import abi, addresses
-from billing.crypto.addresses import Account
+from billing.crypto.addresses import XpubAccount
 from billing.crypto.errors import Misconfigured
 from billing.vocabulary import Asset
 
@@ -48,7 +48,7 @@ KNOWN: dict[int, dict[str, str]] = {
 class Configuration:
     urls: tuple[str, ...]
     chain_id: int
-    account: Account
+    account: XpubAccount
     tokens: dict[Asset, Token]
     confirmation: str
     batch: int

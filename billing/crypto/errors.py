@@ -22,6 +22,6 @@ class ChainUnreadable(Unavailable):
         super().__init__("the chain cannot be read at the moment: try again", retry_after=30)
 
 
-class NoSuchOrder(NotFound):
+class NoSuchCryptoOrder(NotFound):
     def __init__(self) -> None:
         super().__init__("no such order: GET /crypto/orders lists yours")

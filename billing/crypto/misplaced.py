@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from billing.crypto import abi, chain, configuration, rpc, tokens
 from billing.crypto.configuration import KNOWN, Configuration
 from billing.crypto.errors import EndpointFailed, Unknown
-from billing.crypto.rpc import Call, Node, Refused
+from billing.crypto.rpc import Call, Node, NodeError
 from billing.crypto.settling import LATE
 from billing.models import CryptoOrder, DepositAddress, Misplaced
 
@@ -46,7 +46,7 @@ LOOKALIKES: dict[int, dict[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ChainTokens:
     """One chain, and the tokens that cannot pay there, by symbol."""
 
     chain_id: int
@@ -80,15 +80,15 @@ def _looked_at(now: datetime) -> QuerySet[DepositAddress]:
     return DepositAddress.objects.filter(Exists(ordered) | Exists(there))
 
 
-def _places(known: Configuration) -> Iterator[Place]:
+def _places(known: Configuration) -> Iterator[ChainTokens]:
     taken = {token.address for token in known.tokens.values()}
     watched = {**LOOKALIKES.get(known.chain_id, {}), **settings.CRYPTO_WATCHED_TOKENS}
     here = {symbol: abi.checksummed(address) for symbol, address in watched.items()}
     others = {symbol: address for symbol, address in here.items() if address not in taken}
-    yield Place(chain_id=known.chain_id, urls=known.urls, tokens=others)
+    yield ChainTokens(chain_id=known.chain_id, urls=known.urls, tokens=others)
     for number, url in settings.CRYPTO_OTHER_RPC_URLS.items():
         if number != known.chain_id:
-            yield Place(chain_id=number, urls=(url,), tokens=_dollars(number))
+            yield ChainTokens(chain_id=number, urls=(url,), tokens=_dollars(number))
 
 
 def _dollars(chain_id: int) -> dict[str, str]:
@@ -97,7 +97,7 @@ def _dollars(chain_id: int) -> dict[str, str]:
     return {**LOOKALIKES.get(chain_id, {}), **own}
 
 
-def _look(place: Place, known: Configuration, rows: Sequence[DepositAddress], *, now: datetime) -> None:
+def _look(place: ChainTokens, known: Configuration, rows: Sequence[DepositAddress], *, now: datetime) -> None:
     def work(node: Node) -> tuple[int, list[Held]]:
         return node.latest.number, _held(node, place, rows)
 
@@ -118,7 +118,7 @@ def _look(place: Place, known: Configuration, rows: Sequence[DepositAddress], *,
     _note(place, found, block=block, now=now)
 
 
-def _held(node: Node, place: Place, rows: Sequence[DepositAddress]) -> list[Held]:
+def _held(node: Node, place: ChainTokens, rows: Sequence[DepositAddress]) -> list[Held]:
     kinds = [(NATIVE, COIN), *((address, symbol) for symbol, address in place.tokens.items())]
     asked = [(row, token, symbol) for row in rows for token, symbol in kinds]
     answers = node.batch([_balance(token, row.address, block=node.latest.number) for row, token, _ in asked])
@@ -136,7 +136,7 @@ def _balance(token: str, address: str, *, block: int) -> Call:
 
 def _amount(answer: object) -> int:
     """The amount. 0 if the token does not answer."""
-    if isinstance(answer, Refused):
+    if isinstance(answer, NodeError):
         return 0
     try:
         return rpc.number(answer)
@@ -144,7 +144,7 @@ def _amount(answer: object) -> int:
         return 0
 
 
-def _note(place: Place, found: Sequence[Held], *, block: int, now: datetime) -> None:
+def _note(place: ChainTokens, found: Sequence[Held], *, block: int, now: datetime) -> None:
     rows = Misplaced.objects.filter(chain_id=place.chain_id, deposit_address__in={one.address.pk for one in found})
     before = {(row.deposit_address_id, row.token): row.amount for row in rows}
     changed = [one for one in found if before.get((one.address.pk, one.token), Decimal(0)) != one.amount]

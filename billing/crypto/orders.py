@@ -16,7 +16,7 @@ from billing import coupons, orders, prices
 from billing.crypto import addresses, baselines, chain, configuration, tokens
 from billing.crypto.baselines import Baseline
 from billing.crypto.configuration import Configuration, Token
-from billing.crypto.errors import ChainUnreadable, Misconfigured, NoSuchOrder, Unknown
+from billing.crypto.errors import ChainUnreadable, Misconfigured, NoSuchCryptoOrder, Unknown
 from billing.crypto.rpc import Node
 from billing.crypto.swept import swept
 from billing.errors import NotConfigured
@@ -32,7 +32,7 @@ TTL = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Info:
+class CryptoInfo:
     """The public data about stablecoins (docs/spec.md: CryptoInfo)."""
 
     enabled: bool
@@ -40,11 +40,11 @@ class Info:
     assets: list[Token]
 
 
-def info() -> Info:
+def info() -> CryptoInfo:
     known = configuration.current()
     if known is None or chain.fault(known.chain_id):
-        return Info(enabled=False, chain_id=settings.CRYPTO_CHAIN_ID, assets=[])
-    return Info(enabled=True, chain_id=known.chain_id, assets=list(known.tokens.values()))
+        return CryptoInfo(enabled=False, chain_id=settings.CRYPTO_CHAIN_ID, assets=[])
+    return CryptoInfo(enabled=True, chain_id=known.chain_id, assets=list(known.tokens.values()))
 
 
 def in_units(usd: Decimal, decimals: int) -> int:
@@ -172,5 +172,5 @@ def own(user: User, order_id: str) -> CryptoOrder:
     """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
     found = of(user).filter(pk=order_id).first() if is_id("cry", order_id) else None
     if found is None:
-        raise NoSuchOrder
+        raise NoSuchCryptoOrder
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from billing.crypto import tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import EndpointFailed
-from billing.crypto.rpc import Call, Node, Refused, block, block_in
+from billing.crypto.rpc import Call, Node, NodeError, block, block_in
 from billing.crypto.tokens import Transfer
 from billing.models import CryptoOrder
 
@@ -27,7 +27,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Balances:
     """The balances of one order's address. None where it was not asked for, or the node no longer has the block."""
 
     final: int | None
@@ -36,11 +36,11 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ChainReading:
     final: int
     latest: int
     time: int
-    seen: dict[str, Seen]
+    seen: dict[str, Balances]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Moved:
     to: int
 
 
-def look(node: Node, orders: Sequence[CryptoOrder]) -> Reading:
+def look(node: Node, orders: Sequence[CryptoOrder]) -> ChainReading:
     """Read the balances at the newest and the final block, and once at the block of the baseline."""
     calls: list[Call] = []
     places: list[dict[str, int]] = []
@@ -65,7 +65,7 @@ def look(node: Node, orders: Sequence[CryptoOrder]) -> Reading:
                 calls.append(block(at))
             places[-1]["hash"] = names[at]
     answers = node.batch(calls)
-    return Reading(
+    return ChainReading(
         final=node.final,
         latest=node.latest.number,
         time=node.latest.timestamp,
@@ -83,8 +83,8 @@ def _blocks(order: CryptoOrder, node: Node) -> dict[str, int]:
     return blocks
 
 
-def _seen(place: dict[str, int], answers: Sequence[object]) -> Seen:
-    return Seen(
+def _seen(place: dict[str, int], answers: Sequence[object]) -> Balances:
+    return Balances(
         final=tokens.balance_in(answers[place["final"]]) if "final" in place else None,
         latest=tokens.balance_in(answers[place["latest"]]),
         baseline=before_in(answers[place["baseline"]], answers[place["hash"]]) if "baseline" in place else None,
@@ -93,7 +93,7 @@ def _seen(place: dict[str, int], answers: Sequence[object]) -> Seen:
 
 def before_in(balance: object, named: object) -> Before | None:
     """None if the node no longer has the state of that block."""
-    if isinstance(balance, Refused) or isinstance(named, Refused):
+    if isinstance(balance, NodeError) or isinstance(named, NodeError):
         return None
     return Before(balance=tokens.balance_in(balance), hash=block_in(named).hash)
 

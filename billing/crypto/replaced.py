@@ -25,13 +25,13 @@ _BACK = [2**step for step in range(16)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class ReplacedBaseline:
     block: int
     hash: str
     balance: int
 
 
-def baseline(settings: Configuration, order: CryptoOrder, now_there: Before) -> Baseline | None:
+def baseline(settings: Configuration, order: CryptoOrder, now_there: Before) -> ReplacedBaseline | None:
     """The new baseline, if a majority agrees, or None if it is not known yet. Raises Unknown.
 
     `now_there` is the balance at the block that has the baseline's number now.
@@ -41,7 +41,7 @@ def baseline(settings: Configuration, order: CryptoOrder, now_there: Before) -> 
     if told is None:
         return None
     balance = min(max(told.balance, _accounted(order)), max(now_there.balance, told.balance))
-    return Baseline(block=older.number, hash=told.hash, balance=balance)
+    return ReplacedBaseline(block=older.number, hash=told.hash, balance=balance)
 
 
 def _older(settings: Configuration, order: CryptoOrder) -> Block:

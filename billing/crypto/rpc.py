@@ -35,7 +35,7 @@ Call = tuple[str, list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class NodeError:
     """A node's error for one item of a batch."""
 
     code: int
@@ -83,7 +83,7 @@ class Node:
         return answers
 
     def must(self, answer: Any) -> Any:
-        if isinstance(answer, Refused):
+        if isinstance(answer, NodeError):
             raise EndpointFailed(f"error {answer.code}: {answer.message[:200]}")
         return answer
 
@@ -137,7 +137,7 @@ def _answer(item: dict[str, Any]) -> Any:
     if not isinstance(error, dict):
         raise EndpointFailed("an error that is none")
     code = error.get("code")
-    return Refused(code if isinstance(code, int) else 0, str(error.get("message", "")))
+    return NodeError(code if isinstance(code, int) else 0, str(error.get("message", "")))
 
 
 def number(value: Any) -> int:

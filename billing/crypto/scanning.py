@@ -19,7 +19,7 @@ from billing.crypto import agreement, baselines, chain, configuration, replaced,
 from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
-from billing.crypto.reading import Before, Moved, Reading, Seen, look, moved
+from billing.crypto.reading import Balances, Before, ChainReading, Moved, look, moved
 from billing.crypto.rpc import Node
 from billing.crypto.swept import Swept, swept
 from billing.models import ChainState, CryptoOrder, Order
@@ -72,7 +72,7 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     orders = waiting(settings)
     receivers = [order.deposit_address.address for order in orders]
 
-    def work(node: Node) -> tuple[Reading, Moved]:
+    def work(node: Node) -> tuple[ChainReading, Moved]:
         return look(node, orders), moved(node, settings, receivers, first=state.pending_to + 1)
 
     try:
@@ -97,7 +97,7 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
         each(order, lambda row: _settle(row, reading, came, taken, now=now))
 
 
-def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> list[CryptoOrder]:
+def waiting(settings: Configuration, among: dict[str, Balances] | None = None) -> list[CryptoOrder]:
     rows = settling.payable(settings).filter(status=OrderStatus.PENDING)
     if among is not None:
         rows = rows.filter(pk__in=among)
@@ -121,7 +121,9 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
     waiting.filter(created_at__lt=now).update(expires_at=later)
 
 
-def _note(settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, taken: Swept) -> None:
+def _note(
+    settings: Configuration, order: CryptoOrder, reading: ChainReading, before: Before | None, taken: Swept
+) -> None:
     """Store the received units, final or not."""
     if before is not None:
         fix_baseline(settings, order, before)
@@ -131,7 +133,7 @@ def _note(settings: Configuration, order: CryptoOrder, reading: Reading, before:
         CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
 
 
-def _settle(order: CryptoOrder, reading: Reading, came: Came, taken: Swept, *, now: datetime) -> None:
+def _settle(order: CryptoOrder, reading: ChainReading, came: Came, taken: Swept, *, now: datetime) -> None:
     unsettled = _seen(order, reading, taken) - _settled(order, reading, taken)
     if (units := came.units.get(order.pk, 0)) >= order.amount:
         settling.pay(order.pk, received=units, block=came.block, now=now)
@@ -139,19 +141,19 @@ def _settle(order: CryptoOrder, reading: Reading, came: Came, taken: Swept, *, n
         settling.expire(order.pk)
 
 
-def _seen(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
+def _seen(order: CryptoOrder, reading: ChainReading, taken: Swept) -> int:
     """The received units, final or not, as the one asked node reports them."""
     grown = reading.seen[order.pk].latest - int(order.baseline)
     return max(grown + taken.since(order, until=reading.latest), 0)
 
 
-def _settled(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
+def _settled(order: CryptoOrder, reading: ChainReading, taken: Swept) -> int:
     """The received units that are final."""
     final = reading.seen[order.pk].final
     return 0 if final is None else max(final - int(order.baseline) + taken.since(order, until=reading.final), 0)
 
 
-def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, taken: Swept) -> Came:
+def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: ChainReading, taken: Swept) -> Came:
     """What most nodes report for the orders that one node reports as paid.
 
     One node's report, by the balance or by transfers, is the reason to ask all nodes. Transfers that the balance does
@@ -166,7 +168,7 @@ def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: R
     return came
 
 
-def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: datetime) -> bool:
+def _is_given_up(order: CryptoOrder, reading: ChainReading, *, unsettled: int, now: datetime) -> bool:
     """Whether the order's time is over, nothing came or is on its way, and the node's newest block is later."""
     return order.expires_at <= now and order.expires_at.timestamp() <= reading.time and unsettled <= 0
 

@@ -17,7 +17,7 @@ from billing.crypto import chain, configuration, formerly, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import ChainUnreadable, EndpointFailed, Unknown
 from billing.crypto.rpc import Node
-from billing.crypto.tokens import Receipt, Transfer
+from billing.crypto.tokens import TransactionReceipt, Transfer
 from billing.models import CryptoOrder, DepositAddress, HighWater, Sweep
 from billing.vocabulary import OrderStatus
 from config.errors import BadRequest, Conflict
@@ -82,8 +82,8 @@ def record(tx_hash: str, *, reason: str, actor: str, now: datetime) -> list[Swee
         return [_written(one, known, reason=reason, actor=actor, now=now) for one in ordered]
 
 
-def _receipt(known: Configuration, tx_hash: str, *, now: datetime) -> Receipt:
-    def work(node: Node) -> tuple[Receipt | None, int]:
+def _receipt(known: Configuration, tx_hash: str, *, now: datetime) -> TransactionReceipt:
+    def work(node: Node) -> tuple[TransactionReceipt | None, int]:
         (answer,) = node.batch([tokens.receipt(tx_hash)])
         return tokens.receipt_in(node.must(answer)), node.final
 
@@ -98,7 +98,7 @@ def _receipt(known: Configuration, tx_hash: str, *, now: datetime) -> Receipt:
     return found
 
 
-def _taken(receipt: Receipt, known: Configuration, tx_hash: str) -> list[Transfer]:
+def _taken(receipt: TransactionReceipt, known: Configuration, tx_hash: str) -> list[Transfer]:
     """The transfers from our addresses. A failed transaction is logged as an error: the money could not be moved."""
     if not receipt.worked:
         log.error("a sweep failed", extra={"transaction": tx_hash})

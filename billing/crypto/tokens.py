@@ -9,7 +9,7 @@ from typing import Any
 from billing.crypto import abi
 from billing.crypto.configuration import Token
 from billing.crypto.errors import EndpointFailed, Misconfigured
-from billing.crypto.rpc import HASH, MAX_BLOCK, Call, Node, Refused, number
+from billing.crypto.rpc import HASH, MAX_BLOCK, Call, Node, NodeError, number
 
 TRANSFER = "Transfer(address,address,uint256)"
 WORD_HEX = 2 + 64
@@ -38,7 +38,7 @@ def balance_in(answer: Any) -> int:
 
     Raises EndpointFailed for an empty answer: the contract does not exist at that block.
     """
-    if isinstance(answer, Refused):
+    if isinstance(answer, NodeError):
         raise EndpointFailed(f"balance: error {answer.code}: {answer.message[:200]}")
     if not isinstance(answer, str) or len(answer) != WORD_HEX:
         raise EndpointFailed("balance: the token's contract does not answer")
@@ -88,7 +88,7 @@ def transfers(
     asked = [(span, group) for span in spans for group in groups]
     answers = node.batch([_logs(tokens, group, span) for span, group in asked])
     for (span, group), answer in zip(asked, answers, strict=True):
-        if isinstance(answer, Refused) and span[0] < span[1]:
+        if isinstance(answer, NodeError) and span[0] < span[1]:
             half = (span[1] - span[0] + 1) // 2
             yield from transfers(node, tokens, group, first=span[0], last=span[1], step=half)
         else:
@@ -139,7 +139,7 @@ def receipt(tx_hash: str) -> Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class TransactionReceipt:
     """The result of a transaction. `logs` are as the node reports them, from any contract."""
 
     block: int
@@ -147,17 +147,17 @@ class Receipt:
     logs: list[Any]
 
 
-def receipt_in(answer: Any) -> Receipt | None:
+def receipt_in(answer: Any) -> TransactionReceipt | None:
     if answer is None:
         return None
     if not isinstance(answer, dict) or not isinstance(answer.get("logs"), list):
         raise EndpointFailed("receipt: none")
-    return Receipt(
+    return TransactionReceipt(
         block=number(answer.get("blockNumber")), worked=number(answer.get("status")) == 1, logs=answer["logs"]
     )
 
 
-def transfers_in(receipt: Receipt, tokens: Sequence[str]) -> list[Transfer]:
+def transfers_in(receipt: TransactionReceipt, tokens: Sequence[str]) -> list[Transfer]:
     """The transfers of these tokens in a transaction. Logs of other contracts are ignored."""
     try:
         ours = [entry for entry in receipt.logs if abi.checksummed(entry["address"]) in tokens]

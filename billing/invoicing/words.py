@@ -10,7 +10,7 @@ FALLBACK = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class InvoiceWords:
     invoice: str
     credit_note: str
     receipt: str
@@ -32,7 +32,7 @@ class Words:
 
 
 WORDS = {
-    "en": Words(
+    "en": InvoiceWords(
         invoice="Invoice",
         credit_note="Credit note",
         receipt="Receipt",
@@ -52,7 +52,7 @@ WORDS = {
         month="one month",
         year="one year",
     ),
-    "es": Words(
+    "es": InvoiceWords(
         invoice="Factura",
         credit_note="Factura rectificativa",
         receipt="Recibo",
@@ -72,7 +72,7 @@ WORDS = {
         month="un mes",
         year="un año",
     ),
-    "id": Words(
+    "id": InvoiceWords(
         invoice="Faktur",
         credit_note="Nota kredit",
         receipt="Tanda terima",
@@ -92,7 +92,7 @@ WORDS = {
         month="satu bulan",
         year="satu tahun",
     ),
-    "pt": Words(
+    "pt": InvoiceWords(
         invoice="Fatura",
         credit_note="Nota de crédito",
         receipt="Recibo",
@@ -112,7 +112,7 @@ WORDS = {
         month="um mês",
         year="um ano",
     ),
-    "ru": Words(
+    "ru": InvoiceWords(
         invoice="Счёт",
         credit_note="Кредит-нота",
         receipt="Квитанция",
@@ -132,7 +132,7 @@ WORDS = {
         month="один месяц",
         year="один год",
     ),
-    "tr": Words(
+    "tr": InvoiceWords(
         invoice="Fatura",
         credit_note="İade faturası",
         receipt="Makbuz",
@@ -164,5 +164,5 @@ def period(lang: str, period: Period) -> str:
     return _of(lang).month if period == Period.MONTHLY else _of(lang).year
 
 
-def _of(lang: str) -> Words:
+def _of(lang: str) -> InvoiceWords:
     return WORDS.get(lang, WORDS[FALLBACK])

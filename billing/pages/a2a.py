@@ -13,13 +13,13 @@ from agents.a2a_catalog import CARD
 from agents.models import Agent
 from agents.serializers import PeerSerializer
 from billing.pages import agent_refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of
 from config.crypto import readable
 from config.errors import BadRequest, ServiceError
 
 
-class A2aViewSet(AgentPageViewSet):
+class A2aPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.shown(self.own_agent(id))
 
@@ -48,7 +48,7 @@ class A2aViewSet(AgentPageViewSet):
         return self.page("a2a.html", context, status=status)
 
 
-class A2aTokenViewSet(A2aViewSet):
+class A2aTokenPage(A2aPage):
     """Make a new token. The old token is refused from then on."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -61,7 +61,7 @@ class A2aTokenViewSet(A2aViewSet):
         return self.go(_page(agent))
 
 
-class PeersViewSet(A2aTokenViewSet):
+class PeersPage(A2aTokenPage):
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         typed = {name: self.typed(name).strip() for name in ("name", "url", "token")}
@@ -75,7 +75,7 @@ class PeersViewSet(A2aTokenViewSet):
         return self.go(f"{_page(agent)}#peers")
 
 
-class PeerRemovalViewSet(A2aTokenViewSet):
+class PeerRemovalPage(A2aTokenPage):
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         a2a.remove_peer(agent, self.typed("name"))

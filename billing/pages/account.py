@@ -19,7 +19,7 @@ from agents.models import Agent
 from billing import standing
 from billing.leaving import closing
 from billing.pages import doors, words
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 from billing.pages.names import plan_name
 from billing.term import Term
 from billing.vocabulary import TermMode
@@ -37,7 +37,7 @@ class AgentLine:
     payable: bool
 
 
-class AccountViewSet(PageViewSet):
+class AccountPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.shown()
 

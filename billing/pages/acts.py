@@ -12,11 +12,11 @@ from accounts.authentication import caller
 from agents import errors, lifecycle
 from agents.models import Agent, Reason
 from billing.pages import doors, words
-from billing.pages.agents import AgentsViewSet
+from billing.pages.agents import AgentsPage
 from config.errors import ServiceError
 
 
-class ActViewSet(AgentsViewSet):
+class ActPage(AgentsPage):
     """Do one thing with the agent. If the rule refuses it, the agent's page shows why."""
 
     template: ClassVar = ""  # the page that asks before it is done; empty: do not ask
@@ -37,24 +37,24 @@ class ActViewSet(AgentsViewSet):
         raise NotImplementedError
 
 
-class PauseViewSet(ActViewSet):
+class PausePage(ActPage):
     def act(self, agent: Agent, *, actor: str) -> None:
         lifecycle.pause(agent, reason=Reason.OWNER, actor=actor)
 
 
-class ResumeViewSet(ActViewSet):
+class ResumePage(ActPage):
     def act(self, agent: Agent, *, actor: str) -> None:
         lifecycle.resume(agent, actor=actor)
 
 
-class RebuildViewSet(ActViewSet):
+class RebuildPage(ActPage):
     template = "rebuild.html"
 
     def act(self, agent: Agent, *, actor: str) -> None:
         lifecycle.rebuild(agent, actor=actor)
 
 
-class DeleteViewSet(ActViewSet):
+class DeletePage(ActPage):
     """Delete the agent for good. The person must type the agent's name."""
 
     template = "delete.html"

@@ -14,7 +14,7 @@ from agents.models import Agent, Desired, Status
 from billing import ledger, licence_cards, remainders, reminders, standing
 from billing.models import CardSubscription, Payment
 from billing.pages import account, advice, next_plan, words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.pages.names import plan_name, way_name
 from billing.vocabulary import FOREVER, NAMES, PaymentKind, Provider
 from catalog.engines import engine_of
@@ -35,7 +35,7 @@ class PaymentLine:
     waits: bool  # waits for an operator
 
 
-class AgentsViewSet(AgentPageViewSet):
+class AgentsPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.shown(self.own_agent(id))
 

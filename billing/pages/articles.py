@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from billing.pages import persona_form
-from billing.pages.personas import PATH, PersonasPageViewSet, article_form
+from billing.pages.personas import PATH, PersonasPagePage, article_form
 from catalog import articles
 from catalog.author_serializers import PatchArticleSerializer, WriteArticleSerializer
 from catalog.models import Article, Persona
@@ -18,7 +18,7 @@ from catalog.vocabulary import ArticleLang, ArticleStatus
 from config.errors import ServiceError
 
 
-class NewArticleViewSet(PersonasPageViewSet):
+class NewArticlePage(PersonasPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.writing(self.own(id), None, article_form(None))
 
@@ -54,7 +54,7 @@ class NewArticleViewSet(PersonasPageViewSet):
         return self.page("article_edit.html", context, status=status)
 
 
-class ArticleEditViewSet(NewArticleViewSet):
+class ArticleEditPage(NewArticlePage):
     def retrieve(self, request: Request, id: str, slug: str) -> HttpResponseBase:  # type: ignore[override]  # adds slug
         persona = self.own(id)
         article = articles.one(persona, slug)
@@ -73,7 +73,7 @@ class ArticleEditViewSet(NewArticleViewSet):
         return self.go(f"{PATH}/{id}/articles/{slug}?saved")
 
 
-class DeleteArticleViewSet(PersonasPageViewSet):
+class DeleteArticlePage(PersonasPagePage):
     """Delete an article. The page first says what that means."""
 
     def retrieve(self, request: Request, id: str, slug: str) -> HttpResponseBase:

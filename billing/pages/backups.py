@@ -17,7 +17,7 @@ from agents.backups.models import OPEN, Backup, Kind
 from agents.errors import BackupsAreOff
 from agents.models import Agent
 from billing.pages import acts, words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from config.errors import ServiceError
 
 ON_A_PAGE = 50
@@ -30,7 +30,7 @@ KINDS: dict[str, Promise] = {
 }
 
 
-class BackupsViewSet(AgentPageViewSet):
+class BackupsPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self._shown(self.own_agent(id))
 
@@ -53,7 +53,7 @@ class BackupsViewSet(AgentPageViewSet):
         return self.page("backups.html", context, status=status)
 
 
-class BackupFileViewSet(AgentPageViewSet):
+class BackupFilePage(AgentPagePage):
     def retrieve(self, request: Request, id: str, name: str) -> HttpResponseBase:
         backup = asking.named(self.own_agent(id), name)
         return StreamingHttpResponse(
@@ -66,7 +66,7 @@ class BackupFileViewSet(AgentPageViewSet):
         )
 
 
-class RestoreViewSet(AgentPageViewSet):
+class RestorePage(AgentPagePage):
     """Restore a backup. The page first says what that means."""
 
     def retrieve(self, request: Request, id: str, name: str) -> HttpResponseBase:

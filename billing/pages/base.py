@@ -68,7 +68,7 @@ class FormsAlone(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-class PageViewSet(ApiViewSet):
+class AccountPageViewSet(ApiViewSet):
     """A page for the person who is signed in. Others are sent to the sign-in page and back.
 
     Every form must contain `{% csrf_token %}`. Pages are not part of the API's description.
@@ -196,11 +196,11 @@ class PageViewSet(ApiViewSet):
         }
 
 
-class AgentPageViewSet(PageViewSet, AgentViewSet):
+class AgentPagePage(AccountPageViewSet, AgentViewSet):
     """A page about one agent. `own_agent(id)` works as in the API."""
 
     def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
-        """Like PageViewSet.page; if the context has an agent, with the navigation between its pages."""
+        """Like PublicPageViewSet.page; if the context has an agent, with the navigation between its pages."""
         agent = context.get("agent")
         there = {"sections": sections.of(agent, here=self.sent.path)} if agent else {}
         return super().page(template, {**there, **context}, status=status)

@@ -16,7 +16,7 @@ from billing.pages import words
 from billing.pages.names import plan_name, span, way_name
 from billing.providers import registry
 from billing.quotes import Quote
-from billing.renewal import Wanted
+from billing.renewal import WantedRenewal
 from billing.stars import orders as stars_orders
 from billing.sums import exact
 from billing.vocabulary import Asset, Period, Provider
@@ -30,7 +30,7 @@ SECOND = timedelta(seconds=1)
 class Bill:
     """`change` is larger, smaller or empty. `remainder` is the time that the rest of another plan becomes, if any."""
 
-    wanted: Wanted
+    wanted: WantedRenewal
     plan: str
     now_plan: str
     yearly: bool
@@ -48,7 +48,7 @@ class Bill:
         return span(self.remainder or timedelta(0))
 
 
-def bill(agent: Agent, wanted: Wanted, *, now: datetime) -> Bill:
+def bill(agent: Agent, wanted: WantedRenewal, *, now: datetime) -> Bill:
     """The costs of this choice. Raises NotConfigured, and the errors of quotes.quote."""
     if not registry.offer_of(wanted.provider).active:
         raise NotConfigured("provider", wanted.provider)

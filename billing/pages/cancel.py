@@ -8,12 +8,12 @@ from rest_framework.request import Request
 from accounts.authentication import caller
 from billing import cancellation, licence_cards, remainders, reminders
 from billing.pages import words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.vocabulary import NAMES, Provider
 from config import clock
 
 
-class CancelViewSet(AgentPageViewSet):
+class CancelPage(AgentPagePage):
     """Cancel the next charge. The paid time stays."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

@@ -6,11 +6,11 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.stripe import customers
 
 
-class CardViewSet(AgentPageViewSet):
+class CardPage(AgentPagePage):
     """Show a page that leads to Stripe. Not a redirect: a form must not lead to another host (`POLICY`)."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

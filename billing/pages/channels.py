@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from agents import channels
 from agents.models import Agent, Desired
 from billing.pages import agent_refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of
 from catalog.pages.words import CHANNELS
 from config.errors import ServiceError
@@ -42,7 +42,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ChannelRow:
     """A channel on the page."""
 
     id: str
@@ -51,7 +51,7 @@ class Line:
     secrets: list[Secret]
 
 
-class ChannelsViewSet(AgentPageViewSet):
+class ChannelsPage(AgentPagePage):
     """The channels on which people can talk to the agent, besides the web."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -84,8 +84,8 @@ class ChannelsViewSet(AgentPageViewSet):
         return self.page("channels.html", context, status=status)
 
 
-def _line(channel: str, agent: Agent, *, is_on: bool) -> Line:
-    return Line(
+def _line(channel: str, agent: Agent, *, is_on: bool) -> ChannelRow:
+    return ChannelRow(
         id=channel,
         name=dict(CHANNELS)[channel],  # type: ignore[index]  # plain text as a key of an enum's dict
         is_on=is_on,

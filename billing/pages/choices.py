@@ -15,14 +15,14 @@ from billing.models import CardSubscription, Subscription
 from billing.pages import refusals
 from billing.pages.names import chain_name, plan_name, way_name
 from billing.providers import registry
-from billing.providers.base import Offer
-from billing.renewal import Wanted
+from billing.providers.base import ProviderOffer
+from billing.renewal import WantedRenewal
 from billing.vocabulary import LICENSED, NAMES, Period, Provider
 from catalog import tiers
 from catalog.engines import EngineBelowMinTier, check_tier, engine_of
 from catalog.models import Tier
 from catalog.pages import words
-from catalog.pages.words import Plan
+from catalog.pages.words import PlanText
 
 YEAR = 12
 LONGEST_KEY = 200
@@ -32,7 +32,7 @@ LONGEST_COUPON = 40
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChoice:
     id: str
-    plan: Plan
+    plan: PlanText
     saving: str  # how much a year is cheaper than twelve months; empty if it is not
     why_not: str  # why it cannot be bought; empty if it can
 
@@ -56,10 +56,10 @@ class Chosen:
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def wanted(self) -> Wanted | None:
+    def wanted(self) -> WantedRenewal | None:
         if self.problems or self.provider is None:
             return None
-        return Wanted(tier=self.tier, period=self.period, provider=self.provider, coupon=self.coupon)
+        return WantedRenewal(tier=self.tier, period=self.period, provider=self.provider, coupon=self.coupon)
 
 
 def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
@@ -88,7 +88,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
     )
 
 
-def refuse_unreadable(wanted: Wanted, key: str) -> None:
+def refuse_unreadable(wanted: WantedRenewal, key: str) -> None:
     """Refuse a text that no seller would give out as a key. Raises LicenceRefused."""
     if wanted.provider in LICENSED and (len(key) > LONGEST_KEY or not key.strip().isprintable()):
         raise LicenceRefused("no key is so long, or has such characters")
@@ -125,7 +125,7 @@ def ways(agent: Agent) -> list[Way]:
     return [_way(offer, licence, charged=charged) for offer in registry.offers()]
 
 
-def _way(offer: Offer, licence: Subscription | None, *, charged: bool) -> Way:
+def _way(offer: ProviderOffer, licence: Subscription | None, *, charged: bool) -> Way:
     about = _about(offer.id, charged=charged)
     why_not = "" if offer.active else gettext("Coming soon: it is not set up here yet.")
     if licence and offer.id == licence.provider:
@@ -147,7 +147,7 @@ class Shop:
     sells: bool
 
 
-def shop(agent: Agent, wanted: Wanted) -> Shop | None:
+def shop(agent: Agent, wanted: WantedRenewal) -> Shop | None:
     """The shop for this choice. None if it needs no key, or if no key would be accepted."""
     offer, licence = registry.offer_of(wanted.provider), subscriptions.licence_of(agent)
     if wanted.provider not in LICENSED or not offer.active or (licence and licence.provider != wanted.provider):

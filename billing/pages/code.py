@@ -12,11 +12,11 @@ from accounts.errors import WrongCode
 from accounts.models import Session
 from accounts.serializers import VerifySerializer
 from billing.pages import visitors
-from billing.pages.sign_in import Refused, SignInPageViewSet, problem, status_of
+from billing.pages.sign_in import Refused, SignInPagePage, problem, status_of
 from config.errors import RateLimited, ServiceError
 
 
-class CodeViewSet(SignInPageViewSet):
+class CodePage(SignInPagePage):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.go(self.back())
 

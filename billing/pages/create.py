@@ -19,7 +19,7 @@ from agents.creation import NewAgent
 from agents.errors import AboveTrialTier
 from agents.profile import LANGS, MAX_NAME_CHARACTERS
 from billing.pages import agent_refusals, providers
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 from billing.pages.domain import hostname
 from billing.pages.names import plan_name
 from catalog import engines, llm_providers, personas, tiers
@@ -38,7 +38,7 @@ _ONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class AgentChoice:
     """The choice from the URL. Defaults: the persona's plan and the default engine."""
 
     persona: Persona
@@ -50,21 +50,21 @@ class Choice:
         return urlencode({"persona": self.persona.pk, "tier": self.tier.pk, "engine": self.engine.pk})
 
 
-class ChoiceViewSet(PageViewSet):
+class ChoicePage(AccountPageViewSet):
     """Common parts of both pages."""
 
-    def choice(self) -> Choice:
+    def choice(self) -> AgentChoice:
         """Read the choice from the URL. Raises UnknownPersona, UnknownTier, UnknownEngine."""
         persona = personas.public_persona(self.sent.GET.get("persona", ""))
         asked = self.sent.GET.get("tier")
         engine_id = self.sent.GET.get("engine") or DEFAULT_ENGINE
-        return Choice(
+        return AgentChoice(
             persona=persona,
             tier=tiers.known_tier(asked) if asked else _smallest(persona),
             engine=engines.known_engine(engine_id),
         )
 
-    def choosing(self, choice: Choice, *, problem: str = "", status: int = 200) -> HttpResponseBase:
+    def choosing(self, choice: AgentChoice, *, problem: str = "", status: int = 200) -> HttpResponseBase:
         context = {
             "choice": choice,
             "persona": read(choice.persona, self.language),
@@ -77,7 +77,7 @@ class ChoiceViewSet(PageViewSet):
         return self.page("create.html", context, status=status)
 
 
-class CreateViewSet(ChoiceViewSet):
+class CreatePage(ChoicePage):
     """Anybody may choose. The next page asks for the sign-in."""
 
     permission_classes = ()
@@ -91,7 +91,7 @@ class CreateViewSet(ChoiceViewSet):
         return self.choosing(self.choice())
 
 
-class CreateKeyViewSet(ChoiceViewSet):
+class CreateKeyPage(ChoicePage):
     def back(self) -> str:
         """The URL of this page, also after a form: it contains the choice."""
         return self.sent.get_full_path()
@@ -115,7 +115,7 @@ class CreateKeyViewSet(ChoiceViewSet):
             return self._asking(choice, problem=agent_refusals.text(refusal, choice.engine), status=refusal.status)
         return self.go(f"/account/agents/{agent_id}")
 
-    def _asking(self, choice: Choice, *, problem: str = "", status: int = 200, once: str = "") -> HttpResponseBase:
+    def _asking(self, choice: AgentChoice, *, problem: str = "", status: int = 200, once: str = "") -> HttpResponseBase:
         """Show the form. The key is not shown again; the other fields are."""
         persona = read(choice.persona, self.language)
         context = {
@@ -133,7 +133,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         }
         return self.page("create_key.html", context, status=status)
 
-    def _wanted(self, choice: Choice) -> NewAgent:
+    def _wanted(self, choice: AgentChoice) -> NewAgent:
         key = self.typed("key").strip()
         given: dict[str, Any] = {
             "persona_id": choice.persona.pk,
@@ -147,7 +147,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         }
         return NewAgent(**creation.values_of(given))
 
-    def _made(self, choice: Choice, wanted: NewAgent) -> str:
+    def _made(self, choice: AgentChoice, wanted: NewAgent) -> str:
         """Create the agent and return its id. If the same form is sent again, no second agent is created."""
         once = self.typed("once")
         if _ONCE.fullmatch(once) is None:
@@ -168,7 +168,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         return str(agent.pk)
 
 
-def _check(choice: Choice) -> None:
+def _check(choice: AgentChoice) -> None:
     """Check plan and engine with the rules of creation, before the person enters more."""
     engines.check_tier(choice.engine, choice.tier)
     entitlement.refuse_above_trial(choice.tier)
@@ -190,7 +190,7 @@ def _smallest(persona: Persona) -> Tier:
     return next((tier for tier in free if tier.rank >= wanted.rank), (free or tiers.offered())[-1])
 
 
-def _plan(tier: Tier, choice: Choice) -> dict[str, Any]:
+def _plan(tier: Tier, choice: AgentChoice) -> dict[str, Any]:
     return {
         "id": tier.pk,
         "name": plan_name(tier.pk),
@@ -200,7 +200,7 @@ def _plan(tier: Tier, choice: Choice) -> dict[str, Any]:
     }
 
 
-def _engine(engine: Engine, choice: Choice) -> dict[str, Any]:
+def _engine(engine: Engine, choice: AgentChoice) -> dict[str, Any]:
     return {
         "id": engine.pk,
         "label": engine.label,

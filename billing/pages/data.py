@@ -17,12 +17,12 @@ from billing.leaving.exports import TooManyExports
 from billing.models import DataExport, ExportState
 from billing.pages import words
 from billing.pages.account import ON_A_PAGE
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 
 PATH = "/account/data"
 
 
-class DataViewSet(PageViewSet):
+class DataPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.shown()
 
@@ -47,7 +47,7 @@ class DataViewSet(PageViewSet):
         return self.page("data.html", context, status=status)
 
 
-class DataFileViewSet(PageViewSet):
+class DataFilePage(AccountPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         export = exports.own(caller(request), id, now=timezone.now())
         headers = {

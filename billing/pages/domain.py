@@ -15,7 +15,7 @@ from agents.domains.check import DomainCheck
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.models import Agent
 from billing.pages import agent_refusals, words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of
 from config.errors import BadRequest, ServiceError
 
@@ -29,14 +29,14 @@ def hostname(typed: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DnsRow:
     """A DNS record to set, and whether we have seen it in DNS."""
 
-    record: check.Record
+    record: check.DnsRecord
     is_set: bool
 
 
-class DomainViewSet(AgentPageViewSet):
+class DomainPage(AgentPagePage):
     """The agent's own hostname, the DNS records that it needs, and whether they are set."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -91,7 +91,7 @@ class DomainViewSet(AgentPageViewSet):
         return self.page("domain.html", context, status=status)
 
 
-class DomainLookViewSet(DomainViewSet):
+class DomainLookPage(DomainPage):
     """Check DNS now, including the proof. It works like sending the same name to the API again."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -102,7 +102,7 @@ class DomainLookViewSet(DomainViewSet):
         return self.claimed(agent, agent.domain or "")
 
 
-class DomainRemovalViewSet(DomainLookViewSet):
+class DomainRemovalPage(DomainLookPage):
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         try:
@@ -112,14 +112,14 @@ class DomainRemovalViewSet(DomainLookViewSet):
         return self.go(f"/account/agents/{agent.pk}/domain")
 
 
-def _lines(agent: Agent, disputed: str, held: DomainClaim | None) -> list[Line]:
+def _lines(agent: Agent, disputed: str, held: DomainClaim | None) -> list[DnsRow]:
     if disputed:
-        return [Line(record=one, is_set=False) for one in check.to_set(disputed, agent.user_id)]
+        return [DnsRow(record=one, is_set=False) for one in check.to_set(disputed, agent.user_id)]
     if held is None:
         return []
     seen = {"TXT": held.status == ClaimStatus.PROVED}
     leads = held.points_since is not None
-    return [Line(record=one, is_set=seen.get(one.type, leads)) for one in check.to_set(held.domain, agent.user_id)]
+    return [DnsRow(record=one, is_set=seen.get(one.type, leads)) for one in check.to_set(held.domain, agent.user_id)]
 
 
 def _problem(refusal: ServiceError, agent: Agent) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 from catalog.pages.elsewhere import NoSuchPage
 
 
-class ElsewhereViewSet(PageViewSet):
+class ElsewherePage(AccountPageViewSet):
     permission_classes = ()
 
     def retrieve(self, request: Request, rest: str = "") -> HttpResponseBase:

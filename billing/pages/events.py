@@ -8,13 +8,13 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from billing.pages import told_events, words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from webhooks import event_log
 
 ON_A_PAGE = 50
 
 
-class EventsViewSet(AgentPageViewSet):
+class EventsPage(AgentPagePage):
     """The agent's events of the last thirty days, the newest first."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

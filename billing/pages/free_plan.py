@@ -12,7 +12,7 @@ from agents import entitlement, errors, profile
 from agents.errors import AboveTrialTier
 from agents.models import Agent
 from billing.pages import agent_refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.pages.names import plan_name
 from catalog import engines, tiers
 from catalog.engines import EngineBelowMinTier, engine_of
@@ -22,7 +22,7 @@ from catalog.pages.words import machine, usd
 from config.errors import Conflict, ServiceError
 
 
-class FreePlanViewSet(AgentPageViewSet):
+class FreePlanPage(AgentPagePage):
     """The plans that an unpaid agent may have. Others must be paid for."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

@@ -13,14 +13,14 @@ from accounts.authentication import caller
 from billing.invoice_file import as_file
 from billing.invoice_serializers import BillingDetailsSerializer
 from billing.invoicing import parties, reading
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 
 PATH = "/account/invoices"
 ON_A_PAGE = 20
 FIELDS = {"name": "name", "address": "address", "country": "country", "taxId": "tax_id"}
 
 
-class InvoicesViewSet(PageViewSet):
+class InvoicesPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         details = parties.details_of(caller(request))
         return self.shown({name: getattr(details, column) for name, column in FIELDS.items()})
@@ -49,7 +49,7 @@ class InvoicesViewSet(PageViewSet):
         return self.page("invoices.html", context, status=status)
 
 
-class InvoiceFileViewSet(PageViewSet):
+class InvoiceFilePage(AccountPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return as_file(reading.own(caller(request), id))
 

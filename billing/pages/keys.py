@@ -16,7 +16,7 @@ from accounts.errors import TooManyKeys
 from accounts.models import ApiKey
 from accounts.serializers import KeyNameSerializer
 from billing.pages import doors
-from billing.pages.account import AccountViewSet
+from billing.pages.account import AccountPage
 from config.crypto import sha256
 from config.errors import BadRequest
 
@@ -24,7 +24,7 @@ PATH = "/account/keys"
 _ONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
-class KeysViewSet(AccountViewSet):
+class KeysPage(AccountPage):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.go(f"{doors.ACCOUNT}#keys")
 

@@ -18,7 +18,7 @@ from billing import licence_cards
 from billing.leaving import closing
 from billing.models import Subscription
 from billing.pages import doors, words
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 from billing.pages.sign_in import Refused, problem, status_of
 from billing.providers import registry
 from billing.vocabulary import NAMES, Provider
@@ -28,7 +28,7 @@ from config.errors import ServiceError
 PATH = "/account/delete"
 
 
-class LeaveViewSet(PageViewSet):
+class LeavePage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         user = caller(request)
         if deletion := closing.of(user):
@@ -62,7 +62,7 @@ class LeaveViewSet(PageViewSet):
         return self.page("leave_code.html", {"problem": problem, "minutes": minutes, **context}, status=status)
 
 
-class LeaveCodeViewSet(LeaveViewSet):
+class LeaveCodePage(LeavePage):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.go(PATH)
 
@@ -77,7 +77,7 @@ class LeaveCodeViewSet(LeaveViewSet):
         return self._asking(status=200, dev_code=code)
 
 
-class StayViewSet(PageViewSet):
+class StayPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.go(PATH)
 

@@ -8,13 +8,13 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from agents import logs
-from agents.logs import Entry
-from billing.pages.base import AgentPageViewSet
+from agents.logs import LogEntry
+from billing.pages.base import AgentPagePage
 
 LINES = 200
 
 
-class LogViewSet(AgentPageViewSet):
+class LiveLogPage(AgentPagePage):
     """The newest lines of the pod's log. As in the API, secrets are masked."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -24,6 +24,6 @@ class LogViewSet(AgentPageViewSet):
         return self.page("log.html", context)
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: LogEntry) -> str:
     at = datetime.fromtimestamp(entry.line.at, UTC)
     return f"{at:%Y-%m-%d %H:%M:%S} {entry.line.source} {entry.line.text}"

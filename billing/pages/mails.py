@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from accounts import mail_choices
 from accounts.authentication import caller
 from billing.pages import languages
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 
 PATH = "/account/mails"
 OPTIONAL: dict[str, Promise] = {
@@ -28,7 +28,7 @@ ALWAYS: tuple[Promise, ...] = (
 )
 
 
-class MailsViewSet(PageViewSet):
+class MailsPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         user = caller(request)
         context = {

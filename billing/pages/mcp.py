@@ -17,7 +17,7 @@ from agents.models import Agent
 from agents.runtimes.management import TriedServer
 from agents.serializers import McpServerSerializer
 from billing.pages import acts, agent_refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of
 from config.crypto import readable
 from config.errors import BadRequest, ServiceError
@@ -37,7 +37,7 @@ PROBLEMS: dict[str, Promise] = {
 }
 
 
-class McpViewSet(AgentPageViewSet):
+class McpPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.shown(self.own_agent(id))
 
@@ -85,7 +85,7 @@ class McpViewSet(AgentPageViewSet):
         return self.page("mcp.html", context, status=status)
 
 
-class McpCommandViewSet(McpViewSet):
+class McpCommandPage(McpPage):
     """Add a server that the agent starts itself."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -99,7 +99,7 @@ class McpCommandViewSet(McpViewSet):
         return self.added(self.own_agent(id), server, pairs=_pairs(typed["env"], "="), field="env", typed=typed)
 
 
-class McpTestViewSet(McpCommandViewSet):
+class McpTestPage(McpCommandPage):
     """Ask a server for its tools, and show its answer."""
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
@@ -111,7 +111,7 @@ class McpTestViewSet(McpCommandViewSet):
         return self.shown(agent, tried=tried, name=name)
 
 
-class McpRemovalViewSet(McpCommandViewSet):
+class McpRemovalPage(McpCommandPage):
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         tools.remove_server(agent, self.typed("name"))

@@ -10,12 +10,12 @@ from agents import memory
 from agents.memory import AgentMemory
 from agents.models import Agent, Desired
 from billing.pages import agent_refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of
 from config.errors import Conflict, ServiceError
 
 
-class MemoryViewSet(AgentPageViewSet):
+class MemoryPage(AgentPagePage):
     """The agent's instructions and what it has learned. Read-only."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from agents import llm_key
 from agents.models import Agent
 from billing.pages import agent_refusals, providers
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog import llm_models, llm_providers
 from catalog.engines import engine_of
 from config.errors import ServiceError
@@ -24,7 +24,7 @@ class Models:
     models: list[tuple[str, str]]
 
 
-class ModelKeyViewSet(AgentPageViewSet):
+class ModelKeyPage(AgentPagePage):
     """The key for the agent's model provider, and the choice of the model."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

@@ -11,7 +11,7 @@ from billing import renewal, standing
 from billing.models import CardSubscription, CryptoOrder, Payment, Subscription
 from billing.pages import ordered, words
 from billing.pages.names import plan_name, way_name
-from billing.pages.ordered import Checkout, Deposit, Invoice
+from billing.pages.ordered import CardOrderView, CryptoOrderView, StarsOrderView
 from billing.sums import exact
 from billing.term import Term
 from billing.vocabulary import LICENSED, Asset, OrderStatus, Provider, SubscriptionStatus
@@ -77,9 +77,9 @@ def _paid(payment: Payment, term: Term) -> Paid:
     )
 
 
-def _state(waits: Deposit | Invoice | Checkout | None, payment: Payment | None) -> str:
+def _state(waits: CryptoOrderView | StarsOrderView | CardOrderView | None, payment: Payment | None) -> str:
     """A text that changes whenever more than the progress part of the page has changed."""
     if waits is None:
         return f"paid {payment.pk}" if payment else "quiet"
-    part = waits.missing if isinstance(waits, Deposit) else ""
+    part = waits.missing if isinstance(waits, CryptoOrderView) else ""
     return " ".join([waits.state, waits.order.pk, part, "overdue" if waits.overdue else ""]).strip()

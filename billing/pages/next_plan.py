@@ -13,9 +13,9 @@ from accounts.authentication import caller
 from agents.models import Agent
 from billing import next_plans, prices, remainders
 from billing.models import Subscription
-from billing.next_plans import Following
+from billing.next_plans import FollowingPlan
 from billing.pages import words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.pages.names import plan_name
 from billing.vocabulary import Period
 from catalog.models import Tier
@@ -27,14 +27,14 @@ KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class NextPlanChoice:
     id: str
     name: str
     price: str
     chosen: bool
 
 
-class NextPlanViewSet(AgentPageViewSet):
+class NextPlanPage(AgentPagePage):
     """Choose a smaller plan for the time after the paid time."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -79,8 +79,8 @@ def line(agent: Agent, row: Subscription | None) -> dict[str, object] | None:
     return {} if next_plans.choices(agent, row) else None
 
 
-def _choice(tier: Tier, period: Period, chosen: Following | None) -> Choice:
-    return Choice(
+def _choice(tier: Tier, period: Period, chosen: FollowingPlan | None) -> NextPlanChoice:
+    return NextPlanChoice(
         id=tier.id,
         name=plan_name(tier.id),
         price=_price(prices.price_of(tier, period), period),

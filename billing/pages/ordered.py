@@ -18,7 +18,7 @@ from catalog.pages.words import usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deposit:
+class CryptoOrderView:
     """An order in stablecoins. `state` is waiting, partial, seen or expired."""
 
     order: Order
@@ -43,7 +43,7 @@ class Deposit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Invoice:
+class StarsOrderView:
     """An order in stars. `state` is waiting, held or expired."""
 
     order: Order
@@ -58,7 +58,7 @@ class Invoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class CardOrderView:
     """An order by card. `state` is waiting or expired."""
 
     order: Order
@@ -71,7 +71,7 @@ class Checkout:
     kind: str = "checkout"
 
 
-def read(order: Order, *, now: datetime) -> Deposit | Invoice | Checkout:
+def read(order: Order, *, now: datetime) -> CryptoOrderView | StarsOrderView | CardOrderView:
     if order.provider == Provider.STARS:
         return _invoice(StarsOrder.objects.get(pk=order.pk), now=now)
     if order.provider == Provider.STRIPE:
@@ -79,9 +79,9 @@ def read(order: Order, *, now: datetime) -> Deposit | Invoice | Checkout:
     return _deposit(CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk), now=now)
 
 
-def _deposit(order: CryptoOrder, *, now: datetime) -> Deposit:
+def _deposit(order: CryptoOrder, *, now: datetime) -> CryptoOrderView:
     missing, decimals, is_taken = order.amount - order.seen, order.decimals, _token(order) is not None
-    return Deposit(
+    return CryptoOrderView(
         order=order,
         state=_state(order),
         plan=plan_name(order.tier),
@@ -137,10 +137,10 @@ def _needed(order: CryptoOrder) -> int | None:
     return known.depth + 1 if known and known.chain_id == order.chain_id and known.depth is not None else None
 
 
-def _invoice(order: StarsOrder, *, now: datetime) -> Invoice:
+def _invoice(order: StarsOrder, *, now: datetime) -> StarsOrderView:
     held = order.hold_until is not None and order.hold_until > now
     pending = order.status == OrderStatus.PENDING
-    return Invoice(
+    return StarsOrderView(
         order=order,
         state=("held" if held else "waiting") if pending else "expired",
         plan=plan_name(order.tier),
@@ -152,8 +152,8 @@ def _invoice(order: StarsOrder, *, now: datetime) -> Invoice:
     )
 
 
-def _checkout(order: StripeOrder, *, now: datetime) -> Checkout:
-    return Checkout(
+def _checkout(order: StripeOrder, *, now: datetime) -> CardOrderView:
+    return CardOrderView(
         order=order,
         state="waiting" if order.status == OrderStatus.PENDING else "expired",
         plan=plan_name(order.tier),

@@ -14,12 +14,12 @@ from billing.invoicing import pdf
 from billing.ledger import NoSuchPayment
 from billing.models import Payment
 from billing.pages import agents
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 
 PATH = "/account/payments"
 
 
-class PaymentsViewSet(PageViewSet):
+class PaymentsPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         page = ledger.of(caller(request), after=self.sent.GET.get("payments"))
         context = {
@@ -31,12 +31,12 @@ class PaymentsViewSet(PageViewSet):
         return self.page("payments.html", context)
 
 
-class ReceiptViewSet(PageViewSet):
+class ReceiptPage(AccountPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.page("receipt.html", _told(ledger.own(caller(request), id)))
 
 
-class ReceiptFileViewSet(PageViewSet):
+class ReceiptFilePage(AccountPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         payment = ledger.own(caller(request), id)
         if not ledger.has_receipt(payment):

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from accounts.authentication import caller
 from billing.pages import persona_form
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 from billing.pages.names import plan_name
 from catalog import articles, authoring, authors, tiers
 from catalog.author_serializers import DraftPersonaSerializer, PatchPersonaSerializer, RenameAuthorSerializer
@@ -30,13 +30,13 @@ RISKS: dict[str, Promise] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PersonaRow:
     persona: Persona
     is_public: bool
     waits: bool  # waits for the moderators
 
 
-class PersonasPageViewSet(PageViewSet):
+class PersonasPagePage(AccountPageViewSet):
     """Common parts of these pages."""
 
     def user_id(self) -> str:
@@ -63,7 +63,7 @@ class PersonasPageViewSet(PageViewSet):
         return self.page("persona_edit.html", context, status=status)
 
 
-class PersonasViewSet(PersonasPageViewSet):
+class PersonasPage(PersonasPagePage):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.shown()
 
@@ -89,7 +89,7 @@ class PersonasViewSet(PersonasPageViewSet):
         return self.page("personas.html", context, status=status)
 
 
-class AuthorNameViewSet(PersonasViewSet):
+class AuthorNamePage(PersonasPage):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.go(PATH)
 
@@ -104,7 +104,7 @@ class AuthorNameViewSet(PersonasViewSet):
         return self.go(PATH)
 
 
-class PersonaEditViewSet(PersonasPageViewSet):
+class PersonaEditPage(PersonasPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.editing(self.own(id))
 
@@ -121,7 +121,7 @@ class PersonaEditViewSet(PersonasPageViewSet):
         return self.go(f"{PATH}/{id}?saved")
 
 
-class PersonaPreviewViewSet(PersonasPageViewSet):
+class PersonaPreviewPage(PersonasPagePage):
     """The persona as visitors see it, or will see it once it is published."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -139,7 +139,7 @@ class PersonaPreviewViewSet(PersonasPageViewSet):
         return self.page("persona_preview.html", context)
 
 
-class PublishPersonaViewSet(PersonasPageViewSet):
+class PublishPersonaPage(PersonasPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(f"{PATH}/{self.own(id).pk}")
 
@@ -155,12 +155,12 @@ class PublishPersonaViewSet(PersonasPageViewSet):
         authoring.publish(persona, now=timezone.now())
 
 
-class UnpublishPersonaViewSet(PublishPersonaViewSet):
+class UnpublishPersonaPage(PublishPersonaPage):
     def act(self, persona: Persona) -> None:
         authoring.unpublish(persona, now=timezone.now())
 
 
-class DeletePersonaViewSet(PersonasPageViewSet):
+class DeletePersonaPage(PersonasPagePage):
     """Delete a persona. The page first says what that means."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -175,9 +175,9 @@ class DeletePersonaViewSet(PersonasPageViewSet):
         return self.go(PATH)
 
 
-def line(persona: Persona) -> Line:
+def line(persona: Persona) -> PersonaRow:
     is_public = persona.status == PersonaStatus.PUBLISHED
-    return Line(persona=persona, is_public=is_public, waits=is_public and persona.reviewed_at is None)
+    return PersonaRow(persona=persona, is_public=is_public, waits=is_public and persona.reviewed_at is None)
 
 
 def article_form(article: Article | None) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from agents.models import Agent
 from billing import next_plans, prices, remainders, renewal, subscriptions
 from billing.models import CardSubscription, Subscription
 from billing.pages import bills, choices, refusals, words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.pages.bills import Bill
 from billing.pages.choices import PlanChoice
 from billing.providers import registry
-from billing.renewal import Wanted
+from billing.renewal import WantedRenewal
 from billing.vocabulary import Period, Provider
 from catalog.models import Tier
 from catalog.pages.base import stamped
@@ -28,18 +28,18 @@ from config.errors import ServiceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PlanRow:
     """`bill` is what the plan costs now; `later` is its price from the end of the paid time on."""
 
     choice: PlanChoice
     is_now: bool
-    wanted: Wanted | None
+    wanted: WantedRenewal | None
     bill: Bill | None
     later: str
     why_not: str
 
 
-class PlanViewSet(AgentPageViewSet):
+class PlanPage(AgentPagePage):
     """Read-only: a plan that costs something now is paid on /renew, and a later one is chosen with its own form."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -59,12 +59,12 @@ class PlanViewSet(AgentPageViewSet):
 
 def _line(
     choice: PlanChoice, agent: Agent, row: Subscription | None, smaller: dict[str, Tier], *, now: datetime
-) -> Line:
+) -> PlanRow:
     is_now = choice.id == (row.tier if row else agent.tier)
     wanted = None if choice.why_not or (is_now and row) or choice.id in smaller else _wanted(choice.id, agent, row)
     nothing = "" if choice.id in smaller or (is_now and row) else gettext("There is no way to pay here yet.")
     bill, why_not = _costs(agent, wanted, now=now) if wanted else (None, choice.why_not or nothing)
-    return Line(
+    return PlanRow(
         choice=choice,
         is_now=is_now,
         wanted=wanted if bill else None,
@@ -74,16 +74,16 @@ def _line(
     )
 
 
-def _wanted(tier: str, agent: Agent, row: Subscription | None) -> Wanted | None:
+def _wanted(tier: str, agent: Agent, row: Subscription | None) -> WantedRenewal | None:
     """The purchase of this plan: with the card that is charged already, or else with the first provider that works."""
     period = Period(row.period) if row else Period.MONTHLY
     by_card = CardSubscription.objects.renewing().filter(agent=agent).exists()
     offers = registry.offers()
     way = Provider.STRIPE if by_card else renewal.preferred(offers, licence=subscriptions.licence_of(agent))
-    return Wanted(tier=tier, period=period, provider=way) if way else None
+    return WantedRenewal(tier=tier, period=period, provider=way) if way else None
 
 
-def _costs(agent: Agent, wanted: Wanted, *, now: datetime) -> tuple[Bill | None, str]:
+def _costs(agent: Agent, wanted: WantedRenewal, *, now: datetime) -> tuple[Bill | None, str]:
     """The costs. If the purchase would be refused: no costs, and the reason."""
     try:
         return bills.bill(agent, wanted, now=now), ""

@@ -7,10 +7,10 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from billing.pages import moment
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 
 
-class ProgressViewSet(AgentPageViewSet):
+class ProgressPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Show the state in our own rows. No provider is called."""
         agent = self.own_agent(id)

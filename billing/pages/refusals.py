@@ -13,7 +13,7 @@ from billing.crypto.errors import ChainUnreadable
 from billing.models import Subscription
 from billing.pages.names import plan_name, way_name
 from billing.providers.telegram import TelegramAway
-from billing.renewal import Wanted
+from billing.renewal import WantedRenewal
 from billing.vocabulary import LICENSED, NAMES, Period, Provider
 from catalog.engines import EngineBelowMinTier, engine_of
 from catalog.pages import words
@@ -21,7 +21,7 @@ from config.errors import RateLimited, ServiceError, Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class FormRefusal:
     """`field` is a field of the form: tier, period, provider, coupon or license_key."""
 
     field: str
@@ -29,9 +29,9 @@ class Refusal:
     status: int = 400
 
 
-def told(error: ServiceError, agent: Agent, wanted: Wanted) -> Refusal:
+def told(error: ServiceError, agent: Agent, wanted: WantedRenewal) -> FormRefusal:
     field, text = _licence(error) or _plan(error, agent) or _way(error, agent, wanted) or ("provider", error.message)
-    return Refusal(field=field, text=text, status=error.status)
+    return FormRefusal(field=field, text=text, status=error.status)
 
 
 def _licence(error: ServiceError) -> tuple[str, str] | None:
@@ -86,7 +86,7 @@ def _other_period(paid: str) -> str:
     return gettext("This key pays month by month. Choose a month above, then enter the key again.")
 
 
-def _way(error: ServiceError, agent: Agent, wanted: Wanted) -> tuple[str, str] | None:
+def _way(error: ServiceError, agent: Agent, wanted: WantedRenewal) -> tuple[str, str] | None:
     match error:
         case errors.NotConfigured():
             return "provider", gettext("This way to pay is coming soon. Choose another one.")

@@ -13,10 +13,10 @@ from agents.errors import NoSuchAgent
 from agents.models import Agent
 from billing import renewal, subscriptions
 from billing.pages import bills, choices, moment, refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.pages.bills import Bill
 from billing.pages.choices import Chosen
-from billing.pages.refusals import Refusal
+from billing.pages.refusals import FormRefusal
 from catalog.pages.base import stamped
 from config import clock
 from config.errors import ServiceError
@@ -24,7 +24,7 @@ from config.errors import ServiceError
 FIELDS = ("tier", "period", "provider", "coupon")
 
 
-class RenewViewSet(AgentPageViewSet):
+class RenewPage(AgentPagePage):
     """For the agent's owner only. Other people can pay an order with its address or invoice, without this page."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -62,7 +62,7 @@ class RenewViewSet(AgentPageViewSet):
         *,
         sent: bool = False,
         bill: Bill | None = None,
-        refusal: Refusal | None = None,
+        refusal: FormRefusal | None = None,
         key: str = "",
     ) -> HttpResponseBase:
         """The whole page. `sent` is True if the person has chosen something."""
@@ -88,7 +88,7 @@ class RenewViewSet(AgentPageViewSet):
         return self.page("renew.html", context, status=status)
 
 
-def _bill(agent: Agent, chosen: Chosen, *, now: datetime) -> tuple[Bill | None, Refusal | None]:
+def _bill(agent: Agent, chosen: Chosen, *, now: datetime) -> tuple[Bill | None, FormRefusal | None]:
     if chosen.wanted is None:
         return None, None
     try:

@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from accounts import keys
 from accounts.authentication import caller
 from billing.pages import doors
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 
 
-class RevokeViewSet(PageViewSet):
+class RevokePage(AccountPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Ask first, since it cannot be undone."""
         key = keys.own(caller(request), id)

@@ -14,14 +14,14 @@ from accounts import sessions
 from accounts.authentication import caller
 from accounts.models import Session
 from billing.pages import words
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 
 PATH = "/account/sessions"
 SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class SessionRow:
     session: Session
     client: str
     began: str
@@ -29,7 +29,7 @@ class Line:
     is_this: bool
 
 
-class SessionsViewSet(PageViewSet):
+class SessionsPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         found = sessions.of(caller(request), most=SHOWN + 1, now=timezone.now())
         lines = [_line(one, this=request.auth) for one in found[:SHOWN]]
@@ -38,7 +38,7 @@ class SessionsViewSet(PageViewSet):
         return self.page("sessions.html", context)
 
 
-class EndSessionViewSet(PageViewSet):
+class EndSessionPage(AccountPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.go(PATH)
 
@@ -47,7 +47,7 @@ class EndSessionViewSet(PageViewSet):
         return self.go(PATH)
 
 
-class EndOtherSessionsViewSet(PageViewSet):
+class EndOtherSessionsPage(AccountPageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.go(PATH)
 
@@ -57,8 +57,8 @@ class EndOtherSessionsViewSet(PageViewSet):
         return self.go(PATH)
 
 
-def _line(session: Session, *, this: object) -> Line:
-    return Line(
+def _line(session: Session, *, this: object) -> SessionRow:
+    return SessionRow(
         session=session,
         client=session.client or gettext("Unknown browser or program"),
         began=words.day(session.created_at),

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from agents import profile
 from agents.models import Agent
 from billing.pages import agent_refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.pages.languages import LANGUAGES
 from catalog.engines import engine_of
 from config.errors import ServiceError
@@ -18,7 +18,7 @@ from config.errors import ServiceError
 FIELDS = ("name", "lang", "timezone", "extra_soul")
 
 
-class SettingsViewSet(AgentPageViewSet):
+class SettingsPage(AgentPagePage):
     """Name, language, time zone, and the owner's additions to the persona."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

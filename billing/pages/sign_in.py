@@ -16,13 +16,13 @@ from rest_framework.request import Request
 from accounts import client_address, errors, signin, throttling
 from accounts.serializers import RequestSerializer
 from billing.pages import doors, languages
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 from config.errors import RateLimited, ServiceError
 
 Refused = (ServiceError, ValidationError, NotValid)
 
 
-class SignInPageViewSet(PageViewSet):
+class SignInPagePage(AccountPageViewSet):
     """For everybody. The page to go to afterwards is in the URLs of the forms."""
 
     permission_classes = ()
@@ -39,7 +39,7 @@ class SignInPageViewSet(PageViewSet):
         return self.page(template, {**frame, **context}, status=status)
 
 
-class SignInViewSet(SignInPageViewSet):
+class SignInPage(SignInPagePage):
     def retrieve(self, request: Request) -> HttpResponseBase:
         arrived = self.person and not languages.asked(self.sent)
         return self.go(self.then()) if arrived else self.form("sign_in.html", email="")

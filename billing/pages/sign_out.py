@@ -8,10 +8,10 @@ from rest_framework.request import Request
 from accounts import sessions
 from accounts.models import Session
 from billing.pages import doors, visitors
-from billing.pages.base import PageViewSet
+from billing.pages.base import AccountPageViewSet
 
 
-class SignOutViewSet(PageViewSet):
+class SignOutPage(AccountPageViewSet):
     permission_classes = ()
 
     def create(self, request: Request) -> HttpResponseBase:

@@ -10,7 +10,7 @@ from agents import talk_test
 from agents.models import Status
 from agents.runtimes.management import TriedHop
 from billing.pages import acts
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog.pages.words import CHANNELS
 from config.errors import ServiceError
 
@@ -23,7 +23,7 @@ HOPS: dict[str, object] = {
 }
 
 
-class TalkTestViewSet(AgentPageViewSet):
+class TalkTestPage(AgentPagePage):
     """Send one word through all parts of the agent, and show which part does not answer."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

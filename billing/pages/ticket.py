@@ -6,10 +6,10 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from agents import ticket
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 
 
-class TicketViewSet(AgentPageViewSet):
+class TicketPage(AgentPagePage):
     """Show a page that leads to the pod's own page. Not a redirect: a form must not lead to another host (`POLICY`)."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from agents import a2a, tools
 from agents.models import Agent
 from billing.pages import agent_refusals
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog import tools as catalog_tools
 from catalog.engines import engine_of
 from catalog.models import Toolset
@@ -20,7 +20,7 @@ from config.errors import ServiceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ToolsetRow:
     """A toolset on the page."""
 
     toolset: Toolset
@@ -30,7 +30,7 @@ class Line:
     needs: str  # the service whose key it needs
 
 
-class ToolsViewSet(AgentPageViewSet):
+class ToolsPage(AgentPagePage):
     """The tools that the agent may use. Its MCP servers stay as they are."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
@@ -65,7 +65,7 @@ class ToolsViewSet(AgentPageViewSet):
             "agent": agent,
             "engine": engine.label,
             "toolsets": [
-                Line(
+                ToolsetRow(
                     toolset=one,
                     name=told(one.name),
                     about=told(one.description),

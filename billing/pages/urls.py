@@ -6,131 +6,131 @@ from typing import Any
 
 from django.urls import path
 
-from billing.pages.a2a import A2aTokenViewSet, A2aViewSet, PeerRemovalViewSet, PeersViewSet
-from billing.pages.account import AccountViewSet
-from billing.pages.acts import DeleteViewSet, PauseViewSet, RebuildViewSet, ResumeViewSet
-from billing.pages.agents import AgentsViewSet
-from billing.pages.articles import ArticleEditViewSet, DeleteArticleViewSet, NewArticleViewSet
-from billing.pages.backups import BackupFileViewSet, BackupsViewSet, RestoreViewSet
-from billing.pages.cancel import CancelViewSet
-from billing.pages.card import CardViewSet
-from billing.pages.channels import ChannelsViewSet
-from billing.pages.code import CodeViewSet
-from billing.pages.create import CreateKeyViewSet, CreateViewSet
-from billing.pages.data import DataFileViewSet, DataViewSet
-from billing.pages.domain import DomainLookViewSet, DomainRemovalViewSet, DomainViewSet
-from billing.pages.elsewhere import ElsewhereViewSet
-from billing.pages.events import EventsViewSet
-from billing.pages.free_plan import FreePlanViewSet
-from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
-from billing.pages.keys import KeysViewSet
-from billing.pages.leave import LeaveCodeViewSet, LeaveViewSet, StayViewSet
-from billing.pages.log import LogViewSet
-from billing.pages.mails import MailsViewSet
-from billing.pages.mcp import McpCommandViewSet, McpRemovalViewSet, McpTestViewSet, McpViewSet
-from billing.pages.memory import MemoryViewSet
-from billing.pages.model_key import ModelKeyViewSet
-from billing.pages.next_plan import NextPlanViewSet
-from billing.pages.payments import PaymentsViewSet, ReceiptFileViewSet, ReceiptViewSet
+from billing.pages.a2a import A2aPage, A2aTokenPage, PeerRemovalPage, PeersPage
+from billing.pages.account import AccountPage
+from billing.pages.acts import DeletePage, PausePage, RebuildPage, ResumePage
+from billing.pages.agents import AgentsPage
+from billing.pages.articles import ArticleEditPage, DeleteArticlePage, NewArticlePage
+from billing.pages.backups import BackupFilePage, BackupsPage, RestorePage
+from billing.pages.cancel import CancelPage
+from billing.pages.card import CardPage
+from billing.pages.channels import ChannelsPage
+from billing.pages.code import CodePage
+from billing.pages.create import CreateKeyPage, CreatePage
+from billing.pages.data import DataFilePage, DataPage
+from billing.pages.domain import DomainLookPage, DomainPage, DomainRemovalPage
+from billing.pages.elsewhere import ElsewherePage
+from billing.pages.events import EventsPage
+from billing.pages.free_plan import FreePlanPage
+from billing.pages.invoices import InvoiceFilePage, InvoicesPage
+from billing.pages.keys import KeysPage
+from billing.pages.leave import LeaveCodePage, LeavePage, StayPage
+from billing.pages.log import LiveLogPage
+from billing.pages.mails import MailsPage
+from billing.pages.mcp import McpCommandPage, McpPage, McpRemovalPage, McpTestPage
+from billing.pages.memory import MemoryPage
+from billing.pages.model_key import ModelKeyPage
+from billing.pages.next_plan import NextPlanPage
+from billing.pages.payments import PaymentsPage, ReceiptFilePage, ReceiptPage
 from billing.pages.personas import (
-    AuthorNameViewSet,
-    DeletePersonaViewSet,
-    PersonaEditViewSet,
-    PersonaPreviewViewSet,
-    PersonasViewSet,
-    PublishPersonaViewSet,
-    UnpublishPersonaViewSet,
+    AuthorNamePage,
+    DeletePersonaPage,
+    PersonaEditPage,
+    PersonaPreviewPage,
+    PersonasPage,
+    PublishPersonaPage,
+    UnpublishPersonaPage,
 )
-from billing.pages.plan import PlanViewSet
-from billing.pages.progress import ProgressViewSet
-from billing.pages.renew import RenewViewSet
-from billing.pages.revoke import RevokeViewSet
-from billing.pages.sessions import EndOtherSessionsViewSet, EndSessionViewSet, SessionsViewSet
-from billing.pages.settings import SettingsViewSet
-from billing.pages.sign_in import SignInViewSet
-from billing.pages.sign_out import SignOutViewSet
-from billing.pages.talk_test import TalkTestViewSet
-from billing.pages.ticket import TicketViewSet
-from billing.pages.tools import ToolsViewSet
-from billing.pages.usage import UsageViewSet
-from billing.pages.webhook import RedeliverViewSet, WebhookRemovalViewSet, WebhookTestViewSet, WebhookViewSet
+from billing.pages.plan import PlanPage
+from billing.pages.progress import ProgressPage
+from billing.pages.renew import RenewPage
+from billing.pages.revoke import RevokePage
+from billing.pages.sessions import EndOtherSessionsPage, EndSessionPage, SessionsPage
+from billing.pages.settings import SettingsPage
+from billing.pages.sign_in import SignInPage
+from billing.pages.sign_out import SignOutPage
+from billing.pages.talk_test import TalkTestPage
+from billing.pages.ticket import TicketPage
+from billing.pages.tools import ToolsPage
+from billing.pages.usage import UsagePage
+from billing.pages.webhook import RedeliverPage, WebhookPage, WebhookRemovalPage, WebhookTestPage
 
 both: dict[str, Any] = {"get": "retrieve", "post": "create"}
-_elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
+_elsewhere = ElsewherePage.as_view({"get": "retrieve"})
 
 urlpatterns = [
-    path("sign-in", SignInViewSet.as_view(both)),
-    path("sign-in/code", CodeViewSet.as_view(both)),
-    path("sign-out", SignOutViewSet.as_view({"post": "create"})),
-    path("create", CreateViewSet.as_view({"get": "retrieve"})),
-    path("create/key", CreateKeyViewSet.as_view(both)),
-    path("account", AccountViewSet.as_view({"get": "retrieve"})),
-    path("account/keys", KeysViewSet.as_view(both)),
-    path("account/keys/<str:id>/revoke", RevokeViewSet.as_view(both)),
-    path("account/sessions", SessionsViewSet.as_view({"get": "retrieve"})),
-    path("account/sessions/end-others", EndOtherSessionsViewSet.as_view(both)),
-    path("account/sessions/<str:id>/end", EndSessionViewSet.as_view(both)),
-    path("account/personas", PersonasViewSet.as_view(both)),
-    path("account/personas/author", AuthorNameViewSet.as_view(both)),
-    path("account/personas/<str:id>", PersonaEditViewSet.as_view(both)),
-    path("account/personas/<str:id>/preview", PersonaPreviewViewSet.as_view({"get": "retrieve"})),
-    path("account/personas/<str:id>/publish", PublishPersonaViewSet.as_view(both)),
-    path("account/personas/<str:id>/unpublish", UnpublishPersonaViewSet.as_view(both)),
-    path("account/personas/<str:id>/delete", DeletePersonaViewSet.as_view(both)),
-    path("account/personas/<str:id>/articles", NewArticleViewSet.as_view(both)),
-    path("account/personas/<str:id>/articles/<str:slug>", ArticleEditViewSet.as_view(both)),
-    path("account/personas/<str:id>/articles/<str:slug>/delete", DeleteArticleViewSet.as_view(both)),
-    path("account/data", DataViewSet.as_view(both)),
-    path("account/data/<str:id>", DataFileViewSet.as_view({"get": "retrieve"})),
-    path("account/delete", LeaveViewSet.as_view(both)),
-    path("account/delete/code", LeaveCodeViewSet.as_view(both)),
-    path("account/delete/keep", StayViewSet.as_view(both)),
-    path("account/mails", MailsViewSet.as_view(both)),
-    path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/ticket", TicketViewSet.as_view(both)),
-    path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view(both)),
-    path("account/agents/<str:id>/settings", SettingsViewSet.as_view(both)),
-    path("account/agents/<str:id>/plan", PlanViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/free-plan", FreePlanViewSet.as_view(both)),
-    path("account/agents/<str:id>/channels", ChannelsViewSet.as_view(both)),
-    path("account/agents/<str:id>/tools", ToolsViewSet.as_view(both)),
-    path("account/agents/<str:id>/domain", DomainViewSet.as_view(both)),
-    path("account/agents/<str:id>/domain/look", DomainLookViewSet.as_view(both)),
-    path("account/agents/<str:id>/domain/remove", DomainRemovalViewSet.as_view(both)),
-    path("account/agents/<str:id>/webhook", WebhookViewSet.as_view(both)),
-    path("account/agents/<str:id>/webhook/test", WebhookTestViewSet.as_view(both)),
-    path("account/agents/<str:id>/webhook/remove", WebhookRemovalViewSet.as_view(both)),
-    path("account/agents/<str:id>/webhook/deliveries/<str:delivery>", RedeliverViewSet.as_view(both)),
-    path("account/agents/<str:id>/mcp", McpViewSet.as_view(both)),
-    path("account/agents/<str:id>/mcp/command", McpCommandViewSet.as_view(both)),
-    path("account/agents/<str:id>/mcp/test", McpTestViewSet.as_view(both)),
-    path("account/agents/<str:id>/mcp/remove", McpRemovalViewSet.as_view(both)),
-    path("account/agents/<str:id>/a2a", A2aViewSet.as_view(both)),
-    path("account/agents/<str:id>/a2a/token", A2aTokenViewSet.as_view(both)),
-    path("account/agents/<str:id>/a2a/peers", PeersViewSet.as_view(both)),
-    path("account/agents/<str:id>/a2a/peers/remove", PeerRemovalViewSet.as_view(both)),
-    path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view(both)),
-    path("account/agents/<str:id>/backups", BackupsViewSet.as_view(both)),
-    path("account/agents/<str:id>/backups/<str:name>", BackupFileViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/backups/<str:name>/restore", RestoreViewSet.as_view(both)),
-    path("account/agents/<str:id>/log", LogViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/events", EventsViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/usage", UsageViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/pause", PauseViewSet.as_view(both)),
-    path("account/agents/<str:id>/resume", ResumeViewSet.as_view(both)),
-    path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view(both)),
-    path("account/agents/<str:id>/delete", DeleteViewSet.as_view(both)),
-    path("account/agents/<str:id>/cancel", CancelViewSet.as_view(both)),
-    path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view(both)),
-    path("account/agents/<str:id>/card", CardViewSet.as_view(both)),
-    path("account/payments", PaymentsViewSet.as_view({"get": "retrieve"})),
-    path("account/payments/<str:id>", ReceiptViewSet.as_view({"get": "retrieve"})),
-    path("account/payments/<str:id>/receipt", ReceiptFileViewSet.as_view({"get": "retrieve"})),
-    path("account/invoices", InvoicesViewSet.as_view(both)),
-    path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
-    path("renew/<str:id>", RenewViewSet.as_view(both)),
-    path("renew/<str:id>/progress", ProgressViewSet.as_view({"get": "retrieve"})),
+    path("sign-in", SignInPage.as_view(both)),
+    path("sign-in/code", CodePage.as_view(both)),
+    path("sign-out", SignOutPage.as_view({"post": "create"})),
+    path("create", CreatePage.as_view({"get": "retrieve"})),
+    path("create/key", CreateKeyPage.as_view(both)),
+    path("account", AccountPage.as_view({"get": "retrieve"})),
+    path("account/keys", KeysPage.as_view(both)),
+    path("account/keys/<str:id>/revoke", RevokePage.as_view(both)),
+    path("account/sessions", SessionsPage.as_view({"get": "retrieve"})),
+    path("account/sessions/end-others", EndOtherSessionsPage.as_view(both)),
+    path("account/sessions/<str:id>/end", EndSessionPage.as_view(both)),
+    path("account/personas", PersonasPage.as_view(both)),
+    path("account/personas/author", AuthorNamePage.as_view(both)),
+    path("account/personas/<str:id>", PersonaEditPage.as_view(both)),
+    path("account/personas/<str:id>/preview", PersonaPreviewPage.as_view({"get": "retrieve"})),
+    path("account/personas/<str:id>/publish", PublishPersonaPage.as_view(both)),
+    path("account/personas/<str:id>/unpublish", UnpublishPersonaPage.as_view(both)),
+    path("account/personas/<str:id>/delete", DeletePersonaPage.as_view(both)),
+    path("account/personas/<str:id>/articles", NewArticlePage.as_view(both)),
+    path("account/personas/<str:id>/articles/<str:slug>", ArticleEditPage.as_view(both)),
+    path("account/personas/<str:id>/articles/<str:slug>/delete", DeleteArticlePage.as_view(both)),
+    path("account/data", DataPage.as_view(both)),
+    path("account/data/<str:id>", DataFilePage.as_view({"get": "retrieve"})),
+    path("account/delete", LeavePage.as_view(both)),
+    path("account/delete/code", LeaveCodePage.as_view(both)),
+    path("account/delete/keep", StayPage.as_view(both)),
+    path("account/mails", MailsPage.as_view(both)),
+    path("account/agents/<str:id>", AgentsPage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/ticket", TicketPage.as_view(both)),
+    path("account/agents/<str:id>/model-key", ModelKeyPage.as_view(both)),
+    path("account/agents/<str:id>/settings", SettingsPage.as_view(both)),
+    path("account/agents/<str:id>/plan", PlanPage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/free-plan", FreePlanPage.as_view(both)),
+    path("account/agents/<str:id>/channels", ChannelsPage.as_view(both)),
+    path("account/agents/<str:id>/tools", ToolsPage.as_view(both)),
+    path("account/agents/<str:id>/domain", DomainPage.as_view(both)),
+    path("account/agents/<str:id>/domain/look", DomainLookPage.as_view(both)),
+    path("account/agents/<str:id>/domain/remove", DomainRemovalPage.as_view(both)),
+    path("account/agents/<str:id>/webhook", WebhookPage.as_view(both)),
+    path("account/agents/<str:id>/webhook/test", WebhookTestPage.as_view(both)),
+    path("account/agents/<str:id>/webhook/remove", WebhookRemovalPage.as_view(both)),
+    path("account/agents/<str:id>/webhook/deliveries/<str:delivery>", RedeliverPage.as_view(both)),
+    path("account/agents/<str:id>/mcp", McpPage.as_view(both)),
+    path("account/agents/<str:id>/mcp/command", McpCommandPage.as_view(both)),
+    path("account/agents/<str:id>/mcp/test", McpTestPage.as_view(both)),
+    path("account/agents/<str:id>/mcp/remove", McpRemovalPage.as_view(both)),
+    path("account/agents/<str:id>/a2a", A2aPage.as_view(both)),
+    path("account/agents/<str:id>/a2a/token", A2aTokenPage.as_view(both)),
+    path("account/agents/<str:id>/a2a/peers", PeersPage.as_view(both)),
+    path("account/agents/<str:id>/a2a/peers/remove", PeerRemovalPage.as_view(both)),
+    path("account/agents/<str:id>/talk-test", TalkTestPage.as_view(both)),
+    path("account/agents/<str:id>/backups", BackupsPage.as_view(both)),
+    path("account/agents/<str:id>/backups/<str:name>", BackupFilePage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/backups/<str:name>/restore", RestorePage.as_view(both)),
+    path("account/agents/<str:id>/log", LiveLogPage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/events", EventsPage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/memory", MemoryPage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/usage", UsagePage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/pause", PausePage.as_view(both)),
+    path("account/agents/<str:id>/resume", ResumePage.as_view(both)),
+    path("account/agents/<str:id>/rebuild", RebuildPage.as_view(both)),
+    path("account/agents/<str:id>/delete", DeletePage.as_view(both)),
+    path("account/agents/<str:id>/cancel", CancelPage.as_view(both)),
+    path("account/agents/<str:id>/next-plan", NextPlanPage.as_view(both)),
+    path("account/agents/<str:id>/card", CardPage.as_view(both)),
+    path("account/payments", PaymentsPage.as_view({"get": "retrieve"})),
+    path("account/payments/<str:id>", ReceiptPage.as_view({"get": "retrieve"})),
+    path("account/payments/<str:id>/receipt", ReceiptFilePage.as_view({"get": "retrieve"})),
+    path("account/invoices", InvoicesPage.as_view(both)),
+    path("account/invoices/<str:id>", InvoiceFilePage.as_view({"get": "retrieve"})),
+    path("renew/<str:id>", RenewPage.as_view(both)),
+    path("renew/<str:id>/progress", ProgressPage.as_view({"get": "retrieve"})),
     # URLs that people mistype get a page too, instead of the API's error body.
     path("sign-in/", _elsewhere),
     path("sign-in/<path:rest>", _elsewhere),

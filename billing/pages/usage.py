@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from agents import quota, usage_hours
 from agents.models import AgentQuota, QuotaStatus
 from billing.pages import usage_plot, words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from billing.pages.names import plan_name
 
 STATUSES: dict[str, Promise] = {
@@ -38,7 +38,7 @@ class Bar:
     colour: str
 
 
-class UsageViewSet(AgentPageViewSet):
+class UsagePage(AgentPagePage):
     """How much memory and disk the agent uses of its plan."""
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:

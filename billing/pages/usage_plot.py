@@ -36,7 +36,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class UsageCurve:
     """The line of memory or disk, from left to right: a level for each step, and a gap where nothing was measured."""
 
     css: str
@@ -50,7 +50,7 @@ class Plot:
     id: str
     title: Promise
     width: int  # number of steps
-    lines: list[Line]
+    lines: list[UsageCurve]
     begins: str
     ends: str
     column: Promise
@@ -119,7 +119,7 @@ def _plot(span: _Span, hours: list[UsageHour], *, now: datetime) -> Plot:
     )
 
 
-def _line(thing: Thing, hours: list[UsageHour], span: _Span, begin: datetime) -> Line | None:
+def _line(thing: Thing, hours: list[UsageHour], span: _Span, begin: datetime) -> UsageCurve | None:
     """The line, or None if it was never measured."""
     css, name, of = thing
     most = {(at - begin) // span.step: amount for at, amount in _most(hours, of, span.step).items()}
@@ -128,7 +128,7 @@ def _line(thing: Thing, hours: list[UsageHour], span: _Span, begin: datetime) ->
     told = list(most.values())
     text = gettext("highest %(most)d %%, latest %(last)d %%")
     said = {"most": max(one.percent for one in told), "last": told[-1].percent}
-    return Line(css=css, name=name, path=_path(most), summary=text % said)
+    return UsageCurve(css=css, name=name, path=_path(most), summary=text % said)
 
 
 def _path(most: dict[int, Amount]) -> str:

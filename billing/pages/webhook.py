@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from agents.models import Agent
 from billing.pages import agent_refusals, told_events, words
-from billing.pages.base import AgentPageViewSet
+from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of
 from config import waiting
 from config.errors import BadRequest, Conflict, ServiceError
@@ -40,7 +40,7 @@ PROBLEMS: dict[str, Promise] = {
 COLOURS = {State.DELIVERED: "running", State.FAILED: "failed"}  # the CSS colours of agents' states
 
 
-class WebhookViewSet(AgentPageViewSet):
+class WebhookPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self._shown(self.own_agent(id))
 
@@ -75,7 +75,7 @@ class WebhookViewSet(AgentPageViewSet):
         return self.page("webhook.html", context, status=status)
 
 
-class WebhookActViewSet(WebhookViewSet):
+class WebhookActPage(WebhookPage):
     """Do one thing with the webhook. If the rule refuses it, the page shows why."""
 
     def retrieve(self, request: Request, id: str, **named: str) -> HttpResponseBase:
@@ -95,19 +95,19 @@ class WebhookActViewSet(WebhookViewSet):
         raise NotImplementedError
 
 
-class WebhookTestViewSet(WebhookActViewSet):
+class WebhookTestPage(WebhookActPage):
     def act(self, agent: Agent, **named: str) -> None:
         """Start a test without waiting: the page shows the result later."""
         testing.start(agent, now=timezone.now())
 
 
-class RedeliverViewSet(WebhookActViewSet):
+class RedeliverPage(WebhookActPage):
     def act(self, agent: Agent, **named: str) -> None:
         delivery = redelivery.find(agent, named["delivery"])
         deliveries.resend_or_join(delivery, actor=self.actor(), now=timezone.now())
 
 
-class WebhookRemovalViewSet(WebhookActViewSet):
+class WebhookRemovalPage(WebhookActPage):
     def act(self, agent: Agent, **named: str) -> None:
         hooks.remove(agent)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class ProviderOffer:
     """The public data of a provider (docs/spec.md: PaymentProvider). Fields without a value are left out."""
 
     id: Provider
@@ -30,9 +30,9 @@ class Offer:
     note: str | None = None
 
 
-class Driver(Protocol):
+class ProviderDriver(Protocol):
     @property
-    def offer(self) -> Offer: ...
+    def offer(self) -> ProviderOffer: ...
 
     def money_seen(self, order: Order) -> bool:
         """Whether money for the order is on its way, final or not. Raises Unavailable if the provider does not say."""
@@ -44,7 +44,7 @@ class Driver(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class LicenceCharge:
     """One charge for a licence and the refunded part of it, in US cents without taxes.
 
     If the charge was in another currency, its amount is unknown: `cents` is 0, and only `all_back` tells of a refund.
@@ -61,7 +61,7 @@ class Charge:
         return self.all_back or self.back >= self.cents > 0
 
 
-class Answer(Enum):
+class ProviderAnswer(Enum):
     PAID = "paid"
     UNPAID = "unpaid"
     UNKNOWN = "unknown"  # a time-out, 429, 5xx, or a body that cannot be understood
@@ -71,7 +71,7 @@ class Answer(Enum):
 class Verdict:
     """A provider's answer about a licence key. With PAID the purchase is filled in; otherwise `reason` says why not."""
 
-    answer: Answer
+    answer: ProviderAnswer
     reason: str = ""
     external_ref: str = ""  # the provider's id of the purchase; it stays the same when the key is replaced
     till: datetime | None = None  # the end of the paid time
@@ -84,11 +84,11 @@ class Verdict:
     failed: bool = False  # the provider could not charge a renewal, if it tells
     exhausted: bool = False  # the provider has no activation left for this key
     used: int | None = None  # number of activations, if the provider counts them
-    charges: tuple[Charge, ...] = ()  # oldest first, if the provider lists them
+    charges: tuple[LicenceCharge, ...] = ()  # oldest first, if the provider lists them
     card_ref: str = ""  # the provider's id of the subscription that charges the card
 
 
-class LicenceDriver(Driver, Protocol):
+class LicenceDriver(ProviderDriver, Protocol):
     counts_activations: bool  # whether the provider counts activations, so that `activate` and `release` have an effect
     stops_cards: bool  # whether `stop_card` has an effect
     cancel_url: str  # the page where buyers stop the charges of their card

@@ -8,13 +8,13 @@ from django.utils import timezone
 
 from billing.crypto import chain, configuration, orders
 from billing.models import CryptoOrder, Order
-from billing.providers.base import Offer
+from billing.providers.base import ProviderOffer
 from billing.vocabulary import Asset, Provider
 
 
 @dataclass(frozen=True, slots=True)
 class Deposits:
-    offer: Offer
+    offer: ProviderOffer
 
     def money_seen(self, order: Order) -> bool:
         return orders.money_seen(order, now=timezone.now())
@@ -27,7 +27,7 @@ def driver(provider: Provider) -> Deposits:
     settings = configuration.current()
     active = settings is not None and Asset(provider) in settings.tokens and not chain.fault(settings.chain_id)
     return Deposits(
-        Offer(
+        ProviderOffer(
             id=provider,
             label=provider.label.upper(),
             active=active,

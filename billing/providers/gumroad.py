@@ -17,7 +17,7 @@ from dateutil.relativedelta import relativedelta
 from django.conf import settings
 
 from billing.periods import MONTHS
-from billing.providers.base import Answer, Charge, Offer, Verdict
+from billing.providers.base import LicenceCharge, ProviderAnswer, ProviderOffer, Verdict
 from billing.providers.licence_http import AskedTooOften, NoAnswer, Reply, ask, moment
 from billing.providers.plans import Plan, plan_named
 from billing.vocabulary import Period, Provider
@@ -50,8 +50,8 @@ class Gumroad:
     unseen = "Gumroad tells of refunds and disputes of a first payment alone: note refunded renewals in the ledger"
 
     @property
-    def offer(self) -> Offer:
-        return Offer(
+    def offer(self) -> ProviderOffer:
+        return ProviderOffer(
             id=Provider.GUMROAD,
             label="Card (Gumroad)",
             active=bool(settings.GUMROAD_PRODUCTS),
@@ -92,7 +92,7 @@ class Gumroad:
 
         If one could not be asked, the answer is unknown: it may be the one.
         """
-        verdict = Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
+        verdict = Verdict(answer=ProviderAnswer.UNPAID, reason=UNKNOWN_KEY)
         for product in _products():
             try:
                 reply = _ask(key, product, consume=consume)
@@ -101,10 +101,10 @@ class Gumroad:
                 if taken := _taken_away(reply):
                     return taken
             except NoAnswer as error:
-                verdict = Verdict(answer=Answer.UNKNOWN, reason=str(error))
+                verdict = Verdict(answer=ProviderAnswer.UNKNOWN, reason=str(error))
                 continue
             except AskedTooOften:
-                if verdict.answer == Answer.UNKNOWN:  # the provider has just told us to wait
+                if verdict.answer == ProviderAnswer.UNKNOWN:  # the provider has just told us to wait
                     break
                 raise
         return verdict
@@ -126,7 +126,7 @@ def _taken_away(reply: Reply) -> Verdict | None:
         raise NoAnswer("HTTP 404 that is not of its interface")
     if message == NO_SUCH_KEY:
         return None
-    return Verdict(answer=Answer.UNPAID, reason="gumroad says that this key was disabled", revoked=True)
+    return Verdict(answer=ProviderAnswer.UNPAID, reason="gumroad says that this key was disabled", revoked=True)
 
 
 def _judged(reply: Reply, *, now: datetime) -> Verdict:
@@ -135,13 +135,13 @@ def _judged(reply: Reply, *, now: datetime) -> Verdict:
         raise NoAnswer(f"HTTP {reply.status}")
     purchase = body.get("purchase")
     if purchase is None:
-        return Verdict(answer=Answer.UNPAID, reason="gumroad knows of no purchase for this key")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason="gumroad knows of no purchase for this key")
     if not isinstance(purchase, dict):
         raise NoAnswer("a purchase that is no object")
     _refuse_nonsense(purchase)
     product = purchase["product_id"]
     if product not in _products():
-        return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason="this key is of a product that is none of ours")
     verdict = _against(purchase, now=now) or _paid(purchase, product, now=now)
     first = None if verdict.went_back else _first_charge(purchase)
     return replace(verdict, charges=(first,)) if first else verdict
@@ -157,7 +157,7 @@ def _refuse_nonsense(purchase: Mapping[str, Any]) -> None:
 def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     """The verdict UNPAID, or None. A cancellation counts from the end of the paid time, which Gumroad names."""
     if purchase.get("test") and not settings.GUMROAD_TEST_PURCHASES:
-        return Verdict(answer=Answer.UNPAID, reason="this is a test purchase, for which nobody paid")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason="this is a test purchase, for which nobody paid")
     over = moment(purchase.get("subscription_cancelled_at"))
     went_back = "" if _is_used_up(purchase, now=now) else _went_back(purchase)
     reasons = {
@@ -170,7 +170,7 @@ def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     if reason is None:
         return None
     failed = moment(purchase.get("subscription_failed_at")) is not None
-    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, went_back=bool(went_back), failed=failed)
+    return Verdict(answer=ProviderAnswer.UNPAID, reason=reason, revoked=True, went_back=bool(went_back), failed=failed)
 
 
 def _went_back(purchase: Mapping[str, Any]) -> str:
@@ -189,7 +189,7 @@ def _is_used_up(purchase: Mapping[str, Any], *, now: datetime) -> bool:
     return period is not None and sold is not None and _once_until(sold, period) <= now
 
 
-def _first_charge(purchase: Mapping[str, Any]) -> Charge | None:
+def _first_charge(purchase: Mapping[str, Any]) -> LicenceCharge | None:
     """The first payment of a membership, the only one whose refund Gumroad tells.
 
     The membership is still charged later.
@@ -198,7 +198,7 @@ def _first_charge(purchase: Mapping[str, Any]) -> Charge | None:
     if sold is None or not purchase.get("recurrence"):
         return None
     cents, back = int((_usd(purchase) or 0) * 100), bool(_went_back(purchase))
-    return Charge(name=str(purchase.get("sale_id")), at=sold, cents=cents, back=back * cents, all_back=back)
+    return LicenceCharge(name=str(purchase.get("sale_id")), at=sold, cents=cents, back=back * cents, all_back=back)
 
 
 def _sold_at(purchase: Mapping[str, Any]) -> datetime | None:
@@ -210,20 +210,20 @@ def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdic
     plan = _plan(purchase, product)
     if plan is None:
         log.error("a licence of no plan: check the settings", extra={"variants": str(purchase.get("variants"))[:100]})
-        return Verdict(answer=Answer.UNPAID, reason="this licence is not of one of our plans")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason="this licence is not of one of our plans")
     period = RECURRENCES.get(str(recurrence)) if recurrence else plan.period
     if period is None:
         reason = f"a licence paid {recurrence or 'once'} cannot be used; buy one that is paid monthly or yearly"
-        return Verdict(answer=Answer.UNPAID, reason=reason)
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reason)
     sold = _sold_at(purchase)
     if sold is None:
         raise NoAnswer("a purchase without its time")
     over = moment(purchase.get("subscription_cancelled_at"))
     till = over or (renewed_until(sold, period, now=now) if recurrence else _once_until(sold, period))
     if till <= now:
-        return Verdict(answer=Answer.UNPAID, reason="the time that was paid for is over", revoked=True)
+        return Verdict(answer=ProviderAnswer.UNPAID, reason="the time that was paid for is over", revoked=True)
     return Verdict(
-        answer=Answer.PAID,
+        answer=ProviderAnswer.PAID,
         external_ref=_reference(purchase),
         till=till,
         tier=plan.tier,

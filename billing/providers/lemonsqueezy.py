@@ -19,9 +19,9 @@ from django.conf import settings
 from billing.errors import LicenceRefused
 from billing.periods import MONTHS
 from billing.providers import lemonsqueezy_api
-from billing.providers.base import Answer, Charge, Offer, Verdict
+from billing.providers.base import LicenceCharge, ProviderAnswer, ProviderOffer, Verdict
 from billing.providers.gumroad import renewed_until
-from billing.providers.lemonsqueezy_api import KeyRefused, Sale
+from billing.providers.lemonsqueezy_api import KeyRefused, KeySale
 from billing.providers.licence_http import NoAnswer, Reply, ask, moment
 from billing.providers.plans import Plan, plan_named
 from billing.vocabulary import Period, Provider
@@ -60,9 +60,9 @@ class LemonSqueezy:
         return "" if lemonsqueezy_api.is_on() else UNSEEN
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> ProviderOffer:
         needed = settings.LEMONSQUEEZY_STORE, settings.LEMONSQUEEZY_PRODUCTS, settings.LEMONSQUEEZY_VARIANTS
-        return Offer(
+        return ProviderOffer(
             id=Provider.LEMONSQUEEZY,
             label="Card (Lemon Squeezy)",
             active=all(needed),
@@ -83,7 +83,7 @@ class LemonSqueezy:
             reply = _ask("validate", {"license_key": key})
             return _with_charges(_judged(reply, now=now), reply, now=now)
         except NoAnswer as error:
-            return Verdict(answer=Answer.UNKNOWN, reason=str(error))
+            return Verdict(answer=ProviderAnswer.UNKNOWN, reason=str(error))
 
     def activate(self, key: str, *, agent_id: str) -> str:
         try:
@@ -137,9 +137,9 @@ def _judged(reply: Reply, *, now: datetime) -> Verdict:
     if any(meta.get(name) is None for name in NAMED):
         raise NoAnswer("a key that does not say what was sold")
     if not _is_ours(meta):
-        return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason="this key is of a product that is none of ours")
     if reason := ENDED.get(str(key.get("status"))):
-        return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, failed=reason == ENDED["expired"])
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reason, revoked=True, failed=reason == ENDED["expired"])
     if str(key.get("status")) not in USABLE or reply.body.get("valid") is not True:
         raise NoAnswer(f"the status {str(key.get('status'))[:40]!r}, valid {str(reply.body.get('valid'))[:10]}")
     return _paid(key, meta, now=now)
@@ -149,7 +149,7 @@ def _unknown(reply: Reply) -> Verdict:
     error = str(reply.body.get("error")).lower().rstrip(". ")
     if error != NO_SUCH_KEY:
         raise NoAnswer("HTTP 404 that is not of its interface")
-    return Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
+    return Verdict(answer=ProviderAnswer.UNPAID, reason=UNKNOWN_KEY)
 
 
 def _is_ours(meta: Mapping[str, Any]) -> bool:
@@ -164,14 +164,14 @@ def _paid(key: Mapping[str, Any], meta: Mapping[str, Any], *, now: datetime) -> 
     plan = _plan(str(meta.get("variant_id")))
     if plan is None or plan.period is None:
         log.error("a licence of no plan: check the settings", extra={"variant": str(meta.get("variant_id"))[:40]})
-        return Verdict(answer=Answer.UNPAID, reason="this licence is not of one of our plans")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason="this licence is not of one of our plans")
     till = _till(key, plan.period, now=now)
     if till <= now:
-        return Verdict(answer=Answer.UNPAID, reason=ENDED["expired"], revoked=True, failed=True)
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=ENDED["expired"], revoked=True, failed=True)
     if not meta.get("order_item_id"):
         raise NoAnswer("a key without its order")
     return Verdict(
-        answer=Answer.PAID,
+        answer=ProviderAnswer.PAID,
         external_ref=str(meta["order_item_id"])[:100],
         till=till,
         tier=plan.tier,
@@ -198,7 +198,7 @@ def _with_charges(verdict: Verdict, reply: Reply, *, now: datetime) -> Verdict:
     last = sale.charges[-1] if sale.charges else None
     if last and last.went_back:
         reason = "its payment was refunded or charged back"
-        return replace(verdict, answer=Answer.UNPAID, reason=reason, revoked=True, went_back=True)
+        return replace(verdict, answer=ProviderAnswer.UNPAID, reason=reason, revoked=True, went_back=True)
     if last is None or verdict.period is None or verdict.till is None:
         return verdict
     verdict = replace(verdict, price_usd=Decimal(last.cents) / 100, cancels=verdict.cancels or sale.cancels)
@@ -207,7 +207,7 @@ def _with_charges(verdict: Verdict, reply: Reply, *, now: datetime) -> Verdict:
     return _charged(verdict, last, sale, now=now)
 
 
-def _charged(verdict: Verdict, last: Charge, sale: Sale, *, now: datetime) -> Verdict:
+def _charged(verdict: Verdict, last: LicenceCharge, sale: KeySale, *, now: datetime) -> Verdict:
     till = last.at + relativedelta(months=MONTHS[verdict.period or Period.MONTHLY])
     if verdict.till is None or verdict.till - till <= CHARGED_WITHIN:
         return verdict
@@ -215,7 +215,7 @@ def _charged(verdict: Verdict, last: Charge, sale: Sale, *, now: datetime) -> Ve
         return replace(verdict, till=till)
     if sale.status in NOT_CHARGED:
         return Verdict(
-            answer=Answer.UNPAID,
+            answer=ProviderAnswer.UNPAID,
             reason="the last renewal was not paid",
             revoked=True,
             charges=sale.charges,

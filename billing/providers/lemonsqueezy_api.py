@@ -1,7 +1,7 @@
 """Lemon Squeezy's API with the seller's key: charges, refunds, and how to stop a card.
 
-The licence API tells nothing of these: a key stays active although its money was refunded (docs/billing.md). Amounts
-are what the seller receives, in US cents, without the taxes that Lemon Squeezy collects.
+The licence API tells nothing of these: a key stays active although its money was refunded
+(docs/how-to/sell-by-card.md). Amounts are what the seller receives, in US cents, without the taxes that Lemon Squeezy collects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import requests
 from django.conf import settings
 
-from billing.providers.base import Charge
+from billing.providers.base import LicenceCharge
 from billing.providers.licence_http import NoAnswer, Reply, moment, send
 from billing.vocabulary import Provider
 
@@ -34,7 +34,7 @@ class KeyRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sale:
+class KeySale:
     """The sale of a key, with its charges, oldest first.
 
     `subscription` and `status` are empty for a one-off sale.
@@ -43,24 +43,24 @@ class Sale:
     subscription: str = ""
     status: str = ""
     cancels: bool = False
-    charges: tuple[Charge, ...]
+    charges: tuple[LicenceCharge, ...]
 
 
 def is_on() -> bool:
     return bool(settings.LEMONSQUEEZY_API_KEY)
 
 
-def sale_of(order_item: str, *, order: str) -> Sale:
+def sale_of(order_item: str, *, order: str) -> KeySale:
     """The sale of this order item. Raises NoAnswer, AskedTooOften, KeyRefused."""
     first = _charge(order, _attributes(_get(f"orders/{order}").get("data")))
     found = _subscription_of(order_item)
     if found is None:
-        return Sale(charges=(first,) if first else ())
+        return KeySale(charges=(first,) if first else ())
     name, about = found
     charges = _charges_of(name)
     if first and charges and charges[0].back < first.back:  # the order has refunds that its first invoice does not show
         charges[0] = replace(charges[0], back=min(first.back, charges[0].cents))
-    return Sale(
+    return KeySale(
         subscription=name,
         status=str(about.get("status")),
         cancels=about.get("cancelled") is True,
@@ -88,7 +88,7 @@ def _subscription_of(order_item: str) -> tuple[str, Mapping[str, Any]] | None:
     return _named(found[0]) if found else None
 
 
-def _charges_of(subscription: str) -> list[Charge]:
+def _charges_of(subscription: str) -> list[LicenceCharge]:
     query = {"filter[subscription_id]": subscription, "page[size]": str(MOST)}
     named = map(_named, _listed(_get("subscription-invoices", query)))
     found = (_charge(name, about) for name, about in named if about.get("billing_reason") in PERIODS)
@@ -133,7 +133,7 @@ def _attributes(found: object) -> Mapping[str, Any]:
     return attributes
 
 
-def _charge(name: str, about: Mapping[str, Any]) -> Charge | None:
+def _charge(name: str, about: Mapping[str, Any]) -> LicenceCharge | None:
     """The charge, or None if it was never charged: pending, failed, void."""
     status = str(about.get("status"))
     if status not in CHARGED | TAKEN_AWAY:
@@ -142,7 +142,7 @@ def _charge(name: str, about: Mapping[str, Any]) -> Charge | None:
     if at is None:
         raise NoAnswer("a charge without its time")
     cents = max(0, total - _cents(about, "tax_usd"))
-    return Charge(name=name, at=at, cents=cents, back=_back(status, about, cents=cents, total=total))
+    return LicenceCharge(name=name, at=at, cents=cents, back=_back(status, about, cents=cents, total=total))
 
 
 def _back(status: str, about: Mapping[str, Any], *, cents: int, total: int) -> int:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import cast
 
 from billing.errors import NotConfigured
-from billing.providers.base import Driver, LicenceDriver, Offer
+from billing.providers.base import LicenceDriver, ProviderDriver, ProviderOffer
 from billing.vocabulary import LICENSED, Provider
 
 MODULES: dict[Provider, str] = {
@@ -23,10 +23,10 @@ MODULES: dict[Provider, str] = {
 }
 
 
-def driver_of(provider: Provider) -> Driver | None:
+def driver_of(provider: Provider) -> ProviderDriver | None:
     """The driver, or None for a provider that cannot be bought from."""
     name = MODULES.get(provider)
-    return cast("Driver", import_module(name).driver(provider)) if name else None
+    return cast("ProviderDriver", import_module(name).driver(provider)) if name else None
 
 
 def licence_driver(provider: Provider) -> LicenceDriver:
@@ -52,11 +52,11 @@ def unseen() -> list[str]:
     return [driver.unseen for driver in drivers if driver.offer.active and driver.unseen]
 
 
-def offers() -> list[Offer]:
+def offers() -> list[ProviderOffer]:
     """Every provider that can be bought from now, or later once it is set up."""
     return [offer_of(provider) for provider in MODULES]
 
 
-def offer_of(provider: Provider) -> Offer:
+def offer_of(provider: Provider) -> ProviderOffer:
     found = driver_of(provider)
-    return found.offer if found else Offer(id=provider, label=provider.label, active=False)
+    return found.offer if found else ProviderOffer(id=provider, label=provider.label, active=False)

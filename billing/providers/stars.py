@@ -6,16 +6,16 @@ from django.conf import settings
 from django.utils import timezone
 
 from billing.models import Order, StarsOrder
-from billing.providers.base import Driver, Offer
+from billing.providers.base import ProviderDriver, ProviderOffer
 from billing.stars import bot
 from billing.vocabulary import OrderStatus, Provider
 
 
 class StarsDriver:
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> ProviderOffer:
         username = settings.STARS_BOT_USERNAME
-        return Offer(
+        return ProviderOffer(
             id=Provider.STARS,
             label="Telegram Stars",
             active=bot.is_configured(),
@@ -32,5 +32,5 @@ class StarsDriver:
         return self.money_seen(order)
 
 
-def driver(_: Provider) -> Driver:
+def driver(_: Provider) -> ProviderDriver:
     return StarsDriver()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from billing.models import Order, StripeOrder
-from billing.providers.base import Driver, Offer
+from billing.providers.base import ProviderDriver, ProviderOffer
 from billing.stripe import configuration, orders
 from billing.vocabulary import Provider
 
 
 class StripeDriver:
     @property
-    def offer(self) -> Offer:
-        return Offer(
+    def offer(self) -> ProviderOffer:
+        return ProviderOffer(
             id=Provider.STRIPE,
             label="Card",
             active=configuration.is_configured(),
@@ -28,5 +28,5 @@ class StripeDriver:
         return False
 
 
-def driver(_: Provider) -> Driver:
+def driver(_: Provider) -> ProviderDriver:
     return StripeDriver()

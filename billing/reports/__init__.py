@@ -1,1 +1,1 @@
-"""Reports for bookkeeping, from the ledger, the spans and the invoices (docs/billing.md: Reports)."""
+"""Reports for bookkeeping, from the ledger, the spans and the invoices (docs/how-to/refunds-and-invoices.md)."""

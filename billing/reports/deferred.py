@@ -34,19 +34,19 @@ MISSED_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Group:
+class DeferredGroup:
     provider: str
     tier: str
     period: str
     currency: str
 
 
-Values = Mapping[Group, Decimal]
+Values = Mapping[DeferredGroup, Decimal]
 
 
 def deferred(*, now: datetime) -> Values:
     """The deferred revenue at this moment, in whole cents for each group."""
-    found: dict[Group, Fraction] = defaultdict(Fraction)
+    found: dict[DeferredGroup, Fraction] = defaultdict(Fraction)
     for rows in _in_batches():
         for group, usd in _of_spans(rows, now=now):
             found[group] += usd
@@ -96,7 +96,7 @@ def _in_batches() -> Iterator[list[Subscription]]:
         last = batch[-1].pk
 
 
-def _of_spans(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[Group, Fraction]]:
+def _of_spans(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[DeferredGroup, Fraction]]:
     by_id = {row.pk: row for row in rows}
     suspended = standing.suspended({row.user_id for row in rows})
     found = Span.objects.filter(subscription__in=by_id, is_gift=False, payment__isnull=False)
@@ -106,10 +106,13 @@ def _of_spans(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[Grou
         for span, rest in spans.left_of(row, of_one, suspended[row.user_id], now=now):
             payment = span.payment
             if payment is not None and payment.at <= now:
-                yield Group(payment.provider, row.tier, payment.period or row.period, payment.currency), rest.usd
+                yield (
+                    DeferredGroup(payment.provider, row.tier, payment.period or row.period, payment.currency),
+                    rest.usd,
+                )
 
 
-def _of_licences(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[Group, Fraction]]:
+def _of_licences(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[DeferredGroup, Fraction]]:
     licences = {row.external_ref: row for row in rows if row.provider in LICENSED}
     for payment in _charged_last(licences):
         row = licences[payment.subscription.external_ref] if payment.subscription else None
@@ -119,7 +122,7 @@ def _of_licences(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[G
         whole = till - (till - relativedelta(months=MONTHS[Period(row.period)]))
         if till > now:
             usd = _kept(payment) * min(Fraction(1), periods.share(till - now, whole))
-            yield Group(payment.provider, row.tier, row.period, payment.currency), usd
+            yield DeferredGroup(payment.provider, row.tier, row.period, payment.currency), usd
 
 
 def _kept(payment: Payment) -> Fraction:

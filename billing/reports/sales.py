@@ -29,7 +29,7 @@ EXACT = Context(prec=120)  # a uint256 has 78 digits
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Group:
+class SalesGroup:
     month: datetime
     provider: str
     tier: str
@@ -59,14 +59,14 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    group: Group
+    group: SalesGroup
     sums: Sums
 
 
 def sales(months: Months) -> list[Sale]:
     """The sales of these months, sorted by month, provider, plan, period and currency."""
     coins = _decimals_of_coins()
-    found: dict[Group, Sums] = defaultdict(Sums)
+    found: dict[SalesGroup, Sums] = defaultdict(Sums)
     for row in _received(months):
         group, sums = _group(row), found[_group(row)]
         received = _whole(row["sum"], row["currency"], row["decimals"], coins)
@@ -120,8 +120,8 @@ def _fields(row: Payment) -> dict[str, Any]:
     return {"month": month_of(row.at), **{name: getattr(row, name) for name in names}}
 
 
-def _group(row: Mapping[str, Any]) -> Group:
-    return Group(row["month"], row["provider"], row["tier"], row["period"], row["currency"])
+def _group(row: Mapping[str, Any]) -> SalesGroup:
+    return SalesGroup(row["month"], row["provider"], row["tier"], row["period"], row["currency"])
 
 
 def _is_dollars(currency: str) -> bool:

@@ -24,7 +24,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell tha
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     name: str  # also the name of its file
     title: str
     explained: str
@@ -32,18 +32,18 @@ class Table:
     rows: Sequence[Row]
 
 
-def tables(months: Months, *, now: datetime) -> list[Table]:
+def tables(months: Months, *, now: datetime) -> list[ReportTable]:
     return [_sales(months), _taxes(months), _deferred(months), _deferred_now(now=now), _open_items()]
 
 
-def as_csv(table: Table) -> str:
+def as_csv(table: ReportTable) -> str:
     """The table as CSV (RFC 4180), with a header line."""
     text = io.StringIO()
     csv.writer(text).writerows([table.head, *([_inert(cell) for cell in row] for row in table.rows)])
     return text.getvalue()
 
 
-def _sales(months: Months) -> Table:
+def _sales(months: Months) -> ReportTable:
     rows = [
         (
             f"{group.month:%Y-%m}",
@@ -62,7 +62,7 @@ def _sales(months: Months) -> Table:
         )
         for group, sums in ((sale.group, sale.sums) for sale in sales(months))
     ]
-    return Table(
+    return ReportTable(
         "sales",
         "Sales and refunds",
         "By the ledger. Received and returned are in the currency itself; in USD, coins and stars count as what they"
@@ -78,7 +78,7 @@ def _sales(months: Months) -> Table:
     )
 
 
-def _taxes(months: Months) -> Table:
+def _taxes(months: Months) -> ReportTable:
     rows = [
         (
             f"{line.month:%Y-%m}",
@@ -95,7 +95,7 @@ def _taxes(months: Months) -> Table:
         )
         for line in taxes(months)
     ]
-    return Table(
+    return ReportTable(
         "taxes",
         "Taxes",
         "By invoices and credit notes of the month, without what Gumroad and Lemon Squeezy sold in their own names."
@@ -111,7 +111,7 @@ def _taxes(months: Months) -> Table:
 DEFERRED = ("provider", "tier", "period", "currency", "deferred_usd")
 
 
-def _deferred(months: Months) -> Table:
+def _deferred(months: Months) -> ReportTable:
     rows = [
         (
             f"{row.ended_at - relativedelta(months=1):%Y-%m}",
@@ -120,24 +120,24 @@ def _deferred(months: Months) -> Table:
         for row in kept(months)
     ]
     explained = "What was paid for and not used when each month ended, kept at that moment. Given time is no revenue."
-    return Table("deferred", "Deferred revenue at the ends of months", explained, ("month", *DEFERRED), rows)
+    return ReportTable("deferred", "Deferred revenue at the ends of months", explained, ("month", *DEFERRED), rows)
 
 
-def _deferred_now(*, now: datetime) -> Table:
+def _deferred_now(*, now: datetime) -> ReportTable:
     rows = [
         (group.provider, group.tier, group.period, group.currency, usd(value))
         for group, value in deferred(now=now).items()
     ]
-    return Table("deferred-now", "Deferred revenue now", "The same at this moment.", DEFERRED, rows)
+    return ReportTable("deferred-now", "Deferred revenue now", "The same at this moment.", DEFERRED, rows)
 
 
-def _open_items() -> Table:
+def _open_items() -> ReportTable:
     rows = [
         (item.kind, item.name, f"{item.at:%Y-%m-%d %H:%M}", item.agent_id, item.amount, item.currency, item.why)
         for item in open_items()
     ]
     head = ("kind", "name", "at", "agent", "amount", "currency", "why")
-    return Table("open-items", "Open items", "Money that waits for an operator, or for its way back.", head, rows)
+    return ReportTable("open-items", "Open items", "Money that waits for an operator, or for its way back.", head, rows)
 
 
 def usd(number: Decimal) -> str:

@@ -19,7 +19,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Info:
+class StarsInfo:
     """The public data about stars (docs/spec.md: StarsInfo)."""
 
     enabled: bool
@@ -32,8 +32,8 @@ class NotTelegram(Unauthorized):
         super().__init__("X-Telegram-Bot-Api-Secret-Token: missing or wrong; this address is for Telegram alone")
 
 
-def info() -> Info:
-    return Info(enabled=is_configured(), bot_username=settings.STARS_BOT_USERNAME, star_usd=settings.STAR_USD)
+def info() -> StarsInfo:
+    return StarsInfo(enabled=is_configured(), bot_username=settings.STARS_BOT_USERNAME, star_usd=settings.STAR_USD)
 
 
 def is_configured() -> bool:

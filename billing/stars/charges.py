@@ -18,7 +18,7 @@ from billing.models import Payment, StarsOrder, Stray, StrayCharge
 from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.providers.telegram import CURRENCY
-from billing.stars.updates import Charge
+from billing.stars.updates import StarsCharge
 from billing.subscriptions import Purchase
 from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
 from config import wake
@@ -32,7 +32,7 @@ MAX_CURRENCY = 12
 
 
 @transaction.atomic
-def take(charge: Charge, *, now: datetime) -> None:
+def take(charge: StarsCharge, *, now: datetime) -> None:
     """Count the charge, or note why it bought nothing and send it back."""
     order = _order_of(charge)
     if order is None:
@@ -60,21 +60,21 @@ def settled(charge_ids: list[str]) -> tuple[set[str], set[str]]:
     return {one for one in charge_ids if one in counted or one in strays}, returned
 
 
-def _order_of(charge: Charge) -> StarsOrder | None:
+def _order_of(charge: StarsCharge) -> StarsOrder | None:
     return StarsOrder.objects.filter(pk=charge.payload).first() if is_id("stx", charge.payload) else None
 
 
-def _counted_for(charge: Charge) -> StarsOrder | None:
+def _counted_for(charge: StarsCharge) -> StarsOrder | None:
     """The order that this charge paid. Telegram does not always name the order in a refund."""
     return StarsOrder.objects.filter(payments__provider=Provider.STARS, payments__external_id=charge.id).first()
 
 
-def _is_known(charge: Charge) -> bool:
+def _is_known(charge: StarsCharge) -> bool:
     counted = Payment.objects.filter(provider=Provider.STARS, external_id=charge.id)
     return counted.exists() or StrayCharge.objects.filter(pk=charge.id).exists()
 
 
-def _why_not(order: StarsOrder, agent: Agent, charge: Charge) -> Stray | None:
+def _why_not(order: StarsOrder, agent: Agent, charge: StarsCharge) -> Stray | None:
     if order.status == OrderStatus.PAID:
         return Stray.SECOND
     if (charge.currency, charge.amount) != (CURRENCY, order.amount_stars):
@@ -85,7 +85,7 @@ def _why_not(order: StarsOrder, agent: Agent, charge: Charge) -> Stray | None:
     return Stray.COUPON if late and not coupons.is_left_for(order) else None
 
 
-def _count(order: StarsOrder, charge: Charge, *, now: datetime) -> None:
+def _count(order: StarsOrder, charge: StarsCharge, *, now: datetime) -> None:
     counted = payments.apply_payment(_receipt(order, charge, late=_is_late(order, now=now)), now=now)
     if counted.order_id != order.pk:  # the same charge was counted earlier for another order
         return
@@ -102,7 +102,7 @@ def _is_late(order: StarsOrder, *, now: datetime) -> bool:
 
 def _receipt(
     order: StarsOrder,
-    charge: Charge,
+    charge: StarsCharge,
     *,
     late: bool = False,
     kind: PaymentKind = PaymentKind.PAYMENT,
@@ -130,7 +130,7 @@ def _receipt(
     )
 
 
-def _send_back(order: StarsOrder, agent: Agent, charge: Charge, *, why: Stray, now: datetime) -> None:
+def _send_back(order: StarsOrder, agent: Agent, charge: StarsCharge, *, why: Stray, now: datetime) -> None:
     """Write the charge in the ledger as buying nothing, and make its refund due (billing/stars/refunds.py)."""
     level = logging.ERROR if why == Stray.AMOUNT else logging.WARNING
     log.log(level, "stars go back: %s", why.label, extra={"order": order.pk, "charge": charge.id})
@@ -139,7 +139,7 @@ def _send_back(order: StarsOrder, agent: Agent, charge: Charge, *, why: Stray, n
     wake.on_commit("billing.send_back_stars")
 
 
-def _note_unknown(charge: Charge, *, now: datetime) -> None:
+def _note_unknown(charge: StarsCharge, *, now: datetime) -> None:
     """Note a charge that belongs to none of our orders.
 
     The bot may also sell other things, so it is not sent back; operators decide.
@@ -149,7 +149,7 @@ def _note_unknown(charge: Charge, *, now: datetime) -> None:
 
 
 def _note(
-    charge: Charge,
+    charge: StarsCharge,
     order: StarsOrder | None,
     *,
     why: Stray,
@@ -173,7 +173,7 @@ def _note(
 
 
 @transaction.atomic
-def give_back(charge: Charge, *, now: datetime) -> None:
+def give_back(charge: StarsCharge, *, now: datetime) -> None:
     """Follow a refund: the rest of the time that the charge bought ends now. The order stays paid.
 
     If the refund is reported before the payment, it is noted, and the payment will not count.
@@ -192,7 +192,7 @@ def give_back(charge: Charge, *, now: datetime) -> None:
     _close(charge, now=now)
 
 
-def _take_back(order: StarsOrder, holder: Agent, counted: Payment, charge: Charge, *, now: datetime) -> None:
+def _take_back(order: StarsOrder, holder: Agent, counted: Payment, charge: StarsCharge, *, now: datetime) -> None:
     asked = StrayCharge.objects.filter(pk=charge.id).exclude(reason="").first()
     actor, reason = (asked.actor, asked.reason) if asked else (ACTOR, REFUNDED)
     subscription = counted.subscription
@@ -204,6 +204,6 @@ def _take_back(order: StarsOrder, holder: Agent, counted: Payment, charge: Charg
         lapses.settle(holder, now=now)
 
 
-def _close(charge: Charge, *, now: datetime) -> None:
+def _close(charge: StarsCharge, *, now: datetime) -> None:
     open_ = StrayCharge.objects.filter(pk=charge.id, refunded_at=None)
     open_.update(refund_at=None, refunded_at=now, last_error="")

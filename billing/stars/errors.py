@@ -5,12 +5,12 @@ from __future__ import annotations
 from config.errors import Conflict, NotFound, Unavailable
 
 
-class OrderMeanwhile(Unavailable):
+class StarsOrderMeanwhile(Unavailable):
     def __init__(self) -> None:
         super().__init__("another order of this agent has just ended: order again", retry_after=1)
 
 
-class NoSuchOrder(NotFound):
+class NoSuchStarsOrder(NotFound):
     def __init__(self) -> None:
         super().__init__("no such order: GET /stars/orders lists yours")
 

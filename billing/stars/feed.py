@@ -18,7 +18,7 @@ from billing.models import StarsFeed
 from billing.providers import telegram
 from billing.providers.telegram import PAGE, Json, TelegramAway, TelegramRefused
 from billing.stars import bot, charges, updates
-from billing.stars.updates import Charge
+from billing.stars.updates import StarsCharge
 from config.errors import BadRequest
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def _settle(found: list[Json], *, now: datetime) -> bool:
     return all(done)
 
 
-def _charges(found: list[Json], reading: Callable[[Json], Charge | None]) -> list[Charge]:
+def _charges(found: list[Json], reading: Callable[[Json], StarsCharge | None]) -> list[StarsCharge]:
     """Parse the transactions.
 
     One that cannot be read is logged for operators and left out, since trying again does not help.
@@ -90,7 +90,7 @@ def _charges(found: list[Json], reading: Callable[[Json], Charge | None]) -> lis
     return [one for one in read if one is not None]
 
 
-def _try(rule: Callable[..., None], charge: Charge, *, now: datetime) -> bool:
+def _try(rule: Callable[..., None], charge: StarsCharge, *, now: datetime) -> bool:
     """Handle one charge. Returns False if it fails, so that the others are still handled."""
     try:
         rule(charge, now=now)

@@ -17,7 +17,7 @@ from billing.models import StarsOrder
 from billing.orders import Terms
 from billing.providers import telegram
 from billing.stars import bot
-from billing.stars.errors import NoSuchOrder, OrderMeanwhile
+from billing.stars.errors import NoSuchStarsOrder, StarsOrderMeanwhile
 from billing.stars.updates import PreCheckout
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
@@ -94,7 +94,7 @@ def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> S
 
 def _stored(new: StarsOrder | None) -> StarsOrder:
     if new is None:  # no invoice was made for the pending order, and that order has just ended
-        raise OrderMeanwhile
+        raise StarsOrderMeanwhile
     new.save(force_insert=True)
     return new
 
@@ -170,5 +170,5 @@ def own(user: User, order_id: str) -> StarsOrder:
     """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
     found = of(user).filter(pk=order_id).first() if is_id("stx", order_id) else None
     if found is None:
-        raise NoSuchOrder
+        raise NoSuchStarsOrder
     return found

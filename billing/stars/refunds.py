@@ -17,7 +17,7 @@ from billing.providers import telegram
 from billing.providers.telegram import TelegramAway, TelegramRefused
 from billing.stars import bot, charges
 from billing.stars.errors import NothingToSendBack
-from billing.stars.updates import Charge
+from billing.stars.updates import StarsCharge
 from config import wake
 
 log = logging.getLogger(__name__)
@@ -91,5 +91,7 @@ def _later(stray: StrayCharge, problem: str, *, now: datetime, at_least: timedel
     open_.update(refund_at=now + max(wait, at_least), last_error=problem[:MAX_ERROR])
 
 
-def _charge_of(stray: StrayCharge, payer_id: int) -> Charge:
-    return Charge(id=stray.pk, payer_id=payer_id, currency=stray.currency, amount=stray.amount, payload=stray.payload)
+def _charge_of(stray: StrayCharge, payer_id: int) -> StarsCharge:
+    return StarsCharge(
+        id=stray.pk, payer_id=payer_id, currency=stray.currency, amount=stray.amount, payload=stray.payload
+    )

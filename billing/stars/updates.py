@@ -29,7 +29,7 @@ class PreCheckout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class StarsCharge:
     """A payment in stars. Its id is Telegram's charge id; the payload only says which order it was for."""
 
     id: str
@@ -54,22 +54,22 @@ def pre_checkout(update: Json) -> PreCheckout | None:
     )
 
 
-def payment(update: Json) -> Charge | None:
+def payment(update: Json) -> StarsCharge | None:
     """The payment in an update, or None. Raises BadRequest."""
     return _charge(update, "successful_payment")
 
 
-def refund(update: Json) -> Charge | None:
+def refund(update: Json) -> StarsCharge | None:
     """The refund in an update, or None. Raises BadRequest."""
     return _charge(update, "refunded_payment")
 
 
-def _charge(update: Json, name: str) -> Charge | None:
+def _charge(update: Json, name: str) -> StarsCharge | None:
     message = update.get("message")
     if not isinstance(message, Mapping) or name not in message:
         return None
     told = _object(message[name], name)
-    return Charge(
+    return StarsCharge(
         id=_text(told, "telegram_payment_charge_id"),
         payer_id=_id_of(message, "from" if "from" in message else "chat"),
         currency=_text(told, "currency"),
@@ -78,21 +78,21 @@ def _charge(update: Json, name: str) -> Charge | None:
     )
 
 
-def incoming(transaction: Json) -> Charge | None:
+def incoming(transaction: Json) -> StarsCharge | None:
     """The payment for an invoice in a transaction of the list, or None. Raises BadRequest."""
     return _transferred(transaction, "source")
 
 
-def outgoing(transaction: Json) -> Charge | None:
+def outgoing(transaction: Json) -> StarsCharge | None:
     """The refund to a person in a transaction of the list, or None. Raises BadRequest."""
     return _transferred(transaction, "receiver")
 
 
-def _transferred(transaction: Json, side: str) -> Charge | None:
+def _transferred(transaction: Json, side: str) -> StarsCharge | None:
     partner = transaction.get(side)
     if not isinstance(partner, Mapping) or partner.get("type") != "user" or _is_other_sale(partner):
         return None
-    return Charge(
+    return StarsCharge(
         id=_text(transaction, "id"),
         payer_id=_id_of(partner, "user"),
         currency=CURRENCY,

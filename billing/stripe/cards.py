@@ -11,8 +11,8 @@ from billing import lapses, payments, subscriptions
 from billing.models import CardSubscription, StripeOrder, Subscription
 from billing.models.stripe import ENDED, RENEWING
 from billing.stripe import repricing
-from billing.stripe.errors import Stray
-from billing.stripe.objects import Card
+from billing.stripe.errors import UnmatchedObject
+from billing.stripe.objects import SubscriptionObject
 from billing.vocabulary import Provider, SubscriptionStatus
 from config import wake
 from config.ids import is_id
@@ -24,7 +24,7 @@ CHARGED_BY = timedelta(hours=2)
 
 
 @transaction.atomic
-def note(told: Card, *, now: datetime) -> CardSubscription | None:
+def note(told: SubscriptionObject, *, now: datetime) -> CardSubscription | None:
     """Store what Stripe says about a subscription. Returns None if it is not ours. Calling this twice is harmless.
 
     Raises Stray if the subscription names an order that we do not know, or an order of another customer.
@@ -33,7 +33,7 @@ def note(told: Card, *, now: datetime) -> CardSubscription | None:
     if order is None:
         return None
     if told.customer != order.customer_id:
-        raise Stray(f"{told.id} is of {told.customer}, and {order.pk} of {order.customer_id}")
+        raise UnmatchedObject(f"{told.id} is of {told.customer}, and {order.pk} of {order.customer_id}")
     agent = payments.locked(order.agent_id)
     known = CardSubscription.objects.select_for_update().filter(subscription_id=told.id).first()
     card, fresh = known or _new(told, order, now=now), known is None
@@ -48,7 +48,7 @@ def note(told: Card, *, now: datetime) -> CardSubscription | None:
     return card
 
 
-def _new(told: Card, order: StripeOrder, *, now: datetime) -> CardSubscription:
+def _new(told: SubscriptionObject, order: StripeOrder, *, now: datetime) -> CardSubscription:
     return CardSubscription(
         subscription_id=told.id,
         agent_id=order.agent_id,
@@ -61,7 +61,7 @@ def _new(told: Card, order: StripeOrder, *, now: datetime) -> CardSubscription:
     )
 
 
-def _order_of(told: Card) -> StripeOrder | None:
+def _order_of(told: SubscriptionObject) -> StripeOrder | None:
     """The order of a subscription. A known subscription keeps its order, even if its metadata at Stripe change."""
     known = CardSubscription.objects.filter(subscription_id=told.id).select_related("order").first()
     if known is not None:
@@ -70,7 +70,7 @@ def _order_of(told: Card) -> StripeOrder | None:
         return None
     order = StripeOrder.objects.filter(pk=told.order).first()
     if order is None:
-        raise Stray(f"{told.id} is for {told.order}, which is not known here")
+        raise UnmatchedObject(f"{told.id} is for {told.order}, which is not known here")
     return order
 
 
@@ -78,7 +78,7 @@ def is_renewing(card: CardSubscription) -> bool:
     return card.status in RENEWING and not card.cancels and card.canceled_at is None
 
 
-def _check_at(told: Card, *, now: datetime) -> datetime | None:
+def _check_at(told: SubscriptionObject, *, now: datetime) -> datetime | None:
     if told.status in ENDED:
         return None
     charged = told.period_end + CHARGED_BY if told.period_end else now

@@ -21,7 +21,7 @@ from billing.models import CardSubscription, NextPlan, Payment, StripeInvoice
 from billing.payments import Receipt
 from billing.stripe import cards
 from billing.stripe.checkouts import CURRENCY, cents
-from billing.stripe.objects import Bill
+from billing.stripe.objects import InvoiceObject
 from billing.subscriptions import Purchase
 from billing.sums import CENT
 from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
@@ -33,7 +33,7 @@ PAID, OPEN = "paid", "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ChargedPlan:
     """The plan that a charge pays for. `chosen` is the NextPlan row, if it is the next plan."""
 
     tier: str
@@ -43,7 +43,7 @@ class Plan:
 
 
 @transaction.atomic
-def take(bill: Bill, *, now: datetime) -> None:
+def take(bill: InvoiceObject, *, now: datetime) -> None:
     """Handle an invoice: count it if it is paid, note why it bought nothing, or tell the owner of a failed charge."""
     card = CardSubscription.objects.select_related("order").get(subscription_id=bill.subscription)
     agent = payments.locked(card.agent_id)
@@ -62,7 +62,7 @@ def take(bill: Bill, *, now: datetime) -> None:
         _tell_of_failure(agent, card, bill, now=now)
 
 
-def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now: datetime) -> Payment:
+def _pay(agent: Agent, card: CardSubscription, bill: InvoiceObject, *, in_time: bool, now: datetime) -> Payment:
     orders.locked(card.order_id)
     card.order.refresh_from_db()
     is_first = card.order.status != OrderStatus.PAID
@@ -82,7 +82,7 @@ def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now
     return paid
 
 
-def _plan_of(card: CardSubscription, bill: Bill) -> Plan:
+def _plan_of(card: CardSubscription, bill: InvoiceObject) -> ChargedPlan:
     """The plan that the charged amount pays for: the chosen next plan, the present plan, or an earlier one.
 
     An invoice may be paid weeks after it was made, and the owner may have chosen another plan meanwhile.
@@ -91,19 +91,21 @@ def _plan_of(card: CardSubscription, bill: Bill) -> Plan:
     chosen = NextPlan.objects.filter(agent=card.agent_id, dropped_at=None).first()
     if chosen is not None:
         price = next_plans.price_of(chosen, Period(card.order.period))
-        plans.insert(0, Plan(tier=chosen.tier, price_usd=price, tier_snapshot=chosen.tier_snapshot, chosen=chosen))
+        plans.insert(
+            0, ChargedPlan(tier=chosen.tier, price_usd=price, tier_snapshot=chosen.tier_snapshot, chosen=chosen)
+        )
     return next((plan for plan in plans if cents(plan.price_usd) == bill.total), _own(card))
 
 
-def _own(card: CardSubscription) -> Plan:
-    return Plan(tier=card.tier, price_usd=card.price_usd, tier_snapshot=card.tier_snapshot)
+def _own(card: CardSubscription) -> ChargedPlan:
+    return ChargedPlan(tier=card.tier, price_usd=card.price_usd, tier_snapshot=card.tier_snapshot)
 
 
-def _told(one: dict[str, Any]) -> Plan:
-    return Plan(tier=one["tier"], price_usd=Decimal(one["priceUsd"]), tier_snapshot=one["tierSnapshot"])
+def _told(one: dict[str, Any]) -> ChargedPlan:
+    return ChargedPlan(tier=one["tier"], price_usd=Decimal(one["priceUsd"]), tier_snapshot=one["tierSnapshot"])
 
 
-def _follow(agent: Agent, card: CardSubscription, plan: Plan, *, is_first: bool, now: datetime) -> None:
+def _follow(agent: Agent, card: CardSubscription, plan: ChargedPlan, *, is_first: bool, now: datetime) -> None:
     """Make the chosen plan the plan of the card, after the charge that paid for it.
 
     After a first charge, Stripe is told the price of the chosen plan. A dropped plan is deleted at the first charge
@@ -121,7 +123,7 @@ def _follow(agent: Agent, card: CardSubscription, plan: Plan, *, is_first: bool,
         NextPlan.objects.filter(agent=agent).exclude(dropped_at=None).delete()
 
 
-def _why_not(card: CardSubscription, bill: Bill, plan: Plan) -> str:
+def _why_not(card: CardSubscription, bill: InvoiceObject, plan: ChargedPlan) -> str:
     """Why the invoice buys nothing. Empty if it matches our own order."""
     asked = cents(plan.price_usd)
     if (bill.currency, bill.paid, bill.total, bill.elsewhere) != (CURRENCY, asked, asked, 0):
@@ -140,7 +142,7 @@ def _money(units: int) -> str:
     return f"{Decimal(units) / 100:.2f}"
 
 
-def _receipt(card: CardSubscription, bill: Bill, plan: Plan, *, in_time: bool) -> Receipt:
+def _receipt(card: CardSubscription, bill: InvoiceObject, plan: ChargedPlan, *, in_time: bool) -> Receipt:
     """`in_time`: the first try to charge the card worked. Otherwise the period begins with the charge."""
     order = card.order
     first = order.status != OrderStatus.PAID
@@ -166,7 +168,7 @@ def _receipt(card: CardSubscription, bill: Bill, plan: Plan, *, in_time: bool) -
     )
 
 
-def _tax(bill: Bill) -> Tax | None:
+def _tax(bill: InvoiceObject) -> Tax | None:
     """The tax that Stripe Tax found in the price. None if Stripe Tax is not used: then our own rates apply."""
     if bill.reverse_charge:
         return Tax(name="Tax", percent=Decimal(0), reverse_charge=True)
@@ -176,7 +178,7 @@ def _tax(bill: Bill) -> Tax | None:
     return Tax(name="Tax", percent=percent, usd=Decimal(bill.tax) / 100)
 
 
-def _tell_of_failure(agent: Agent, card: CardSubscription, bill: Bill, *, now: datetime) -> None:
+def _tell_of_failure(agent: Agent, card: CardSubscription, bill: InvoiceObject, *, now: datetime) -> None:
     """Mail the owner that the card was refused, or that the bank asks for 3-D Secure.
 
     Both can be solved on the invoice's page.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from config.errors import BadRequest, Conflict, NotFound, Unavailable
 
 
-class OrderMeanwhile(Unavailable):
+class StripeOrderMeanwhile(Unavailable):
     def __init__(self) -> None:
         super().__init__("another order of this agent has just ended: order again", retry_after=1)
 
 
-class NoSuchOrder(NotFound):
+class NoSuchStripeOrder(NotFound):
     def __init__(self) -> None:
         super().__init__("no such order: GET /stripe/orders lists yours")
 
@@ -25,9 +25,9 @@ class NotStripe(BadRequest):
         super().__init__("Stripe-Signature: missing, wrong or too old; this address is for Stripe alone")
 
 
-class Unreadable(Exception):
+class StripeUnreadable(Exception):
     """Stripe's answer cannot be understood. It pays nothing, and is read again later."""
 
 
-class Stray(Exception):
+class UnmatchedObject(Exception):
     """It names one of our orders but does not fit it. An operator looks at Stripe."""

@@ -11,9 +11,9 @@ from billing.providers import stripe_api
 from billing.providers.stripe_api import Json, StripeAway, StripeRefused
 from billing.stripe import configuration, inbox, looking
 from billing.stripe.attempts import LEASE
-from billing.stripe.errors import Stray, Unreadable
+from billing.stripe.errors import StripeUnreadable, UnmatchedObject
 from billing.stripe.inbox import KINDS
-from billing.stripe.looking import Kind
+from billing.stripe.looking import StripeKind
 
 log = logging.getLogger(__name__)
 
@@ -72,11 +72,11 @@ def _check(card: CardSubscription, *, now: datetime) -> bool:
     if not claimed.update(check_at=now + LEASE):
         return False
     try:
-        looking.look(Kind.CARD, card.subscription_id, now=now)
+        looking.look(StripeKind.CARD, card.subscription_id, now=now)
     except StripeAway as away:
         log.warning("a subscription at Stripe cannot be read: %s", away.message, extra={"card": card.subscription_id})
         return False
-    except (StripeRefused, Stray, Unreadable):
+    except (StripeRefused, UnmatchedObject, StripeUnreadable):
         log.exception("a subscription at Stripe makes no sense", extra={"card": card.subscription_id})
         return False
     return True

@@ -15,8 +15,8 @@ from billing.models.stripe import ERROR
 from billing.providers.stripe_api import GONE, StripeAway, StripeRefused
 from billing.stripe import looking
 from billing.stripe.attempts import FIRST_WAIT, LEASE, wait_after
-from billing.stripe.errors import Stray, Unreadable
-from billing.stripe.looking import Kind
+from billing.stripe.errors import StripeUnreadable, UnmatchedObject
+from billing.stripe.looking import StripeKind
 from config import wake
 
 log = logging.getLogger(__name__)
@@ -29,21 +29,21 @@ OF_REFUNDS = "refund."
 
 # The event types that matter to us, and the kind of object that we then read from Stripe.
 KINDS = {
-    "checkout.session.completed": Kind.CHECKOUT,
-    "customer.subscription.created": Kind.CARD,
-    "customer.subscription.updated": Kind.CARD,
-    "customer.subscription.deleted": Kind.CARD,
-    "customer.subscription.paused": Kind.CARD,
-    "customer.subscription.resumed": Kind.CARD,
-    "invoice.paid": Kind.INVOICE,
-    "invoice.payment_failed": Kind.INVOICE,
-    "invoice.payment_action_required": Kind.INVOICE,
-    "charge.refunded": Kind.CHARGE,
-    "refund.failed": Kind.CHARGE,
-    "refund.updated": Kind.CHARGE,
-    "charge.dispute.created": Kind.DISPUTE,
-    "charge.dispute.updated": Kind.DISPUTE,
-    "charge.dispute.closed": Kind.DISPUTE,
+    "checkout.session.completed": StripeKind.CHECKOUT,
+    "customer.subscription.created": StripeKind.CARD,
+    "customer.subscription.updated": StripeKind.CARD,
+    "customer.subscription.deleted": StripeKind.CARD,
+    "customer.subscription.paused": StripeKind.CARD,
+    "customer.subscription.resumed": StripeKind.CARD,
+    "invoice.paid": StripeKind.INVOICE,
+    "invoice.payment_failed": StripeKind.INVOICE,
+    "invoice.payment_action_required": StripeKind.INVOICE,
+    "charge.refunded": StripeKind.CHARGE,
+    "refund.failed": StripeKind.CHARGE,
+    "refund.updated": StripeKind.CHARGE,
+    "charge.dispute.created": StripeKind.DISPUTE,
+    "charge.dispute.updated": StripeKind.DISPUTE,
+    "charge.dispute.closed": StripeKind.DISPUTE,
 }
 
 
@@ -98,7 +98,7 @@ def _process(event: StripeEvent, *, now: datetime) -> bool:
         looking.look(KINDS[event.type], event.object_id, now=now)
     except StripeAway as away:
         return _later(event, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
-    except Stray as stray:
+    except UnmatchedObject as stray:
         log.error("Stripe tells of something that names us and is not known: %s", stray, extra={"event": event.pk})
         return _close(event, now=now, stray=str(stray))
     except StripeRefused as refusal:
@@ -106,7 +106,7 @@ def _process(event: StripeEvent, *, now: datetime) -> bool:
             return _close(event, now=now, stray="Stripe does not know it with our key")
         log.exception("Stripe does not tell of what it told us", extra={"event": event.pk})
         return _later(event, str(refusal), now=now)
-    except Unreadable as problem:
+    except StripeUnreadable as problem:
         log.exception("what Stripe says makes no sense", extra={"event": event.pk})
         return _later(event, str(problem), now=now)
     except Exception as error:  # a bug in our code: the other events must not wait for it

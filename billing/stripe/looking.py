@@ -14,14 +14,14 @@ from enum import StrEnum
 from billing.models import StripeInvoice
 from billing.providers import stripe_api
 from billing.stripe import cards, charging, disputes, objects, returns
-from billing.stripe.errors import Unreadable
-from billing.stripe.objects import Bill
+from billing.stripe.errors import StripeUnreadable
+from billing.stripe.objects import InvoiceObject
 
 # Per invoice and per charge: far more than normal.
 MOST_RATES, MOST_PAGES = 10, 10
 
 
-class Kind(StrEnum):
+class StripeKind(StrEnum):
     CHECKOUT = "checkout"
     CARD = "card"
     INVOICE = "invoice"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
     DISPUTE = "dispute"
 
 
-def look(kind: Kind, name: str, *, now: datetime) -> None:
+def look(kind: StripeKind, name: str, *, now: datetime) -> None:
     """Read this object and update our rows. Raises StripeAway, StripeRefused, Unreadable, and Stray for operators."""
     LOOKS[kind](name, now)
 
@@ -58,7 +58,7 @@ def _invoice(name: str, now: datetime) -> None:
         charging.take(bill, now=now)
 
 
-def _bill(name: str) -> Bill:
+def _bill(name: str) -> InvoiceObject:
     """The invoice with its tax rate, which is read separately."""
     bill = objects.bill(stripe_api.invoice(name))
     if not bill.tax or not 0 < len(bill.rates) <= MOST_RATES:
@@ -78,7 +78,7 @@ def _refunds(charge: str) -> list[stripe_api.Json]:
         found += page
         if not more or not page:
             return found
-    raise Unreadable("the list of refunds has no end")
+    raise StripeUnreadable("the list of refunds has no end")
 
 
 def _charge(name: str, now: datetime) -> None:
@@ -103,10 +103,10 @@ def _is_counted(payment_intent: str, now: datetime) -> bool:
     return counted.exists()
 
 
-LOOKS: dict[Kind, Callable[[str, datetime], None]] = {
-    Kind.CHECKOUT: _checkout,
-    Kind.CARD: _card,
-    Kind.INVOICE: _invoice,
-    Kind.CHARGE: _charge,
-    Kind.DISPUTE: _dispute,
+LOOKS: dict[StripeKind, Callable[[str, datetime], None]] = {
+    StripeKind.CHECKOUT: _checkout,
+    StripeKind.CARD: _card,
+    StripeKind.INVOICE: _invoice,
+    StripeKind.CHARGE: _charge,
+    StripeKind.DISPUTE: _dispute,
 }

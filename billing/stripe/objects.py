@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from billing.providers.stripe_api import PricedItem
-from billing.stripe.errors import Unreadable
+from billing.stripe.errors import StripeUnreadable
 
 MAX_TEXT = 100
 MAX_NUMBER = 10**12
@@ -30,7 +30,7 @@ class Checkout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class SubscriptionObject:
     """A subscription at Stripe."""
 
     id: str
@@ -44,7 +44,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
+class InvoiceObject:
     """A subscription's invoice at Stripe. Amounts are cents of `currency`."""
 
     id: str
@@ -74,7 +74,7 @@ class Refund:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class StripeCharge:
     """A charge with all its refunds, the oldest first."""
 
     id: str
@@ -103,10 +103,10 @@ def checkout(told: Json) -> Checkout:
     )
 
 
-def card(told: Json) -> Card:
+def card(told: Json) -> SubscriptionObject:
     items = [one for one in _object(told, "items").get("data") or [] if isinstance(one, Mapping)]
     ends = [_moment(one, "current_period_end") for one in items]
-    return Card(
+    return SubscriptionObject(
         id=_text(told, "id"),
         status=_text(told, "status"),
         customer=_name(told, "customer"),
@@ -129,10 +129,10 @@ def _item(told: Json) -> PricedItem:
     )
 
 
-def bill(told: Json) -> Bill:
+def bill(told: Json) -> InvoiceObject:
     parent = _object(_object(told, "parent"), "subscription_details")
     taxes = [one for one in told.get("total_taxes") or [] if isinstance(one, Mapping)]
-    return Bill(
+    return InvoiceObject(
         id=_text(told, "id"),
         subscription=_name(parent, "subscription"),
         order=_order(parent),
@@ -158,13 +158,13 @@ def percentage(told: Json) -> Decimal:
     value = told.get("effective_percentage")
     value = told.get("percentage") if value is None else value
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= HUNDRED:
-        raise Unreadable("percentage is no percentage")
+        raise StripeUnreadable("percentage is no percentage")
     return Decimal(str(value))
 
 
-def charge(told: Json, *, refunds: Sequence[Json]) -> Charge:
+def charge(told: Json, *, refunds: Sequence[Json]) -> StripeCharge:
     """A charge from Stripe's object and its list of `refunds`, the newest first."""
-    return Charge(
+    return StripeCharge(
         id=_text(told, "id"),
         payment_intent=_name(told, "payment_intent"),
         amount=_number(told, "amount"),
@@ -203,14 +203,14 @@ def _object(told: Json, name: str) -> Json:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise Unreadable(f"{name} is no object")
+        raise StripeUnreadable(f"{name} is no object")
     return value
 
 
 def _text(told: Json, name: str) -> str:
     value = told.get(name)
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_TEXT or not value.isprintable():
-        raise Unreadable(f"{name} is no text of 1 to {MAX_TEXT} characters")
+        raise StripeUnreadable(f"{name} is no text of 1 to {MAX_TEXT} characters")
     return value
 
 
@@ -228,7 +228,7 @@ def _number(told: Json, name: str) -> int:
     if value is None:
         return 0
     if not isinstance(value, int) or isinstance(value, bool) or not -MAX_NUMBER <= value <= MAX_NUMBER:
-        raise Unreadable(f"{name} is no whole number")
+        raise StripeUnreadable(f"{name} is no whole number")
     return value
 
 
@@ -237,5 +237,5 @@ def _moment(told: Json, name: str) -> datetime | None:
     if seconds is None:
         return None
     if not isinstance(seconds, int) or not 0 <= seconds <= LATEST:
-        raise Unreadable(f"{name} is no time")
+        raise StripeUnreadable(f"{name} is no time")
     return datetime.fromtimestamp(seconds, UTC)

@@ -19,8 +19,8 @@ from billing.orders import Terms
 from billing.providers import stripe_api
 from billing.providers.stripe_api import StripeAway, StripeRefused
 from billing.stripe import checkouts, configuration, customers, looking, objects
-from billing.stripe.errors import NoSuchOrder, OrderMeanwhile, Unreadable
-from billing.stripe.looking import Kind
+from billing.stripe.errors import NoSuchStripeOrder, StripeOrderMeanwhile, StripeUnreadable
+from billing.stripe.looking import StripeKind
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
@@ -87,7 +87,7 @@ def _opened(agent: Agent, terms: Terms, *, now: datetime) -> StripeOrder:
 
 def _stored(new: StripeOrder | None) -> StripeOrder:
     if new is None:  # no checkout was opened for the pending order, and that order has just ended
-        raise OrderMeanwhile
+        raise StripeOrderMeanwhile
     new.save(force_insert=True)
     return new
 
@@ -113,7 +113,7 @@ def _look(wanted: StripeOrder) -> str:
 def _read(told: objects.Json) -> objects.Checkout:
     try:
         return objects.checkout(told)
-    except Unreadable as error:
+    except StripeUnreadable as error:
         raise StripeAway("read a checkout", str(error)) from error
 
 
@@ -141,9 +141,9 @@ def _expire(wanted: StripeOrder, *, now: datetime) -> None:
     is_sold_no_more = not configuration.is_configured() and wanted.expires_at <= now - GIVEN_UP
     try:
         if not is_sold_no_more and money_seen(wanted):
-            looking.look(Kind.CHECKOUT, wanted.session_id, now=now)
+            looking.look(StripeKind.CHECKOUT, wanted.session_id, now=now)
             return
-    except (StripeAway, StripeRefused, Unreadable) as problem:
+    except (StripeAway, StripeRefused, StripeUnreadable) as problem:
         log.warning("a checkout cannot be closed yet: %s", problem, extra={"order": wanted.pk})
         return
     with transaction.atomic():
@@ -158,5 +158,5 @@ def own(user: User, order_id: str) -> StripeOrder:
     """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
     found = of(user).filter(pk=order_id).first() if is_id("cso", order_id) else None
     if found is None:
-        raise NoSuchOrder
+        raise NoSuchStripeOrder
     return found

@@ -20,8 +20,8 @@ from billing.providers.stripe_api import StripeAway, StripeRefused
 from billing.stripe import configuration, objects
 from billing.stripe.attempts import FIRST_WAIT, LEASE, wait_after
 from billing.stripe.checkouts import cents
-from billing.stripe.errors import Unreadable
-from billing.stripe.objects import Card
+from billing.stripe.errors import StripeUnreadable
+from billing.stripe.objects import SubscriptionObject
 from billing.vocabulary import Period
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 BATCH = 50
 
 
-def is_other(card: CardSubscription, told: Card) -> bool:
+def is_other(card: CardSubscription, told: SubscriptionObject) -> bool:
     """Whether Stripe will charge one of this agent's prices, but not the right one.
 
     A price that somebody set at Stripe stays as it is.
@@ -58,7 +58,7 @@ def _reprice(card: CardSubscription, *, now: datetime) -> bool:
     except StripeAway as away:
         _later(card, lease, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
         return False
-    except (StripeRefused, Unreadable) as problem:
+    except (StripeRefused, StripeUnreadable) as problem:
         log.exception("Stripe does not change a price", extra={"card": card.subscription_id})
         _later(card, lease, str(problem), now=now)
         return False
@@ -74,7 +74,7 @@ def _tell(card: CardSubscription, *, now: datetime) -> None:
     wanted = _wanted(card)
     told = objects.card(stripe_api.subscription(card.subscription_id))
     if told.item is None:
-        raise Unreadable("it charges for more than one thing")
+        raise StripeUnreadable("it charges for more than one thing")
     if told.item.cents != wanted:
         key = f"price:{card.subscription_id}:{wanted}:{now.timestamp()}"
         stripe_api.reprice(card.subscription_id, told.item, cents=wanted, key=key)

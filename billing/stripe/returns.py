@@ -19,7 +19,7 @@ from billing.models import CardSubscription, Decision, Payment, StripeInvoice, S
 from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.stripe import cards
-from billing.stripe.objects import Charge
+from billing.stripe.objects import StripeCharge
 from billing.subscriptions import Purchase
 from billing.vocabulary import PaymentKind, Period, Provider
 
@@ -31,7 +31,7 @@ WAS_LOST, WAS_WON = "the dispute was lost", "the dispute was won"
 
 
 @transaction.atomic
-def note(charge: Charge, *, now: datetime) -> None:
+def note(charge: StripeCharge, *, now: datetime) -> None:
     """Write each new refund and each new failure, in the order in which the refunds were made.
 
     So the result is the same whenever the list is read. Calling this twice is harmless. A failed refund counts as
@@ -59,7 +59,7 @@ class _Failures:
     Never more than have failed in all.
     """
 
-    def __init__(self, payment: Payment, charge: Charge) -> None:
+    def __init__(self, payment: Payment, charge: StripeCharge) -> None:
         rows = _told_rows(payment, PaymentKind.CAME_BACK).values_list("amount", flat=True)
         self._known = Counter(int(amount or 0) for amount in rows)
         self.told = sum(self._known.elements())
@@ -136,7 +136,7 @@ def _name(payment: Payment, amount: int, *, whole: bool, gone: int) -> str:
     return name if whole and not known.exists() else f"{payment.external_id}:refund:{gone}"
 
 
-def _write_failure(payment: Payment, amount: int, charge: Charge, *, in_all: int, now: datetime) -> None:
+def _write_failure(payment: Payment, amount: int, charge: StripeCharge, *, in_all: int, now: datetime) -> None:
     """Write a failed refund. The time stays taken until an operator decides: the customer waits for the money."""
     log.error("a refund by card failed", extra={"charge": charge.id, "payment": payment.pk})
     name = f"{payment.external_id}:failed:{in_all}"

@@ -30,7 +30,7 @@ MAX_FIELDS = 1_000
 PROVIDER = OpenApiParameter("provider", OpenApiTypes.STR, OpenApiParameter.PATH, enum=sorted(LICENSED))
 
 
-class Form(BaseParser):
+class UniqueForm(BaseParser):
     """A form in which each name occurs once. Gumroad calls back with such a form."""
 
     media_type = FORM
@@ -62,14 +62,14 @@ def _signed(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
 class FormsToo(JsonAlways):
     def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
         if (request.content_type or "").split(";")[0].strip().lower() == FORM:
-            return Form()
+            return UniqueForm()
         return super().select_parser(request, parsers)
 
 
 class CallbackViewSet(ApiViewSet):
     authentication_classes = ()
     permission_classes = (AllowAny,)
-    parser_classes = (SignedJSON, Form)
+    parser_classes = (SignedJSON, UniqueForm)
     content_negotiation_class = FormsToo
     serializer_class = HintSerializer
     refusals = {"create": {401}}

@@ -12,7 +12,7 @@ from accounts.authentication import caller
 from agents.views.base import AgentViewSet
 from billing import next_plans
 from billing.models import Subscription
-from billing.next_plans import Following
+from billing.next_plans import FollowingPlan
 from billing.subscription_serializers import ChooseNextPlanSerializer, NextPlanEnvelope
 from config import clock
 
@@ -49,5 +49,5 @@ class NextPlanViewSet(AgentViewSet):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _answer(found: Following | None) -> Response:
+def _answer(found: FollowingPlan | None) -> Response:
     return Response(NextPlanEnvelope({"next_plan": found}).data)

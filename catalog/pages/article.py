@@ -11,14 +11,14 @@ from rest_framework.request import Request
 from catalog import articles, personas
 from catalog.models import Article, Persona
 from catalog.pages import structured
-from catalog.pages.base import PageViewSet, answer, framed
+from catalog.pages.base import PublicPageViewSet, answer, framed
 from catalog.pages.languages import WIRE, Language
 from catalog.pages.plain import description, line
 from catalog.pages.printing import press
 from catalog.pages.reading import article_address, card
 
 
-class ArticleViewSet(PageViewSet):
+class ArticleViewSet(PublicPageViewSet):
     def retrieve(self, request: Request, slug: str, article: str, lang: Language | None = None) -> HttpResponseBase:
         found = _found(slug, article)
         if lang or "lang" in request.query_params:

@@ -37,7 +37,7 @@ STYLE = "catalog/pages.css"
 TOLD = {400, 403, 404, 413, 429, 500, 503}  # errors that get a page
 
 
-class PageViewSet(ApiViewSet):
+class PublicPageViewSet(ApiViewSet):
     """A public page: no credential, no cookie, not part of the API's description."""
 
     authentication_classes = ()

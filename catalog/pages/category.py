@@ -8,7 +8,7 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from catalog.pages import shelves, structured
-from catalog.pages.base import PageViewSet
+from catalog.pages.base import PublicPageViewSet
 from catalog.pages.languages import Language, address
 from catalog.pages.reading import cards
 from catalog.pages.words import CATEGORIES
@@ -23,7 +23,7 @@ class NoSuchShelf(NotFound):
         super().__init__("no such category, or it has no such page")
 
 
-class CategoryViewSet(PageViewSet):
+class CategoryViewSet(PublicPageViewSet):
     def retrieve(
         self, request: Request, category: str, number: int = 1, lang: Language | None = None
     ) -> HttpResponseBase:

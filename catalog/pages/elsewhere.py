@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponseBase, HttpResponsePermanentRedirect
 from rest_framework.request import Request
 
-from catalog.pages.base import PageViewSet
+from catalog.pages.base import PublicPageViewSet
 from catalog.pages.languages import Language, address
 from config.errors import NotFound
 
@@ -15,7 +15,7 @@ class NoSuchPage(NotFound):
         super().__init__("no such page")
 
 
-class ElsewhereViewSet(PageViewSet):
+class ElsewhereViewSet(PublicPageViewSet):
     def retrieve(self, request: Request, rest: str = "", lang: Language | None = None) -> HttpResponseBase:
         """Redirect `/ru` to `/ru/`, and `/p/exam-coach/` to `/p/exam-coach`. Raises NoSuchPage for other addresses."""
         section = "" if lang else f"{request.path.split('/')[1]}/"

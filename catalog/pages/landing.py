@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from catalog import engines, tiers
 from catalog.models import Engine, Persona
 from catalog.pages import questions, shelves, structured
-from catalog.pages.base import PageViewSet
+from catalog.pages.base import PublicPageViewSet
 from catalog.pages.languages import Language, address
-from catalog.pages.reading import Reading, cards, read
+from catalog.pages.reading import PersonaReading, cards, read
 from catalog.pages.words import CATEGORIES, plan, told
 from catalog.vocabulary import PersonaStatus
 
@@ -21,7 +21,7 @@ IN_A_CATEGORY = 3
 FEATURED_LINES = 4
 
 
-class LandingViewSet(PageViewSet):
+class LandingViewSet(PublicPageViewSet):
     def list(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
         if typed := request.query_params.get("q"):  # an address that somebody typed by hand
             return HttpResponseRedirect(address("search", lang, q=typed))
@@ -51,7 +51,7 @@ def _content(language: Language) -> dict[str, Any]:
     }
 
 
-def _featured(shown: list[Persona], language: Language) -> tuple[Reading | None, list[dict[str, str]]]:
+def _featured(shown: list[Persona], language: Language) -> tuple[PersonaReading | None, list[dict[str, str]]]:
     """One of our personas, and the first lines of its conversation."""
     for persona in shown:
         if persona.status == PersonaStatus.BUILTIN and persona.demo and (reading := read(persona, language)).demo:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from catalog import engines, llm_models, personas, tiers
 from catalog.models import Persona
 from catalog.pages import shelves, structured
-from catalog.pages.base import PageViewSet
+from catalog.pages.base import PublicPageViewSet
 from catalog.pages.landing import IN_A_CATEGORY
 from catalog.pages.languages import Language, address
 from catalog.pages.plain import description, line
@@ -21,7 +21,7 @@ from catalog.pages.words import plan
 ARTICLES = 50
 
 
-class PersonaViewSet(PageViewSet):
+class PersonaViewSet(PublicPageViewSet):
     def retrieve(self, request: Request, slug: str, lang: Language | None = None) -> HttpResponseBase:
         personas.shown(slug)
         return self.page(request, lang, "persona.html", lambda language: _content(slug, language), f"p/{slug}")

@@ -34,8 +34,8 @@ class Printed:
         return f'"{self.tag}"', f'"{self.tag}-gzip"'
 
 
-def printed(text: str) -> Printed:
-    body = text.encode()
+def printed(text: str | bytes) -> Printed:
+    body = text.encode() if isinstance(text, str) else text
     tag = hashlib.sha256(body).hexdigest()[:ETAG_DIGITS]
     return Printed(body=body, compressed=gzip.compress(body, COMPRESSION, mtime=0), tag=tag)
 

@@ -9,7 +9,7 @@ from typing import Any
 from catalog import tiers
 from catalog.models import Article, Persona, PersonaText, Tier
 from catalog.pages.languages import ENGLISH, WIRE, Language, address
-from catalog.pages.words import CATEGORIES, CHANNELS, Passage, Shelf, deployed, usd
+from catalog.pages.words import CATEGORIES, CHANNELS, CategoryText, Passage, deployed, usd
 from catalog.vocabulary import ArticleLang, Category, Channel, PersonaStatus, Risk
 
 
@@ -44,7 +44,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading(Card):
+class PersonaReading(Card):
     """Everything that a persona's own page shows."""
 
     for_who: str
@@ -52,7 +52,7 @@ class Reading(Card):
     demo: Spoken | None
     disclaimer: Passage | None
     category: str
-    shelf: Shelf
+    shelf: CategoryText
     channels: list[str]
     skills: list[str]
     tags: list[str]
@@ -60,7 +60,7 @@ class Reading(Card):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ArticleEntry:
     """What a persona's page shows about an article."""
 
     title: str
@@ -78,9 +78,9 @@ def cards(personas: Iterable[Persona], language: Language) -> list[Card]:
     return [card(persona, language) for persona in personas]
 
 
-def read(persona: Persona, language: Language) -> Reading:
+def read(persona: Persona, language: Language) -> PersonaReading:
     text = _text(persona, language)
-    return Reading(
+    return PersonaReading(
         **_card(persona, language, text),
         for_who=text.for_who,
         abilities=_abilities(text),
@@ -95,8 +95,8 @@ def read(persona: Persona, language: Language) -> Reading:
     )
 
 
-def entry(article: Article) -> Entry:
-    return Entry(
+def entry(article: Article) -> ArticleEntry:
+    return ArticleEntry(
         title=article.title,
         summary=article.summary,
         lang=WIRE[article.lang].code,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from catalog.pages.base import PageViewSet, answer
+from catalog.pages.base import PublicPageViewSet, answer
 from catalog.pages.languages import address
 from catalog.pages.printing import printed
 
@@ -15,7 +15,7 @@ CLOSED = (
 )
 
 
-class RobotsViewSet(PageViewSet):
+class RobotsViewSet(PublicPageViewSet):
     def retrieve(self, request: Request) -> HttpResponse:
         rules = "".join(f"Disallow: {path}\n" for path in CLOSED)
         text = f"User-agent: *\n{rules}\nSitemap: {address('sitemap.xml')}\n"

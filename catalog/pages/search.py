@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from catalog import search
 from catalog.pages import languages
-from catalog.pages.base import PageViewSet, answer, framed, preferred, varies
+from catalog.pages.base import PublicPageViewSet, answer, framed, preferred, varies
 from catalog.pages.languages import Language, address, alternates
 from catalog.pages.printing import printed
 from catalog.pages.reading import cards
@@ -21,7 +21,7 @@ PATH = "search"
 ON_A_PAGE = 24
 
 
-class SearchViewSet(PageViewSet):
+class SearchViewSet(PublicPageViewSet):
     def list(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
         typed = request.query_params.get("q", "").replace("\0", " ").strip()[: search.LONGEST_QUERY]
         if wanted := languages.asked(request.query_params.get("lang", "")):
@@ -32,7 +32,7 @@ class SearchViewSet(PageViewSet):
 
 
 def _content(typed: str, cursor: str | None, language: Language) -> dict[str, Any]:
-    found = _find(typed, cursor, language) if typed else search.Page([], None)
+    found = _find(typed, cursor, language) if typed else search.SearchPage([], None)
     return {
         "title": gettext("Search"),
         "typed": typed,
@@ -42,15 +42,15 @@ def _content(typed: str, cursor: str | None, language: Language) -> dict[str, An
     }
 
 
-def _find(typed: str, cursor: str | None, language: Language) -> search.Page:
+def _find(typed: str, cursor: str | None, language: Language) -> search.SearchPage:
     """Search in the visitor's language. If that finds nothing, search in English, which every persona has."""
     asked = [language.texts or ArticleLang.EN, ArticleLang.EN]
     pages = (_page(typed, cursor, lang) for lang in dict.fromkeys(map(str, asked)))
-    return next((page for page in pages if page.personas), search.Page([], None))
+    return next((page for page in pages if page.personas), search.SearchPage([], None))
 
 
-def _page(typed: str, cursor: str | None, lang: str) -> search.Page:
+def _page(typed: str, cursor: str | None, lang: str) -> search.SearchPage:
     try:
         return search.find(search.PersonaQuery(q=typed, lang=lang, limit=ON_A_PAGE, cursor=cursor))
     except ForeignCursor:  # from the search in the other language, or mistyped
-        return search.Page([], None)
+        return search.SearchPage([], None)

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 
 from catalog.models import Persona
 from catalog.pages import shelves
-from catalog.pages.base import PageViewSet, answer
+from catalog.pages.base import PublicPageViewSet, answer
 from catalog.pages.languages import LANGUAGES, address, alternates
 from catalog.pages.printing import press
 from catalog.vocabulary import Category
@@ -29,7 +29,7 @@ NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SitemapPage:
     """A page. `translated` is false if it exists in one language only."""
 
     path: str
@@ -42,8 +42,8 @@ class Listing:
     """All pages of one version of the catalog. Entries of unchanged personas are taken from the listing before."""
 
     of: shelves.Shelves
-    places: list[Place]
-    by_persona: dict[str, tuple[Persona, list[Place]]]
+    places: list[SitemapPage]
+    by_persona: dict[str, tuple[Persona, list[SitemapPage]]]
 
 
 class NoSuchSitemap(NotFound):
@@ -51,7 +51,7 @@ class NoSuchSitemap(NotFound):
         super().__init__("no such sitemap: /sitemap.xml lists them")
 
 
-class SitemapViewSet(PageViewSet):
+class SitemapViewSet(PublicPageViewSet):
     def list(self, request: Request) -> HttpResponse:
         return answer(request, press.get("sitemap", _index), {}, kind=XML)
 
@@ -78,7 +78,10 @@ def _list(now: shelves.Shelves, before: Listing | None) -> Listing:
     for persona in now.personas:
         last = known.get(persona.id)
         by_persona[persona.id] = last if last and last[0] is persona else (persona, _of(persona))
-    places = [Place("", now.updated_at), *(Place(f"c/{category}", now.updated_at) for category in Category.values)]
+    places = [
+        SitemapPage("", now.updated_at),
+        *(SitemapPage(f"c/{category}", now.updated_at) for category in Category.values),
+    ]
     places.extend(chain.from_iterable(pages for _, pages in by_persona.values()))
     return Listing(now, places, by_persona)
 
@@ -96,25 +99,25 @@ def _index() -> str:
     return f"{DECLARATION}\n<sitemapindex {NAMESPACE}>\n{_lines(entries)}</sitemapindex>\n"
 
 
-def _file(number: int) -> list[Place]:
+def _file(number: int) -> list[SitemapPage]:
     return listed().places[(number - 1) * IN_A_FILE : number * IN_A_FILE] if number else []
 
 
-def _of(persona: Persona) -> list[Place]:
+def _of(persona: Persona) -> list[SitemapPage]:
     articles = (
-        Place(f"p/{persona.id}/{article.slug}", article.updated_at, translated=False)
+        SitemapPage(f"p/{persona.id}/{article.slug}", article.updated_at, translated=False)
         for article in persona.articles.all()
     )
-    return [Place(f"p/{persona.id}", persona.updated_at), *articles]
+    return [SitemapPage(f"p/{persona.id}", persona.updated_at), *articles]
 
 
-def _pages(places: Iterable[Place]) -> str:
+def _pages(places: Iterable[SitemapPage]) -> str:
     entries = chain.from_iterable(_entries(place) for place in places)
     namespaces = f'{NAMESPACE} xmlns:xhtml="http://www.w3.org/1999/xhtml"'
     return f"{DECLARATION}\n<urlset {namespaces}>\n{_lines(entries)}</urlset>\n"
 
 
-def _entries(place: Place) -> Iterator[str]:
+def _entries(place: SitemapPage) -> Iterator[str]:
     changed = _lastmod(place.changed_at)
     if not place.translated:
         yield f"<url><loc>{escape(address(place.path))}</loc>{changed}</url>"

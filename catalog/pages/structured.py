@@ -11,7 +11,7 @@ from catalog.models import Article, Persona
 from catalog.pages.languages import LANGUAGES, Language, address
 from catalog.pages.plain import description, json_ld, line
 from catalog.pages.questions import Question
-from catalog.pages.reading import Reading, article_address
+from catalog.pages.reading import PersonaReading, article_address
 from catalog.vocabulary import PersonaStatus
 
 Graph = dict[str, Any]
@@ -38,7 +38,7 @@ def trail(language: Language, *steps: tuple[str, str]) -> SafeString:
     return json_ld({"@graph": [_trail(language, *steps)]})
 
 
-def persona(reading: Reading, row: Persona, language: Language) -> SafeString:
+def persona(reading: PersonaReading, row: Persona, language: Language) -> SafeString:
     path = f"p/{row.id}"
     steps = ((str(reading.shelf.name), f"c/{row.category}"), (reading.name, path))
     return json_ld({"@graph": [_application(reading, row, address(path, language)), _trail(language, *steps)]})
@@ -61,7 +61,7 @@ def article(row: Article, of: Persona, language: Language) -> SafeString:
     return json_ld({"@graph": [written, _trail(language, *steps)]})
 
 
-def _application(reading: Reading, row: Persona, url: str) -> Graph:
+def _application(reading: PersonaReading, row: Persona, url: str) -> Graph:
     return {
         "@type": "SoftwareApplication",
         "name": line(reading.name),

@@ -14,20 +14,20 @@ from catalog.vocabulary import Category, Channel
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class CategoryText:
     name: Promise
     about: Promise
 
 
 CATEGORIES = {
-    Category.STUDY: Shelf(_("Study"), _("Revise, write papers, learn a language.")),
-    Category.CREATIVE: Shelf(_("Creative"), _("Write, name, compose and edit.")),
-    Category.GAMING: Shelf(_("Gaming"), _("Lead a game night, review a match, run a guild.")),
-    Category.CAREER: Shelf(_("Career"), _("Apply, prepare for interviews, run a business of one.")),
-    Category.LIFE: Shelf(_("Life"), _("Meals, money, moving house.")),
-    Category.SOCIAL: Shelf(_("Social"), _("Communities, hard talks, bringing people together.")),
-    Category.TECH: Shelf(_("Tech"), _("Code, spreadsheets, devices that do not work.")),
-    Category.FUN: Shelf(_("Fun"), _("Quizzes, bedtime stories, daydreams.")),
+    Category.STUDY: CategoryText(_("Study"), _("Revise, write papers, learn a language.")),
+    Category.CREATIVE: CategoryText(_("Creative"), _("Write, name, compose and edit.")),
+    Category.GAMING: CategoryText(_("Gaming"), _("Lead a game night, review a match, run a guild.")),
+    Category.CAREER: CategoryText(_("Career"), _("Apply, prepare for interviews, run a business of one.")),
+    Category.LIFE: CategoryText(_("Life"), _("Meals, money, moving house.")),
+    Category.SOCIAL: CategoryText(_("Social"), _("Communities, hard talks, bringing people together.")),
+    Category.TECH: CategoryText(_("Tech"), _("Code, spreadsheets, devices that do not work.")),
+    Category.FUN: CategoryText(_("Fun"), _("Quizzes, bedtime stories, daydreams.")),
 }
 CHANNELS = {
     Channel.WEB: _("Web"),
@@ -64,7 +64,7 @@ def told(text: str) -> Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PlanText:
     """A tier, as visitors read it."""
 
     name: Passage
@@ -73,8 +73,8 @@ class Plan:
     machine: dict[str, str | Decimal]
 
 
-def plan(tier: Tier) -> Plan:
-    return Plan(
+def plan(tier: Tier) -> PlanText:
+    return PlanText(
         name=told(tier.name),
         month=usd(tier.monthly_usd),
         year=usd(tier.annual_usd),

@@ -22,7 +22,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from config.admin_steps import seen
-from config.admin_steps.seen import Cells, Seen
+from config.admin_steps.seen import Cells, ShownRows
 from config.admin_steps.step import Given, Logged, Step
 from config.errors import Conflict, ServiceError
 
@@ -89,7 +89,7 @@ class _Count(forms.IntegerField):
         )
 
 
-def _confirmed(request: HttpRequest, step: Step[Any], looked: Seen, form: forms.Form) -> None:
+def _confirmed(request: HttpRequest, step: Step[Any], looked: ShownRows, form: forms.Form) -> None:
     try:
         now = step.now()
     except ServiceError as refusal:
@@ -99,7 +99,7 @@ def _confirmed(request: HttpRequest, step: Step[Any], looked: Seen, form: forms.
     _take_all(request, step, looked, given)
 
 
-def _take_all(request: HttpRequest, step: Step[Any], looked: Seen, given: Given) -> None:
+def _take_all(request: HttpRequest, step: Step[Any], looked: ShownRows, given: Given) -> None:
     """Change each row by itself: if one row cannot be changed, the others still are."""
     done = []
     for row_id, was_shown in looked.rows.items():

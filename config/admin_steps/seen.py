@@ -22,7 +22,7 @@ Cells = dict[str, str]  # what a page shows of a row, by the name of the column
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ShownRows:
     once: str
     names: dict[str, str]  # names of the rows, by id
     rows: dict[str, Cells]
@@ -36,7 +36,7 @@ def sealed(request: HttpRequest, step: Step[Any], rows: list[Any]) -> str:
     return signing.dumps(whole, salt=SALT, compress=True)
 
 
-def opened(request: HttpRequest, step: Step[Any]) -> Seen | None:
+def opened(request: HttpRequest, step: Step[Any]) -> ShownRows | None:
     """Return what the page showed.
 
     None if the page is too old, was made for another operator or step, or has a wrong signature.
@@ -45,7 +45,7 @@ def opened(request: HttpRequest, step: Step[Any]) -> Seen | None:
         whole = signing.loads(request.POST.get(FIELD, ""), salt=SALT, max_age=LASTS)
     except signing.BadSignature:
         return None
-    return Seen(whole["once"], whole["names"], whole["rows"]) if whole["for"] == _whose(request, step) else None
+    return ShownRows(whole["once"], whole["names"], whole["rows"]) if whole["for"] == _whose(request, step) else None
 
 
 def use(once: str, row_id: str, *, now: datetime) -> bool:

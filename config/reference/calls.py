@@ -14,7 +14,7 @@ NEVER = object()  # no body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ExampleCall:
     method: str
     url: str
     query: Mapping[str, Any]
@@ -29,15 +29,15 @@ class Example:
     code: str
 
 
-def examples(call: Call) -> list[Example]:
+def examples(call: ExampleCall) -> list[Example]:
     return [Example("curl", _curl(call)), Example("Python", _python(call)), Example("JavaScript", _javascript(call))]
 
 
-def _address(call: Call) -> str:
+def _address(call: ExampleCall) -> str:
     return f"{call.url}?{urlencode(call.query)}" if call.query else call.url
 
 
-def _curl(call: Call) -> str:
+def _curl(call: ExampleCall) -> str:
     parts = ["curl" if call.method == "GET" else f"curl -X {call.method}"]
     parts[0] += f" {shlex.quote(_address(call))}"
     if call.needs_token:
@@ -50,7 +50,7 @@ def _curl(call: Call) -> str:
     return " \\\n  ".join(parts)
 
 
-def _python(call: Call) -> str:
+def _python(call: ExampleCall) -> str:
     arguments = [json.dumps(call.url, ensure_ascii=False)]
     if call.needs_token:
         arguments.append('headers={"Authorization": f"Bearer {os.environ[\'AGENTPODS_TOKEN\']}"}')
@@ -81,7 +81,7 @@ def _literal(value: Any, margin: str = "    ") -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def _javascript(call: Call) -> str:
+def _javascript(call: ExampleCall) -> str:
     options = [f'method: "{call.method}"'] if call.method != "GET" else []
     headers = ["Authorization: `Bearer ${process.env.AGENTPODS_TOKEN}`"] if call.needs_token else []
     if call.body is not NEVER:
@@ -104,5 +104,5 @@ def _javascript(call: Call) -> str:
     )
 
 
-def _is_file(call: Call) -> bool:
+def _is_file(call: ExampleCall) -> bool:
     return call.answers in {"application/gzip", "application/pdf"}

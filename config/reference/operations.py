@@ -14,7 +14,7 @@ from django.utils.text import slugify
 
 from config.docs import document
 from config.reference import calls, prose
-from config.reference.calls import Call, Example
+from config.reference.calls import Example, ExampleCall
 from config.reference.samples import Sampler, Schema, kind_of
 
 JSON = "application/json"
@@ -64,7 +64,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OperationGroup:
     slug: str
     name: str
     operations: list[Operation]
@@ -74,7 +74,7 @@ class Group:
 class Reference:
     about: SafeString
     headings: list[tuple[str, str]]
-    groups: dict[str, Group]  # by their slug, in the document's order
+    groups: dict[str, OperationGroup]  # by their slug, in the document's order
 
 
 @functools.cache
@@ -88,7 +88,7 @@ def reference() -> Reference:
     for name, method, operation in _operations(described.get("webhooks", {})):
         groups[EVENTS].append(reader.event(name, method, operation))
     text = described["info"]["description"]
-    listed = [Group(slugify(name), name, found) for name, found in groups.items() if found]
+    listed = [OperationGroup(slugify(name), name, found) for name, found in groups.items() if found]
     return Reference(prose.html(text), prose.headings(text), {one.slug: one for one in listed})
 
 
@@ -106,7 +106,7 @@ class _Reader:
         status, success = next((code, one) for code, one in self._answers(operation) if code < "3")
         schema = success.get("content", {}).get(JSON, {}).get("schema")
         parameters = operation.get("parameters", [])
-        call = Call(
+        call = ExampleCall(
             method=method.upper(),
             url=f"{settings.BASE_URL}{_filled(path, parameters)}",
             query={one["name"]: self._value(one) for one in parameters if one["in"] == "query" and one.get("required")},

@@ -11,7 +11,7 @@ from typing import Any
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from catalog.pages.base import PageViewSet, answer, framed, preferred
+from catalog.pages.base import PublicPageViewSet, answer, framed, preferred
 from catalog.pages.languages import LANGUAGES, address
 from catalog.pages.printing import Printed, printed
 from config.errors import NotFound
@@ -23,7 +23,7 @@ class NoSuchGroup(NotFound):
         super().__init__("no such page: /docs lists them")
 
 
-class DocsViewSet(PageViewSet):
+class DocsViewSet(PublicPageViewSet):
     def retrieve(self, request: Request, group: str = "") -> HttpResponseBase:
         if group and group not in reference().groups:
             raise NoSuchGroup

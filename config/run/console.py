@@ -20,7 +20,7 @@ _TROUBLE = re.compile(r"(?:ERROR|CRITICAL) |WARNING (?!django\.)")
 _VARYING = re.compile(r"\b\w*\d\w*\b")  # ids, counts and times; without them the lines of a repeated problem are equal
 
 
-class Console:
+class ProgramPrinter:
     """Gets supervisord's events and prints them."""
 
     def __init__(self) -> None:

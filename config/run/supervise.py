@@ -16,7 +16,7 @@ from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
 from config.run import postgres
-from config.run.console import Console, last_lines, log_of
+from config.run.console import ProgramPrinter, last_lines, log_of
 
 MAX_RESTART_DELAY_SECONDS = 5
 POLL_SECONDS = 0.2
@@ -60,7 +60,7 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
     """Starts the app when `prepare` has succeeded; ends everything when it has failed."""
 
     failed = False
-    console = Console()
+    console = ProgramPrinter()
     postgres_data: Path | None = None
 
     def runforever(self) -> None:

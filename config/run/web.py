@@ -52,10 +52,10 @@ def main() -> None:
     from granian.http import HTTP1Settings  # noqa: PLC0415
 
     from config import settings  # noqa: PLC0415
-    from config.serving.server import Server  # noqa: PLC0415
+    from config.serving.server import WebServer  # noqa: PLC0415
 
     given = arguments(sys.argv[1:], port=settings.PORT)
-    Server(
+    WebServer(
         "config.run.web:application",
         factory=True,
         interface=Interfaces.RSGI,

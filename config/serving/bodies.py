@@ -25,7 +25,7 @@ SHARED_BYTES = 67_108_864
 RETRY_AFTER_SECONDS = 5
 
 
-class Refused(Exception):
+class BodyRefused(Exception):
     """A body that is not read. The connection closes after the answer."""
 
     def __init__(self, status: HTTPStatus, message: str, *, retry_after: int | None = None) -> None:
@@ -65,11 +65,11 @@ class Bodies:
                 await self._collect(body, proto, deadline)
         except TimeoutError as error:
             message = f"body: only {len(body)} bytes came in time; send it within {TOTAL_SECONDS:.0f} s"
-            raise Refused(HTTPStatus.REQUEST_TIMEOUT, message) from error
+            raise BodyRefused(HTTPStatus.REQUEST_TIMEOUT, message) from error
         finally:
             deadline.drop()
         if length is not None and len(body) != length:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"body: ended after {len(body)} of {length} bytes")
+            raise BodyRefused(HTTPStatus.BAD_REQUEST, f"body: ended after {len(body)} of {length} bytes")
 
     async def _collect(self, body: bytearray, proto: HTTPProtocol, deadline: _Deadline) -> None:
         async for piece in proto:
@@ -79,7 +79,7 @@ class Bodies:
                 raise _too_large()
             if self._shared > SHARED_BYTES and len(body) > FREE_BYTES:
                 message = f"too many large bodies at once: try again in {RETRY_AFTER_SECONDS} s"
-                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after=RETRY_AFTER_SECONDS)
+                raise BodyRefused(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after=RETRY_AFTER_SECONDS)
             deadline.earn(len(body))
 
 
@@ -124,5 +124,5 @@ def _beyond(length: int) -> int:
     return max(0, length - FREE_BYTES)
 
 
-def _too_large() -> Refused:
-    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"body: larger than {MAX_BYTES} bytes")
+def _too_large() -> BodyRefused:
+    return BodyRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"body: larger than {MAX_BYTES} bytes")

@@ -32,10 +32,10 @@ from config.errors import ErrorCode
 from config.ids import new_id
 from config.serving import unread, wsgi
 from config.serving.acks import FILE_BYTES, FILE_LOOK_SECONDS, Arrivals
-from config.serving.bodies import Bodies, Refused
+from config.serving.bodies import Bodies, BodyRefused
 from config.serving.following import Followed, Followers
-from config.serving.shelf import Shelf
-from config.serving.turns import Turns, caller_of
+from config.serving.shelf import AnswerFiles
+from config.serving.turns import FairQueue, caller_of
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +55,10 @@ class Front:
         """`running` and `waiting` are numbers of threads; `alive` is the JSON body of `/health`."""
         self._application = application
         self._bodies = Bodies()
-        self._shelf = Shelf()
+        self._shelf = AnswerFiles()
         self._alive = alive
         self._threads = ThreadPoolExecutor(running + waiting, thread_name_prefix="web")
-        self._turns = Turns(running=running, queued=MAX_QUEUED)
+        self._turns = FairQueue(running=running, queued=MAX_QUEUED)
         self._farewell: wsgi.Headers = []  # headers that are added to each answer
         self._followers = Followers()
 
@@ -75,7 +75,7 @@ class Front:
             _respond(proto, HTTPStatus.OK, self._alive, self._farewell)
             return
         if scope.path == READINESS and self._farewell:
-            _refuse(proto, Refused(HTTPStatus.SERVICE_UNAVAILABLE, "this process is about to end"))
+            _refuse(proto, BodyRefused(HTTPStatus.SERVICE_UNAVAILABLE, "this process is about to end"))
             return
         try:
             async with self._bodies.read(scope, proto) as body:
@@ -84,12 +84,12 @@ class Front:
                 followed = await call.answer(self._threads, self._shelf)
             if followed:
                 await self._followers.serve(scope, proto, followed, headers=self._farewell)
-        except Refused as refusal:
+        except BodyRefused as refusal:
             _refuse(proto, refusal)
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class _WholeAnswer:
     status: int
     headers: wsgi.Headers
     body: bytes | Path
@@ -123,7 +123,7 @@ class _Call:
         self._watch: asyncio.Task[None] | None = None
         self._ended = False
 
-    async def answer(self, threads: ThreadPoolExecutor, shelf: Shelf) -> Followed | None:
+    async def answer(self, threads: ThreadPoolExecutor, shelf: AnswerFiles) -> Followed | None:
         """Answer the request. Return an endless answer, which goes on without a thread."""
         try:
             answered = await self._loop.run_in_executor(threads, self._run)
@@ -143,7 +143,7 @@ class _Call:
                 self._watch.cancel()
         return None
 
-    def _send(self, answered: _Whole, shelf: Shelf) -> None:
+    def _send(self, answered: _WholeAnswer, shelf: AnswerFiles) -> None:
         file = answered.body if isinstance(answered.body, Path) else shelf.file_of(answered.body)
         headers = [*answered.headers, *self._farewell]
         if file is not None:
@@ -151,7 +151,7 @@ class _Call:
         elif isinstance(answered.body, bytes):
             self._proto.response_bytes(answered.status, headers, answered.body)
 
-    def _run(self) -> _Whole | Followed | None:
+    def _run(self) -> _WholeAnswer | Followed | None:
         """In a thread: return the answer, or None if it was streamed."""
         token = callers.caller.set(self._caller)
         try:
@@ -160,9 +160,9 @@ class _Call:
                 if followed := answer.followed():
                     return followed
                 if answer.streamed and self._environ["REQUEST_METHOD"] == "HEAD":
-                    return _Whole(answer.status, answer.headers, b"")
+                    return _WholeAnswer(answer.status, answer.headers, b"")
                 if not answer.streamed:
-                    return _Whole(answer.status, answer.headers, answer.file() or answer.whole())
+                    return _WholeAnswer(answer.status, answer.headers, answer.file() or answer.whole())
                 self._stream(answer)
             finally:
                 answer.close()
@@ -170,7 +170,7 @@ class _Call:
             callers.caller.reset(token)
         return None
 
-    def _stream(self, answer: wsgi.Answer) -> None:
+    def _stream(self, answer: wsgi.WsgiAnswer) -> None:
         transport = self._proto.response_stream(answer.status, [*answer.headers, *self._farewell])
         arrivals = self._on_loop(Arrivals.of(self._client, window=FILE_BYTES, look=FILE_LOOK_SECONDS))
         if arrivals is None:
@@ -212,7 +212,7 @@ async def _sent(arrivals: Arrivals, send: Callable[[bytes], Awaitable[None]], pi
         await send(piece)
 
 
-def _refuse(proto: HTTPProtocol, refusal: Refused) -> None:
+def _refuse(proto: HTTPProtocol, refusal: BodyRefused) -> None:
     code = ErrorCode.INTERNAL if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ErrorCode.BAD_REQUEST
     headers = [("connection", "close")]
     if refusal.retry_after is not None:

@@ -18,7 +18,7 @@ from granian import Granian
 DRAIN = signal.SIGUSR1
 
 
-class Server(Granian):  # type: ignore[misc,valid-type]  # granian chooses this class at run time
+class WebServer(Granian):  # type: ignore[misc,valid-type]  # granian chooses this class at run time
     def __init__(self, *given: Any, drain_seconds: float, **more: Any) -> None:
         """As in Granian. `drain_seconds` may be 0."""
         super().__init__(*given, **more)

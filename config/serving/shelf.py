@@ -17,7 +17,7 @@ LARGE_BYTES = 65_536
 MOST_ANSWERS = 64
 
 
-class Shelf:
+class AnswerFiles:
     """The files of one process. An answer made for a single request is sent only once, so it gets no file."""
 
     def __init__(self) -> None:

@@ -9,10 +9,10 @@ from http import HTTPStatus
 
 from granian.rsgi import Scope
 
-from config.serving.bodies import Refused
+from config.serving.bodies import BodyRefused
 
 
-class Turns:
+class FairQueue:
     """Places for `running` requests; at most `queued` requests wait for one. For one event loop, not for threads.
 
     A caller alone may have all places. Waiting callers are served in turns: one request of each, then again.
@@ -95,6 +95,6 @@ def caller_of(scope: Scope) -> str:
     return credential or scope.client.rpartition(":")[0]
 
 
-def _overloaded() -> Refused:
+def _overloaded() -> BodyRefused:
     message = "too many requests at once: try again in a second"
-    return Refused(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after=1)
+    return BodyRefused(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after=1)

@@ -27,7 +27,7 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WsgiAnswer:
     """`pieces` is the body. A `streamed` body is sent piece by piece, any other at once."""
 
     status: int
@@ -58,7 +58,7 @@ class Answer:
             close()
 
 
-def call(application: WSGIApplication, environ: WSGIEnvironment) -> Answer:
+def call(application: WSGIApplication, environ: WSGIEnvironment) -> WsgiAnswer:
     """The application's answer. A body of unknown length is streamed."""
     started: list[tuple[str, Headers]] = []
 
@@ -69,7 +69,7 @@ def call(application: WSGIApplication, environ: WSGIEnvironment) -> Answer:
     pieces = application(environ, _as_start_response(start))
     status, headers = started[0]
     known = any(name.lower() == "content-length" for name, _ in headers)
-    return Answer(int(status.split(" ", 1)[0]), headers, pieces, streamed=_is_streamed(pieces) and not known)
+    return WsgiAnswer(int(status.split(" ", 1)[0]), headers, pieces, streamed=_is_streamed(pieces) and not known)
 
 
 def _as_start_response(start: Any) -> StartResponse:

@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext
 from rest_framework.request import Request
 
-from catalog.pages.base import PageViewSet, answer, preferred, varies
+from catalog.pages.base import PublicPageViewSet, answer, preferred, varies
 from catalog.pages.languages import Language, address
 from catalog.pages.plain import line
 from catalog.pages.printing import printed
@@ -23,7 +23,7 @@ KIND = "application/atom+xml; charset=utf-8"
 NAMESPACE = "http://www.w3.org/2005/Atom"
 
 
-class FeedViewSet(PageViewSet):
+class FeedViewSet(PublicPageViewSet):
     def retrieve(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
         language = lang or preferred(request)
         made = keeping.shortly(f"{FEED} {language.code}", lambda: printed(_feed(language)))

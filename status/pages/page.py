@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from rest_framework.request import Request
 
 from catalog.pages import languages
-from catalog.pages.base import PageViewSet, answer, framed, preferred, varies
+from catalog.pages.base import PublicPageViewSet, answer, framed, preferred, varies
 from catalog.pages.languages import Language, address
 from catalog.pages.printing import printed
 from status.pages import keeping, report
@@ -20,7 +20,7 @@ PATH = "status/page"
 FEED = "status/feed.atom"
 
 
-class PageOfStatusViewSet(PageViewSet):
+class PageOfStatusViewSet(PublicPageViewSet):
     def retrieve(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
         """Answers even while the database is down, with the last data."""
         if wanted := languages.asked(request.query_params.get("lang", "")):

@@ -19,7 +19,7 @@ PAST_DAYS = 14  # how long a resolved incident stays on the page; the feed keeps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ComponentRow:
     """A component as the page shows it."""
 
     name: Promise
@@ -54,26 +54,26 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class PlatformReport:
     platform: Platform
     incidents: list[Incident] | None  # None: the database has not answered yet
     at: datetime
 
 
-def now(*, at: datetime) -> Report:
+def now(*, at: datetime) -> PlatformReport:
     """The report of this moment. Never raises, and never waits longer than a check may take."""
     platform = components.platform(now=at)
-    return Report(platform=platform, incidents=components.last_known_incidents(), at=at)
+    return PlatformReport(platform=platform, incidents=components.last_known_incidents(), at=at)
 
 
-def lines(report: Report) -> list[Line]:
+def lines(report: PlatformReport) -> list[ComponentRow]:
     """The components in the order of the page. All periodic jobs are one component."""
     by_id = {one.id: [one] for one in report.platform.components if one.id in COMPONENTS}
     by_id[BACKGROUND] = [one for one in report.platform.components if one.id in loops.PERIODS]
     return [_line(name, by_id.get(name, []), report) for name in COMPONENTS]
 
 
-def stories(report: Report) -> list[Story]:
+def stories(report: PlatformReport) -> list[Story]:
     """All incidents that are read, newest first."""
     return [_story(one) for one in report.incidents or ()]
 
@@ -86,11 +86,11 @@ def lately_over(told: Sequence[Story], *, at: datetime) -> list[Story]:
     return [one for one in told if one.resolved_at and one.resolved_at > at - timedelta(days=PAST_DAYS)]
 
 
-def _line(name: str, parts: Sequence[Component], report: Report) -> Line:
+def _line(name: str, parts: Sequence[Component], report: PlatformReport) -> ComponentRow:
     ids = {one.id for one in parts}
     days = incidents.history(ids, report.incidents, now=report.at) if report.incidents is not None else []
     state = _worst(parts)
-    return Line(
+    return ComponentRow(
         name=COMPONENTS[name],
         state=state,
         says=STATES[state],

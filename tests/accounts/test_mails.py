@@ -16,11 +16,11 @@ from django.urls import resolve
 from pytest_django import Settings
 
 from accounts import emails
-from billing.pages.base import PageViewSet
-from billing.pages.elsewhere import ElsewhereViewSet
-from catalog.pages.base import PageViewSet as PublicPageViewSet
+from billing.pages.base import AccountPageViewSet
+from billing.pages.elsewhere import ElsewherePage
+from catalog.pages.base import PublicPageViewSet
 from config import post
-from config.mail_forms import FORMS, Form, Why
+from config.mail_forms import FORMS, MailForm, Why
 from config.post import Mail
 
 LANGUAGES = [code for code, _ in conf.LANGUAGES]
@@ -56,7 +56,7 @@ class Marks(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def mails(hostile: str | None = None) -> Iterator[tuple[str, Form, Mapping[str, Any], Mail]]:
+def mails(hostile: str | None = None) -> Iterator[tuple[str, MailForm, Mapping[str, Any], Mail]]:
     for name, form in FORMS.items():
         for case in ("", *form.cases):
             values = form.values(case)
@@ -120,7 +120,7 @@ def flowing(*words: str) -> str:
 def leads_to_a_page(path: str) -> bool:
     found = resolve(path).func
     view, actions = found.cls, found.actions  # type: ignore[attr-defined]  # a viewset's
-    return issubclass(view, PageViewSet | PublicPageViewSet) and view is not ElsewhereViewSet and "get" in actions
+    return issubclass(view, AccountPageViewSet | PublicPageViewSet) and view is not ElsewherePage and "get" in actions
 
 
 def test_a_mail_loads_nothing_and_needs_no_pictures() -> None:

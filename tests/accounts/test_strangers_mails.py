@@ -132,7 +132,7 @@ def test_a_mailbox_that_refuses_mails_gives_strangers_no_more_codes(
     api: APIClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SHOW_DEV_CODES = False
-    monkeypatch.setattr(mailing, "hand_over", lambda *given, **named: mailing.Outcome.REFUSED)
+    monkeypatch.setattr(mailing, "hand_over", lambda *given, **named: mailing.MailOutcome.REFUSED)
     for number in range(40):
         ask(api, stranger(number))
         tasks.send_codes()

@@ -26,7 +26,7 @@ from agents.engines.pi import PI
 from agents.models import Agent
 from agents.pod import processes
 from agents.runtimes.local import LocalRuntime, programs
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.conftest import PERSONA
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_server import ModelServer
@@ -102,7 +102,7 @@ class World:
     def data(self) -> Path:
         return self.runtime.home.data_dir(self.id)
 
-    def program(self, name: Program) -> psutil.Process:
+    def program(self, name: PodProgram) -> psutil.Process:
         return programs.find(self.runtime.home.root)[self.namespace, name]
 
     def kill_engine(self) -> None:
@@ -231,7 +231,7 @@ def test_a_port_that_another_program_took_is_named_for_an_agent_that_is_resumed(
 def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running_agent(talking: World) -> None:
     port = urlsplit(talking.agent()["endpointUrl"]).port
     assert port
-    talking.program(Program.GATEWAY).kill()
+    talking.program(PodProgram.GATEWAY).kill()
     with taken(port):
         found = talking.until_cause("PORT")
         assert (found["status"], found["next"]) == ("running", f"POST /agents/{talking.id}/rebuild")

@@ -28,10 +28,10 @@ from billing.licences import Key, Sold
 from billing.models import Order, Payment, StarsOrder, StrayCharge, Subscription
 from billing.orders import Terms
 from billing.payments import Receipt
-from billing.providers.base import Answer, Verdict
+from billing.providers.base import ProviderAnswer, Verdict
 from billing.stars import charges
 from billing.stars import orders as stars_orders
-from billing.stars.updates import Charge
+from billing.stars.updates import StarsCharge
 from billing.subscriptions import MOVES, Purchase
 from billing.vocabulary import OrderStatus, Period, Provider, SubscriptionStatus, TermMode
 from catalog.tiers import tier_of
@@ -54,7 +54,7 @@ class Histories(RuleBasedStateMachine):
         self.clock, self.make_agent = clock, make_agent
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
-        self.model, self.told = Model(NOON, NOON + timedelta(days=7)), list[Charge]()
+        self.model, self.told = Model(NOON, NOON + timedelta(days=7)), list[StarsCharge]()
         self.receipts: list[Receipt] = []
         self.placed: list[str] = []
         self.seen: dict[str, str] = {}
@@ -182,7 +182,7 @@ class Histories(RuleBasedStateMachine):
         """One of the orders, whatever has become of it."""
         placed = StarsOrder.objects.get(pk=self.placed[-1 - pick % len(self.placed)])
         amount = placed.amount_stars - (short if pick == 1 else 0)
-        one = Charge(id=new_id("chg"), payer_id=77, currency="XTR", amount=amount, payload=placed.pk)
+        one = StarsCharge(id=new_id("chg"), payer_id=77, currency="XTR", amount=amount, payload=placed.pk)
         counts = placed.status != OrderStatus.PAID and amount == placed.amount_stars and self.is_alive()
         charges.take(one, now=self.clock.now)
         self.told.append(one)
@@ -204,7 +204,7 @@ class Histories(RuleBasedStateMachine):
     def give_back(self, pick: int) -> None:
         self._returned(self.told[pick % len(self.told)])
 
-    def _returned(self, one: Charge) -> None:
+    def _returned(self, one: StarsCharge) -> None:
         known = charges.settled([one.id])[1]
         charges.give_back(one, now=self.clock.now)
         if not known:
@@ -221,7 +221,7 @@ class Histories(RuleBasedStateMachine):
     def licence(self, tier: str, months: int) -> None:
         self.till = max(months_after(self.till, months, NOON.day), months_after(self.clock.now, 1, NOON.day))
         verdict = Verdict(
-            answer=Answer.PAID,
+            answer=ProviderAnswer.PAID,
             external_ref="membership-1",
             till=self.till,
             tier=tier,

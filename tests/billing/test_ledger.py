@@ -7,7 +7,7 @@ import pytest
 from accounts.models import User
 from agents.models import Agent
 from billing import ledger, payments
-from billing.ledger import BadCursor
+from billing.ledger import BadLedgerCursor
 from billing.models import Payment
 from billing.payments import Receipt
 from billing.vocabulary import Provider
@@ -38,5 +38,5 @@ def test_a_page_begins_only_at_ones_own_payment(make_agent: MakeAgent, stranger:
     agent, theirs = make_agent(), make_agent(stranger)
     foreign = write(theirs, 1)
     assert ledger.page(agent).payments == []
-    with pytest.raises(BadCursor):
+    with pytest.raises(BadLedgerCursor):
         ledger.page(agent, after=foreign.pk)

@@ -18,7 +18,7 @@ from agents.models import Agent
 from billing import corrections, invariants, moving, standing
 from billing.models import Payment, StarsOrder, Subscription
 from billing.stars import charges
-from billing.stars.updates import Charge
+from billing.stars.updates import StarsCharge
 from billing.vocabulary import Provider
 from config.errors import Conflict
 from config.ids import new_id
@@ -220,7 +220,7 @@ def test_stars_that_go_back_take_what_was_moved_and_the_ledger_stays_sound(
         star_usd=Decimal("0.013"),
         invoice_link="https://t.me/$x",
     )
-    charge = Charge(id=new_id("chg"), payer_id=77, currency="XTR", amount=385, payload=order.pk)
+    charge = StarsCharge(id=new_id("chg"), payer_id=77, currency="XTR", amount=385, payload=order.pk)
     charges.take(charge, now=clock.now)
     clock.at(FREE_UNTIL)
     assert move(signed_in(agent.user), delete(agent, clock), heir).status_code == 200

@@ -1,4 +1,4 @@
-"""Each payment owns its time: what is refunded, given or ends takes nothing of another's (docs/billing.md)."""
+"""Each payment owns its time: what is refunded, given or ends takes nothing of another's: docs/reference/billing.md."""
 
 from __future__ import annotations
 

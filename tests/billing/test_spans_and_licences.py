@@ -12,7 +12,7 @@ from agents.models import Agent
 from billing import corrections, invariants, licences, remainders, revocations, standing
 from billing.licences import Key, Sold
 from billing.models import Subscription
-from billing.providers.base import Answer, Verdict
+from billing.providers.base import ProviderAnswer, Verdict
 from billing.vocabulary import PaymentKind, Period, Provider
 from catalog.tiers import tier_of
 from tests.agents.conftest import MakeAgent, settle
@@ -39,7 +39,7 @@ def sound(clock: Clock) -> object:
 
 def sold(agent: Agent, clock: Clock, till: datetime) -> Subscription:
     verdict = Verdict(
-        answer=Answer.PAID,
+        answer=ProviderAnswer.PAID,
         external_ref="membership-1",
         till=till,
         tier="tiny",

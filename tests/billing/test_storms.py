@@ -24,7 +24,7 @@ from billing import corrections, invariants, lapses, moving, part_refunds, payme
 from billing.models import Invoice, Order, Payment, Span, StripeEvent, StripeOrder, Subscription
 from billing.payments import Receipt
 from billing.stripe import inbox, looking, sending
-from billing.stripe.looking import Kind
+from billing.stripe.looking import StripeKind
 from billing.vocabulary import Provider
 from config.errors import ServiceError
 from tests.agents.conftest import MakeAgent, signed_in
@@ -210,7 +210,7 @@ def test_a_card_payment_that_goes_back_from_all_sides_goes_back_once(
     def at_stripe() -> None:
         with suppress(Refused):
             stripe.world.refund(charge["id"], 100)
-        looking.look(Kind.CHARGE, charge["id"], now=clock.now)
+        looking.look(StripeKind.CHARGE, charge["id"], now=clock.now)
 
     acts: list[Callable[[], object]] = [
         at_stripe,
@@ -223,7 +223,7 @@ def test_a_card_payment_that_goes_back_from_all_sides_goes_back_once(
     for _ in range(3):
         clock.go(timedelta(minutes=5))
         sending.send_due(now=clock.now)
-        looking.look(Kind.CHARGE, charge["id"], now=clock.now)
+        looking.look(StripeKind.CHARGE, charge["id"], now=clock.now)
     rows = Payment.objects.filter(kind="refund", amount__isnull=False)
     assert sum(int(row.amount or 0) for row in rows) == charge["amount_refunded"] == 500
     notes = Invoice.objects.filter(kind="credit_note")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.term import UNKNOWN_MAX, Bought, Facts, Pause, Rules, Term, term_of
+from billing.term import UNKNOWN_MAX, Facts, PaidPart, Pause, Rules, Term, term_of
 from billing.vocabulary import FOREVER, SubscriptionStatus, TermMode
 from tests.billing.conftest import DAY, NOON
 
@@ -19,7 +19,7 @@ TRIAL, GRACE, PAID, INTERNAL = TermMode.TRIAL, TermMode.GRACE, TermMode.PAID, Te
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
 
 
-def bought(**changes: object) -> Bought:
+def bought(**changes: object) -> PaidPart:
     values: dict[str, object] = {
         "status": ACTIVE,
         "provider": "usdc",
@@ -29,10 +29,12 @@ def bought(**changes: object) -> Bought:
         "counted_at": NOON,
         "expired_at": None,
     }
-    return Bought(**values | changes)  # type: ignore[arg-type]  # a table of them
+    return PaidPart(**values | changes)  # type: ignore[arg-type]  # a table of them
 
 
-def term_at(after: timedelta, *rows: Bought, pauses: tuple[Pause, ...] = (), stopped: timedelta | None = None) -> Term:
+def term_at(
+    after: timedelta, *rows: PaidPart, pauses: tuple[Pause, ...] = (), stopped: timedelta | None = None
+) -> Term:
     stopped_at = None if stopped is None else NOON + stopped
     facts = Facts(created_at=NOON, bought=rows, pauses=pauses, stopped_at=stopped_at)
     return term_of(facts, RULES, now=NOON + after)
@@ -149,7 +151,7 @@ class Rows:
     """The same life as rows: what billing/subscriptions.py writes, with its one live subscription."""
 
     def __init__(self) -> None:
-        self.rows: list[Bought] = []
+        self.rows: list[PaidPart] = []
         self.pauses: list[Pause] = []
 
     def facts(self) -> Facts:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog import listing
-from catalog.listing import Listing, Skipped
+from catalog.listing import ListedModels, Skipped
 from tests.catalog.listed import document, model, provider
 
 
-def read(*models: dict[str, Any], under: str = "openai") -> Listing:
+def read(*models: dict[str, Any], under: str = "openai") -> ListedModels:
     return listing.parse(document(provider(under, *models)))
 
 

@@ -6,15 +6,15 @@ import base64
 
 import pytest
 
-from catalog.search_places import LONGEST_CURSOR, ForeignCursor, Place, cursor_of, place_of
+from catalog.search_places import LONGEST_CURSOR, ForeignCursor, SearchPosition, cursor_of, place_of
 
 pytestmark = pytest.mark.unmeasured
 
 PLACES = [
-    Place(None, 0, "exam-coach"),
-    Place(0.0, 2**31 - 1, "a" * 80),
-    Place(0.6079270839691162, 10_000, "night-owl-x4k2p9"),
-    Place(1.401298464324817e-45, 3, "a"),
+    SearchPosition(None, 0, "exam-coach"),
+    SearchPosition(0.0, 2**31 - 1, "a" * 80),
+    SearchPosition(0.6079270839691162, 10_000, "night-owl-x4k2p9"),
+    SearchPosition(1.401298464324817e-45, 3, "a"),
 ]
 
 
@@ -23,7 +23,7 @@ def encoded(told: str) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_place_comes_back_as_it_was(place: Place) -> None:
+def test_a_place_comes_back_as_it_was(place: SearchPosition) -> None:
     cursor = cursor_of(place, search="123456789abc")
     assert place_of(cursor, search="123456789abc") == place
     assert len(cursor) <= LONGEST_CURSOR

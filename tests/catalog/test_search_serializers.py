@@ -10,7 +10,7 @@ from django.conf import settings
 from rest_framework.test import APIClient
 
 from catalog import search
-from catalog.search_places import Place, cursor_of
+from catalog.search_places import SearchPosition, cursor_of
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
@@ -58,7 +58,11 @@ def test_a_cursor_serves_the_search_that_gave_it_alone(api: APIClient) -> None:
 @pytest.mark.parametrize("q", [None, "plan"])
 def test_a_cursor_that_somebody_wrote_is_answered(api: APIClient, q: str | None) -> None:
     asked = search.PersonaQuery(q=q).digest
-    for place in (Place(0.5, 2**31 - 1, "zzz"), Place(1e-45, 0, "-"), Place(None, 2**31 - 1, "a")):
+    for place in (
+        SearchPosition(0.5, 2**31 - 1, "zzz"),
+        SearchPosition(1e-45, 0, "-"),
+        SearchPosition(None, 2**31 - 1, "a"),
+    ):
         cursor = cursor_of(place, search=asked)
         expected = 200 if (place.rank is None) == (q is None) else 400
         assert api.get("/personas", {"cursor": cursor, **({"q": q} if q else {})}).status_code == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catalog import search_words
-from catalog.search_words import Words
+from catalog.search_words import SearchWords
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from catalog.search_words import Words
     ],
 )
 def test_words_are_read(typed: str, wanted: str, unwanted: str, begun: str, before_it: str) -> None:
-    assert search_words.read(typed, lang="en") == Words(wanted, unwanted, begun, before_it)
+    assert search_words.read(typed, lang="en") == SearchWords(wanted, unwanted, begun, before_it)
 
 
 def test_only_turkish_has_a_capital_without_a_dot() -> None:

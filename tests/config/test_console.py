@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from config.run.console import MOST_LINES, Console
+from config.run.console import MOST_LINES, ProgramPrinter
 
 
 def printed(text: str, *, program: str = "web", channel: str = "stdout", log: str | None = "web.log") -> Any:
@@ -17,14 +17,14 @@ def printed(text: str, *, program: str = "web", channel: str = "stdout", log: st
 
 
 def test_a_line_of_trouble_is_told_and_others_are_not(capsys: pytest.CaptureFixture[str]) -> None:
-    console = Console()
+    console = ProgramPrinter()
     console.hear(printed("INFO a: fine\nERROR b: bro"))
     console.hear(printed("ken\nWARNING django.request: Not Found: /x\nWARNING c: odd\n"))
     assert capsys.readouterr() == ("", "web: ERROR b: broken\nweb: WARNING c: odd\n")
 
 
 def test_what_is_for_people_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    console = Console()
+    console = ProgramPrinter()
     console.hear(printed("Subject: Your code", program="worker", log=None))
     console.hear(printed("ERROR a: broken\n", program="worker", channel="stderr", log=None))
     assert capsys.readouterr() == ("Subject: Your code", "worker: ERROR a: broken\n")
@@ -35,7 +35,7 @@ def test_a_trouble_that_repeats_is_told_once_a_minute(
 ) -> None:
     now = 1000.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    console = Console()
+    console = ProgramPrinter()
     for number in range(100):
         console.hear(printed(f"ERROR a: evt_{number} of agt_x{number} failed\n"))
     assert capsys.readouterr().err == "web: ERROR a: evt_0 of agt_x0 failed\n"
@@ -45,7 +45,7 @@ def test_a_trouble_that_repeats_is_told_once_a_minute(
 
 
 def test_no_program_takes_the_terminal_for_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    console = Console()
+    console = ProgramPrinter()
     letters = "abcdefghijklmnopqrstuvwxyz"
     for first in letters:
         for second in letters:

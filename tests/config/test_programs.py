@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from config.celery import BEAT, app
-from config.run.programs import Program, programs
+from config.run.programs import RunProgram, programs
 
 
 def served_by() -> dict[str, set[str]]:
@@ -11,7 +11,7 @@ def served_by() -> dict[str, set[str]]:
     return {program.name: set(_queues(program)) for program in programs() if "worker" in program.command}
 
 
-def _queues(program: Program) -> list[str]:
+def _queues(program: RunProgram) -> list[str]:
     return program.command[program.command.index("-Q") + 1].split(",")
 
 

@@ -13,12 +13,12 @@ from tests.config.conftest import ROOT, SETTINGS
 
 
 def test_each_setting_is_documented_and_nothing_else_is() -> None:
-    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([A-Z_]+)`", page, re.MULTILINE)) == set(SETTINGS)
 
 
 def test_secrets_are_marked_as_such() -> None:
-    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     source = (ROOT / "config" / "settings.py").read_text(encoding="utf-8")
     read_as_secret = set(re.findall(r'env\.secret\(\s*"([A-Z_]+)"', source))
     assert set(re.findall(r"^\| `([A-Z_]+)` \*secret\*", page, re.MULTILINE)) == read_as_secret

@@ -9,7 +9,7 @@ import pytest
 
 from agents.clusters import checking, guards
 from agents.runtimes.kubernetes import network
-from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
 from config import public_networks
 from config.celery import BEAT
 from tests.deploy import chart
@@ -191,7 +191,7 @@ def test_what_the_cluster_double_enforces_is_what_is_rendered() -> None:
 @pytest.mark.parametrize("case", PLACES)
 def test_a_check_of_a_cluster_asks_for_the_rights_that_the_chart_gives(case: str) -> None:
     through_api = case == "statistics through the API"
-    place = Place(installation="agentpods", pod_image="", engine_images={}, routes=PLACES[case])
+    place = ClusterSettings(installation="agentpods", pod_image="", engine_images={}, routes=PLACES[case])
     for role, wanted in {
         "drive": [*checking.rights(place, through_api=through_api), checking._BIND, checking._BIND_ROLE],
         "agent": checking.rights_inside(place),
@@ -378,7 +378,7 @@ def test_agents_pods_reach_the_endpoint_of_backups_and_nothing_else_of_ours() ->
     assert service["spec"]["ports"][0]["port"] == int(env["BACKUP_PORT"])
     assert env["BACKUP_URL"] == f"http://agentpods-backups.{chart.NAMESPACE}.svc:8300"
     # By these labels a pod's own policy lets it out (agents/runtimes/kubernetes/network.py).
-    place = Place(
+    place = ClusterSettings(
         installation="x", pod_image="x", engine_images={}, backup_port=8300, routes=Routes(control_namespace="system")
     )
     (peer,) = network.policy("pod-a-1", "agt_a", place)["spec"]["egress"][-1]["to"]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unmeasured
 
 ROOT = chart.CHART.parents[2]
 SCHEMA = json.loads((chart.CHART / "values.schema.json").read_text(encoding="utf-8"))
-PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
 SECRET = set(re.findall(r"^\| `([A-Z_]+)` \*secret\*", PAGE, re.MULTILINE))
 SETTINGS = set(re.findall(r"^\| `([A-Z_]+)`", PAGE, re.MULTILINE))
 OWN = set(SCHEMA["definitions"]["chartsOwn"]["enum"])
@@ -97,7 +97,9 @@ def test_nothing_is_assumed_that_only_the_operator_knows() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [chart.CHART / "README.md", ROOT / "docs" / "operations.md"], ids=lambda page: page.name
+    "page",
+    [chart.CHART / "README.md", ROOT / "docs" / "how-to" / "install-on-kubernetes.md"],
+    ids=lambda page: page.name,
 )
 def test_the_values_that_the_documentation_shows_are_enough(page: Path) -> None:
     (shown,) = re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

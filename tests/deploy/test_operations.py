@@ -1,4 +1,4 @@
-"""What docs/operations.md has an operator type about the database, typed."""
+"""What docs/how-to/back-up-and-restore.md has an operator type about the database, typed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from psycopg import sql
 from accounts.models import User
 from config.run import postgres
 
-OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "back-up-and-restore.md"
 DATABASE_PROGRAMS = ("psql ", "pg_dump ", "pg_restore ")
 
 pytestmark = pytest.mark.django_db(transaction=True)

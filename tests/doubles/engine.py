@@ -18,9 +18,9 @@ from aiohttp import web
 from agents.engines.base import Engine, Launch, Processes
 from agents.engines.parts import Part, TurnEnding
 from agents.pod.bridge.log import EngineLog
-from agents.pod.bridge.server import Server
+from agents.pod.bridge.server import BridgeServer
 from agents.pod.bridge.single import Single
-from agents.pod.bridge.status import Status
+from agents.pod.bridge.status import StatusFile
 from agents.runtimes.base import Phase
 from tests.doubles.bridge import TOKEN
 from tests.ports import free_port
@@ -89,11 +89,11 @@ async def _serve(engine: PartsEngine, directory: Path, port: int) -> tuple[web.A
     crew = Single(cast("Engine", engine), port=free_port(), marks={}, log=log)
     lives = (sys.executable, "-c", "import time; time.sleep(600)")
     await crew.open(Launch(files={}, directories=(), argv=lives, env={}, cwd=directory, model=None))
-    status = Status(directory / "state.json", engine_log=log, engine_pid=crew.main_pid)
+    status = StatusFile(directory / "state.json", engine_log=log, engine_pid=crew.main_pid)
     status.revision = 1
     status.show(Phase.READY)
     no: Any = None  # what turns do not need
-    server = Server(
+    server = BridgeServer(
         token=TOKEN,
         keeper=no,
         crew=crew,

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.db import connection
 
 from status import bounded
-from status.bounded import FRESH_SECONDS, LIMIT_SECONDS, Bounded
+from status.bounded import FRESH_SECONDS, LIMIT_SECONDS, BoundedCheck
 
 
 def test_a_check_that_returns_is_well_and_has_a_latency() -> None:
-    outcome = Bounded("fine", lambda: "value").outcome()
+    outcome = BoundedCheck("fine", lambda: "value").outcome()
     assert (outcome.ok, outcome.value) == (True, "value")
     assert outcome.latency_ms is not None
 
@@ -21,13 +21,13 @@ def test_a_check_that_raises_is_not_well() -> None:
     def refuse() -> None:
         raise OSError("connection refused")
 
-    outcome = Bounded("broken", refuse).outcome()
+    outcome = BoundedCheck("broken", refuse).outcome()
     assert (outcome.ok, outcome.value) == (False, None)
 
 
 def test_a_result_is_shared_while_it_is_fresh() -> None:
     calls: list[int] = []
-    check = Bounded("counted", lambda: calls.append(1))
+    check = BoundedCheck("counted", lambda: calls.append(1))
     check.outcome()
     check.outcome()
     assert len(calls) == 1
@@ -39,7 +39,7 @@ def test_a_result_is_shared_while_it_is_fresh() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_check_gives_its_database_connection_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "FRESH_SECONDS", 0.0)
-    asked = Bounded("asked", lambda: connection.cursor().close())
+    asked = BoundedCheck("asked", lambda: connection.cursor().close())
     assert all(asked.outcome().ok for _ in range(settings.DATABASE_POOL_SIZE + 1))
 
 
@@ -51,7 +51,7 @@ def test_nobody_waits_longer_than_the_limit_and_a_hung_check_is_not_started_twic
         calls.append(1)
         hung.wait()
 
-    check = Bounded("hung", hang)
+    check = BoundedCheck("hung", hang)
     began = time.monotonic()
     assert not check.outcome().ok
     assert time.monotonic() - began >= LIMIT_SECONDS

@@ -8,7 +8,7 @@ from agents.models import Agent
 from config.errors import Conflict
 from tests.webhooks.conftest import delivery_of, emit, hook_of
 from webhooks import deliveries, hooks
-from webhooks.deliveries import Answer, Claim
+from webhooks.deliveries import AttemptResult, Claim
 from webhooks.models import Delivery, Problem, State
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -30,11 +30,11 @@ def claim(*, attempts: int = 0, claims: int = 1) -> Claim:
     )
 
 
-def failed(problem: Problem = Problem.CONNECT) -> Answer:
-    return Answer(status=None, problem=problem, seconds=0.25)
+def failed(problem: Problem = Problem.CONNECT) -> AttemptResult:
+    return AttemptResult(status=None, problem=problem, seconds=0.25)
 
 
-def judged(claim: Claim, answer: Answer, *, at: datetime) -> deliveries.Outcome:
+def judged(claim: Claim, answer: AttemptResult, *, at: datetime) -> deliveries.DeliveryOutcome:
     return deliveries.judge(claim, answer, began=NOON, at=at)
 
 
@@ -57,7 +57,7 @@ def test_the_third_failure_is_the_last() -> None:
 
 
 def test_a_status_is_told_as_a_number() -> None:
-    outcome = judged(claim(attempts=2), Answer(status=503, problem=None, seconds=0.1), at=NOON)
+    outcome = judged(claim(attempts=2), AttemptResult(status=503, problem=None, seconds=0.1), at=NOON)
     assert (outcome.state, outcome.summary, outcome.duration_ms) == (State.FAILED, "503", 100)
 
 

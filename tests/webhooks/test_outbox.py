@@ -11,7 +11,7 @@ import pytest
 
 from tests.webhooks.conftest import Clock, MakeAgent, delivery_of, emit, hook_of
 from webhooks import deliveries, draining, outbox
-from webhooks.deliveries import Answer, Claim
+from webhooks.deliveries import AttemptResult, Claim
 from webhooks.models import Delivery, EventType, Hook, Problem, State
 from webhooks.outbox import Outbox
 
@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TIMED_OUT = Answer(status=None, problem=Problem.TIMEOUT, seconds=10)
-OK = Answer(status=204, problem=None, seconds=0.1)
+TIMED_OUT = AttemptResult(status=None, problem=Problem.TIMEOUT, seconds=10)
+OK = AttemptResult(status=204, problem=None, seconds=0.1)
 
 
 def with_outbox(work: Callable[[Outbox], Coroutine[Any, Any, T]]) -> T:
@@ -38,7 +38,7 @@ def claim(clock: Clock, *, slots: int = 100, slow_slots: int = 25) -> list[Claim
     return with_outbox(lambda box: box.claim(slots=slots, slow_slots=slow_slots, now=clock.now))
 
 
-def record(clock: Clock, claims: list[Claim], answer: Answer) -> None:
+def record(clock: Clock, claims: list[Claim], answer: AttemptResult) -> None:
     outcomes = [deliveries.judge(claim, answer, began=clock.now, at=clock.now) for claim in claims]
     with_outbox(lambda box: box.record(outcomes))
 
@@ -167,7 +167,7 @@ def test_a_time_out_sends_the_hook_to_the_slow_lane_until_it_answers(make_agent:
     assert hook_of(agent).slow
     assert delivery_of(event).next_attempt_at == clock.now + timedelta(seconds=10)
     clock.forward(10)
-    record(clock, claim(clock), Answer(status=500, problem=None, seconds=1))
+    record(clock, claim(clock), AttemptResult(status=500, problem=None, seconds=1))
     assert not hook_of(agent).slow
 
 
@@ -179,7 +179,9 @@ def test_of_outcomes_written_together_the_latest_is_shown(make_agent: MakeAgent,
     Delivery.objects.update(lease_until=clock.now - timedelta(seconds=1))
     emit(agent, EventType.TEST, now=clock.now)
     (second,) = claim(clock)
-    two = deliveries.judge(second, Answer(status=201, problem=None, seconds=1), began=clock.now, at=clock.forward(1))
+    two = deliveries.judge(
+        second, AttemptResult(status=201, problem=None, seconds=1), began=clock.now, at=clock.forward(1)
+    )
     with_outbox(lambda box: box.record([two, one]))
     assert (hook_of(agent).last_status, hook_of(agent).last_event) == ("201", "test")
 

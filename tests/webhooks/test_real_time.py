@@ -16,7 +16,7 @@ from tests.webhooks.conftest import MakeAgent, emit, hook_of
 from tests.workers import Workers
 from webhooks import testing
 from webhooks.models import Delivery, State
-from webhooks.reports import Report
+from webhooks.reports import DeliveryReport
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def test_a_test_of_a_receiver_that_never_answers_ends_within_ninety_seconds(
         wait_until(lambda: bool(receiver.received), seconds=20)
         began = time.monotonic()
         report = testing.run(agent)
-    assert report == Report(ok=False, status=None, attempts=3, error="timeout")
+    assert report == DeliveryReport(ok=False, status=None, attempts=3, error="timeout")
     assert 75 < time.monotonic() - began < 90
 
 

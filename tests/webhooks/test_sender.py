@@ -10,7 +10,7 @@ import pytest
 from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver, hang, raw, status
 from webhooks import sender
-from webhooks.deliveries import Answer
+from webhooks.deliveries import AttemptResult
 from webhooks.models import Problem
 from webhooks.sender import Sender
 
@@ -18,8 +18,8 @@ LIMIT_SECONDS = 0.6
 PATIENT_SECONDS = 10.0  # where the limit is not what is tested
 
 
-def post(url: str, *, seconds: float = PATIENT_SECONDS) -> Answer:
-    async def once() -> Answer:
+def post(url: str, *, seconds: float = PATIENT_SECONDS) -> AttemptResult:
+    async def once() -> AttemptResult:
         async with Sender(lookups=4, seconds=seconds) as one:
             return await one.post(url, headers={"X-Test": "1"}, body=b'{"a":1}')
 
@@ -166,7 +166,7 @@ def test_cookies_of_one_receiver_are_not_sent_again(receiver: Receiver) -> None:
 
 
 def test_a_mistake_of_our_own_is_an_outcome_too(receiver: Receiver) -> None:
-    async def wrongly() -> Answer:
+    async def wrongly() -> AttemptResult:
         async with Sender(lookups=1) as one:
             return await one.post(receiver.url, headers={"X-Test": 5}, body=b"")  # type: ignore[dict-item]  # on purpose
 

@@ -13,7 +13,7 @@ from tests.doubles.receiver import Receiver, after, status
 from tests.webhooks.conftest import emit
 from webhooks import draining, hooks, reports, testing
 from webhooks.models import Delivery, Event, State
-from webhooks.reports import Report
+from webhooks.reports import DeliveryReport
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,7 +35,7 @@ def draining_worker() -> Iterator[None]:
 
 
 def test_it_reports_what_the_receiver_answered(hooked: Agent, receiver: Receiver, draining_worker: None) -> None:
-    assert testing.run(hooked) == Report(ok=True, status=204, attempts=1, error=None)
+    assert testing.run(hooked) == DeliveryReport(ok=True, status=204, attempts=1, error=None)
     (request,) = receiver.received
     assert request.header("X-Service-Event") == "test"
     assert b'"data":{"note":' in request.body
@@ -43,13 +43,13 @@ def test_it_reports_what_the_receiver_answered(hooked: Agent, receiver: Receiver
 
 def test_a_second_call_joins_the_running_test(hooked: Agent, receiver: Receiver, draining_worker: None) -> None:
     receiver.answers(after(0.5, status(204)))
-    reports: list[Report] = []
+    reports: list[DeliveryReport] = []
     callers = [threading.Thread(target=lambda: reports.append(testing.run(hooked))) for _ in range(4)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
-    assert reports == [Report(ok=True, status=204, attempts=1, error=None)] * 4
+    assert reports == [DeliveryReport(ok=True, status=204, attempts=1, error=None)] * 4
     assert Event.objects.count() == len(receiver.received) == 1
 
 
@@ -59,14 +59,14 @@ def test_an_ordinary_event_that_waits_is_not_mistaken_for_a_test(hooked: Agent) 
 
 
 def test_removing_the_hook_ends_the_wait(hooked: Agent) -> None:
-    reports: list[Report] = []
+    reports: list[DeliveryReport] = []
     caller = threading.Thread(target=lambda: reports.append(testing.run(hooked)))
     caller.start()
     while not Delivery.objects.exists():
         caller.join(0.01)
     hooks.remove(hooked)
     caller.join()
-    assert reports == [Report(ok=False, status=None, attempts=0, error="canceled")]
+    assert reports == [DeliveryReport(ok=False, status=None, attempts=0, error="canceled")]
 
 
 def test_without_a_hook_there_is_nothing_to_test(agent: Agent) -> None:

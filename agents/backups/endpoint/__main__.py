@@ -18,13 +18,16 @@ async def serve() -> None:
     from django.conf import settings  # noqa: PLC0415 # after DJANGO_SETTINGS_MODULE is set
 
     from agents.backups import places, store  # noqa: PLC0415
-    from agents.backups.endpoint.app import Endpoint  # noqa: PLC0415
+    from agents.backups.endpoint.app import BackupEndpoint  # noqa: PLC0415
 
     chosen = store.configured()
     if chosen is None:
         sys.exit("BACKUP_STORE names no store: there is nothing to serve")
     runner = web.AppRunner(
-        Endpoint(chosen.objects()).app(), access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS
+        BackupEndpoint(chosen.objects()).app(),
+        access_log=None,
+        handler_cancellation=True,
+        shutdown_timeout=GRACE_SECONDS,
     )
     await runner.setup()
     site = web.TCPSite(runner, settings.BACKUP_HOST, settings.BACKUP_PORT)

@@ -31,7 +31,7 @@ _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{1,15})")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Endpoint:
+class BackupEndpoint:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
         self._uploads = Uploads()

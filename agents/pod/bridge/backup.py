@@ -52,7 +52,7 @@ class PodOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class BackupSource:
     """What is backed up, and which tools and settings are used."""
 
     data: Path
@@ -82,7 +82,7 @@ class Taken:
     broken: int  # number of databases in the backup that are damaged or only copied as files
 
 
-async def take(source: Source, order: PodOrder, progress: BackupProgress) -> Taken:
+async def take(source: BackupSource, order: PodOrder, progress: BackupProgress) -> Taken:
     """Make one backup. Raises NoBackup. After a killed run, the next run removes the leftovers."""
     own = source.data / OWN
     try:
@@ -109,7 +109,7 @@ async def take(source: Source, order: PodOrder, progress: BackupProgress) -> Tak
             own.rmdir()
 
 
-def _write_memory(source: Source) -> None:
+def _write_memory(source: BackupSource) -> None:
     """Save what the engine has learned, so that it can be shown later without unpacking the backup. A failure here does
     not stop the backup.
     """
@@ -126,7 +126,7 @@ def _copy_databases(data: Path, found: list[Path]) -> list[Path]:
     return [path for path in found if databases.copy(data / path, data / COPIES / path)]
 
 
-def _damaged(source: Source, copied: list[Path]) -> int:
+def _damaged(source: BackupSource, copied: list[Path]) -> int:
     """How many databases are damaged, by a look at the copies: a copy is as damaged as its original. The search stops
     after CHECK_SECONDS.
     Without a damaged copy, the answer is 1 if the engine's own data is damaged.
@@ -137,7 +137,7 @@ def _damaged(source: Source, copied: list[Path]) -> int:
 
 
 async def _run(
-    source: Source, order: PodOrder, copied: list[Path], progress: BackupProgress, *, as_files: int, damaged: int
+    source: BackupSource, order: PodOrder, copied: list[Path], progress: BackupProgress, *, as_files: int, damaged: int
 ) -> Taken:
     process = await asyncio.create_subprocess_exec(
         *_command(source, order, copied),
@@ -179,7 +179,7 @@ async def _run(
     )
 
 
-def _command(source: Source, order: PodOrder, copied: list[Path]) -> list[str]:
+def _command(source: BackupSource, order: PodOrder, copied: list[Path]) -> list[str]:
     """The restic command. The data directory is the root of the snapshot. Copied databases are left out as files,
     because a restore uses their copies.
     """
@@ -201,7 +201,7 @@ def _command(source: Source, order: PodOrder, copied: list[Path]) -> list[str]:
 _ESCAPED = r"\\\1"
 
 
-def environment(source: Source, order: PodOrder) -> dict[str, str]:
+def environment(source: BackupSource, order: PodOrder) -> dict[str, str]:
     """The environment of restic: access to the repository through the pod's gateway, and the marks of this pod's
     processes.
     """

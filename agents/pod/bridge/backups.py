@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.pod.bridge import backup
-from agents.pod.bridge.backup import BackupProgress, NoBackup, PodOrder, Source
+from agents.pod.bridge.backup import BackupProgress, BackupSource, NoBackup, PodOrder
 from agents.pod.restic import NoRestic
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ class Busy(Exception):
 
 
 class Backups:
-    def __init__(self, source: Callable[[], Source]) -> None:
+    def __init__(self, source: Callable[[], BackupSource]) -> None:
         """`source` may raise NoRestic."""
         self._source = source
         self._order: PodOrder | None = None

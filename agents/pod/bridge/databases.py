@@ -27,14 +27,14 @@ class TooMuch(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundDatabases:
     """`databases` are paths below the data directory."""
 
     databases: list[Path]
     bytes: int
 
 
-def look(data: Path, *, own: str, most_bytes: int) -> Found:
+def look(data: Path, *, own: str, most_bytes: int) -> FoundDatabases:
     """Find databases and count bytes of all files except `own`. Raises TooMuch, also because a file may claim to be
     larger than any disk.
     """
@@ -46,7 +46,7 @@ def look(data: Path, *, own: str, most_bytes: int) -> Found:
             raise TooMuch(f"its files claim more than {most_bytes} bytes, or are more than {MOST_ENTRIES}")
         if len(databases) < MOST_DATABASES and _is_database(path, status):
             databases.append(path.relative_to(data))
-    return Found(databases=databases, bytes=total)
+    return FoundDatabases(databases=databases, bytes=total)
 
 
 def copy(source: Path, target: Path) -> bool:

@@ -13,11 +13,11 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from agents.engines.base import Engine, NpmPackage, Place, ShippedProgram
+from agents.engines.base import Engine, EnginePlace, NpmPackage, ShippedProgram
 from agents.pod.bridge import npm, pypi
 from agents.pod.bridge.commands import InstallError
 from agents.pod.bridge.log import EngineLog
-from agents.pod.bridge.progress import Notice, Progress, Tell
+from agents.pod.bridge.progress import Progress, ProgressFile, Tell
 
 LOCK_POLL_SECONDS = 0.5
 _DONE = ".installed"
@@ -46,14 +46,14 @@ def is_installed(engine: Engine, target: Path) -> bool:
         return False
 
 
-async def install(engine: Engine, place: Place, log: EngineLog, tell: Tell = lambda _: None) -> None:
+async def install(engine: Engine, place: EnginePlace, log: EngineLog, tell: Tell = lambda _: None) -> None:
     """Install the engine unless it is installed. One bridge installs and the others wait. Leftovers of a killed bridge
     are removed.
     `tell` is called again and again with the progress, as text for people. Raises InstallError, OSError.
     """
     target = place.install
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    notice = Notice(target.with_name(f".{target.name}.progress"))
+    notice = ProgressFile(target.with_name(f".{target.name}.progress"))
     async with _lock(target.with_name(f".{target.name}.lock"), waiting=lambda: tell(notice.read())):
         if is_installed(engine, target):
             return
@@ -79,7 +79,7 @@ def _both(one: Tell, other: Tell) -> Tell:
     return tell
 
 
-async def _install_into(fresh: Path, engine: Engine, place: Place, log: EngineLog, progress: Progress) -> None:
+async def _install_into(fresh: Path, engine: Engine, place: EnginePlace, log: EngineLog, progress: Progress) -> None:
     package, cache = engine.package, place.install.parent
     if isinstance(package, NpmPackage):
         said = await npm.install_into(fresh, package, node=place.node, cache=cache, log=log, progress=progress)

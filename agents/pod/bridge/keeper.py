@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from agents.engines.base import Engine, EngineError, KeyProxy, Place
+from agents.engines.base import Engine, EngineError, EnginePlace, ProxyAccess
 from agents.pod import processes
 from agents.pod.bridge import causes, commands, files, install, linux
 from agents.pod.bridge.crew import Crew
@@ -22,8 +22,8 @@ from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
 from agents.pod.bridge.restoring import RestoreFailed, Restoring
 from agents.pod.bridge.side import SideKeeper
-from agents.pod.bridge.status import Status
-from agents.pod.logs.lines import Source
+from agents.pod.bridge.status import StatusFile
+from agents.pod.logs.lines import LogSource
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import DATA_LOST, RESTORE, Phase, PodConfig
@@ -64,7 +64,7 @@ class Keeper:
         engine: Engine,
         crew: Crew,
         side: SideKeeper,
-        status: Status,
+        status: StatusFile,
         engine_log: EngineLog,
         restoring: Restoring,
         *,
@@ -80,7 +80,7 @@ class Keeper:
         self._log = engine_log
         self._wanted = start.config
         self._changed = asyncio.Event()
-        self._place = Place(
+        self._place = EnginePlace(
             install=install.directory(engine, Path(start.engine_cache)),
             node=Path(start.node) if start.node else install.node(),
             data=Path(start.data_dir),
@@ -89,7 +89,7 @@ class Keeper:
             side_port=start.side_port,
             password=start.engine_password,
         )
-        self._llm = KeyProxy(url=start.llm_url, token=start.llm_token)
+        self._llm = ProxyAccess(url=start.llm_url, token=start.llm_token)
         self._deaths = 0
         self._sick_since: dict[int, float] = {}
         self._healthy_since = 0.0
@@ -188,7 +188,7 @@ class Keeper:
         except EngineError as error:
             raise Death(str(error)) from error
         except OSError as error:
-            self._log.note(f"bridge: {error}", source=Source.BRIDGE)
+            self._log.note(f"bridge: {error}", source=LogSource.BRIDGE)
             raise Death(error.strerror or str(error), cause=causes.of_error(error)) from error
         except (LookupError, TypeError, ValueError) as error:
             raise Death(f"the configuration cannot be rendered ({error!r})", cause="CONFIG") from error
@@ -229,7 +229,7 @@ class Keeper:
         full = causes.full_disk(self._place.data)
         if full:
             if not self._was_full:
-                self._log.note(f"bridge: {full}", source=Source.BRIDGE)
+                self._log.note(f"bridge: {full}", source=LogSource.BRIDGE)
             self._status.trouble(causes.DISK_FULL, full)
         elif self._was_full:
             self._status.clear_trouble()
@@ -309,7 +309,7 @@ class Keeper:
 class _pulse:  # noqa: N801 - used like a statement
     """Keeps `state.json` up to date during a long step."""
 
-    def __init__(self, status: Status) -> None:
+    def __init__(self, status: StatusFile) -> None:
         self._status = status
 
     async def __aenter__(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from agents.pod.bridge.spool import Spool
 from agents.pod.logs.budget import Budget
-from agents.pod.logs.lines import LINE_BYTES, Level, Line, Source, level_of, prepared, with_lines
+from agents.pod.logs.lines import LINE_BYTES, Level, LogLine, LogSource, level_of, prepared, with_lines
 from agents.pod.masking import mask_text
 
 KEPT_LINES = 20
@@ -53,14 +53,14 @@ class EngineLog:
     def masked(self, text: str) -> str:
         return mask_text(text, self._secrets)
 
-    def note(self, line: str, *, source: Source = Source.ENGINE) -> None:
+    def note(self, line: str, *, source: LogSource = LogSource.ENGINE) -> None:
         text = prepared(line, self._secrets)
         if text:
-            self._keep(text, source, level_of(text) if source is Source.ENGINE else Level.WARNING)
+            self._keep(text, source, level_of(text) if source is LogSource.ENGINE else Level.WARNING)
 
     def tell(self, text: str, level: Level = Level.INFO) -> None:
         """Add a line that is meant for people and does not count as evidence."""
-        self._hand_on(prepared(text, self._secrets), Source.BRIDGE, level)
+        self._hand_on(prepared(text, self._secrets), LogSource.BRIDGE, level)
 
     async def follow(self, stream: asyncio.StreamReader | None) -> None:
         """Read lines until the stream ends, as fast as they arrive."""
@@ -77,13 +77,13 @@ class EngineLog:
         """Whether the limits have room for this many lines of this total size. If so, the room is used up."""
         return self._size.left >= size and self._count.take(lines) and self._size.take(size)
 
-    def _keep(self, text: str, source: Source, level: Level | None) -> None:
+    def _keep(self, text: str, source: LogSource, level: Level | None) -> None:
         if not (self._noise and text.startswith(self._noise)):
             self._lines.append((time.monotonic(), text[:LINE_CHARACTERS]))
         self._hand_on(text, source, level)
 
-    def _hand_on(self, text: str, source: Source, level: Level | None) -> None:
-        self.spool.add(Line(at=time.time(), source=source, level=level, text=text))
+    def _hand_on(self, text: str, source: LogSource, level: Level | None) -> None:
+        self.spool.add(LogLine(at=time.time(), source=source, level=level, text=text))
 
 
 class _Hearing:

@@ -29,7 +29,7 @@ _STEPS = 10_000  # steps of SQLite's virtual machine between two checks of the c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class EngineMemory:
     """What an engine has learned. `is_cut` says that there is more than was read."""
 
     skills: list[str]
@@ -43,13 +43,13 @@ class Memory:
         return {"skills": self.skills, "memories": memories, "sessions": self.sessions, "is_cut": self.is_cut}
 
 
-def read(stores: Stores, data: Path) -> Memory:
+def read(stores: Stores, data: Path) -> EngineMemory:
     """What the engine has learned. Raises EngineError if its sessions cannot be counted."""
     data = data.resolve()
     skills = sorted({name for store in stores.skills for name in _skills(data / store)})
     files = sorted({found for store in stores.memories for found in _memories(data / store)})
     contents, is_cut = _contents(files[:MOST_NAMES])
-    return Memory(
+    return EngineMemory(
         skills=skills[:MOST_NAMES],
         memories=contents,
         sessions=_sessions(stores, data),

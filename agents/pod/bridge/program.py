@@ -18,7 +18,7 @@ from agents.engines import ENGINES
 from agents.engines.base import Engine, Processes
 from agents.pod import processes, restic
 from agents.pod.bridge import causes, damage, linux, memory
-from agents.pod.bridge.backup import Source
+from agents.pod.bridge.backup import BackupSource
 from agents.pod.bridge.backups import Backups
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.exchange import Exchange
@@ -26,11 +26,11 @@ from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.pool import Pool, capacity
 from agents.pod.bridge.restoring import Restoring
-from agents.pod.bridge.server import Server
+from agents.pod.bridge.server import BridgeServer
 from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.single import Single
 from agents.pod.bridge.spool import Spool, SpoolHandler
-from agents.pod.bridge.status import Status
+from agents.pod.bridge.status import StatusFile
 from agents.pod.lifeline import supervisor_gone
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
@@ -53,7 +53,7 @@ async def serve(start: BridgeStart, home: str) -> None:
     run_dir, engine, spool = Path(start.run_dir), ENGINES[start.engine], Spool()
     engine_log = _engine_log(start, engine, spool)
     crew = _crew(engine, start, home, engine_log)
-    status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
+    status = StatusFile(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
     exchange = Exchange(Path(start.data_dir))
     with _sole_bridge(Path(start.data_dir)):
         exchange.settle(start.restore)
@@ -65,7 +65,7 @@ async def serve(start: BridgeStart, home: str) -> None:
         backups = Backups(source)
         restoring = Restoring(start.restore, source, exchange)
         keeper = Keeper(start, engine, crew, side, status, engine_log, restoring, spared=lambda: backups.pid)
-        server = Server(
+        server = BridgeServer(
             token=start.token,
             keeper=keeper,
             crew=crew,
@@ -97,15 +97,15 @@ def _engine_log(start: BridgeStart, engine: Engine, spool: Spool) -> EngineLog:
     return engine_log
 
 
-async def _say_last_words(status: Status, spool: Spool) -> None:
+async def _say_last_words(status: StatusFile, spool: Spool) -> None:
     status.show(Phase.STOPPED)
     await asyncio.sleep(0)  # the lines that were just logged are on their way to the spool
     spool.close()
 
 
-def _backed_up(start: BridgeStart, engine: Engine, home: str) -> Source:
+def _backed_up(start: BridgeStart, engine: Engine, home: str) -> BackupSource:
     """What is backed up. Raises NoRestic. restic counts as part of the installation, not as a process of the engine."""
-    return Source(
+    return BackupSource(
         data=Path(start.data_dir),
         left_out=engine.stores.left_out,
         program=restic.find(start.restic, Path(start.engine_cache)),

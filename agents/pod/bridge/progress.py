@@ -74,7 +74,7 @@ def _is_for_us(package: dict[str, list[str]]) -> bool:
     return fits and "glibc" in package.get("libc", ["glibc"])
 
 
-class Notice:
+class ProgressFile:
     """A file beside the installed engines in which the installing bridge writes its progress for other bridges."""
 
     def __init__(self, path: Path) -> None:

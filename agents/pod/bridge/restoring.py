@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from agents.pod import archive
 from agents.pod.bridge import linux
-from agents.pod.bridge.backup import PodOrder, Source, environment
+from agents.pod.bridge.backup import BackupSource, PodOrder, environment
 from agents.pod.bridge.exchange import Exchange
 from agents.pod.restic import NoRestic
 
@@ -28,7 +28,7 @@ class Restoring:
     arrives later by HTTP.
     """
 
-    def __init__(self, wanted: str, source: Callable[[], Source], exchange: Exchange) -> None:
+    def __init__(self, wanted: str, source: Callable[[], BackupSource], exchange: Exchange) -> None:
         self.wanted = wanted
         self._source = source
         self._exchange = exchange
@@ -67,7 +67,7 @@ class Restoring:
                 await self._restore(order, await asyncio.to_thread(self._source))
         except TimeoutError as error:
             raise self._failed(f"it was not over after {RESTORE_SECONDS:.0f} s") from error
-        except (archive.Refused, NoRestic) as error:
+        except (archive.InvalidArchive, NoRestic) as error:
             raise self._failed(str(error)) from error
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
@@ -76,7 +76,7 @@ class Restoring:
         self._failure = why
         return RestoreFailed(why)
 
-    async def _restore(self, order: PodOrder, source: Source) -> None:
+    async def _restore(self, order: PodOrder, source: BackupSource) -> None:
         into = await asyncio.to_thread(self._exchange.fill)
         reading, writing = os.pipe()
         with os.fdopen(reading, "rb") as dump:
@@ -104,7 +104,7 @@ class Restoring:
                 await asyncio.wait([unpacking])  # the thread ends when its input ends
         if process.returncode != 0:
             words = said[1].decode("utf-8", "replace").strip().splitlines()
-            raise archive.Refused(f"restic ended with {process.returncode}: {words[-1][:300] if words else ''}")
+            raise archive.InvalidArchive(f"restic ended with {process.returncode}: {words[-1][:300] if words else ''}")
         await asyncio.to_thread(self._exchange.take_in, self.wanted)
 
 

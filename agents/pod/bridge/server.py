@@ -23,9 +23,9 @@ from agents.pod.bridge.backups import Backups, Busy
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
-from agents.pod.bridge.memory import Memory
+from agents.pod.bridge.memory import EngineMemory
 from agents.pod.bridge.restoring import Restoring
-from agents.pod.bridge.status import Status
+from agents.pod.bridge.status import StatusFile
 from agents.pod.start import config_from
 from agents.runtimes.base import UNUSABLE_DATA, Phase
 
@@ -41,16 +41,16 @@ PROBES = frozenset({"/healthz", "/readyz"})
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Server:
+class BridgeServer:
     def __init__(
         self,
         *,
         token: str,
         keeper: Keeper,
         crew: Crew,
-        status: Status,
+        status: StatusFile,
         engine_log: EngineLog,
-        read_memory: Callable[[], Memory],
+        read_memory: Callable[[], EngineMemory],
         backups: Backups,
         restoring: Restoring,
     ) -> None:

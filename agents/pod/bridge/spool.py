@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
 
 from agents.pod.logs.budget import Budget
-from agents.pod.logs.lines import Level, Line, Source, prepared
+from agents.pod.logs.lines import Level, LogLine, LogSource, prepared
 
 # The limit while the gateway fetches no lines.
 MOST_BYTES = 1024 * 1024
@@ -32,13 +32,13 @@ class Spool:
 
     def __init__(self) -> None:
         self.life = secrets.token_hex(8)
-        self._lines: deque[tuple[int, int, Line]] = deque()  # each with its number, its size in bytes, and the line
+        self._lines: deque[tuple[int, int, LogLine]] = deque()  # each with its number, its size in bytes, and the line
         self._bytes = 0
         self._last = 0
         self._news = asyncio.Event()
         self._is_ending = self._is_closed = False
 
-    def add(self, line: Line) -> None:
+    def add(self, line: LogLine) -> None:
         self._last += 1
         size = len(line.text) + LINE_OVERHEAD_BYTES
         self._lines.append((self._last, size, line))
@@ -102,15 +102,17 @@ class SpoolHandler(logging.Handler):
             return
         level = _LEVELS.get(record.levelno, Level.ERROR)
         for text in self.format(record).splitlines():
-            line = Line(at=record.created, source=Source.BRIDGE, level=level, text=prepared(text, self._secrets()))
+            line = LogLine(
+                at=record.created, source=LogSource.BRIDGE, level=level, text=prepared(text, self._secrets())
+            )
             if line.text and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._spool.add, line)
 
 
-def _missed(count: int) -> Line:
+def _missed(count: int) -> LogLine:
     text = f"{count} lines dropped: they came faster than they could be kept"
-    return Line(at=time.time(), source=Source.BRIDGE, level=Level.WARNING, text=text)
+    return LogLine(at=time.time(), source=LogSource.BRIDGE, level=Level.WARNING, text=text)
 
 
-def _encoded(number: int, line: Line) -> bytes:
+def _encoded(number: int, line: LogLine) -> bytes:
     return json.dumps({"n": number}).encode()[:-1] + b"," + line.encoded()[1:]

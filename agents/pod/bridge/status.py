@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 PROGRESS_SECONDS = 5.0  # between two progress lines in the log
 
 
-class Status:
+class StatusFile:
     def __init__(self, path: Path, *, engine_log: EngineLog, engine_pid: Callable[[], int | None]) -> None:
         self._path = path
         self._log = engine_log

@@ -20,10 +20,10 @@ from agents.pod.gateway.turns import (
     DEADLINE_SECONDS,
     Delta,
     Done,
+    GatewayTurns,
     PartGiven,
     TurnEvent,
     TurnFailed,
-    Turns,
     new_session_id,
 )
 
@@ -32,7 +32,7 @@ MESSAGE_BYTES = 64 * 1024
 READER_SECONDS = DEADLINE_SECONDS + 10
 
 
-async def answer(request: web.Request, turns: Turns) -> web.StreamResponse:
+async def answer(request: web.Request, turns: GatewayTurns) -> web.StreamResponse:
     message, session_id = _question(await read_json(request))
     async with asyncio.timeout(READER_SECONDS), aclosing(turns.take(message, session_id)) as events:
         if "text/event-stream" in request.headers.get("Accept", ""):

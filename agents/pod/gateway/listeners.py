@@ -25,8 +25,8 @@ from agents.pod.gateway.peers.calls import Peers
 from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.public import Public
-from agents.pod.gateway.talk_test import TalkTest
-from agents.pod.gateway.turns import Turns
+from agents.pod.gateway.talk_test import PodTalkTest
+from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.lifeline import supervisor_gone
 
 log = logging.getLogger(__name__)
@@ -48,14 +48,14 @@ async def serve(pod: Pod) -> None:
         outside = await stack.enter_async_context(proxy.client())
         models = ModelLog()
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
-        turns = Turns(pod, bridge, models)
+        turns = GatewayTurns(pod, bridge, models)
         tasks = Tasks(turns)
         kept = BackupCalls(pod, bridge, await stack.enter_async_context(backups.client()))
         peers = PeersServer(pod, Peers(pod, tasks, turns))
         besides = [*kept.routes(), *ToolServices(pod, outside).routes()]
         inner = proxy.KeyProxy(pod, models, outside).app(peers, besides)
         await _listen(stack, inner, start.llm_host, start.llm_port)
-        test = TalkTest(pod, bridge, turns, inside)
+        test = PodTalkTest(pod, bridge, turns, inside)
         management = Management(pod, bridge, turns, models, test, LogPages(pod_log), kept).app()
         await _listen(stack, management, start.host, start.management_port, tls.server_context(start.identity))
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))

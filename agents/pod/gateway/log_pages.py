@@ -9,8 +9,8 @@ from aiohttp import web
 
 from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.logs import PodLog
-from agents.pod.logs.lines import Source
-from agents.pod.logs.reading import PAGE_BYTES, Page
+from agents.pod.logs.lines import LogSource
+from agents.pod.logs.reading import PAGE_BYTES, LinesPage
 
 MOST_LINES = 1000
 MOST_WAIT_SECONDS = 30
@@ -56,7 +56,7 @@ class LogPages:
         return web.Response(body=raw, content_type="application/x-ndjson", headers=headers)
 
 
-def _body(page: Page) -> dict[str, Any]:
+def _body(page: LinesPage) -> dict[str, Any]:
     lines = [
         {"end": end, "at": line.at, "source": line.source, "level": line.level, "text": line.text}
         for end, line in page.lines
@@ -73,9 +73,9 @@ def _number(request: web.Request, name: str, *, most: int = 10**_DIGITS - 1) -> 
     return min(int(text), most)
 
 
-def _source(request: web.Request) -> Source | None:
+def _source(request: web.Request) -> LogSource | None:
     text = request.query.get("source")
     try:
-        return Source(text) if text else None
+        return LogSource(text) if text else None
     except ValueError as error:
         raise Refusal(400, "source: must be bridge, engine or gateway") from error

@@ -19,8 +19,8 @@ import aiohttp
 
 from agents.pod.gateway.pod import Pod
 from agents.pod.logs.budget import Budget
-from agents.pod.logs.lines import Level, Line, Source, decoded, prepared, with_lines
-from agents.pod.logs.reading import Page
+from agents.pod.logs.lines import Level, LogLine, LogSource, decoded, prepared, with_lines
+from agents.pod.logs.reading import LinesPage
 from agents.pod.logs.ring import DIRECTORY, Ring
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class PodLog:
     def secrets(self) -> list[str]:
         return with_lines(self._pod.secret_texts())
 
-    def keep(self, lines: list[Line]) -> None:
+    def keep(self, lines: list[LogLine]) -> None:
         """Store lines. May be called from any thread."""
         told = [_line(f"{self._lost} lines dropped: they could not be written", Level.WARNING)] if self._lost else []
         try:
@@ -81,7 +81,7 @@ class PodLog:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._tell)
 
-    def page(self, *, after: int | None, limit: int, source: Source | None, most_bytes: int) -> Page:
+    def page(self, *, after: int | None, limit: int, source: LogSource | None, most_bytes: int) -> LinesPage:
         return self._ring.page(after=after, limit=limit, source=source, most_bytes=most_bytes)
 
     def tail(self, size: int) -> tuple[int, bytes]:
@@ -192,15 +192,15 @@ class Collector:
             if fields.get("ending") is True:
                 self._ending = True
             number, line = fields.get("n"), decoded(raw) if "x" in fields else None
-            if isinstance(number, int) and 0 < number < 10**15 and line and line.source is not Source.GATEWAY:
+            if isinstance(number, int) and 0 < number < 10**15 and line and line.source is not LogSource.GATEWAY:
                 self._after = max(self._after, number)
                 found.append(self._own(line, secrets))
         if found:
             self._log.keep(found)
 
-    def _own(self, line: Line, secrets: list[str]) -> Line:
+    def _own(self, line: LogLine, secrets: list[str]) -> LogLine:
         text, mark = prepared(line.text, secrets), f"{self._life}:{self._after}"
-        return Line(at=_sane(line.at), source=line.source, level=line.level, text=text, mark=mark)
+        return LogLine(at=_sane(line.at), source=line.source, level=line.level, text=text, mark=mark)
 
 
 def _fields(raw: bytes) -> dict[str, Any]:
@@ -217,5 +217,5 @@ def _sane(at: float) -> float:
     return at if now - 3600 <= at <= now + 1 else now
 
 
-def _line(text: str, level: Level, *, at: float | None = None) -> Line:
-    return Line(at=at or time.time(), source=Source.GATEWAY, level=level, text=text)
+def _line(text: str, level: Level, *, at: float | None = None) -> LogLine:
+    return LogLine(at=at or time.time(), source=LogSource.GATEWAY, level=level, text=text)

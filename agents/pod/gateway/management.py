@@ -18,8 +18,8 @@ from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.mcp_test import McpTest
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.talk_test import NO_KEY, TalkTest
-from agents.pod.gateway.turns import Hop, Turns
+from agents.pod.gateway.talk_test import NO_KEY, PodTalkTest
+from agents.pod.gateway.turns import GatewayTurns, Hop
 from agents.pod.masking import mask_text
 from agents.pod.start import config_from, secrets_from
 from agents.runtimes.base import PodConfig, PodSecrets
@@ -32,9 +32,9 @@ class Management:
         self,
         pod: Pod,
         bridge: Bridge,
-        turns: Turns,
+        turns: GatewayTurns,
         models: ModelLog,
-        test: TalkTest,
+        test: PodTalkTest,
         log_pages: LogPages,
         backups: BackupCalls,
     ) -> None:

@@ -44,7 +44,7 @@ KEY_PAGE = "/account/agents/{}/model-key"
 
 
 @dataclass(frozen=True, slots=True)
-class Asset:
+class PageAsset:
     body: bytes
     packed: bytes  # compressed with gzip
     content_type: str
@@ -52,7 +52,7 @@ class Asset:
 
 
 @functools.cache
-def assets() -> dict[str, Asset]:
+def assets() -> dict[str, PageAsset]:
     """All files of `/assets/<name>`, by name."""
     whole = {
         "chat.css": _read("base.css") + _read("chat.css"),
@@ -64,8 +64,8 @@ def assets() -> dict[str, Asset]:
     return {name: _asset(text.encode(), _TYPES[Path(name).suffix]) for name, text in whole.items()}
 
 
-def _asset(body: bytes, content_type: str) -> Asset:
-    return Asset(body, gzip.compress(body, mtime=0), content_type, hashlib.sha256(body).hexdigest()[:32])
+def _asset(body: bytes, content_type: str) -> PageAsset:
+    return PageAsset(body, gzip.compress(body, mtime=0), content_type, hashlib.sha256(body).hexdigest()[:32])
 
 
 def chat(pod: Pod, lang: str, *, with_dashboard: bool, is_owner: bool) -> web.Response:

@@ -17,7 +17,7 @@ from agents.pod.gateway.dashboard import DashboardProxy
 from agents.pod.gateway.languages import preferred
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sessions import SESSION_SECONDS, Sessions, TooManyTries, has_password
-from agents.pod.gateway.turns import Turns
+from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.states import STATE_HEADER, AgentState
 from agents.pod.tickets import InvalidTicket
 from agents.runtimes.base import Phase
@@ -25,7 +25,7 @@ from agents.runtimes.base import Phase
 FORM_BYTES = 16 * 1024
 
 
-class Notice(Refusal):
+class PageRefusal(Refusal):
     """A refusal that browsers see as a page with its own text."""
 
     def __init__(self, status: int, message: str, *, page: str) -> None:
@@ -34,7 +34,9 @@ class Notice(Refusal):
 
 
 class Public:
-    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, tasks: Tasks, dashboard: DashboardProxy | None) -> None:
+    def __init__(
+        self, pod: Pod, bridge: Bridge, turns: GatewayTurns, tasks: Tasks, dashboard: DashboardProxy | None
+    ) -> None:
         self._pod = pod
         self._bridge = bridge
         self._turns = turns
@@ -79,7 +81,7 @@ class Public:
         lang = self._lang(request) if is_browser else self._pod.config.lang
         waits = "failing" if refusal.headers.get(STATE_HEADER) == AgentState.FAILING else "starting"
         named = {503: waits, 404: "missing"}.get(refusal.status, "refused")
-        page = refusal.page if isinstance(refusal, Notice) else named
+        page = refusal.page if isinstance(refusal, PageRefusal) else named
         text = refusal.message if page == "refused" else ""
         response = pages.notice(self._pod, lang, refusal.status, page, text=text)
         response.headers.update(refusal.headers)
@@ -93,7 +95,7 @@ class Public:
         try:
             token = self._sessions.open_by_ticket(request.query.get("t", ""))
         except InvalidTicket as error:
-            raise Notice(403, "the link was used or is too old; ask for a new one", page="ticket") from error
+            raise PageRefusal(403, "the link was used or is too old; ask for a new one", page="ticket") from error
         return self._signed_in(token)
 
     async def login_form(self, request: web.Request) -> web.Response:
@@ -228,8 +230,8 @@ class Public:
         if not origin or origin not in own:
             raise Refusal(403, "Origin: only the agent's own page may do this")
 
-    def _closed(self) -> Notice:
-        return Notice(403, "sign in with a link from the console first", page="closed")
+    def _closed(self) -> PageRefusal:
+        return PageRefusal(403, "sign in with a link from the console first", page="closed")
 
 
 def _state_of(state: BridgeState | None) -> AgentState:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.turns import Done, Hop, TurnFailed, Turns
+from agents.pod.gateway.turns import Done, GatewayTurns, Hop, TurnFailed
 from agents.pod.masking import mask_text
 
 # A healthy model answers with one word within seconds, and a person is waiting for the result.
@@ -41,8 +41,8 @@ class _SilentError(Exception):
     """The hop does not work. The text is shown to people."""
 
 
-class TalkTest:
-    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, session: aiohttp.ClientSession) -> None:
+class PodTalkTest:
+    def __init__(self, pod: Pod, bridge: Bridge, turns: GatewayTurns, session: aiohttp.ClientSession) -> None:
         self._pod = pod
         self._bridge = bridge
         self._turns = turns

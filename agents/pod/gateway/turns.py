@@ -67,12 +67,12 @@ def new_session_id() -> str:
     return f"ses_{secrets.token_hex(12)}"
 
 
-class Turns:
+class GatewayTurns:
     def __init__(self, pod: Pod, bridge: Bridge, models: ModelLog) -> None:
         self._pod = pod
         self._bridge = bridge
         self._models = models
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, _SessionLock] = {}
         self._running = 0
         self._deadlines: list[float] = []
 
@@ -103,7 +103,7 @@ class Turns:
             crowded = f"{TURNS_AT_ONCE} turns are running or waiting; try again in a moment"
             raise TurnFailed(Hop.GATEWAY, crowded, reason=FailureReason.CROWDED)
         self._running += 1
-        lane = self._lanes.setdefault(session_id, _Lane())
+        lane = self._lanes.setdefault(session_id, _SessionLock())
         lane.users += 1
         try:
             await _enter(lane, deadline)
@@ -204,7 +204,7 @@ def _ending(said: Any) -> TurnEnding:
     return next((ending for ending in TurnEnding if ending.value == said), TurnEnding.ANSWER)
 
 
-class _Lane:
+class _SessionLock:
     """One session: its lock, and how many turns run or wait in it."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class _Lane:
         self.users = 0
 
 
-async def _enter(lane: _Lane, deadline: float) -> None:
+async def _enter(lane: _SessionLock, deadline: float) -> None:
     try:
         async with asyncio.timeout_at(deadline):
             await lane.lock.acquire()

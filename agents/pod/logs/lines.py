@@ -28,7 +28,7 @@ _LEVEL = re.compile(
 )
 
 
-class Source(StrEnum):
+class LogSource(StrEnum):
     BRIDGE = "bridge"
     ENGINE = "engine"
     GATEWAY = "gateway"
@@ -55,9 +55,9 @@ _LEVELS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LogLine:
     at: float  # Unix seconds
-    source: Source
+    source: LogSource
     level: Level | None
     text: str
     mark: str = ""  # for the program that stores the line: where the line came from
@@ -71,19 +71,19 @@ class Line:
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
-def begins(source: Source) -> bytes:
+def begins(source: LogSource) -> bytes:
     """The bytes with which each encoded line of this source starts."""
     return f'{{"s":"{source}",'.encode()
 
 
-def decoded(raw: bytes) -> Line | None:
+def decoded(raw: bytes) -> LogLine | None:
     """The line that was encoded by `encoded`; None for any other bytes."""
     try:
         fields = json.loads(raw)
         level = fields["l"]
-        return Line(
+        return LogLine(
             at=min(max(float(fields["t"]), 0.0), 253402300799.0),  # the last second of the year 9999
-            source=Source(fields["s"]),
+            source=LogSource(fields["s"]),
             level=None if level is None else Level(level),
             text=shortened(_text(fields["x"])),
             mark=_text(fields.get("m", "")),

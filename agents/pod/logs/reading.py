@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agents.pod.logs.lines import Line, Source, begins, decoded
+from agents.pod.logs.lines import LogLine, LogSource, begins, decoded
 
 PAGE_BYTES = 512 * 1024  # bytes of encoded lines; a page has at least one line
 
@@ -34,13 +34,13 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class LinesPage:
     """Some lines, each with the offset after it. The next page starts at `next`.
     `gap`: the wanted lines no longer exist, or never existed; the page starts at the first line that exists.
     """
 
     life: str
-    lines: list[tuple[int, Line]]
+    lines: list[tuple[int, LogLine]]
     next: int
     end: int
     gap: bool = False
@@ -52,22 +52,22 @@ def read(
     *,
     after: int | None,
     limit: int,
-    source: Source | None = None,
+    source: LogSource | None = None,
     most_bytes: int = PAGE_BYTES,
-) -> Page:
+) -> LinesPage:
     """The lines after an offset, oldest first. Without an offset, the newest lines in the same order."""
     start, end = (chunks[0].base, chunks[-1].end) if chunks else (0, 0)
     if after is None:
-        return Page(life=life, lines=_newest(chunks, limit, source, most_bytes), next=end, end=end)
+        return LinesPage(life=life, lines=_newest(chunks, limit, source, most_bytes), next=end, end=end)
     begin = min(max(after, start), end)
     lines, following = _from(chunks, begin, limit, source, most_bytes)
-    return Page(life=life, lines=lines, next=following, end=end, gap=begin != after)
+    return LinesPage(life=life, lines=lines, next=following, end=end, gap=begin != after)
 
 
 def _from(
-    chunks: Sequence[Chunk], begin: int, limit: int, source: Source | None, most_bytes: int
-) -> tuple[list[tuple[int, Line]], int]:
-    found: list[tuple[int, Line]] = []
+    chunks: Sequence[Chunk], begin: int, limit: int, source: LogSource | None, most_bytes: int
+) -> tuple[list[tuple[int, LogLine]], int]:
+    found: list[tuple[int, LogLine]] = []
     size, following = 0, begin
     for chunk in chunks:
         if chunk.end <= begin:
@@ -83,8 +83,10 @@ def _from(
     return found, following
 
 
-def _newest(chunks: Sequence[Chunk], limit: int, source: Source | None, most_bytes: int) -> list[tuple[int, Line]]:
-    found: list[tuple[int, Line]] = []
+def _newest(
+    chunks: Sequence[Chunk], limit: int, source: LogSource | None, most_bytes: int
+) -> list[tuple[int, LogLine]]:
+    found: list[tuple[int, LogLine]] = []
     size = 0
     for chunk in reversed(chunks):
         for end, raw in reversed(list(_lines(chunk, chunk.base))):
@@ -108,5 +110,5 @@ def _lines(chunk: Chunk, begin: int) -> Iterator[tuple[int, bytes]]:
         at = end
 
 
-def _is_wanted(raw: bytes, source: Source | None) -> bool:
+def _is_wanted(raw: bytes, source: LogSource | None) -> bool:
     return source is None or raw.startswith(begins(source))

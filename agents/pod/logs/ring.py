@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from agents.pod.logs.lines import Line, Source
-from agents.pod.logs.reading import PAGE_BYTES, Chunk, Left, Page, read
+from agents.pod.logs.lines import LogLine, LogSource
+from agents.pod.logs.reading import PAGE_BYTES, Chunk, Left, LinesPage, read
 
 PIECE_BYTES = 512 * 1024
 KEPT_PIECES = 10  # in addition to the piece that is being written
@@ -43,7 +43,7 @@ class Ring:
     def end(self) -> int:
         return self._pieces[-1].end if self._pieces else 0
 
-    def append(self, lines: Sequence[Line]) -> None:
+    def append(self, lines: Sequence[LogLine]) -> None:
         """Raises OSError if there is no room for the lines."""
         raw = b"".join(line.encoded() for line in lines)
         with self._lock:
@@ -60,8 +60,8 @@ class Ring:
             self._pieces[-1] = _chunk(self._directory, self.life, last.base, last.size + len(raw))
 
     def page(
-        self, *, after: int | None, limit: int, source: Source | None = None, most_bytes: int = PAGE_BYTES
-    ) -> Page:
+        self, *, after: int | None, limit: int, source: LogSource | None = None, most_bytes: int = PAGE_BYTES
+    ) -> LinesPage:
         with self._lock:
             pieces = list(self._pieces)
         return read(self.life, pieces, after=after, limit=limit, source=source, most_bytes=most_bytes)

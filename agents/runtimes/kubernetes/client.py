@@ -56,7 +56,7 @@ class ClusterFailure(RuntimeFailure):
         super().__init__(f"cluster {cluster}: {message}", cause="CLUSTER")
 
 
-class Refused(RuntimeFailure):
+class ApiRefused(RuntimeFailure):
     """The API server refused the call. The message is its own."""
 
     def __init__(self, cluster: str, status: int, reason: str, message: str) -> None:
@@ -108,7 +108,7 @@ class Connection:
         """The object, or None if it does not exist. Raises Refused, ClusterFailure."""
         try:
             return self.get(path)
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if refusal.status == 404:
                 return None
             raise
@@ -136,7 +136,7 @@ class Connection:
         """Delete the object. If it does not exist, that is fine."""
         try:
             self._call("DELETE", path, None)
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if refusal.status != 404:
                 raise
 
@@ -321,7 +321,7 @@ class Connection:
             reason, message = str(said.get("reason") or ""), str(said["message"])
         except (ValueError, KeyError, AttributeError):
             reason, message = "", f"it answered {answer.status}"
-        raise Refused(self.name, answer.status, reason, message)
+        raise ApiRefused(self.name, answer.status, reason, message)
 
     def _body(self, answer: urllib3.BaseHTTPResponse, *, until: float) -> Json:
         """The JSON body of the answer. It has a time limit, also for a body that arrives byte by byte."""

@@ -41,7 +41,7 @@ def configuration(text: str | None) -> Configuration:
             config.load_kube_config_from_dict(given, client_configuration=found, persist_config=False)
         else:
             config.load_incluster_config(client_configuration=found)
-    except kubeconfig.Refused:
+    except kubeconfig.BadKubeconfig:
         raise
     except (config.ConfigException, KeyError, TypeError, ValueError, OSError) as error:
         raise ValueError(type(error).__name__) from error

@@ -19,8 +19,8 @@ from agents.pod.logs.reading import Left
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
 from agents.runtimes.kubernetes import ending, kept, manifests, names, network, unrouting, volumes
-from agents.runtimes.kubernetes.client import Connection, Refused, path_of
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
+from agents.runtimes.kubernetes.place import ClusterSettings
 from agents.runtimes.kubernetes.repair import Repair
 from agents.runtimes.kubernetes.rights import Inside
 from config import waiting
@@ -180,7 +180,7 @@ class KubernetesRuntime:
 
     # Starting a pod.
 
-    def _apply(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, home: Json) -> None:
+    def _apply(self, inside: Inside, spec: PodSpec, place: ClusterSettings, wanted: Json, *, home: Json) -> None:
         """Create everything in the new namespace. The workload comes last, so its hash shows that all the rest exists.
         The first object shows that our rights are in force; the others are then created at the same time.
         """
@@ -194,7 +194,7 @@ class KubernetesRuntime:
         pods.keep(spec.namespace, kept.of(*applied))
         pods.found_whole(spec.namespace, _hash(wanted))
 
-    def _apply_again(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, known: Pod) -> None:
+    def _apply_again(self, inside: Inside, spec: PodSpec, place: ClusterSettings, wanted: Json, *, known: Pod) -> None:
         """Like `_apply`, where some or all objects exist. Objects that somebody has changed are put back, and the
         changes are not taken over.
         """
@@ -207,7 +207,7 @@ class KubernetesRuntime:
         pods.found_whole(spec.namespace, _hash(wanted))
         _astray(known, repair)
 
-    def _claim(self, inside: Inside, spec: PodSpec, place: Place, found: Json | None) -> Json:
+    def _claim(self, inside: Inside, spec: PodSpec, place: ClusterSettings, found: Json | None) -> Json:
         """The namespace's claim for a volume: the existing one, or a new one, on the volume that an earlier pod has
         left or on a new volume.
         """
@@ -254,7 +254,7 @@ def _begun(connection: Connection, namespace: Json) -> Json | None:
     """Create the namespace. Returns None if a namespace with this name exists, also if it is not ours."""
     try:
         return connection.post("/api/v1/namespaces", namespace)
-    except Refused as refusal:
+    except ApiRefused as refusal:
         if refusal.status == 409:
             return None
         raise

@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names, volumes
-from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes.client import ApiRefused, Connection
 from agents.runtimes.kubernetes.rights import Inside
 
 POLL_SECONDS = 0.25
@@ -61,7 +61,7 @@ def _bound(connection: Connection, namespace: str, labels: dict[str, str], *, is
     """
     try:
         return volumes.bound(Inside(connection, namespace, labels=labels))
-    except Refused as refusal:
+    except ApiRefused as refusal:
         if is_ending and refusal.status == 403:
             return None
         raise

@@ -43,7 +43,7 @@ _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 
 
-class Refused(ValueError):
+class BadKubeconfig(ValueError):
     """The kubeconfig is refused. The message gives the reason in fixed words and contains no text from
     the kubeconfig.
     """
@@ -89,7 +89,7 @@ def read(text: str) -> Kubeconfig:
     """The current context of a kubeconfig (YAML or JSON). Raises Refused."""
     body = _parse(text)
     if not isinstance(body, dict) or not all(body.get(name) for name in ("clusters", "users", "contexts")):
-        raise Refused("Needs clusters, users and contexts.")
+        raise BadKubeconfig("Needs clusters, users and contexts.")
     context = _named(body, "contexts", body.get("current-context"), "current-context")
     cluster = _named(body, "clusters", context.get("cluster"), "the cluster of the current context")
     user = _named(body, "users", context.get("user"), "the user of the current context")
@@ -104,9 +104,9 @@ def read(text: str) -> Kubeconfig:
         key_data=_pem(user, "client-key-data"),
     )
     if bool(found.certificate_data) != bool(found.key_data):
-        raise Refused("Give client-certificate-data and client-key-data together.")
+        raise BadKubeconfig("Give client-certificate-data and client-key-data together.")
     if not found.token and not found.key_data:
-        raise Refused("The user needs a token, or client-certificate-data and client-key-data.")
+        raise BadKubeconfig("The user needs a token, or client-certificate-data and client-key-data.")
     return found
 
 
@@ -117,9 +117,9 @@ class _PlainLoader(yaml.BaseLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise Refused("Aliases (`*name`) are not taken.")
+            raise BadKubeconfig("Aliases (`*name`) are not taken.")
         if self._depth == MAX_DEPTH:
-            raise Refused("Nested too deeply.")
+            raise BadKubeconfig("Nested too deeply.")
         self._depth += 1
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
@@ -128,11 +128,13 @@ class _PlainLoader(yaml.BaseLoader):
 
 def _parse(text: str) -> Any:
     if len(text) > MAX_LENGTH:
-        raise Refused(f"At most {MAX_LENGTH} characters; `kubectl config view --raw --flatten --minify` is shorter.")
+        raise BadKubeconfig(
+            f"At most {MAX_LENGTH} characters; `kubectl config view --raw --flatten --minify` is shorter."
+        )
     try:
         return yaml.load(text, _PlainLoader)  # noqa: S506 # creates texts, lists and maps only
     except yaml.YAMLError as error:
-        raise Refused("Not YAML.") from error
+        raise BadKubeconfig("Not YAML.") from error
 
 
 def _named(body: dict[str, Any], kind: str, name: object, role: str) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def _named(body: dict[str, Any], kind: str, name: object, role: str) -> dict[str
     found = [entry for entry in entries if isinstance(entry, dict) and name and entry.get("name") == name]
     inner = found[0].get(kind.removesuffix("s")) if len(found) == 1 else None
     if not isinstance(inner, dict):
-        raise Refused(f"Among {kind}, exactly one must have the name of {role}.")
+        raise BadKubeconfig(f"Among {kind}, exactly one must have the name of {role}.")
     return inner
 
 
@@ -150,13 +152,13 @@ def _check_keys(given: dict[str, Any], *, taken: set[str]) -> None:
         if name in taken or name in _HARMLESS or (name == "insecure-skip-tls-verify" and value == "false"):
             continue
         allowed = ", ".join(sorted(taken))
-        raise Refused(_WHY.get(name, f"There is a key that is not taken; those that are: {allowed}."))
+        raise BadKubeconfig(_WHY.get(name, f"There is a key that is not taken; those that are: {allowed}."))
 
 
 def _text(given: dict[str, Any], name: str) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise Refused(f"{name} must be a text.")
+        raise BadKubeconfig(f"{name} must be a text.")
     return value
 
 
@@ -167,11 +169,11 @@ def _server(text: str) -> str:
         host, port = url.hostname or "", url.port
         literal = f"[{_ipv6(host)}]" if ":" in host else _host(host)
     except ValueError as error:
-        raise Refused(_NO_SERVER) from error
+        raise BadKubeconfig(_NO_SERVER) from error
     authority = literal if port is None else f"{literal}:{port}"
     is_plain = url.netloc.lower() == authority and not url.query and not url.fragment and _PATH.fullmatch(url.path)
     if url.scheme != "https" or not host or not is_plain:
-        raise Refused(_NO_SERVER)
+        raise BadKubeconfig(_NO_SERVER)
     return f"https://{authority}{url.path}"
 
 
@@ -179,19 +181,19 @@ def _ipv6(text: str) -> str:
     """The address without a zone. A zone would mean something on one machine only, so it is refused."""
     address = ipaddress.IPv6Address(text)
     if address.scope_id is not None:
-        raise Refused(_NO_SERVER)
+        raise BadKubeconfig(_NO_SERVER)
     return str(address)
 
 
 def _host(text: str) -> str:
     if text and (len(text) > MAX_NAME_LENGTH or not _HOST.fullmatch(text)):
-        raise Refused("tls-server-name must be a host's name.")
+        raise BadKubeconfig("tls-server-name must be a host's name.")
     return text
 
 
 def _token(text: str) -> str:
     if text and not _WORD.fullmatch(text):
-        raise Refused("token must be one word of plain letters, digits and signs.")
+        raise BadKubeconfig("token must be one word of plain letters, digits and signs.")
     return text
 
 
@@ -201,9 +203,9 @@ def _pem(given: dict[str, Any], name: str) -> str:
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Refused(f"{name} must be base64.") from error
+        raise BadKubeconfig(f"{name} must be base64.") from error
     if content and b"-----BEGIN " not in content:
-        raise Refused(f"{name} must be a PEM file in base64.")
+        raise BadKubeconfig(f"{name} must be a PEM file in base64.")
     return text
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes import documents, names, network, workload
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.place import ClusterSettings
 
 Manifest = dict[str, Any]
 
@@ -23,7 +23,7 @@ Manifest = dict[str, Any]
 PODS_AT_ONCE = 2
 
 
-def namespace(spec: PodSpec, place: Place) -> Manifest:
+def namespace(spec: PodSpec, place: ClusterSettings) -> Manifest:
     """The agent's own namespace, which refuses pods that are not `restricted` (Pod Security Standards)."""
     security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
     labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
@@ -34,7 +34,7 @@ def namespace(spec: PodSpec, place: Place) -> Manifest:
     }
 
 
-def before_workload(spec: PodSpec, place: Place) -> list[Manifest]:
+def before_workload(spec: PodSpec, place: ClusterSettings) -> list[Manifest]:
     """All objects that must exist before the first pod, except for its volume and its limits."""
     pull = [_pull_secret(spec, place)] if place.pull_secret else []
     return [
@@ -46,17 +46,17 @@ def before_workload(spec: PodSpec, place: Place) -> list[Manifest]:
     ]
 
 
-def secrets(spec: PodSpec, place: Place) -> list[Manifest]:
+def secrets(spec: PodSpec, place: ClusterSettings) -> list[Manifest]:
     """One Secret for each container. The engine's Secret never contains the model key or the management token."""
     return [_secret(spec, place, names.GATEWAY_SECRET, documents.gateway(spec)), engine_secret(spec, place)]
 
 
-def engine_secret(spec: PodSpec, place: Place) -> Manifest:
+def engine_secret(spec: PodSpec, place: ClusterSettings) -> Manifest:
     """The Secret that each start of the engine's container reads."""
     return _secret(spec, place, names.ENGINE_SECRET, documents.bridge(spec))
 
 
-def claim(spec: PodSpec, place: Place) -> Manifest:
+def claim(spec: PodSpec, place: ClusterSettings) -> Manifest:
     """The claim for the agent's disk, with the size of its tier."""
     storage_class = {"storageClassName": place.storage_class} if place.storage_class else {}
     return {
@@ -71,7 +71,7 @@ def claim(spec: PodSpec, place: Place) -> Manifest:
     }
 
 
-def claim_of(volume: Manifest, spec: PodSpec, place: Place) -> Manifest:
+def claim_of(volume: Manifest, spec: PodSpec, place: ClusterSettings) -> Manifest:
     """The claim for the volume that an earlier pod of this agent has left. It asks for the volume's size, because a
     claim for more would not be bound.
     """
@@ -84,7 +84,7 @@ def claim_of(volume: Manifest, spec: PodSpec, place: Place) -> Manifest:
     return {**wanted, "spec": {**wanted["spec"], **given}}
 
 
-def deployment(spec: PodSpec, place: Place) -> Manifest:
+def deployment(spec: PodSpec, place: ClusterSettings) -> Manifest:
     """The workload. It contains the hash of all other objects and is applied last, so its hash shows that all objects
     exist.
     """
@@ -108,12 +108,12 @@ def deployment(spec: PodSpec, place: Place) -> Manifest:
     }
 
 
-def metadata(spec: PodSpec, place: Place, name: str) -> Manifest:
+def metadata(spec: PodSpec, place: ClusterSettings, name: str) -> Manifest:
     labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
     return {"name": name, "namespace": spec.namespace, "labels": labels}
 
 
-def fingerprint(spec: PodSpec, place: Place, body: Manifest) -> str:
+def fingerprint(spec: PodSpec, place: ClusterSettings, body: Manifest) -> str:
     """The hash of all objects that a deploy applies, except for the start documents, which change with every revision
     without a new deploy.
     """
@@ -127,7 +127,7 @@ def fingerprint(spec: PodSpec, place: Place, body: Manifest) -> str:
     return hashlib.sha256(f"{text}{place.pull_secret}".encode()).hexdigest()[:32]
 
 
-def _secret(spec: PodSpec, place: Place, name: str, document: bytes) -> Manifest:
+def _secret(spec: PodSpec, place: ClusterSettings, name: str, document: bytes) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -137,7 +137,7 @@ def _secret(spec: PodSpec, place: Place, name: str, document: bytes) -> Manifest
     }
 
 
-def _quota(spec: PodSpec, place: Place) -> Manifest:
+def _quota(spec: PodSpec, place: ClusterSettings) -> Manifest:
     memory = spec.limits.memory_bytes + names.BRIDGE_BYTES + workload.backup_bytes(place) + workload.GATEWAY_BYTES
     return {
         "apiVersion": "v1",
@@ -154,7 +154,7 @@ def _quota(spec: PodSpec, place: Place) -> Manifest:
     }
 
 
-def limits(spec: PodSpec, place: Place, *, secrets: Mapping[str, str]) -> Manifest:
+def limits(spec: PodSpec, place: ClusterSettings, *, secrets: Mapping[str, str]) -> Manifest:
     """Default limits for containers without own limits.
     The Secrets are its owners, by name and uid. So a missing Secret shows here, and no right to read Secrets is needed.
     """
@@ -175,7 +175,7 @@ def limits(spec: PodSpec, place: Place, *, secrets: Mapping[str, str]) -> Manife
     }
 
 
-def _service(spec: PodSpec, place: Place) -> Manifest:
+def _service(spec: PodSpec, place: ClusterSettings) -> Manifest:
     """The service leads to the pod even while the engine is not ready; then the gateway itself says so."""
     ports = {"public": names.PUBLIC_PORT, "management": names.MANAGEMENT_PORT}
     return {
@@ -192,7 +192,7 @@ def _service(spec: PodSpec, place: Place) -> Manifest:
     }
 
 
-def _pull_secret(spec: PodSpec, place: Place) -> Manifest:
+def _pull_secret(spec: PodSpec, place: ClusterSettings) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Secret",

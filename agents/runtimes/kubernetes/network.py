@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
 from config import public_networks
 
 _Json = dict[str, Any]
@@ -20,7 +20,7 @@ _ENDPOINT = {"app.kubernetes.io/name": "agentpods", "app.kubernetes.io/component
 _USUAL_DNS = {"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
 
 
-def policy(namespace: str, agent_id: str, place: Place) -> _Json:
+def policy(namespace: str, agent_id: str, place: ClusterSettings) -> _Json:
     """Forbid all connections except: visitors to the public port, the control plane to the management port, and from
     the pod to name servers and the internet.
     """
@@ -54,7 +54,7 @@ def _ingress(routes: Routes) -> list[_Json]:
     return rules
 
 
-def _egress(place: Place) -> list[_Json]:
+def _egress(place: ClusterSettings) -> list[_Json]:
     names_of_hosts = {
         "to": [dict(peer) for peer in place.dns_peers] or [_USUAL_DNS],
         "ports": [{"protocol": protocol, "port": place.dns_port} for protocol in ("UDP", "TCP")],
@@ -68,7 +68,7 @@ def _egress(place: Place) -> list[_Json]:
     return [names_of_hosts, {"to": [*internet, *given]}, *_own_front_door(place.routes), *_backups(place)]
 
 
-def _backups(place: Place) -> list[_Json]:
+def _backups(place: ClusterSettings) -> list[_Json]:
     """The endpoint for backups, if it runs in this cluster: its pods, and only its port."""
     if not place.backup_port or not place.routes.control_namespace:
         return []
@@ -86,7 +86,7 @@ def _own_front_door(routes: Routes) -> list[_Json]:
     return [{"to": [_namespace(routes.router_namespace)], "ports": [_port(port) for port in routes.router_ports]}]
 
 
-def routes(spec: PodSpec, place: Place) -> list[_Json]:
+def routes(spec: PodSpec, place: ClusterSettings) -> list[_Json]:
     """The objects that lead the agent's hostname to its pod; none if pods are reached directly."""
     host = urlsplit(spec.public_url or "").hostname
     if not host or place.routes.routing == Routing.NONE:
@@ -96,7 +96,7 @@ def routes(spec: PodSpec, place: Place) -> list[_Json]:
     return [_ingress_object(spec, place, names.POD, host, secret=None)]
 
 
-def domain_objects(spec: PodSpec, place: Place) -> list[_Json]:
+def domain_objects(spec: PodSpec, place: ClusterSettings) -> list[_Json]:
     """The same for the customer's own hostname, with its own certificate, after its DNS check has passed.
     Empty without a certificate issuer, because then nothing would issue the certificate.
     """
@@ -113,7 +113,7 @@ def domain_objects(spec: PodSpec, place: Place) -> list[_Json]:
     ]
 
 
-def _http_route(spec: PodSpec, place: Place, name: str, host: str, *, parent: _Json) -> _Json:
+def _http_route(spec: PodSpec, place: ClusterSettings, name: str, host: str, *, parent: _Json) -> _Json:
     return {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "HTTPRoute",
@@ -136,7 +136,7 @@ def _parent(routes: Routes) -> _Json:
     }
 
 
-def _listener_set(spec: PodSpec, place: Place) -> _Json:
+def _listener_set(spec: PodSpec, place: ClusterSettings) -> _Json:
     """A listener of the shared Gateway for one hostname. It is a separate object, because a Gateway itself has room for
     only 64 listeners.
     """
@@ -166,7 +166,7 @@ def _listener_set(spec: PodSpec, place: Place) -> _Json:
     }
 
 
-def _certificate(spec: PodSpec, place: Place) -> _Json:
+def _certificate(spec: PodSpec, place: ClusterSettings) -> _Json:
     return {
         "apiVersion": "cert-manager.io/v1",
         "kind": "Certificate",
@@ -179,7 +179,7 @@ def _certificate(spec: PodSpec, place: Place) -> _Json:
     }
 
 
-def _ingress_object(spec: PodSpec, place: Place, name: str, host: str, *, secret: str | None) -> _Json:
+def _ingress_object(spec: PodSpec, place: ClusterSettings, name: str, host: str, *, secret: str | None) -> _Json:
     """An Ingress. The agent's hostname uses the controller's default certificate, a wildcard; a customer's hostname has
     its own certificate.
     """
@@ -196,7 +196,7 @@ def _ingress_object(spec: PodSpec, place: Place, name: str, host: str, *, secret
     }
 
 
-def _metadata(spec: PodSpec, place: Place, name: str) -> _Json:
+def _metadata(spec: PodSpec, place: ClusterSettings, name: str) -> _Json:
     labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
     return {"name": name, "namespace": spec.namespace, "labels": labels}
 

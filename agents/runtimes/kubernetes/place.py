@@ -31,7 +31,7 @@ class Routes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ClusterSettings:
     installation: str
     pod_image: str
     engine_images: Mapping[str, str]

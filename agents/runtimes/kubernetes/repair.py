@@ -8,9 +8,9 @@ from typing import Any
 
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes import kept, manifests, names, network, volumes
-from agents.runtimes.kubernetes.client import Connection, Refused, path_of
+from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
 from agents.runtimes.kubernetes.kept import Digests
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.place import ClusterSettings
 from agents.runtimes.kubernetes.rights import Inside
 
 Json = dict[str, Any]
@@ -40,7 +40,7 @@ class Repair:
         self.digests: Digests = {}
         self.unfounded: set[str] = set()
 
-    def put_back(self, spec: PodSpec, place: Place) -> None:
+    def put_back(self, spec: PodSpec, place: ClusterSettings) -> None:
         """Restore all objects except the claim, in the order of a deploy. The workload is restored only if it was
         changed, or if this release would deploy the same one.
         A workload of an older release stays as it is, because a repair must not restart a pod.
@@ -81,7 +81,7 @@ class Repair:
             return
         try:
             self._made_again(binding)
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if not refusal.lacks_rights:  # an older chart's account has its rights by itself and needs no binding
                 raise
 
@@ -110,7 +110,7 @@ class Repair:
             suspected = self._suspect(manifest, befores)
             try:
                 applied = self._put(manifest, found, in_its_version=left > 0)
-            except Refused as refusal:
+            except ApiRefused as refusal:
                 if refusal.status not in _OTHERWISE_BY_NOW or not left:
                     raise
                 continue
@@ -134,7 +134,7 @@ class Repair:
         """The current object, and whether it is known: False if our account may not read it."""
         try:
             return self._calls(manifest).find(path_of(manifest)), True
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if refusal.lacks_rights:
                 return None, False
             raise

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agents.runtimes.kubernetes import kept, names
-from agents.runtimes.kubernetes.client import Connection, Refused, path_of
+from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ClusterAccount:
     """The chart's account, and the role that it binds in agents' namespaces."""
 
     namespace: str
@@ -40,13 +40,13 @@ class Account:
     role: str
 
 
-def account_of(connection: Connection) -> Account | None:
+def account_of(connection: Connection) -> ClusterAccount | None:
     """The chart's account; None if this is another account. Raises RuntimeFailure."""
     found = _CHARTS_ACCOUNT.fullmatch(connection.username())
-    return Account(found[1], found[2], f"{found[1]}-{found[3]}-agent") if found else None
+    return ClusterAccount(found[1], found[2], f"{found[1]}-{found[3]}-agent") if found else None
 
 
-def binding(account: Account, namespace: str, labels: Mapping[str, str]) -> Json:
+def binding(account: ClusterAccount, namespace: str, labels: Mapping[str, str]) -> Json:
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
@@ -93,7 +93,7 @@ class Inside:
             return []
         try:
             applied = self.connection.apply(wanted)
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if refusal.lacks_rights:
                 return []
             raise
@@ -104,7 +104,7 @@ class Inside:
         """The object; None if it does not exist, or if the namespace does not exist."""
         try:
             return self._with_rights(lambda: self.connection.find(path))
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if refusal.status == 404:
                 return None
             raise
@@ -131,7 +131,7 @@ class Inside:
     def _with_rights(self, call: Callable[[], T]) -> T:
         try:
             return call()
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if not refusal.lacks_rights or not (self._is_bound or self._regains()):
                 raise
         return _once_settled(call)
@@ -151,7 +151,7 @@ class Inside:
         """How the rights were lost, in words; "" if the binding is fine and only has no effect yet."""
         try:
             found = self.connection.find(path_of(wanted))
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if not refusal.lacks_rights:  # an older chart's account may not read it
                 raise
             return kept.was_changed(wanted)
@@ -165,7 +165,7 @@ def _once_settled(call: Callable[[], T]) -> T:
     while True:
         try:
             return call()
-        except Refused as refusal:
+        except ApiRefused as refusal:
             if not refusal.lacks_rights or time.monotonic() + pause > until:
                 raise
         time.sleep(pause)

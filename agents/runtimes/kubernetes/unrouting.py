@@ -6,7 +6,7 @@ from typing import Any
 
 from agents.runtimes.kubernetes import kept, names
 from agents.runtimes.kubernetes.client import path_of
-from agents.runtimes.kubernetes.place import Place, Routing
+from agents.runtimes.kubernetes.place import ClusterSettings, Routing
 from agents.runtimes.kubernetes.rights import Inside
 
 Json = dict[str, Any]
@@ -23,7 +23,7 @@ _KINDS = {
 }
 
 
-def unroute(inside: Inside, place: Place, domain: str) -> list[str]:
+def unroute(inside: Inside, place: ClusterSettings, domain: str) -> list[str]:
     """Remove the objects for this hostname, and return their keys. If the agent has another own hostname by now, its
     objects are left alone.
     """

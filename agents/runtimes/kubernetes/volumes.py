@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes.client import ApiRefused, Connection
 from agents.runtimes.kubernetes.credentials import official_client
 from agents.runtimes.kubernetes.rights import Inside
 
@@ -113,5 +113,5 @@ def grow_to(inside: Inside, claim: Json, *, wanted_bytes: int) -> None:
     path = f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}"
     try:
         inside.merge(path, {"spec": {"resources": {"requests": {"storage": str(wanted_bytes)}}}})
-    except Refused as refusal:
+    except ApiRefused as refusal:
         log.warning("a volume does not grow", extra={"namespace": inside.namespace, "why": str(refusal)})

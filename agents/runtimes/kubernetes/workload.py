@@ -11,7 +11,7 @@ from typing import Any
 from agents.runtimes.base import PodSpec, RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.names import MIB
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.place import ClusterSettings
 
 ENGINE_USER = 10001
 GATEWAY_USER = 10002
@@ -39,7 +39,7 @@ AWAIT_BRIDGE = f'trap \'exit 0\' TERM; until [ -e {_WHOLE} ]; do sleep 0.1; done
 _Json = dict[str, Any]
 
 
-def pod(spec: PodSpec, place: Place) -> _Json:
+def pod(spec: PodSpec, place: ClusterSettings) -> _Json:
     """The pod's specification. Raises RuntimeFailure if there is no image for the engine."""
     pull = {"imagePullSecrets": [{"name": names.PULL_SECRET}]} if place.pull_secret else {}
     runtime_class = place.tier_runtime_classes.get(spec.tier, place.runtime_class)
@@ -65,7 +65,7 @@ def pod(spec: PodSpec, place: Place) -> _Json:
     }
 
 
-def image_of(engine: str, place: Place) -> str:
+def image_of(engine: str, place: ClusterSettings) -> str:
     """The engine's image. Raises a permanent RuntimeFailure if the operator has set none."""
     image = place.engine_images.get(engine)
     if not image:
@@ -73,7 +73,7 @@ def image_of(engine: str, place: Place) -> str:
     return image
 
 
-def _engine(spec: PodSpec, place: Place) -> _Json:
+def _engine(spec: PodSpec, place: ClusterSettings) -> _Json:
     memory = spec.limits.memory_bytes + names.BRIDGE_BYTES
     return {
         "name": names.ENGINE,
@@ -100,7 +100,7 @@ def _engine(spec: PodSpec, place: Place) -> _Json:
     }
 
 
-def _gateway(spec: PodSpec, place: Place) -> _Json:
+def _gateway(spec: PodSpec, place: ClusterSettings) -> _Json:
     return {
         "name": names.GATEWAY,
         "image": place.pod_image,
@@ -158,7 +158,7 @@ def _security(user: int) -> _Json:
     }
 
 
-def backup_bytes(place: Place) -> int:
+def backup_bytes(place: ClusterSettings) -> int:
     """Bytes of memory that an engine's container may use without a guarantee, because only backups need them."""
     return names.BACKUP_BYTES if place.backup_port else 0
 

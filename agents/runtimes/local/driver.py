@@ -25,9 +25,9 @@ from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
 from agents.runtimes.local import measure, ports, programs, sight
-from agents.runtimes.local.home import Home, Record, Wanted, make_private
+from agents.runtimes.local.home import Home, PodRecord, WantedState, make_private
 from agents.runtimes.local.ports import HOST
-from agents.runtimes.local.programs import Found, Program
+from agents.runtimes.local.programs import Found, PodProgram
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class LocalRuntime:
             record = self.home.record(spec.namespace)
             # Programs without a record may use other ports, because another version started them. The new record would
             # not lead to them.
-            if record.wanted is Wanted.STOPPED if record else self._programs(spec.namespace):
+            if record.wanted is WantedState.STOPPED if record else self._programs(spec.namespace):
                 self._end(spec.namespace, seconds=HASTY_SECONDS)
             record = self._promise_ports(spec, record)
             self._start_missing(spec, record)
@@ -106,8 +106,8 @@ class LocalRuntime:
             if record is None:
                 self._kill(namespace)
                 return
-            if record.wanted is not Wanted.STOPPED:
-                record = dataclasses.replace(record, wanted=Wanted.STOPPED, asked_at=time.time())
+            if record.wanted is not WantedState.STOPPED:
+                record = dataclasses.replace(record, wanted=WantedState.STOPPED, asked_at=time.time())
                 self.home.save(namespace, record)
             if time.time() - record.asked_at > STOP_SECONDS:
                 self._kill(namespace)
@@ -133,18 +133,18 @@ class LocalRuntime:
         does not keep the others from being measured.
         """
         self.home.forget_locks()
-        found, table = programs.find(self.home.root), measure.Table(self.home.root)
+        found, table = programs.find(self.home.root), measure.ProcessTable(self.home.root)
         until = time.monotonic() + USAGE_SECONDS
         names = self.home.namespaces()
         random.shuffle(names)
         return {name: usage for name in names if (usage := self._usage_of(name, found, table, until))}
 
-    def _usage_of(self, namespace: str, found: Found, table: measure.Table, until: float) -> Usage | None:
+    def _usage_of(self, namespace: str, found: Found, table: measure.ProcessTable, until: float) -> Usage | None:
         programs.trim_logs(self.home.run_dir(namespace))
         record = self.home.record(namespace)
         if record is None:
             return None
-        bridge = found.get((namespace, Program.BRIDGE))
+        bridge = found.get((namespace, PodProgram.BRIDGE))
         memory = measure.memory_of(table.of(namespace, bridge.pid if bridge else None))
         in_time = time.monotonic() < until
         return Usage(
@@ -168,18 +168,18 @@ class LocalRuntime:
 
     # Starting a pod.
 
-    def _promise_ports(self, spec: PodSpec, record: Record | None) -> Record:
+    def _promise_ports(self, spec: PodSpec, record: PodRecord | None) -> PodRecord:
         """The pod's record, existing or new. It is saved before anything is started, so that no other pod gets its
         ports.
         """
         public = ports.public_port(self.home, spec.agent_id)
-        if record and record.wanted is Wanted.RUNNING and not record.ended and record.public_port == public:
+        if record and record.wanted is WantedState.RUNNING and not record.ended and record.public_port == public:
             return record
         with self.home.lock("ports"):
             management_port, llm_port, bridge_port, engine_port, side_port = ports.inner_ports(self.home)
-            fresh = Record(
+            fresh = PodRecord(
                 agent_id=spec.agent_id,
-                wanted=Wanted.RUNNING,
+                wanted=WantedState.RUNNING,
                 asked_at=time.time(),
                 ended=False,
                 public_port=public,
@@ -195,15 +195,15 @@ class LocalRuntime:
             self.home.save(spec.namespace, fresh)
         return fresh
 
-    def _start_missing(self, spec: PodSpec, record: Record) -> None:
-        for program in Program:
+    def _start_missing(self, spec: PodSpec, record: PodRecord) -> None:
+        for program in PodProgram:
             self._end_hung(program, spec.namespace)
         self._end_other_gateway(spec)
         missing = self._missing(spec.namespace)
         if not missing:
             return
         record = self._with_free_ports(spec, record, missing)
-        documents = {Program.GATEWAY: self._gateway_document, Program.BRIDGE: self._bridge_document}
+        documents = {PodProgram.GATEWAY: self._gateway_document, PodProgram.BRIDGE: self._bridge_document}
         for program in self._missing(spec.namespace):
             run_dir = self.home.run_dir(spec.namespace)
             # the report of a dead program is no longer true
@@ -217,11 +217,11 @@ class LocalRuntime:
                 keep=self._keep_pods,
             )
 
-    def _missing(self, namespace: str) -> list[Program]:
+    def _missing(self, namespace: str) -> list[PodProgram]:
         found = programs.find(self.home.root)
-        return [program for program in Program if (namespace, program) not in found]
+        return [program for program in PodProgram if (namespace, program) not in found]
 
-    def _end_hung(self, program: Program, namespace: str) -> None:
+    def _end_hung(self, program: PodProgram, namespace: str) -> None:
         """Kill a program that has not reported for a long time. A bridge's engine is killed with it."""
         process = programs.find(self.home.root).get((namespace, program))
         if process and self._is_silent(namespace, program, process):
@@ -235,7 +235,7 @@ class LocalRuntime:
         """End a gateway that has another certificate, or none because its release is old: the control plane no longer
         talks to it.
         """
-        process = programs.find(self.home.root).get((spec.namespace, Program.GATEWAY))
+        process = programs.find(self.home.root).get((spec.namespace, PodProgram.GATEWAY))
         shown = sight.certificate(self.home.run_dir(spec.namespace))
         if process is None or shown in {None, spec.identity.fingerprint}:
             return
@@ -244,20 +244,20 @@ class LocalRuntime:
             processes.send([process], number)
             psutil.wait_procs([process], timeout=seconds)
 
-    def _is_silent(self, namespace: str, program: Program, process: psutil.Process) -> bool:
+    def _is_silent(self, namespace: str, program: PodProgram, process: psutil.Process) -> bool:
         return sight.silence(self.home.run_dir(namespace), program, process) > HUNG_SECONDS
 
-    def _with_free_ports(self, spec: PodSpec, record: Record, missing: list[Program]) -> Record:
+    def _with_free_ports(self, spec: PodSpec, record: PodRecord, missing: list[PodProgram]) -> PodRecord:
         """Give the pod new inner ports if another program listens on one of them; both programs are then restarted. If
         another program has the agent's public port, raise RuntimeFailure. If the pod's own engine took a port of the
         gateway, the whole pod is restarted.
         """
-        public = [record.public_port] if Program.GATEWAY in missing else []
+        public = [record.public_port] if PodProgram.GATEWAY in missing else []
         if not ports.come_free(public) and not self._takes(spec.namespace, record.public_port):
             raise RuntimeFailure(f"port {record.public_port} of the agent is taken by another program", cause="PORT")
         needed = {
-            Program.GATEWAY: [*public, record.management_port, record.llm_port],
-            Program.BRIDGE: [record.bridge_port, record.engine_port, record.side_port],
+            PodProgram.GATEWAY: [*public, record.management_port, record.llm_port],
+            PodProgram.BRIDGE: [record.bridge_port, record.engine_port, record.side_port],
         }
         if ports.come_free([port for program in missing for port in needed[program]]):
             return record
@@ -268,7 +268,7 @@ class LocalRuntime:
         """Whether a process of this pod listens on the port."""
         return processes.listen([*self._trees(namespace), *processes.marked(namespace, self.home.root)], port)
 
-    def _gateway_document(self, spec: PodSpec, record: Record) -> bytes:
+    def _gateway_document(self, spec: PodSpec, record: PodRecord) -> bytes:
         return GatewayStart(
             namespace=spec.namespace,
             agent_id=spec.agent_id,
@@ -292,7 +292,7 @@ class LocalRuntime:
             secrets=spec.secrets,
         ).dump()
 
-    def _bridge_document(self, spec: PodSpec, record: Record) -> bytes:
+    def _bridge_document(self, spec: PodSpec, record: PodRecord) -> bytes:
         data = self.home.data_dir(spec.agent_id)
         make_private(data)
         return BridgeStart(
@@ -321,16 +321,16 @@ class LocalRuntime:
 
     def _look(self, namespace: str, found: Found) -> Observation:
         record = self.home.record(namespace)
-        alive = any((namespace, program) in found for program in Program)
+        alive = any((namespace, program) in found for program in PodProgram)
         if record and not record.ended and (not alive or self._is_overdue(record)):
             with suppress(RuntimeFailure):  # another worker has the lock and is working on the pod
                 record = self._settle(namespace, record)
         return sight.observe(namespace, self.home.run_dir(namespace), record, found)
 
-    def _is_overdue(self, record: Record) -> bool:
-        return record.wanted is Wanted.STOPPED and time.time() - record.asked_at > STOP_SECONDS
+    def _is_overdue(self, record: PodRecord) -> bool:
+        return record.wanted is WantedState.STOPPED and time.time() - record.asked_at > STOP_SECONDS
 
-    def _settle(self, namespace: str, record: Record) -> Record:
+    def _settle(self, namespace: str, record: PodRecord) -> PodRecord:
         """Both programs are gone, or must go. Kill everything that the engine may have left, once per pod."""
         with self.home.lock(namespace, wait=False):
             now = self.home.record(namespace)
@@ -346,7 +346,7 @@ class LocalRuntime:
 
     def _programs(self, namespace: str) -> list[psutil.Process]:
         found = programs.find(self.home.root)
-        return [found[namespace, program] for program in Program if (namespace, program) in found]
+        return [found[namespace, program] for program in PodProgram if (namespace, program) in found]
 
     def _end(self, namespace: str, *, seconds: float) -> None:
         """Ask the programs to end, wait, and kill the rest. Raises RuntimeFailure if a process cannot be ended."""

@@ -23,17 +23,17 @@ LOCK_SECONDS = 20.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
-class Wanted(StrEnum):
+class WantedState(StrEnum):
     RUNNING = "running"
     STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class PodRecord:
     """The content of a pod's `pod.json`. Tokens and password are valid only for this pod's own loopback ports."""
 
     agent_id: str
-    wanted: Wanted
+    wanted: WantedState
     asked_at: float  # since when `wanted` has this value (Unix seconds)
     ended: bool  # whether all processes of the pod were seen to be gone
     public_port: int
@@ -95,14 +95,14 @@ class Home:
         except FileNotFoundError:
             return []
 
-    def record(self, namespace: str) -> Record | None:
+    def record(self, namespace: str) -> PodRecord | None:
         """The pod's record; None if it was never written completely, or was written by another version."""
         raw = read_json(self.run_dir(namespace) / "pod.json") or {}
-        if raw.keys() != {known.name for known in dataclasses.fields(Record)}:
+        if raw.keys() != {known.name for known in dataclasses.fields(PodRecord)}:
             return None
-        return Record(**{**raw, "wanted": Wanted(raw["wanted"])})
+        return PodRecord(**{**raw, "wanted": WantedState(raw["wanted"])})
 
-    def save(self, namespace: str, record: Record) -> None:
+    def save(self, namespace: str, record: PodRecord) -> None:
         make_private(self.run_dir(namespace))
         write_private(self.run_dir(namespace) / "pod.json", json.dumps(dataclasses.asdict(record)))
 

@@ -18,7 +18,7 @@ _LONG_PATH = 2_000  # characters, well below the kernel's 4,096
 _OPEN_AT_MOST = 64
 
 
-class Table:
+class ProcessTable:
     """All processes of the machine, read once: the children of each process, and the marks of each process."""
 
     def __init__(self, home: Path) -> None:

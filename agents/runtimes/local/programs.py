@@ -30,21 +30,21 @@ _INHERITED = {
 }  # fmt: skip
 
 
-class Program(StrEnum):
+class PodProgram(StrEnum):
     GATEWAY = "gateway"
     BRIDGE = "bridge"
 
 
 # The file in the pod's run directory in which each program regularly reports its state.
-REPORTS = {Program.GATEWAY: "gateway.json", Program.BRIDGE: "state.json"}
+REPORTS = {PodProgram.GATEWAY: "gateway.json", PodProgram.BRIDGE: "state.json"}
 
-Found = Mapping[tuple[str, Program], psutil.Process]
+Found = Mapping[tuple[str, PodProgram], psutil.Process]
 
 
 def find(home: Path) -> Found:
     """Every live program of every pod of this home, found in one pass over the machine's processes."""
-    found: dict[tuple[str, Program], psutil.Process] = {}
-    modules = {f"agents.pod.{program}": program for program in Program}
+    found: dict[tuple[str, PodProgram], psutil.Process] = {}
+    modules = {f"agents.pod.{program}": program for program in PodProgram}
     mine = f"--home={home}"
     for process in processes.having("cmdline", mine):
         arguments = _arguments(process.pid)
@@ -59,7 +59,7 @@ def find(home: Path) -> Found:
     return found
 
 
-def start(program: Program, *, namespace: str, home: Path, run_dir: Path, document: bytes, keep: bool) -> None:
+def start(program: PodProgram, *, namespace: str, home: Path, run_dir: Path, document: bytes, keep: bool) -> None:
     """Start a program and pass its start document to it. If this worker is killed before that is done, the program ends
     by itself, because its document is not complete.
     """
@@ -85,14 +85,14 @@ def start(program: Program, *, namespace: str, home: Path, run_dir: Path, docume
 
 def trim_logs(run_dir: Path) -> None:
     """Empty log files that are too large. The programs only append to them."""
-    for program in Program:
+    for program in PodProgram:
         path = run_dir / f"{program}.log"
         with contextlib.suppress(OSError):
             if path.stat().st_size > LOG_BYTES:
                 os.truncate(path, 0)
 
 
-def last_words(run_dir: Path, program: Program, lines: int = 10) -> list[str]:
+def last_words(run_dir: Path, program: PodProgram, lines: int = 10) -> list[str]:
     try:
         text = (run_dir / f"{program}.log").read_bytes()[-8192:].decode("utf-8", "replace")
     except OSError:
@@ -114,7 +114,7 @@ def is_inherited(name: str) -> bool:
     return name.upper() in _INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
 
 
-def _environment(program: Program, namespace: str, home: Path, *, keep: bool) -> dict[str, str]:
+def _environment(program: PodProgram, namespace: str, home: Path, *, keep: bool) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if is_inherited(name)}
     kept = {"KEEP_PODS": "1"} if keep else {}
     return {**inherited, **kept, "PYTHONUNBUFFERED": "1", **processes.marks(namespace, home, program)}

@@ -12,20 +12,20 @@ import psutil
 
 from agents.runtimes.base import Observation, Phase
 from agents.runtimes.local import programs
-from agents.runtimes.local.home import Record, Wanted, read_json
-from agents.runtimes.local.programs import Found, Program
+from agents.runtimes.local.home import PodRecord, WantedState, read_json
+from agents.runtimes.local.programs import Found, PodProgram
 
 # Both programs write their reports about every two seconds.
 STALE_SECONDS = 10.0
 
 
-def observe(namespace: str, run_dir: Path, record: Record | None, found: Found) -> Observation:
-    gateway = (namespace, Program.GATEWAY) in found
-    bridge = (namespace, Program.BRIDGE) in found
+def observe(namespace: str, run_dir: Path, record: PodRecord | None, found: Found) -> Observation:
+    gateway = (namespace, PodProgram.GATEWAY) in found
+    bridge = (namespace, PodProgram.BRIDGE) in found
     state = _state(run_dir) if record else None
     phase, cause, message, evidence = _verdict(run_dir, record, state, gateway=gateway, bridge=bridge)
     # The gateway's first report shows that its listeners are open.
-    age = _age(run_dir / programs.REPORTS[Program.GATEWAY]) if gateway else None
+    age = _age(run_dir / programs.REPORTS[PodProgram.GATEWAY]) if gateway else None
     outdated = age is not None and certificate(run_dir) == ""
     serves = age is not None and age <= STALE_SECONDS and not outdated
     if phase == Phase.READY and gateway and not serves:
@@ -55,7 +55,7 @@ _Verdict = tuple[Phase, str | None, str | None, list[str]]
 
 
 def _verdict(
-    run_dir: Path, record: Record | None, state: dict[str, Any] | None, *, gateway: bool, bridge: bool
+    run_dir: Path, record: PodRecord | None, state: dict[str, Any] | None, *, gateway: bool, bridge: bool
 ) -> _Verdict:
     if record is None or not (gateway or bridge):
         return _without_processes(run_dir, record, state)
@@ -70,32 +70,32 @@ def _verdict(
     return Phase(state["phase"]), state["cause"], state["message"], state["evidence"]
 
 
-def _without_processes(run_dir: Path, record: Record | None, state: dict[str, Any] | None) -> _Verdict:
+def _without_processes(run_dir: Path, record: PodRecord | None, state: dict[str, Any] | None) -> _Verdict:
     """The verdict for a pod without processes. It was stopped as wanted, or both programs died. The control plane knows
     which it is; the cause is for people.
     """
     if record and not record.ended:  # another worker is working on the pod
-        return (Phase.STARTING if record.wanted is Wanted.RUNNING else Phase.UNHEALTHY), None, None, []
-    if record is None or record.wanted is Wanted.STOPPED:
+        return (Phase.STARTING if record.wanted is WantedState.RUNNING else Phase.UNHEALTHY), None, None, []
+    if record is None or record.wanted is WantedState.STOPPED:
         return Phase.STOPPED, None, None, []
     if state and state["phase"] == Phase.FAILED:
         return Phase.STOPPED, state["cause"], state["message"], state["evidence"]
-    return Phase.STOPPED, "POD_DIED", "gateway and bridge are gone", programs.last_words(run_dir, Program.BRIDGE)
+    return Phase.STOPPED, "POD_DIED", "gateway and bridge are gone", programs.last_words(run_dir, PodProgram.BRIDGE)
 
 
 def _without_bridge(run_dir: Path, state: dict[str, Any] | None) -> _Verdict:
     if state and state["phase"] == Phase.FAILED:
         return Phase.UNHEALTHY, state["cause"], state["message"], state["evidence"]
-    return Phase.UNHEALTHY, "BRIDGE_DIED", "the bridge is gone", programs.last_words(run_dir, Program.BRIDGE)
+    return Phase.UNHEALTHY, "BRIDGE_DIED", "the bridge is gone", programs.last_words(run_dir, PodProgram.BRIDGE)
 
 
 def certificate(run_dir: Path) -> str | None:
     """The fingerprint that the gateway reports; "" if its release has no certificates, None before its first report."""
-    report = read_json(run_dir / programs.REPORTS[Program.GATEWAY])
+    report = read_json(run_dir / programs.REPORTS[PodProgram.GATEWAY])
     return str(report.get("certificate", "")) if report is not None else None
 
 
-def silence(run_dir: Path, program: Program, process: psutil.Process) -> float:
+def silence(run_dir: Path, program: PodProgram, process: psutil.Process) -> float:
     """For how many seconds the program has not reported. For a new program this is at most its age."""
     try:
         life = time.time() - process.create_time()

@@ -12,11 +12,11 @@ from typing import Any
 from agents.engines.base import (
     Driver,
     EngineError,
-    KeyProxy,
+    EnginePlace,
     Launch,
     ModelError,
-    Place,
     Processes,
+    ProxyAccess,
     ShippedProgram,
     Stores,
     Turns,
@@ -53,7 +53,7 @@ class Minimal:
     megabytes_per_process = 64
     noise = ""
 
-    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+    def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """The settings are a live file: the engine reads them at each turn, so a change needs no restart."""
         home = place.data / "minimal"
         settings = {

@@ -40,7 +40,7 @@ def steps() -> Steps:
 
 
 @pytest.fixture
-def source(tmp_path: Path, program: Path) -> backup.Source:  # noqa: F811 # a fixture
+def source(tmp_path: Path, program: Path) -> backup.BackupSource:  # noqa: F811 # a fixture
     data = tmp_path / "data"
     for name, text in {"workspace/a": "text", "tmp/x": "left out", "engine/cache/x": "left out"}.items():
         (data / name).parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def source(tmp_path: Path, program: Path) -> backup.Source:  # noqa: F811 # a fi
         connection.execute("CREATE TABLE t (x)")
         connection.commit()
     learned = {"skills": ["tea"], "memories": [], "sessions": 1, "is_cut": False}
-    return backup.Source(
+    return backup.BackupSource(
         data=data,
         left_out=("engine/cache",),
         program=program,

@@ -13,7 +13,7 @@ from agents.pod.bridge.exchange import Exchange
 from agents.pod.bridge.restoring import Restoring
 
 
-async def _restore(source: backup.Source, order: backup.PodOrder) -> None:
+async def _restore(source: backup.BackupSource, order: backup.PodOrder) -> None:
     exchange = Exchange(source.data)
     exchange.settle(order.id)
     restoring = Restoring(order.id, lambda: source, exchange)
@@ -25,7 +25,7 @@ async def _restore(source: backup.Source, order: backup.PodOrder) -> None:
 
 def main() -> None:
     given: dict[str, Any] = json.load(sys.stdin)
-    source = backup.Source(
+    source = backup.BackupSource(
         data=Path(given["data"]),
         left_out=(),
         program=Path(given["program"]),

@@ -13,7 +13,7 @@ from aiohttp import web
 from django.conf import settings as configured
 
 from agents.backups import supply
-from agents.backups.endpoint.app import Endpoint
+from agents.backups.endpoint.app import BackupEndpoint
 from agents.backups.store import Directory, Store
 
 
@@ -35,7 +35,7 @@ def served(store: Store) -> Iterator[str]:
     ready, found, stop = threading.Event(), [], asyncio.Event()
 
     async def serve() -> None:
-        runner = web.AppRunner(Endpoint(store.objects()).app(), access_log=None)
+        runner = web.AppRunner(BackupEndpoint(store.objects()).app(), access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         found.extend([runner.addresses[0][1], asyncio.get_running_loop()])

@@ -36,7 +36,7 @@ exit 10
 """
 
 
-def taken(agent: Agent, source: backup.Source, url: str, name: str) -> Backup:
+def taken(agent: Agent, source: backup.BackupSource, url: str, name: str) -> Backup:
     """Make a backup with the real restic through the real endpoint, and record it in the database."""
     found = asyncio.run(backup.take(source, order_of(agent, url, id=name), backup.BackupProgress()))
     now = timezone.now()
@@ -72,7 +72,7 @@ def waits(repository: Repository) -> timedelta:
 
 
 def test_a_drill_restores_the_newest_backup_and_finds_what_is_broken(
-    running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
+    running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), url
     settings.DRILL_DIRECTORY = tmp_path / "drill"

@@ -32,7 +32,7 @@ def bearer(agent: str = AGENT, *, may_add: int = 1_000_000) -> dict[str, str]:
 
 def serving(store: Path, body: Callable[[Client], Awaitable[None]]) -> None:
     async def run() -> None:
-        app = endpoint.Endpoint(LocalStore(store)).app()
+        app = endpoint.BackupEndpoint(LocalStore(store)).app()
         async with TestClient(TestServer(app)) as client:
             await body(client)
 

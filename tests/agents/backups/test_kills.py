@@ -38,14 +38,14 @@ drills.hold(sys.argv[1])
 """
 
 
-def pod(what: str, source: backup.Source, order: backup.PodOrder) -> Child:
+def pod(what: str, source: backup.BackupSource, order: backup.PodOrder) -> Child:
     known = {"data": str(source.data), "program": str(source.program), "cache": str(source.cache)}
     given = {"what": what, "order": dataclasses.asdict(order), **known}
     return Child([sys.executable, "-m", "tests.agents.backups.killed"], json.dumps(given))
 
 
 @pytest.fixture
-def large(source: backup.Source) -> backup.Source:
+def large(source: backup.BackupSource) -> backup.BackupSource:
     """So much data that a process can be killed before it has finished."""
     for number in range(FILES):
         (source.data / "workspace" / f"{number}").write_bytes(os.urandom(FILE_BYTES))
@@ -59,7 +59,7 @@ def is_whole(agent: Agent, *, snapshots: int) -> None:
 
 
 def test_a_pod_that_is_killed_leaves_no_half_backup_and_its_next_one_is_whole(
-    running: Agent, large: backup.Source, url: str, store: Path
+    running: Agent, large: backup.BackupSource, url: str, store: Path
 ) -> None:
     order = order_of(running, url)
     pod("backup", large, order).kill_when(lambda: bytes_in(store / running.pk / "data") > 2 * FILE_BYTES)
@@ -69,7 +69,7 @@ def test_a_pod_that_is_killed_leaves_no_half_backup_and_its_next_one_is_whole(
 
 
 def test_a_pod_that_is_killed_while_it_restores_has_the_old_data_or_the_new(
-    running: Agent, large: backup.Source, url: str, store: Path
+    running: Agent, large: backup.BackupSource, url: str, store: Path
 ) -> None:
     snapshot = pod("backup", large, order_of(running, url)).said()
     saved = contents(large.data / "workspace")
@@ -89,7 +89,7 @@ def test_a_pod_that_is_killed_while_it_restores_has_the_old_data_or_the_new(
 
 
 def test_an_endpoint_that_is_killed_leaves_no_half_object(
-    running: Agent, large: backup.Source, endpoint: Started, store: Path
+    running: Agent, large: backup.BackupSource, endpoint: Started, store: Path
 ) -> None:
     url, start = endpoint
     first = start()
@@ -106,7 +106,7 @@ def test_an_endpoint_that_is_killed_leaves_no_half_object(
 
 
 def test_a_worker_that_is_killed_while_it_prunes_loses_nothing_that_is_needed(
-    running: Agent, large: backup.Source, url: str, store: Path
+    running: Agent, large: backup.BackupSource, url: str, store: Path
 ) -> None:
     gone = pod("backup", large, order_of(running, url)).said()
     for number in range(0, FILES, 2):
@@ -128,7 +128,7 @@ def test_a_worker_that_is_killed_while_it_prunes_loses_nothing_that_is_needed(
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_is_killed_in_the_middle_of_a_drill_leaves_no_verdict_and_another_holds_it(
     running: Agent,
-    large: backup.Source,
+    large: backup.BackupSource,
     url: str,
     store: Path,
     settings: Any,
@@ -166,7 +166,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_drill_leaves_no_verdict_and_
 
 def test_an_endpoint_that_is_killed_in_the_middle_of_a_restore_leaves_the_old_data_or_the_new(
     running: Agent,
-    large: backup.Source,
+    large: backup.BackupSource,
     endpoint: Started,
 ) -> None:
     url, start = endpoint

@@ -77,7 +77,7 @@ def way(bucket: store.Store) -> Iterator[str]:
 
 
 def test_a_bucket_is_written_read_drilled_pruned_and_emptied(
-    running: Agent, source: backup.Source, way: str, bucket: store.Store, settings: Any
+    running: Agent, source: backup.BackupSource, way: str, bucket: store.Store, settings: Any
 ) -> None:
     settings.BACKUP_URL = way
     first, second = taken(running, source, way, "1"), taken(running, source, way, "2")
@@ -94,7 +94,9 @@ def test_a_bucket_is_written_read_drilled_pruned_and_emptied(
     assert not Repository.objects.filter(pk=running.pk).exists()
 
 
-def test_nothing_in_a_bucket_is_replaced(running: Agent, source: backup.Source, way: str, bucket: store.Store) -> None:
+def test_nothing_in_a_bucket_is_replaced(
+    running: Agent, source: backup.BackupSource, way: str, bucket: store.Store
+) -> None:
     order_of(running, way)
     objects = bucket.objects()
     name = "ab" * 32

@@ -27,7 +27,7 @@ from tests.agents.backups.orders import contents, order_of
 
 
 def test_a_backup_is_made_read_and_restored(
-    running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
+    running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:
     settings.BACKUP_STORE = str(tmp_path / "store")
     order = order_of(running, url)
@@ -58,7 +58,7 @@ def test_a_backup_is_made_read_and_restored(
 
 
 def test_where_memory_is_full_the_kernel_ends_the_backup_and_not_the_engine(
-    running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
+    running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:
     settings.BACKUP_STORE = str(tmp_path / "store")
     (source.data / "workspace" / "large").write_bytes(os.urandom(64 * 2**20))
@@ -84,7 +84,7 @@ def test_where_memory_is_full_the_kernel_ends_the_backup_and_not_the_engine(
 
 
 def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(
-    running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
+    running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:
     settings.BACKUP_STORE = str(tmp_path / "store")
     taken = asyncio.run(backup.take(source, order_of(running, url), backup.BackupProgress()))
@@ -121,7 +121,7 @@ def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(
 
 
 def test_a_pod_with_another_pods_repository_or_a_wrong_password_makes_none(
-    running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
+    running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:
     settings.BACKUP_STORE = str(tmp_path / "store")
     for changes in (

@@ -11,7 +11,7 @@ from agents.clusters import reading
 from agents.clusters.asking import Wanted
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.observer import Observer
-from agents.clusters.reading import Seen, Sighting
+from agents.clusters.reading import PodState, Sighting
 from tests.patience import Patience
 
 Json = dict[str, Any]
@@ -101,7 +101,7 @@ def mounting(*, name: str = "pod-1", age: str = "2026-11-22T11:59:00Z") -> Json:
 
 def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **more: Any) -> Sighting:
     """The result of `reading.read` for these pods of one deployment."""
-    seen = Seen(
+    seen = PodState(
         namespace=namespace(), deployment=deployment(replicas=replicas, conditions=conditions), pods=pods, **more
     )
     return reading.read(seen, now=NOW)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.clusters.enforcement import BLOCKED, THROUGH
-from agents.runtimes.kubernetes.client import ClusterFailure, Refused, path_of
+from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, path_of
 
 Json = dict[str, Any]
 
@@ -49,7 +49,7 @@ class ScriptedCluster:
             return {"items": [body for body in self.objects.values() if body["kind"] == "Namespace"]}
         if path not in self.documents or ("list", path.rsplit("/", 1)[-1]) in self.forbidden:
             status = 403 if path in self.documents else 404
-            raise Refused("one", status, "", f"{path} is not for you")
+            raise ApiRefused("one", status, "", f"{path} is not for you")
         return self.documents[path]
 
     def find(self, path: str) -> Json | None:
@@ -69,7 +69,7 @@ class ScriptedCluster:
         self._answer()
         if dry:
             if self.is_bounded:
-                raise Refused("one", 403, "Forbidden", "a policy denied the request")
+                raise ApiRefused("one", 403, "Forbidden", "a policy denied the request")
             return manifest
         self.applied.append(manifest)
         metadata = {"creationTimestamp": datetime.now(UTC).isoformat(), **manifest["metadata"]}

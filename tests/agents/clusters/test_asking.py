@@ -10,20 +10,20 @@ import pytest
 
 from agents import pods
 from agents.clusters import asking
-from agents.clusters.asking import Asking, Pool, Rounds, Want
+from agents.clusters.asking import Asking, CallPool, Rounds, Want
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent, Desired
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.kubernetes.client import ClusterFailure
-from agents.runtimes.management import Health, HopFailure
+from agents.runtimes.management import GatewayHealth, HopFailure
 from tests.agents.clusters.observing import Json, event
 from tests.agents.conftest import MakeAgent
 
 LIFE = ("127.8.0.1", 0)
 ACCESS = Access(token="secret-token", certificate="certificate")
 WANT = Want(revision=2, access=ACCESS)
-GOOD = Health(revision=2, has_key=True, engine={"phase": "ready", "revision": 2})
+GOOD = GatewayHealth(revision=2, has_key=True, engine={"phase": "ready", "revision": 2})
 
 
 class Clock:
@@ -34,7 +34,7 @@ class Clock:
         return self.now
 
 
-class AtOnce(Pool):
+class AtOnce(CallPool):
     """Runs each question in the caller's own thread."""
 
     def __init__(self) -> None:
@@ -48,10 +48,10 @@ class Gateways:
     """The answer that all gateways give, and a list of the gateways that were asked."""
 
     def __init__(self) -> None:
-        self.answer: Health | Exception = GOOD
+        self.answer: GatewayHealth | Exception = GOOD
         self.asked: list[tuple[str, Access]] = []
 
-    def health(self, endpoint: Endpoint, access: Access, *, seconds: float) -> Health:
+    def health(self, endpoint: Endpoint, access: Access, *, seconds: float) -> GatewayHealth:
         self.asked.append((endpoint.management_url, access))
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -202,7 +202,7 @@ def fail() -> None:
 
 
 def test_one_question_that_fails_ends_no_thread() -> None:
-    pool, asked = Pool(threads=1), threading.Event()
+    pool, asked = CallPool(threads=1), threading.Event()
     pool.submit(fail)
     pool.submit(asked.set)
     assert asked.wait(5)

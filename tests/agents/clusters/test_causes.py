@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from agents.clusters import reading
-from agents.clusters.reading import Seen
+from agents.clusters.reading import PodState
 from agents.runtimes.base import Phase
 from tests.agents.clusters.observing import (
     NOW,
@@ -106,7 +106,7 @@ def test_an_engine_that_just_ran_out_of_memory_says_so_for_a_while() -> None:
     again = running("engine", restarts=1, last=ended(137, "OOMKilled"))
     assert (see(pod(again, running("gateway"))).phase, see(pod(again, running("gateway"))).cause) == ("ready", "OOM")
     later = reading.read(
-        Seen(namespace=namespace(), deployment=deployment(), pods=[pod(again, running("gateway"))]),
+        PodState(namespace=namespace(), deployment=deployment(), pods=[pod(again, running("gateway"))]),
         now=NOW + timedelta(minutes=11),
     )
     assert later.cause is None

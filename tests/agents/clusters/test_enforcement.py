@@ -20,11 +20,11 @@ from agents.clusters.enforcement import BLOCKED, THROUGH, Undecided
 from agents.clusters.models import Enforcement
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import ClusterFailure
-from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.place import ClusterSettings
 from tests.agents.clusters.scripted import ScriptedCluster
 from tests.patience import Patience
 
-PLACE = Place(installation="agentpods", pod_image="images.example.com/agentpods", engine_images={})
+PLACE = ClusterSettings(installation="agentpods", pod_image="images.example.com/agentpods", engine_images={})
 EVERYTHING = replace(
     PLACE,
     pull_secret='{"auths": {}}',
@@ -39,7 +39,7 @@ def api() -> ScriptedCluster:
     return ScriptedCluster()
 
 
-def find_out(api: ScriptedCluster, place: Place = PLACE) -> Enforcement:
+def find_out(api: ScriptedCluster, place: ClusterSettings = PLACE) -> Enforcement:
     return enforcement.find_out(api, place, pause=lambda seconds: None)  # type: ignore[arg-type]  # it has what is used
 
 
@@ -92,7 +92,7 @@ def test_what_a_killed_worker_left_is_removed_by_the_next_check(api: ScriptedClu
 
 
 def test_a_cluster_that_falls_silent_is_left_as_it_is(api: ScriptedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = enforcement.Trial(api, PLACE, pause=lambda seconds: None)  # type: ignore[arg-type]  # it has what is used
+    trial = enforcement.PolicyTrial(api, PLACE, pause=lambda seconds: None)  # type: ignore[arg-type]  # it has what is used
     api.away = True
     with pytest.raises(ClusterFailure):
         trial.run()

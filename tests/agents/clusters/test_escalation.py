@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agents.runtimes.kubernetes import ending, names, rights
-from agents.runtimes.kubernetes.client import Connection, Refused, path_of
+from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.escalations import (
     ESCALATIONS,
@@ -121,7 +121,7 @@ def writer(request: pytest.FixtureRequest, connected: Callable[[str], Connection
 def test_a_worker_can_only_make_pods_of_agents(writer: Connection, subtests: pytest.Subtests) -> None:
     for what, deed in ESCALATIONS.items():
         with subtests.test(what):
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(ApiRefused) as refused:
                 deed(writer)
             if refused.value.status == 404 and is_real and ADMIN_KUBECONFIG not in os.environ:
                 pytest.skip(f"nobody has made it: {ADMIN_KUBECONFIG} names no administrator")
@@ -164,11 +164,11 @@ def may(connection: Connection, verb: str, group: str, resource: str, place: str
 def test_an_observer_changes_nothing_at_all(connected: Callable[[str], Connection]) -> None:
     connection, accepted = connected("observe"), []
     for what, deed in ESCALATIONS.items():
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(ApiRefused):
             deed(connection)
             accepted.append(what)
     for deed in (applied(namespace("pod-other-1")), applied(deployment()), posted(namespace("pod-other-1"))):
-        with pytest.raises(Refused):
+        with pytest.raises(ApiRefused):
             deed(connection)
     assert accepted == []
 
@@ -182,7 +182,7 @@ def test_by_way_of_the_api_server_nodes_are_asked_for_statistics_and_nothing_els
         with contextlib.closing(Connection("asked", api.kubeconfig(chart.username("drive")))) as connection:
             assert connection.get(f"{PROXY}/stats/summary")["node"]["nodeName"] == "node"
             for path in ("pods", "logs/stats/summary", "run/kube-system/one/two/../stats/summary", "stats/summary/x"):
-                with subtests.test(path), pytest.raises(Refused) as refused:
+                with subtests.test(path), pytest.raises(ApiRefused) as refused:
                     connection.get(f"{PROXY}/{path}")
                 assert refused.value.status == 403
 
@@ -204,7 +204,7 @@ def test_a_secret_of_an_agent_is_rewritten_by_nobody_but_its_account(
             "nobody's any more": {"metadata": {"labels": {names.INSTALLATION_LABEL: None}}},
         }
         for what, change in changes.items():
-            with subtests.test(what), pytest.raises(Refused, match="written by Agentpods alone") as refused:
+            with subtests.test(what), pytest.raises(ApiRefused, match="written by Agentpods alone") as refused:
                 admin.merge(path, change)
             assert refused.value.status == 403
         admin.merge(path, {"metadata": {"annotations": {"example.com/seen": "yes"}}})

@@ -25,7 +25,7 @@ from agents.runtimes.base import Access
 from agents.runtimes.kubernetes.client import Connection
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.kubernetes.place import Routes
-from agents.runtimes.management import Health
+from agents.runtimes.management import GatewayHealth
 from config import wake
 from tests.agents.clusters.conftest import Observed
 from tests.agents.clusters.observing import LABELS, observing
@@ -257,9 +257,9 @@ def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pod
     told: dict[str, Any] = {"phase": "ready", "revision": 7}
     asked: list[Access] = []
 
-    def health(endpoint: Any, access: Access, *, seconds: float) -> Health:
+    def health(endpoint: Any, access: Access, *, seconds: float) -> GatewayHealth:
         asked.append(access)
-        return Health(revision=8, has_key=True, engine=dict(told), bridge_bytes=told["revision"] and 40)
+        return GatewayHealth(revision=8, has_key=True, engine=dict(told), bridge_bytes=told["revision"] and 40)
 
     monkeypatch.setattr(management, "health", health)
     turns = observed(wanted=lambda _: {NAMESPACE: Want(revision=7, access=ACCESS)})

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from agents.clusters import objects, reading
-from agents.clusters.reading import Seen
+from agents.clusters.reading import PodState
 from agents.runtimes.base import Phase
-from agents.runtimes.management import Health
+from agents.runtimes.management import GatewayHealth
 from tests.agents.clusters.observing import (
     AGENT,
     NOW,
@@ -27,10 +27,10 @@ from tests.agents.clusters.observing import (
 )
 
 
-def said(phase: str, cause: str | None = None, **more: Any) -> Health:
+def said(phase: str, cause: str | None = None, **more: Any) -> GatewayHealth:
     """A gateway's answer with this state of the engine, as the bridge reports it."""
     state = {"phase": phase, "revision": 3, "restarts": 0, "cause": cause, "message": None, "evidence": [], **more}
-    return Health(revision=3, has_key=True, engine=state)
+    return GatewayHealth(revision=3, has_key=True, engine=state)
 
 
 # Phases.
@@ -41,13 +41,13 @@ def test_a_namespace_that_goes_has_a_stopped_pod_and_says_what_holds_it() -> Non
     gone["status"]["conditions"] = [
         condition("NamespaceFinalizersRemaining", "True", message="held by example.com/held")
     ]
-    told = reading.read(Seen(namespace=gone, deployment=deployment(), pods=[pod()]), now=NOW)
+    told = reading.read(PodState(namespace=gone, deployment=deployment(), pods=[pod()]), now=NOW)
     assert (told.phase, told.gateway_alive, told.message) == (Phase.STOPPED, False, "held by example.com/held")
     assert told.going
 
 
 def test_in_a_namespace_without_its_deployment_nothing_runs() -> None:
-    assert reading.read(Seen(namespace=namespace()), now=NOW).phase == Phase.STOPPED
+    assert reading.read(PodState(namespace=namespace()), now=NOW).phase == Phase.STOPPED
 
 
 def test_scaled_to_nothing_and_nobody_there_is_stopped() -> None:
@@ -112,10 +112,10 @@ def test_restarts_of_all_containers_count() -> None:
         (said("unhealthy", "ENGINE_HUNG"), Phase.UNHEALTHY, "ENGINE_HUNG"),
         (said("failed", "CRASH_LOOP"), Phase.FAILED, "CRASH_LOOP"),
         (said("stopped"), Phase.UNHEALTHY, None),
-        (Health(revision=1, has_key=True, engine=None), Phase.STARTING, None),
+        (GatewayHealth(revision=1, has_key=True, engine=None), Phase.STARTING, None),
     ],
 )
-def test_the_bridge_knows_more_than_the_cluster(health: Health, phase: Phase, cause: str | None) -> None:
+def test_the_bridge_knows_more_than_the_cluster(health: GatewayHealth, phase: Phase, cause: str | None) -> None:
     told = see(pod(*UNREADY), health=health)
     assert (told.phase, told.cause) == (phase, cause)
 
@@ -137,7 +137,7 @@ def test_the_bridges_words_are_told() -> None:
     ],
 )
 def test_an_engine_that_speaks_for_its_bridge_breaks_nothing(state: Any) -> None:
-    told = see(pod(*UNREADY), health=Health(revision=1, has_key=True, engine=state))
+    told = see(pod(*UNREADY), health=GatewayHealth(revision=1, has_key=True, engine=state))
     assert told.cause is None
 
 
@@ -163,7 +163,9 @@ def test_a_bridge_whose_container_ended_is_not_believed() -> None:
         (said("ready", revision=2**40), None),
     ],
 )
-def test_a_revision_is_applied_when_gateway_and_ready_engine_have_it(health: Health, revision: int | None) -> None:
+def test_a_revision_is_applied_when_gateway_and_ready_engine_have_it(
+    health: GatewayHealth, revision: int | None
+) -> None:
     assert reading.applied(health) == revision
 
 
@@ -184,12 +186,12 @@ def test_a_revision_is_applied_when_gateway_and_ready_engine_have_it(health: Hea
     ],
 )
 def test_events_are_read_only_of_who_is_in_trouble(pods: list[Json], wanted: bool) -> None:
-    seen = Seen(namespace=namespace(), deployment=deployment(), pods=pods)
+    seen = PodState(namespace=namespace(), deployment=deployment(), pods=pods)
     assert reading.wants_events(seen, reading.read(seen, now=NOW), now=NOW) is wanted
 
 
 def test_events_of_a_stopped_pod_are_not_read() -> None:
-    seen = Seen(namespace=namespace(), deployment=deployment(replicas=0))
+    seen = PodState(namespace=namespace(), deployment=deployment(replicas=0))
     assert not reading.wants_events(seen, reading.read(seen, now=NOW), now=NOW)
 
 

@@ -16,7 +16,7 @@ from agents.clusters.asking import Want
 from agents.clusters.models import Cluster
 from agents.runtimes import management
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
-from agents.runtimes.management import Health
+from agents.runtimes.management import GatewayHealth
 from config import pulse
 from tests.agents.clusters.observing import Turns, cluster_of, observing
 from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec
@@ -34,7 +34,7 @@ def api(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
 @pytest.fixture
 def turns(api: KubeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Turns]:
     """An observer of two clusters: a healthy one, and `silent`, whose API server is gone."""
-    healthy = Health(revision=7, has_key=True, engine={"phase": "ready", "revision": 7})
+    healthy = GatewayHealth(revision=7, has_key=True, engine={"phase": "ready", "revision": 7})
     monkeypatch.setattr(management, "health", lambda *_, **__: healthy)
     cluster_of(api.kubeconfig())
     with KubeApi(tmp_path / "silent") as gone:

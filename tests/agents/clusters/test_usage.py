@@ -183,12 +183,18 @@ def test_a_kubelet_that_cannot_prove_itself_is_shown_nothing_of_ours(api: KubeAp
 @pytest.mark.parametrize(
     ("node", "certificate", "why"),
     [
-        (usage.Node("one", None), None, "no address"),
-        (usage.Node("one", "https://127.0.0.1:1"), None, "does not answer"),
-        (usage.Node("one", "https://127.0.0.1:1"), ("/gone/certificate.pem", "/gone/key.pem"), "does not answer"),
+        (usage.KubernetesNode("one", None), None, "no address"),
+        (usage.KubernetesNode("one", "https://127.0.0.1:1"), None, "does not answer"),
+        (
+            usage.KubernetesNode("one", "https://127.0.0.1:1"),
+            ("/gone/certificate.pem", "/gone/key.pem"),
+            "does not answer",
+        ),
     ],
 )
-def test_a_node_that_cannot_be_asked_says_why(node: usage.Node, certificate: tuple[str, str] | None, why: str) -> None:
+def test_a_node_that_cannot_be_asked_says_why(
+    node: usage.KubernetesNode, certificate: tuple[str, str] | None, why: str
+) -> None:
     with pytest.raises(usage.Unmeasured, match=why):
         usage._kubelet(Asked(None, certificate=certificate), node)  # type: ignore[arg-type]
 
@@ -214,7 +220,9 @@ def test_addresses_of_the_newer_kind_are_written_as_urls_want_them() -> None:
         "addresses": [{"type": "Hostname", "address": "one"}, {"type": "InternalIP", "address": "fd00::1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
     }
-    assert usage._node({"metadata": {"name": "one"}, "status": status}) == usage.Node("one", "https://[fd00::1]:10250")
+    assert usage._node({"metadata": {"name": "one"}, "status": status}) == usage.KubernetesNode(
+        "one", "https://[fd00::1]:10250"
+    )
 
 
 def test_of_two_pods_in_a_namespace_the_newer_one_counts_and_what_is_not_said_is_unknown() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents.clusters import watching
-from agents.clusters.watching import NAMESPACES, PODS, Kind, Watch
-from agents.runtimes.kubernetes.client import ClusterFailure, Refused, Stream
+from agents.clusters.watching import NAMESPACES, PODS, Watch, WatchedKind
+from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, Stream
 from tests.agents.clusters.observing import Json, metadata, namespace, pod
 
 STOP = threading.Event()
@@ -66,7 +66,7 @@ class Script:
 class Watched:
     """A watch of that server, and the namespaces in which the watch saw a change."""
 
-    def __init__(self, script: Script, kind: Kind = NAMESPACES, *, chance: float = 0.5) -> None:
+    def __init__(self, script: Script, kind: WatchedKind = NAMESPACES, *, chance: float = 0.5) -> None:
         self.script, self.news = script, list[set[str]]()
         self.watch = Watch(
             script,
@@ -168,7 +168,8 @@ def test_an_event_that_changes_nothing_we_read_is_no_news(script: Script) -> Non
 
 
 @pytest.mark.parametrize(
-    "end", [too_old(), Refused("one", 410, "Expired", "too old"), b'{"type": "ADDED", "obj', b"[]", {"type": "ADDED"}]
+    "end",
+    [too_old(), ApiRefused("one", 410, "Expired", "too old"), b'{"type": "ADDED", "obj', b"[]", {"type": "ADDED"}],
 )
 def test_what_is_too_old_or_torn_is_listed_again_after_a_pause(script: Script, end: Any) -> None:
     script.lists, script.streams = [listed(), listed("pod-a-1", version="20")], [[end]]
@@ -225,7 +226,7 @@ def test_an_answer_of_another_kind_replaces_nothing(script: Script) -> None:
 
 @pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
 def test_who_is_refused_asks_less_than_ten_times_in_ten_seconds(script: Script, chance: float) -> None:
-    script.lists = [Refused("one", 403, "Forbidden", "not you")]
+    script.lists = [ApiRefused("one", 403, "Forbidden", "not you")]
     watched = Watched(script, chance=chance)
     ends = script.now + 10
     while script.now < ends:
@@ -234,7 +235,7 @@ def test_who_is_refused_asks_less_than_ten_times_in_ten_seconds(script: Script, 
     assert 15 <= [watched.turn() for _ in range(20)][-1] <= 30
 
 
-@pytest.mark.parametrize("stream", [[], [too_old()], [Refused("one", 410, "Expired", "too old")]])
+@pytest.mark.parametrize("stream", [[], [too_old()], [ApiRefused("one", 410, "Expired", "too old")]])
 def test_a_server_that_ends_every_watch_at_once_is_left_alone_more_and_more(script: Script, stream: list[Any]) -> None:
     script.lists, script.streams = [listed()], [stream for _ in range(100)]
     watched = Watched(script)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents.domains import claims, observing, records
-from agents.domains.records import Seen
+from agents.domains.records import DnsAnswers
 from agents.models import Agent, DomainClaim
 from agents.runtimes.base import RuntimeFailure
 from tests.agents.conftest import MakeAgent
@@ -21,16 +21,16 @@ from tests.doubles.name_server import SILENCE, NameServer
 from tests.doubles.runtime import ScriptedRuntime
 
 NAME = "bot.example.org"
-NOTHING = Seen(addresses=(), texts=frozenset())
-UNKNOWN = Seen(addresses=None, texts=None)
+NOTHING = DnsAnswers(addresses=(), texts=frozenset())
+UNKNOWN = DnsAnswers(addresses=None, texts=None)
 
 
-def claimed(agent: Agent, domain: str = NAME, *, seen: Seen = NOTHING) -> DomainClaim:
+def claimed(agent: Agent, domain: str = NAME, *, seen: DnsAnswers = NOTHING) -> DomainClaim:
     return claims.claim(agent, domain, seen=seen, actor="user:x")
 
 
-def proof_of(agent: Agent) -> Seen:
-    return Seen(addresses=(), texts=frozenset({claims.value_of(agent.user_id)}))
+def proof_of(agent: Agent) -> DnsAnswers:
+    return DnsAnswers(addresses=(), texts=frozenset({claims.value_of(agent.user_id)}))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_no_account_keeps_the_names_of_others_waiting(
     later = timezone.now() + timedelta(minutes=2)
     asked: list[str] = []
 
-    def look(domain: str) -> Seen:
+    def look(domain: str) -> DnsAnswers:
         asked.append(domain)
         return NOTHING
 
@@ -81,7 +81,7 @@ def test_two_runs_at_once_look_at_each_name_once(make_agent: MakeAgent) -> None:
         claimed(make_agent(), f"n{number}.example.org")
     asked: list[str] = []
 
-    def look(domain: str) -> Seen:
+    def look(domain: str) -> DnsAnswers:
         asked.append(domain)
         return NOTHING
 
@@ -117,7 +117,7 @@ def test_a_proof_on_the_last_day_comes_before_the_lapse(make_agent: MakeAgent) -
 def test_what_dns_does_not_answer_changes_nothing(make_agent: MakeAgent, dns: NameServer, monkeypatch: Any) -> None:
     monkeypatch.setattr(records, "LOOK_SECONDS", 0.1)
     agent = make_agent()
-    here = Seen(addresses=(records.expected_ip(),), texts=frozenset())  # type: ignore[arg-type]  # it is an address
+    here = DnsAnswers(addresses=(records.expected_ip(),), texts=frozenset())  # type: ignore[arg-type]  # it is an address
     claimed(agent, seen=here)
     dns.answers(NAME, SILENCE)
     observing.look_at_due(timezone.now() + timedelta(minutes=2))

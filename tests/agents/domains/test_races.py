@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents import lifecycle
 from agents.domains import claims
-from agents.domains.records import Seen
+from agents.domains.records import DnsAnswers
 from agents.errors import DomainTaken, NoSuchAgent
 from agents.models import Agent, DomainClaim
 from agents.router.addresses import find
@@ -22,11 +22,11 @@ from tests.agents.conftest import MakeAgent
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NAME = "bot.example.org"
-NOTHING = Seen(addresses=(), texts=frozenset())
+NOTHING = DnsAnswers(addresses=(), texts=frozenset())
 
 
-def proof_of(*agents: Agent) -> Seen:
-    return Seen(addresses=(), texts=frozenset(claims.value_of(agent.user_id) for agent in agents))
+def proof_of(*agents: Agent) -> DnsAnswers:
+    return DnsAnswers(addresses=(), texts=frozenset(claims.value_of(agent.user_id) for agent in agents))
 
 
 def at_once(*doings: Callable[[], object]) -> Counter[str]:
@@ -54,7 +54,7 @@ def at_once(*doings: Callable[[], object]) -> Counter[str]:
     return outcomes
 
 
-def claim(agent: Agent, seen: Seen) -> Callable[[], object]:
+def claim(agent: Agent, seen: DnsAnswers) -> Callable[[], object]:
     return lambda: claims.claim(agent, NAME, seen=seen, actor="user:x")
 
 

@@ -24,7 +24,7 @@ from agents.pod import processes
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.expectations import EXPECTED, Expected
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.model_server import ModelServer
@@ -120,17 +120,30 @@ class Pod:
     def wait_ready(self, *, within: float = 30) -> Observation:
         def ready() -> Observation | None:
             pod = self.seen()
-            return pod if pod.phase == Phase.READY and pod.gateway_alive else None
+            is_ready = pod.phase == Phase.READY and pod.gateway_alive and self.is_up_to_date(pod)
+            return pod if is_ready else None
 
         found: Observation = eventually(ready, within=within * self.patience, what="the pod")
         return found
+
+    def is_up_to_date(self, seen: Observation) -> bool:
+        """Whether the observation is still true. Here it always is, because it is read at this moment."""
+        return True
+
+    def deaths(self) -> int:
+        """How often the engine has died. A rare look can miss the seconds in which it is down, but not the count."""
+        return self.seen().restarts
+
+    def wait_for_death(self, *, after: int) -> None:
+        eventually(lambda: self.deaths() > after, within=5 * self.patience, what="a death")
 
     def wait_for(self, phase: Phase, *, within: float) -> None:
         eventually(lambda: self.seen().phase == phase, within=within * self.patience, what=phase)
 
     def say(self, message: str, session: str = "talk") -> str:
         endpoint = self.runtime.endpoint(self.namespace)
-        assert endpoint
+        if endpoint is None:  # in a cluster, until the next pod has an address
+            raise management.HopFailure("gateway", "there is no pod")
         return management.chat(endpoint, ACCESS, message=message, session_id=session).reply
 
     def failing_hop(self, message: str = "hello", session: str = "talk") -> str:
@@ -151,7 +164,7 @@ class Pod:
 
     def kill(self, victim: str) -> None:
         """Kill `engine`, `bridge`, `gateway` or `all` with SIGKILL. Processes that have ended already stay ended."""
-        programs = [Program(victim)] if victim in set(Program) else list(Program) if victim == "all" else []
+        programs = [PodProgram(victim)] if victim in set(PodProgram) else list(PodProgram) if victim == "all" else []
         found: list[psutil.Process] = self.engine_processes() if victim in {"engine", "all"} else []
         for name in programs:
             with suppress(KeyError):
@@ -185,7 +198,7 @@ class Pod:
         pids = {process.pid for process in found}
         return [process for process in found if process.ppid() not in pids]
 
-    def program(self, name: Program) -> psutil.Process:
+    def program(self, name: PodProgram) -> psutil.Process:
         return programs.find(self.home)[self.namespace, name]
 
     def session_text(self) -> str:

@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,8 @@ from pytest_django import Settings
 
 from agents.clusters import connections
 from agents.engines.base import Engine
+from agents.runtimes import management
+from agents.runtimes.base import Observation
 from agents.runtimes.kubernetes import names
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.reaping import ADMIN_KUBECONFIG
@@ -132,6 +134,24 @@ class ClusterPod(Pod):
             self.spec, namespace=self.namespace, agent_id=f"agt_real{own}", slug=f"real{own}"
         )
 
+    def is_up_to_date(self, seen: Observation) -> bool:
+        """The engine may have died since the observation, so the pod itself must report the same phase."""
+        with suppress(management.HopFailure):
+            return bool(self._told()["phase"] == seen.phase)
+        return False
+
+    def deaths(self) -> int:
+        """The deaths of the engine, as its bridge counts them. An observation counts restarts of containers."""
+        return int(self._told()["restarts"])
+
+    def _told(self) -> dict[str, Any]:
+        """The state that the bridge reports at this moment."""
+        endpoint = self.runtime.endpoint(self.namespace)
+        engine = management.health(endpoint, self.spec.access).engine if endpoint else None
+        if engine is None:
+            raise management.HopFailure("engine", "the bridge does not answer")
+        return engine
+
     def signal_engine(self, number: signal.Signals) -> None:
         self.inside(_SIGNAL, number)
 
@@ -200,22 +220,22 @@ class Administrator:
         """Run the command in the engine's container. Returns what the command prints."""
         from kubernetes.stream import stream
 
-        api = _api()  # after this call the client of the library can only speak WebSocket
-        answer = stream(
-            api.connect_get_namespaced_pod_exec,
-            pod,
-            namespace,
-            container=names.ENGINE,
-            command=list(command),
-            stdout=True,
-            stderr=True,
-            _preload_content=False,
-        )
-        answer.run_forever(timeout=EXEC_SECONDS)
-        said, complaint = answer.read_stdout(), answer.read_stderr()
-        code = answer.returncode
-        answer.close()
-        api.api_client.close()
+        with ExitStack() as opened:
+            api = _api()  # after this call the client of the library can only speak WebSocket
+            opened.callback(api.api_client.close)
+            answer = stream(
+                api.connect_get_namespaced_pod_exec,
+                pod,
+                namespace,
+                container=names.ENGINE,
+                command=list(command),
+                stdout=True,
+                stderr=True,
+                _preload_content=False,
+            )
+            opened.callback(answer.close)  # also if the pod is deleted in the meantime
+            answer.run_forever(timeout=EXEC_SECONDS)
+            said, complaint, code = answer.read_stdout(), answer.read_stderr(), answer.returncode
         assert code == 0, complaint
         return str(said)
 

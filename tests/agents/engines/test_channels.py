@@ -10,7 +10,7 @@ import requests
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import Pod
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
@@ -108,5 +108,5 @@ def test_the_bots_token_is_in_no_log_and_in_no_argument(pod: Pod, telegram: Tele
     for path in pod.home.rglob("*"):
         if path.is_file():
             assert TOKEN.encode() not in path.read_bytes(), path
-    for process in [*pod.engine_processes(), pod.program(Program.BRIDGE), pod.program(Program.GATEWAY)]:
+    for process in [*pod.engine_processes(), pod.program(PodProgram.BRIDGE), pod.program(PodProgram.GATEWAY)]:
         assert TOKEN not in " ".join(process.cmdline())

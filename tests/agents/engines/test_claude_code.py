@@ -10,19 +10,19 @@ from uuid import UUID
 import pytest
 import yaml
 
-from agents.engines.base import KeyProxy, Launch, Place
+from agents.engines.base import EnginePlace, Launch, ProxyAccess
 from agents.engines.claude_code import CLAUDE_CODE
 from tests.agents.pod.bridge.process import pod_config
 
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
 CRM = {"name": "crm", "url": "https://crm.example/mcp", "headers": {"X-Key": "secret-of-the-crm"}}
-LLM = KeyProxy(url="http://127.0.0.1:7000", token="pod-token")
+LLM = ProxyAccess(url="http://127.0.0.1:7000", token="pod-token")
 FILES = {"Read", "Glob", "Grep", "Edit", "Write"}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(
+def place(tmp_path: Path) -> EnginePlace:
+    return EnginePlace(
         install=tmp_path / "engines" / "claude-code",
         node=Path("/opt/node/bin/node"),
         data=tmp_path / "data",
@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Place:
     )
 
 
-def render(place: Place, **config: Any) -> Launch:
+def render(place: EnginePlace, **config: Any) -> Launch:
     usual = {"provider": "anthropic", "model": "claude-sonnet-4-5"}
     return CLAUDE_CODE.render(pod_config(**{**usual, **config}), place=place, llm=LLM)
 
@@ -54,14 +54,14 @@ def file(launch: Launch, name: str) -> str:
     return next(text for path, text in launch.files.items() if path.name == name)
 
 
-def transcript(place: Place, name: str, *types: str) -> Path:
+def transcript(place: EnginePlace, name: str, *types: str) -> Path:
     path = place.data / "claude" / "projects" / "-data-workspace" / f"{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps({"type": kind}, separators=(",", ":")) + "\n" for kind in types))
     return path
 
 
-def test_the_provider_is_moved_to_the_key_proxy_and_no_other_model_is_asked(place: Place) -> None:
+def test_the_provider_is_moved_to_the_key_proxy_and_no_other_model_is_asked(place: EnginePlace) -> None:
     launch = render(place, model="claude-haiku-4-5")
     assert launch.env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:7000/llm/anthropic"
     assert launch.model == ("anthropic", "claude-haiku-4-5")
@@ -71,14 +71,14 @@ def test_the_provider_is_moved_to_the_key_proxy_and_no_other_model_is_asked(plac
 
 
 @pytest.mark.parametrize("provider", [None, "openai"])
-def test_without_its_provider_it_has_no_model(place: Place, provider: str | None) -> None:
+def test_without_its_provider_it_has_no_model(place: EnginePlace, provider: str | None) -> None:
     launch = render(place, provider=provider, model=None if provider is None else "gpt-5")
     assert launch.model is None
     assert "--model" not in launch.argv
     assert "gpt-5" not in launch.env.values()
 
 
-def test_the_token_is_in_the_environment_alone(place: Place) -> None:
+def test_the_token_is_in_the_environment_alone(place: EnginePlace) -> None:
     launch = render(place)
     assert launch.env["ANTHROPIC_AUTH_TOKEN"] == "pod-token"
     assert "pod-token" not in "".join(launch.files.values()) + "".join(launch.argv) + repr(launch)
@@ -99,28 +99,28 @@ def test_the_token_is_in_the_environment_alone(place: Place) -> None:
         (["tts"], set()),
     ],
 )
-def test_toolsets_become_exactly_these_tools(place: Place, toolsets: list[str], expected: set[str]) -> None:
+def test_toolsets_become_exactly_these_tools(place: EnginePlace, toolsets: list[str], expected: set[str]) -> None:
     assert tools(render(place, toolsets=toolsets)) == expected
 
 
-def test_only_the_vendor_searches(place: Place) -> None:
+def test_only_the_vendor_searches(place: EnginePlace) -> None:
     assert tools(render(place, toolsets=["web", "search"], own_model_server=True)) == {"WebFetch"}
 
 
-def test_what_is_chosen_runs_unasked_and_nothing_asks(place: Place) -> None:
+def test_what_is_chosen_runs_unasked_and_nothing_asks(place: EnginePlace) -> None:
     launch = render(place, toolsets=["web", "terminal"], mcp_servers=[CRM])
     assert option(launch, "--permission-mode") == "dontAsk"
     assert settings(launch)["permissions"] == {"allow": ["WebFetch", "WebSearch", "Bash", "mcp__crm"]}
 
 
-def test_files_are_the_workspace_unless_there_is_a_shell(place: Place) -> None:
+def test_files_are_the_workspace_unless_there_is_a_shell(place: EnginePlace) -> None:
     allowed = settings(render(place, toolsets=["file"]))["permissions"]["allow"]
     workspace = place.data / "workspace"
     assert allowed == [f"Read(/{workspace}/**)", f"Edit(/{workspace}/**)"]
     assert set(settings(render(place, toolsets=["file", "terminal"]))["permissions"]["allow"]) > FILES
 
 
-def test_memory_and_skills_are_written_where_they_are_kept(place: Place) -> None:
+def test_memory_and_skills_are_written_where_they_are_kept(place: EnginePlace) -> None:
     allowed = settings(render(place, toolsets=["file", "memory", "skills"]))["permissions"]["allow"]
     for store in ("memory", "skills"):
         assert f"Edit(/{place.data / 'claude' / store}/**)" in allowed
@@ -128,23 +128,23 @@ def test_memory_and_skills_are_written_where_they_are_kept(place: Place) -> None
     assert only == [f"{verb}(/{place.data / 'claude' / 'memory'}/**)" for verb in ("Read", "Edit")]
 
 
-def test_commands_in_a_skill_run_only_where_there_is_a_shell(place: Place) -> None:
+def test_commands_in_a_skill_run_only_where_there_is_a_shell(place: EnginePlace) -> None:
     assert settings(render(place, toolsets=["skills"]))["disableSkillShellExecution"]
     assert not settings(render(place, toolsets=["skills", "terminal"]))["disableSkillShellExecution"]
 
 
-def test_nothing_that_the_agent_writes_configures_it(place: Place) -> None:
+def test_nothing_that_the_agent_writes_configures_it(place: EnginePlace) -> None:
     launch = render(place)
     assert "--strict-mcp-config" in launch.argv
     assert option(launch, "--setting-sources") == "user"
     assert settings(launch)["disableAllHooks"]
 
 
-def test_conversations_are_kept(place: Place) -> None:
+def test_conversations_are_kept(place: EnginePlace) -> None:
     assert settings(render(place))["cleanupPeriodDays"] > 10_000
 
 
-def test_it_has_a_memory_only_where_that_is_chosen(place: Place) -> None:
+def test_it_has_a_memory_only_where_that_is_chosen(place: EnginePlace) -> None:
     launch = render(place, toolsets=["memory"])
     memory = place.data / "claude" / "memory"
     assert launch.env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] == "0"
@@ -155,7 +155,7 @@ def test_it_has_a_memory_only_where_that_is_chosen(place: Place) -> None:
     assert str(memory) not in file(without, "soul.md")
 
 
-def test_soul_additions_name_language_and_time_zone_are_one_text(place: Place) -> None:
+def test_soul_additions_name_language_and_time_zone_are_one_text(place: EnginePlace) -> None:
     launch = render(place, soul="Soul.", extra_soul="More.", name="Ada", lang="ru", timezone="Europe/Berlin")
     text = file(launch, "soul.md")
     assert text.index("Soul.") < text.index("More.") < text.index("Ada")
@@ -165,7 +165,7 @@ def test_soul_additions_name_language_and_time_zone_are_one_text(place: Place) -
     assert option(launch, "--system-prompt-snapshot") == "off"
 
 
-def test_mcp_servers_and_their_headers_are_in_a_file_alone(place: Place) -> None:
+def test_mcp_servers_and_their_headers_are_in_a_file_alone(place: EnginePlace) -> None:
     stdio = {"name": "files", "command": "python3", "args": ["server.py"], "env": {"A": "b"}}
     launch = render(place, mcp_servers=[CRM, stdio], has_peers=True)
     assert json.loads(file(launch, "mcp.json"))["mcpServers"] == {
@@ -180,7 +180,7 @@ def test_mcp_servers_and_their_headers_are_in_a_file_alone(place: Place) -> None
     assert "secret-of-the-crm" not in "".join([*launch.argv, *launch.env.values()]) + repr(launch)
 
 
-def test_it_asks_nobody_for_updates_and_reports_to_nobody(place: Place) -> None:
+def test_it_asks_nobody_for_updates_and_reports_to_nobody(place: EnginePlace) -> None:
     env = render(place).env
     for name in (
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
@@ -192,7 +192,7 @@ def test_it_asks_nobody_for_updates_and_reports_to_nobody(place: Place) -> None:
     assert settings(render(place))["skipWebFetchPreflight"]
 
 
-def test_a_new_conversation_gets_a_name_and_goes_on_under_it(place: Place) -> None:
+def test_a_new_conversation_gets_a_name_and_goes_on_under_it(place: EnginePlace) -> None:
     launch = render(place)
     flag, name = CLAUDE_CODE.session_argv("talk", launch)
     assert flag == "--session-id"
@@ -203,7 +203,7 @@ def test_a_new_conversation_gets_a_name_and_goes_on_under_it(place: Place) -> No
     assert CLAUDE_CODE.session_argv("talk", launch) == ("--resume", str(path))
 
 
-def test_a_conversation_that_never_began_is_begun_under_another_name(place: Place) -> None:
+def test_a_conversation_that_never_began_is_begun_under_another_name(place: EnginePlace) -> None:
     """The engine was killed before it wrote the first message. It can neither resume nor repeat this conversation."""
     launch = render(place)
     _, name = CLAUDE_CODE.session_argv("talk", launch)
@@ -214,11 +214,11 @@ def test_a_conversation_that_never_began_is_begun_under_another_name(place: Plac
     assert CLAUDE_CODE.session_argv("talk", launch) == ("--resume", str(path))
 
 
-def test_the_process_that_only_shows_that_it_works_keeps_no_conversation(place: Place) -> None:
+def test_the_process_that_only_shows_that_it_works_keeps_no_conversation(place: EnginePlace) -> None:
     assert CLAUDE_CODE.session_argv(None, render(place)) == ("--no-session-persistence",)
 
 
-def test_equal_configurations_need_no_restart_between_them(place: Place) -> None:
+def test_equal_configurations_need_no_restart_between_them(place: EnginePlace) -> None:
     assert render(place, revision=1) == render(place, revision=2, a2a_enabled=True)
     assert render(place) != render(place, soul="Another.")
 

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from agents.runtimes import management
 from agents.runtimes.base import Phase
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
 from tests.agents.engines.expectations import expected
 from tests.agents.engines.looking import found_in_memory
@@ -41,9 +41,10 @@ def test_without_a_key_it_is_healthy_and_says_nothing(pod: Pod) -> None:
 def test_a_conversation_keeps_its_context_over_a_death_of_the_engine(pod: Pod) -> None:
     pod.start()
     pod.say("My boat is called Nautilus.")
+    before = pod.deaths()
     pod.signal_engine(signal.SIGKILL)
-    pod.wait_for(Phase.UNHEALTHY, within=5)
     assert pod.failing_hop() == "engine"
+    pod.wait_for_death(after=before)
     pod.wait_ready()
     pod.say("What is its name?")
     assert _said(pod) == ["My boat is called Nautilus.", "pong", "What is its name?"]
@@ -333,8 +334,8 @@ def test_it_speaks_to_nobody_but_the_key_proxy(pod: Pod) -> None:
 
 
 @pytest.mark.here
-@pytest.mark.parametrize("name", list(Program))
-def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: Pod, name: Program) -> None:
+@pytest.mark.parametrize("name", list(PodProgram))
+def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: Pod, name: PodProgram) -> None:
     pod.start()
     pod.say("one")
     pod.program(name).kill()
@@ -360,7 +361,7 @@ def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
     pod.start()
     for session in ("a", "b", "c", "d"):
         pod.say("hello", session)
-    bridge = pod.program(Program.BRIDGE)
+    bridge = pod.program(PodProgram.BRIDGE)
     eventually(
         lambda: not [child for child in bridge.children() if child.status() == psutil.STATUS_ZOMBIE],
         within=5,

@@ -12,7 +12,7 @@ from agents.engines.base import Engine, ShippedProgram
 from agents.pod import processes
 from agents.pod.bridge import install
 from agents.runtimes.base import Phase
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import TRIED, Pod
 from tests.agents.pod.bridge.process import eventually
 
@@ -40,7 +40,7 @@ def test_an_installation_cut_short_is_done_again(engine: Engine, pod: Pod, tmp_p
     pod.runtime._engine_cache = tmp_path / "fresh"
     pod.runtime.deploy(pod.spec)
     eventually(lambda: processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm")
-    pod.program(Program.BRIDGE).kill()
+    pod.program(PodProgram.BRIDGE).kill()
     eventually(lambda: not processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm's end")
     pod.runtime.deploy(pod.spec)
     pod.wait_ready(within=600)

@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from agents.engines import hermes_start as start
-from agents.engines.base import KeyProxy, Launch, Place
+from agents.engines.base import EnginePlace, Launch, ProxyAccess
 from agents.engines.hermes import HERMES, RECIPE
 from agents.engines.hermes_channels import states
 from agents.engines.hermes_dashboard import DASHBOARD
 from tests.agents.pod.bridge.process import pod_config
 
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
-LLM = KeyProxy(url="http://127.0.0.1:7000", token="pod-token-4711")
+LLM = ProxyAccess(url="http://127.0.0.1:7000", token="pod-token-4711")
 SECRETS = {
     "telegramToken": "telegram-secret",
     "discordToken": "discord-secret",
@@ -33,8 +33,8 @@ SECRETS = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(
+def place(tmp_path: Path) -> EnginePlace:
+    return EnginePlace(
         install=tmp_path / "engines" / "hermes-0.19.0",
         node=Path("/opt/node/bin/node"),
         data=tmp_path / "data",
@@ -45,7 +45,7 @@ def place(tmp_path: Path) -> Place:
     )
 
 
-def render(place: Place, **config: Any) -> Launch:
+def render(place: EnginePlace, **config: Any) -> Launch:
     return HERMES.render(pod_config(**config), place=place, llm=LLM)
 
 
@@ -72,20 +72,20 @@ def text(launch: Launch, name: str) -> str:
         ("xai", "http://127.0.0.1:7000/llm/xai/v1", "chat_completions"),
     ],
 )
-def test_the_provider_is_moved_to_the_key_proxy(place: Place, provider: str, url: str, protocol: str) -> None:
+def test_the_provider_is_moved_to_the_key_proxy(place: EnginePlace, provider: str, url: str, protocol: str) -> None:
     rendered = settings(render(place, provider=provider, model="a-model"))
     assert rendered["providers"] == {"pod": {"base_url": url, "key_env": "POD_LLM_TOKEN", "api_mode": protocol}}
     assert rendered["model"]["provider"] == "pod"
     assert rendered["model"]["default"] == "a-model"
 
 
-def test_without_a_provider_there_is_no_model(place: Place) -> None:
+def test_without_a_provider_there_is_no_model(place: EnginePlace) -> None:
     launch = render(place, provider=None, model=None)
     assert launch.model is None
     assert not {"model", "providers"} & settings(launch).keys()
 
 
-def test_tokens_and_secrets_are_in_the_environment_alone(place: Place) -> None:
+def test_tokens_and_secrets_are_in_the_environment_alone(place: EnginePlace) -> None:
     launch = render(place, channels=["web", "telegram", "email"], channel_secrets=SECRETS)
     shown = "".join(launch.files.values()) + "".join(launch.argv) + repr(launch)
     for secret in (LLM.token, place.password, SECRETS["telegramToken"], SECRETS["emailPassword"]):
@@ -93,7 +93,7 @@ def test_tokens_and_secrets_are_in_the_environment_alone(place: Place) -> None:
         assert secret not in shown
 
 
-def test_nothing_looks_at_the_internet_or_asks_the_model_by_itself(place: Place) -> None:
+def test_nothing_looks_at_the_internet_or_asks_the_model_by_itself(place: EnginePlace) -> None:
     rendered = settings(render(place))
     assert rendered["security"]["tirith_enabled"] is False
     assert rendered["security"]["allow_lazy_installs"] is False
@@ -103,20 +103,20 @@ def test_nothing_looks_at_the_internet_or_asks_the_model_by_itself(place: Place)
 
 
 @pytest.mark.parametrize("chosen", [["file"], ["file", "terminal"], ["tts"]])
-def test_every_platform_gets_the_chosen_toolsets_and_no_others(place: Place, chosen: list[str]) -> None:
+def test_every_platform_gets_the_chosen_toolsets_and_no_others(place: EnginePlace, chosen: list[str]) -> None:
     everywhere = {"channels": ["web", "telegram", "discord", "whatsapp", "email"], "channel_secrets": SECRETS}
     given = settings(render(place, toolsets=chosen, **everywhere))["platform_toolsets"]
     assert set(given) == {"api_server", "cron", "telegram", "discord", "whatsapp_cloud", "email"}
     assert all(toolsets == [name for name in chosen if name in HERMES.toolsets] for toolsets in given.values())
 
 
-def test_an_empty_choice_is_the_safe_set(place: Place) -> None:
+def test_an_empty_choice_is_the_safe_set(place: EnginePlace) -> None:
     given = settings(render(place, toolsets=[]))["platform_toolsets"]["api_server"]
     assert given == list(HERMES.safe_toolsets)
     assert not {"terminal", "code_execution"} & set(given)
 
 
-def test_servers_get_names_that_no_toolset_has(place: Place) -> None:
+def test_servers_get_names_that_no_toolset_has(place: EnginePlace) -> None:
     web = {"name": "web", "url": "http://127.0.0.1:1/mcp", "headers": {"x-key": "k"}}
     files = {"name": "files", "command": "server", "args": ["-v"], "env": {"A": "b"}}
     servers = settings(render(place, mcp_servers=[web, files]))["mcp_servers"]
@@ -125,13 +125,13 @@ def test_servers_get_names_that_no_toolset_has(place: Place) -> None:
     assert servers["u-files"]["args"] == ["-v"]
 
 
-def test_an_agent_with_peers_gets_the_gateways_server(place: Place) -> None:
+def test_an_agent_with_peers_gets_the_gateways_server(place: EnginePlace) -> None:
     server = settings(render(place, has_peers=True))["mcp_servers"]["u-a2a"]
     assert server["url"] == "http://127.0.0.1:7000/peers"
     assert server["headers"] == {"Authorization": "Bearer pod-token-4711"}
 
 
-def test_soul_language_and_time_zone_are_rendered(place: Place) -> None:
+def test_soul_language_and_time_zone_are_rendered(place: EnginePlace) -> None:
     launch = render(place, soul="Soul.", extra_soul="More.", lang="ru", timezone="Europe/Berlin")
     soul = text(launch, "SOUL.md")
     assert soul.index("Soul.") < soul.index("More.")
@@ -140,7 +140,7 @@ def test_soul_language_and_time_zone_are_rendered(place: Place) -> None:
     assert settings(launch)["timezone"] == launch.env["TZ"] == launch.env["HERMES_TIMEZONE"] == "Europe/Berlin"
 
 
-def test_equal_configurations_need_no_restart_between_them(place: Place) -> None:
+def test_equal_configurations_need_no_restart_between_them(place: EnginePlace) -> None:
     assert render(place, revision=1) == render(place, revision=2, a2a_enabled=True)
     assert render(place) != render(place, soul="Another.")
 
@@ -165,40 +165,42 @@ def test_equal_configurations_need_no_restart_between_them(place: Place) -> None
         ),
     ],
 )
-def test_a_channel_gets_its_secrets_and_no_others(place: Place, channel: str, expected: dict[str, str]) -> None:
+def test_a_channel_gets_its_secrets_and_no_others(place: EnginePlace, channel: str, expected: dict[str, str]) -> None:
     launch = render(place, channels=["web", channel], channel_secrets=SECRETS)
     assert expected.items() <= launch.env.items()
     assert not {secret for secret in SECRETS.values() if secret in launch.env.values()} - set(expected.values())
     assert launch.env["GATEWAY_ALLOW_ALL_USERS"] == "true"
 
 
-def test_the_authorities_that_the_machine_trusts_are_trusted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_authorities_that_the_machine_trusts_are_trusted(
+    place: EnginePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     assert "SSL_CERT_FILE" not in render(place).env
     monkeypatch.setenv("SSL_CERT_FILE", "/etc/own-authorities.pem")
     assert render(place).env["SSL_CERT_FILE"] == "/etc/own-authorities.pem"
 
 
-def test_without_channels_nobody_is_let_in(place: Place) -> None:
+def test_without_channels_nobody_is_let_in(place: EnginePlace) -> None:
     launch = render(place, channels=["web"], channel_secrets=SECRETS)
     assert "GATEWAY_ALLOW_ALL_USERS" not in launch.env
     assert not set(SECRETS.values()) & set(launch.env.values())
     assert settings(launch)["platforms"] == {}
 
 
-def test_channels_wait_for_the_model_key(place: Place) -> None:
+def test_channels_wait_for_the_model_key(place: EnginePlace) -> None:
     launch = render(place, channels=["web", "telegram"], channel_secrets=SECRETS, has_key=False)
     assert not set(SECRETS.values()) & set(launch.env.values())
     assert settings(launch)["platforms"] == {}
 
 
-def test_nobody_on_a_channel_commands_the_engine(place: Place) -> None:
+def test_nobody_on_a_channel_commands_the_engine(place: EnginePlace) -> None:
     platform = settings(render(place, channels=["telegram"], channel_secrets=SECRETS))["platforms"]["telegram"]
     assert platform["allow_admin_from"] == platform["group_allow_admin_from"] == ["nobody"]
     assert not {"model", "restart", "update", "yolo", "sethome"} & set(platform["user_allowed_commands"])
 
 
-def test_telegram_bots_speak_where_the_operator_says(place: Place) -> None:
+def test_telegram_bots_speak_where_the_operator_says(place: EnginePlace) -> None:
     launch = render(place, channels=["telegram"], channel_secrets=SECRETS, telegram_api_url="http://10.0.0.6:8081/")
     extra = settings(launch)["platforms"]["telegram"]["extra"]
     assert extra == {"base_url": "http://10.0.0.6:8081/bot", "base_file_url": "http://10.0.0.6:8081/file/bot"}
@@ -223,7 +225,9 @@ def test_channels_are_told_by_our_names_and_whatsapp_hears_only_with_its_secret(
     assert "model key" in (told["email"] or "")
 
 
-def test_the_dashboard_runs_beside_the_engine_where_the_owner_has_credentials_and_gets_no_secret(place: Place) -> None:
+def test_the_dashboard_runs_beside_the_engine_where_the_owner_has_credentials_and_gets_no_secret(
+    place: EnginePlace,
+) -> None:
     assert render(place).side is None
     side = render(place, dashboard=True, channels=["telegram"], channel_secrets=SECRETS).side
     assert side
@@ -293,6 +297,6 @@ def test_the_public_catalog_promises_what_the_engine_can() -> None:
     assert public["status"] == "stable"
 
 
-def test_the_configuration_is_yaml_whatever_the_soul_holds(place: Place) -> None:
+def test_the_configuration_is_yaml_whatever_the_soul_holds(place: EnginePlace) -> None:
     rendered = text(render(place, name='x: "y" # {z}\u2028', model="vendor/model:free"), "config.yaml")
     assert yaml.safe_load(rendered) == json.loads(rendered)

@@ -13,6 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -63,13 +64,21 @@ class Talk:
         self.wrong: list[str] = []
         self._pod = pod
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-        self._thread.start()
+        self._asking = futures.ThreadPoolExecutor(max_workers=1).submit(self._ask)
+
+    def has_more_than(self, known: int) -> bool:
+        """Whether more than `known` answers have come. Raises the error that ended the talk, so that no test waits in vain."""
+        if self._asking.done():
+            self._asking.result()
+        return len(self.answered) > known
+
+    def stop(self) -> None:
+        self._over.set()
 
     def end(self) -> None:
-        self._over.set()
-        self._thread.join(TURN_SECONDS)
-        assert not self._thread.is_alive(), "a turn never ended"
+        futures.wait([self._asking], TURN_SECONDS)
+        assert self._asking.done(), "a turn never ended"
+        self._asking.result()
 
     def _ask(self) -> None:
         number = 0
@@ -93,6 +102,8 @@ def talking(pod: Pod) -> Iterator[list[Talk]]:
     try:
         yield talks
     finally:
+        for talk in talks:
+            talk.stop()
         for talk in talks:
             talk.end()
 
@@ -145,7 +156,7 @@ def _went_on(pod: Pod, talks: list[Talk], before: list[int]) -> bool:
     """Whether each conversation has a new answer. Also starts programs again that are missing."""
     _deploy(pod)
     time.sleep(0.5)
-    return all(len(talk.answered) > known for talk, known in zip(talks, before, strict=True))
+    return all(talk.has_more_than(known) for talk, known in zip(talks, before, strict=True))
 
 
 def _is_remembered(pod: Pod, talk: Talk) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import TRIED, Pod, those
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
@@ -88,8 +88,8 @@ def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: P
     assert methods & {"initialize", "server/discover"}  # older clients begin with the first, newer ones with the second
     assert {message["env"]["FILES_TOKEN"] for message in messages} == {"token-of-the-customer"}
     for message in messages:
-        assert pod.program(Program.BRIDGE).pid in message["ancestors"]
-        assert pod.program(Program.GATEWAY).pid not in message["ancestors"]
+        assert pod.program(PodProgram.BRIDGE).pid in message["ancestors"]
+        assert pod.program(PodProgram.GATEWAY).pid not in message["ancestors"]
 
 
 @pytest.mark.here

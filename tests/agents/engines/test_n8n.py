@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 import yaml
 
-from agents.engines.base import KeyProxy, Launch, Place
+from agents.engines.base import EnginePlace, Launch, ProxyAccess
 from agents.engines.n8n import N8N
 from agents.engines.n8n_dashboard import DASHBOARD
 from agents.engines.n8n_workflow import AGENT_ID
 from tests.agents.pod.bridge.process import pod_config
 
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
-LLM = KeyProxy(url="http://127.0.0.1:7000", token="pod-token")
+LLM = ProxyAccess(url="http://127.0.0.1:7000", token="pod-token")
 CRM = {"name": "crm", "url": "https://crm.example/mcp", "headers": {"x-crm-key": "key-of-the-crm"}}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(
+def place(tmp_path: Path) -> EnginePlace:
+    return EnginePlace(
         install=tmp_path / "engines" / "n8n",
         node=Path("/opt/node/bin/node"),
         data=tmp_path / "data",
@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> Place:
     )
 
 
-def render(place: Place, **config: Any) -> Launch:
+def render(place: EnginePlace, **config: Any) -> Launch:
     return N8N.render(pod_config(**config), place=place, llm=LLM)
 
 
@@ -68,7 +68,7 @@ def connected(launch: Launch, kind: str) -> set[str]:
         ("xai", "lmChatXAiGrok", "http://127.0.0.1:7000/llm/xai/v1"),
     ],
 )
-def test_the_model_is_asked_through_the_key_proxy(place: Place, provider: str, node: str, url: str) -> None:
+def test_the_model_is_asked_through_the_key_proxy(place: EnginePlace, provider: str, node: str, url: str) -> None:
     launch = render(place, provider=provider, model="m/1:free")
     model = nodes(launch)["Model"]
     assert model["type"].endswith(f".{node}")
@@ -87,7 +87,7 @@ def test_every_provider_that_the_catalog_names_is_rendered() -> None:
     assert {*N8N.toolsets, "a2a"} == set(entry["toolsets"])
 
 
-def test_the_persona_is_the_system_message_whole_and_never_a_program(place: Place) -> None:
+def test_the_persona_is_the_system_message_whole_and_never_a_program(place: EnginePlace) -> None:
     """n8n runs a text that begins with `=` as an expression."""
     soul = '={{ $env.PATH }} says "hello" {{ 1 + 1 }}'
     said = nodes(render(place, soul=soul))["Agent"]["parameters"]["options"]["systemMessage"]
@@ -96,17 +96,17 @@ def test_the_persona_is_the_system_message_whole_and_never_a_program(place: Plac
 
 
 @pytest.mark.parametrize("changed", [{"soul": "You are Nurse Blip."}, {"model": "gpt-5"}, {"mcp_servers": [CRM]}])
-def test_all_of_the_agent_changes_without_a_restart(place: Place, changed: dict[str, Any]) -> None:
+def test_all_of_the_agent_changes_without_a_restart(place: EnginePlace, changed: dict[str, Any]) -> None:
     before, after = render(place), render(place, **changed)
     assert before != after
     assert before.serves_as(after)
 
 
-def test_another_time_zone_needs_a_restart(place: Place) -> None:
+def test_another_time_zone_needs_a_restart(place: EnginePlace) -> None:
     assert not render(place).serves_as(render(place, timezone="Asia/Tokyo"))
 
 
-def test_a_servers_headers_are_in_a_credential_and_not_in_the_workflow(place: Place) -> None:
+def test_a_servers_headers_are_in_a_credential_and_not_in_the_workflow(place: EnginePlace) -> None:
     launch = render(place, mcp_servers=[CRM])
     server = nodes(launch)["crm (MCP server)"]
     assert server["parameters"]["endpointUrl"] == CRM["url"]
@@ -116,7 +116,7 @@ def test_a_servers_headers_are_in_a_credential_and_not_in_the_workflow(place: Pl
     assert server["credentials"]["httpMultipleHeadersAuth"]["id"] == credential["id"]
 
 
-def test_every_id_fits_into_n8ns_tables(place: Place) -> None:
+def test_every_id_fits_into_n8ns_tables(place: EnginePlace) -> None:
     launch = render(place, mcp_servers=[CRM])
     assert re.fullmatch(r"[a-z]{1,21}", AGENT_ID)
     assert all(len(one["id"]) <= 36 for one in rendered(launch)["credentials"])
@@ -125,17 +125,17 @@ def test_every_id_fits_into_n8ns_tables(place: Place) -> None:
 @pytest.mark.parametrize(
     ("toolsets", "tools"), [([], {"fetch_page"}), (["web"], {"fetch_page"}), (["tts"], set()), (["file"], set())]
 )
-def test_a_toolset_is_its_nodes(place: Place, toolsets: list[str], tools: set[str]) -> None:
+def test_a_toolset_is_its_nodes(place: EnginePlace, toolsets: list[str], tools: set[str]) -> None:
     assert connected(render(place, toolsets=toolsets), "ai_tool") == tools
 
 
-def test_without_a_model_the_agent_has_none(place: Place) -> None:
+def test_without_a_model_the_agent_has_none(place: EnginePlace) -> None:
     launch = render(place, provider=None, model=None)
     assert rendered(launch)["credentials"] == []
     assert connected(launch, "ai_languageModel") == set()
 
 
-def test_nothing_calls_n8ns_makers_and_no_secret_is_shown(place: Place) -> None:
+def test_nothing_calls_n8ns_makers_and_no_secret_is_shown(place: EnginePlace) -> None:
     launch = render(place, mcp_servers=[CRM])
     for name in ("DIAGNOSTICS", "VERSION_NOTIFICATIONS", "TEMPLATES", "DYNAMIC_BANNERS"):
         assert launch.env[f"N8N_{name}_ENABLED"] == "false"
@@ -145,7 +145,7 @@ def test_nothing_calls_n8ns_makers_and_no_secret_is_shown(place: Place) -> None:
     assert "pod-token" not in str(launch.env)
 
 
-def test_webhooks_have_the_address_by_which_the_agent_is_called(place: Place) -> None:
+def test_webhooks_have_the_address_by_which_the_agent_is_called(place: EnginePlace) -> None:
     assert render(place, public_url="https://bot.example").env["WEBHOOK_URL"] == "https://bot.example/"
     assert "WEBHOOK_URL" not in render(place).env
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agents.runtimes.base import Phase
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import Pod
 from tests.agents.engines.test_n8n_owner import start
 from tests.agents.pod.bridge.process import eventually
@@ -65,7 +65,7 @@ def stop(pod: Pod) -> None:
 
 def kill(pod: Pod) -> None:
     """Kill all of the pod at once, as when its machine fails."""
-    for process in [*pod.engine_processes(), *map(pod.program, Program)]:
+    for process in [*pod.engine_processes(), *map(pod.program, PodProgram)]:
         process.send_signal(signal.SIGKILL)
     eventually(lambda: not pod.seen().gateway_alive, within=10, what="its end")
 

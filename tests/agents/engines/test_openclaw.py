@@ -11,19 +11,19 @@ import pytest
 import yaml
 
 from agents.engines import openclaw_dashboard
-from agents.engines.base import KeyProxy, Launch, Place
+from agents.engines.base import EnginePlace, Launch, ProxyAccess
 from agents.engines.openclaw import OPENCLAW
 from agents.engines.openclaw_channels import states
 from tests.agents.pod.bridge.process import pod_config
 
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
-LLM = KeyProxy(url="http://127.0.0.1:7000", token="pod-token")
+LLM = ProxyAccess(url="http://127.0.0.1:7000", token="pod-token")
 TELEGRAM: dict[str, Any] = {"channels": ["web", "telegram"], "channel_secrets": {"telegramToken": "1:bot-token"}}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(
+def place(tmp_path: Path) -> EnginePlace:
+    return EnginePlace(
         install=tmp_path / "engines" / "openclaw",
         node=Path("/opt/node/bin/node"),
         data=tmp_path / "data",
@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Place:
     )
 
 
-def render(place: Place, **config: Any) -> Launch:
+def render(place: EnginePlace, **config: Any) -> Launch:
     return OPENCLAW.render(pod_config(**config), place=place, llm=LLM)
 
 
@@ -60,7 +60,9 @@ def settings(launch: Launch) -> dict[str, Any]:
         ("xai", "openai-completions", "http://127.0.0.1:7000/llm/xai/v1"),
     ],
 )
-def test_the_provider_is_the_key_proxy_and_the_only_one(place: Place, provider: str, protocol: str, url: str) -> None:
+def test_the_provider_is_the_key_proxy_and_the_only_one(
+    place: EnginePlace, provider: str, protocol: str, url: str
+) -> None:
     seen = settings(render(place, provider=provider, model="m/1:free"))
     (only,) = seen["models"]["providers"].values()
     assert (only["api"], only["baseUrl"]) == (protocol, url)
@@ -70,11 +72,11 @@ def test_the_provider_is_the_key_proxy_and_the_only_one(place: Place, provider: 
     assert seen["agents"]["defaults"]["utilityModel"] == ""
 
 
-def test_without_a_provider_there_is_no_model(place: Place) -> None:
+def test_without_a_provider_there_is_no_model(place: EnginePlace) -> None:
     assert settings(render(place, provider=None, model=None))["models"]["providers"] == {}
 
 
-def test_token_password_and_the_bots_token_are_in_the_environment_alone(place: Place) -> None:
+def test_token_password_and_the_bots_token_are_in_the_environment_alone(place: EnginePlace) -> None:
     launch = render(place, **TELEGRAM)
     secrets = {"pod-token", "engine-password", "1:bot-token", openclaw_dashboard.proof("engine-password")}
     assert secrets <= set(launch.env.values())
@@ -82,7 +84,7 @@ def test_token_password_and_the_bots_token_are_in_the_environment_alone(place: P
     assert not [secret for secret in secrets if secret in shown]
 
 
-def test_only_who_has_the_pods_password_is_taken_for_the_gateway(place: Place) -> None:
+def test_only_who_has_the_pods_password_is_taken_for_the_gateway(place: EnginePlace) -> None:
     launch = render(place)
     auth = settings(launch)["gateway"]["auth"]
     given = {name.lower() for name in openclaw_dashboard.DASHBOARD.headers(place.password)}
@@ -107,31 +109,31 @@ FILES = {"read", "ls", "grep", "edit", "write"}
         (["cronjob"], {"automations"}),
     ],
 )
-def test_toolsets_become_exactly_these_tools(place: Place, toolsets: list[str], expected: set[str]) -> None:
+def test_toolsets_become_exactly_these_tools(place: EnginePlace, toolsets: list[str], expected: set[str]) -> None:
     assert set(settings(render(place, toolsets=toolsets))["tools"]["allow"]) == expected
 
 
-def test_toolsets_that_it_has_none_of_are_no_tools(place: Place) -> None:
+def test_toolsets_that_it_has_none_of_are_no_tools(place: EnginePlace) -> None:
     tools = settings(render(place, toolsets=["tts"]))["tools"]
     assert tools["deny"] == ["*"]
     assert "allow" not in tools
 
 
-def test_an_empty_choice_runs_no_programs_and_makes_no_schedules(place: Place) -> None:
+def test_an_empty_choice_runs_no_programs_and_makes_no_schedules(place: EnginePlace) -> None:
     seen = settings(render(place, toolsets=[]))
     assert set(seen["tools"]["allow"]) > FILES
     assert not {"exec", "process", "automations", "sessions_spawn"} & set(seen["tools"]["allow"])
     assert seen["cron"] == {"enabled": False}
 
 
-def test_the_catalog_offers_what_the_adapter_can(place: Place) -> None:
+def test_the_catalog_offers_what_the_adapter_can(place: EnginePlace) -> None:
     entries = yaml.safe_load((CATALOG / "engines.yaml").read_text(encoding="utf-8"))
     entry = next(entry for entry in entries if entry["id"] == "openclaw")
     assert set(entry["toolsets"]) == {*OPENCLAW.toolsets, "a2a"}
     assert set(entry["llm_providers"]) == OPENCLAW.providers
 
 
-def test_nothing_calls_the_model_or_the_internet_by_itself(place: Place) -> None:
+def test_nothing_calls_the_model_or_the_internet_by_itself(place: EnginePlace) -> None:
     seen = settings(render(place))
     assert seen["agents"]["defaults"]["heartbeat"] == {"every": "0m"}
     assert seen["telemetry"] == {"enabled": False}
@@ -141,7 +143,7 @@ def test_nothing_calls_the_model_or_the_internet_by_itself(place: Place) -> None
     assert seen["plugins"]["entries"]["memory-core"]["config"]["dreaming"] == {"enabled": False}
 
 
-def test_soul_model_tools_and_servers_change_without_a_restart(place: Place) -> None:
+def test_soul_model_tools_and_servers_change_without_a_restart(place: EnginePlace) -> None:
     first = render(place)
     later = render(
         place,
@@ -157,7 +159,7 @@ def test_soul_model_tools_and_servers_change_without_a_restart(place: Place) -> 
     assert not first.serves_as(render(place, **TELEGRAM))
 
 
-def test_settings_that_differ_have_another_mark_and_the_same_ones_the_same(place: Place) -> None:
+def test_settings_that_differ_have_another_mark_and_the_same_ones_the_same(place: EnginePlace) -> None:
     marks = [
         settings(launch)["plugins"]["entries"]["agentpods"]["config"]["mark"]
         for launch in (render(place), render(place), render(place, toolsets=["terminal"]))
@@ -165,14 +167,14 @@ def test_settings_that_differ_have_another_mark_and_the_same_ones_the_same(place
     assert marks[0] == marks[1] != marks[2]
 
 
-def test_what_an_owner_writes_is_no_variable_of_openclaw(place: Place) -> None:
+def test_what_an_owner_writes_is_no_variable_of_openclaw(place: EnginePlace) -> None:
     server = {"name": "crm", "url": "https://crm.example/mcp", "headers": {"x-key": "${POD_LLM_TOKEN} ${lower} $$"}}
     seen = settings(render(place, mcp_servers=[server]))["mcp"]["servers"]["crm"]
     assert seen["headers"] == {"x-key": "$${POD_LLM_TOKEN} ${lower} $$"}
     assert seen["transport"] == "streamable-http"
 
 
-def test_a_server_gets_its_variables_also_those_that_openclaw_keeps_from_it(place: Place) -> None:
+def test_a_server_gets_its_variables_also_those_that_openclaw_keeps_from_it(place: EnginePlace) -> None:
     env = {"PYTHONPATH": "/x y", "TOKEN": "a\"$b`'", "not a name": "1"}
     given = {"name": "files", "command": "/usr/bin/env", "args": ["-0"], "env": env}
     seen = settings(render(place, mcp_servers=[given]))["mcp"]["servers"]["files"]
@@ -186,7 +188,7 @@ def test_a_server_gets_its_variables_also_those_that_openclaw_keeps_from_it(plac
     assert not [name for name in shown if name.startswith("POD_")]
 
 
-def test_without_a_model_key_no_channel_is_connected(place: Place) -> None:
+def test_without_a_model_key_no_channel_is_connected(place: EnginePlace) -> None:
     launch = render(place, has_key=False, **TELEGRAM)
     assert settings(launch)["channels"] == {}
     assert "1:bot-token" not in launch.env.values()

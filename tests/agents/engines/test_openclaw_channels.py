@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.engines import openclaw_channels
-from agents.engines.base import KeyProxy, Place
+from agents.engines.base import EnginePlace, ProxyAccess
 from agents.engines.openclaw import OPENCLAW
 from tests.agents.pod.bridge.process import pod_config
 
@@ -85,13 +85,13 @@ def test_a_channel_is_well_or_says_why_not(account: dict[str, Any], words: str |
 
 
 def test_what_whatsapp_needs_is_the_drivers_alone_and_never_the_engines(tmp_path: Path) -> None:
-    place = Place(
+    place = EnginePlace(
         install=tmp_path, node=Path("/node"), data=tmp_path, memory_bytes=2**31, port=7001, password="engine-password"
     )
     secrets = {"whatsappPhoneNumberId": "1066", "whatsappAccessToken": "EAAG-token", "whatsappAppSecret": "app-secret"}
     config = pod_config(channels=["web", "whatsapp"], channel_secrets=secrets, whatsapp_api_url="http://10.0.0.7/")
-    launch = OPENCLAW.render(config, place=place, llm=KeyProxy(url="http://127.0.0.1:1", token="pod-token"))
+    launch = OPENCLAW.render(config, place=place, llm=ProxyAccess(url="http://127.0.0.1:1", token="pod-token"))
     assert launch.private == {**secrets, "url": "http://10.0.0.7"}
     seen = str([launch.env, launch.argv, launch.files, launch.live_files, repr(launch)])
     assert not [secret for secret in secrets.values() if secret in seen]
-    assert not launch.serves_as(OPENCLAW.render(pod_config(), place=place, llm=KeyProxy(url="http://a", token="t")))
+    assert not launch.serves_as(OPENCLAW.render(pod_config(), place=place, llm=ProxyAccess(url="http://a", token="t")))

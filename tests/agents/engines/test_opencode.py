@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
-from agents.engines.base import KeyProxy, Launch, Place
+from agents.engines.base import EnginePlace, Launch, ProxyAccess
 from agents.engines.opencode import OPENCODE
 from tests.agents.pod.bridge.process import pod_config
 
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
-LLM = KeyProxy(url="http://127.0.0.1:7000", token="pod-token")
+LLM = ProxyAccess(url="http://127.0.0.1:7000", token="pod-token")
 SHELL = "bash"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(
+def place(tmp_path: Path) -> EnginePlace:
+    return EnginePlace(
         install=tmp_path / "engines" / "opencode",
         node=Path("/opt/node/bin/node"),
         data=tmp_path / "data",
@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> Place:
     )
 
 
-def render(place: Place, **config: Any) -> Launch:
+def render(place: EnginePlace, **config: Any) -> Launch:
     return OPENCODE.render(pod_config(**config), place=place, llm=LLM)
 
 
@@ -64,7 +64,7 @@ def allowed(launch: Launch) -> set[str]:
     ],
 )
 def test_the_provider_is_moved_to_the_key_proxy_and_the_only_one(
-    place: Place, provider: str, name: str, url: str
+    place: EnginePlace, provider: str, name: str, url: str
 ) -> None:
     seen = settings(render(place, provider=provider, model="m/1:free"))
     assert seen["enabled_providers"] == [name]
@@ -73,7 +73,7 @@ def test_the_provider_is_moved_to_the_key_proxy_and_the_only_one(
     assert list(seen["provider"][name]["models"]) == seen["provider"][name]["whitelist"] == ["m/1:free"]
 
 
-def test_token_and_password_are_in_the_environment_alone(place: Place) -> None:
+def test_token_and_password_are_in_the_environment_alone(place: EnginePlace) -> None:
     launch = render(place)
     assert launch.env[settings(launch)["provider"]["openai"]["env"][0]] == "pod-token"
     assert launch.env["OPENCODE_SERVER_PASSWORD"] == "engine-password"
@@ -82,7 +82,7 @@ def test_token_and_password_are_in_the_environment_alone(place: Place) -> None:
     assert "engine-password" not in shown
 
 
-def test_without_a_provider_there_is_no_model_and_no_free_one_either(place: Place) -> None:
+def test_without_a_provider_there_is_no_model_and_no_free_one_either(place: EnginePlace) -> None:
     launch = render(place, provider=None, model=None)
     assert launch.model is None
     assert settings(launch)["enabled_providers"] == []
@@ -104,18 +104,18 @@ FILES = {"read", "glob", "grep", "edit", "write", "apply_patch"}
         (["tts"], set()),
     ],
 )
-def test_toolsets_become_exactly_these_permissions(place: Place, toolsets: list[str], expected: set[str]) -> None:
+def test_toolsets_become_exactly_these_permissions(place: EnginePlace, toolsets: list[str], expected: set[str]) -> None:
     assert allowed(render(place, toolsets=toolsets)) == expected
 
 
-def test_those_it_delegates_to_have_no_more(place: Place) -> None:
+def test_those_it_delegates_to_have_no_more(place: EnginePlace) -> None:
     """Permissions are set for the whole engine. None of its agents has permissions of its own."""
     agents = settings(render(place, toolsets=["delegation"]))["agent"]
     assert not [name for name, agent in agents.items() if "permission" in agent or "tools" in agent]
     assert agents["build"] == agents["plan"] == {"disable": True}
 
 
-def test_soul_additions_name_language_and_time_zone_are_read_while_it_runs(place: Place) -> None:
+def test_soul_additions_name_language_and_time_zone_are_read_while_it_runs(place: EnginePlace) -> None:
     launch = render(place, soul="Soul.", extra_soul="More.", name="Ada", lang="ru", timezone="Europe/Berlin")
     ((path, persona),) = launch.live_files.items()
     assert path.name == "AGENTS.md"
@@ -124,7 +124,7 @@ def test_soul_additions_name_language_and_time_zone_are_read_while_it_runs(place
     assert launch.env["TZ"] == "Europe/Berlin"
 
 
-def test_another_soul_needs_no_restart_and_another_model_does(place: Place) -> None:
+def test_another_soul_needs_no_restart_and_another_model_does(place: EnginePlace) -> None:
     before = render(place)
     assert before.serves_as(render(place, soul="Another.", revision=2))
     assert before != render(place, soul="Another.")
@@ -132,7 +132,7 @@ def test_another_soul_needs_no_restart_and_another_model_does(place: Place) -> N
     assert not before.serves_as(render(place, toolsets=["web"]))
 
 
-def test_mcp_servers_are_named_so_that_none_is_a_tool_of_its_own(place: Place) -> None:
+def test_mcp_servers_are_named_so_that_none_is_a_tool_of_its_own(place: EnginePlace) -> None:
     stdio = {"name": "apply", "command": "python3", "args": ["server.py"], "env": {"A": "b"}}
     http = {"name": "crm", "url": "https://crm.example/mcp", "headers": {"X-Key": "k"}}
     launch = render(place, mcp_servers=[stdio, http], toolsets=["web"])
@@ -143,7 +143,7 @@ def test_mcp_servers_are_named_so_that_none_is_a_tool_of_its_own(place: Place) -
     assert allowed(launch) == {"webfetch", "apply__*", "crm__*"}
 
 
-def test_an_agent_with_peers_gets_the_gateways_server_and_time_for_their_answers(place: Place) -> None:
+def test_an_agent_with_peers_gets_the_gateways_server_and_time_for_their_answers(place: EnginePlace) -> None:
     launch = render(place, has_peers=True, toolsets=["web"])
     server = settings(launch)["mcp"]["a2a_"]
     assert (server["url"], server["timeout"]) == ("http://127.0.0.1:7000/peers", 95_000)
@@ -151,7 +151,7 @@ def test_an_agent_with_peers_gets_the_gateways_server_and_time_for_their_answers
     assert allowed(launch) == {"webfetch", "a2a__*"}
 
 
-def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: Place) -> None:
+def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: EnginePlace) -> None:
     """Anywhere in its settings, opencode would replace such texts by its variables and by the contents of files."""
     written = {"A": "{env:POD_LLM_TOKEN} {file:/etc/passwd}"}
     launch = render(place, mcp_servers=[{"name": "x", "command": "run", "env": written}])
@@ -160,7 +160,7 @@ def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: Place) -> None
     assert settings(launch)["mcp"]["x_"]["environment"] == written
 
 
-def test_it_asks_nobody_for_updates_packages_models_or_a_title(place: Place) -> None:
+def test_it_asks_nobody_for_updates_packages_models_or_a_title(place: EnginePlace) -> None:
     launch = render(place)
     seen = settings(launch)
     assert (seen["autoupdate"], seen["share"], seen["snapshot"]) == (False, "disabled", False)
@@ -171,17 +171,17 @@ def test_it_asks_nobody_for_updates_packages_models_or_a_title(place: Place) -> 
     assert any(path.name == "node_modules" for path in launch.directories)
 
 
-def test_the_agents_own_files_configure_nothing(place: Place) -> None:
+def test_the_agents_own_files_configure_nothing(place: EnginePlace) -> None:
     launch = render(place)
     assert launch.env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
     assert launch.cwd not in {path.parent for path in (*launch.files, *launch.live_files)}
 
 
-def test_its_garbage_collector_knows_the_tier(place: Place) -> None:
+def test_its_garbage_collector_knows_the_tier(place: EnginePlace) -> None:
     assert render(place).env["BUN_JSC_forceRAMSize"] == str(256 * 2**20)
 
 
-def test_it_listens_on_loopback_alone(place: Place) -> None:
+def test_it_listens_on_loopback_alone(place: EnginePlace) -> None:
     argv = render(place).argv
     assert argv[argv.index("--hostname") + 1] == "127.0.0.1"
     assert argv[argv.index("--port") + 1] == "7001"

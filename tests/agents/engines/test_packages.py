@@ -1,4 +1,4 @@
-"""Engines and runtimes of third parties. Each is a Python package with an entry point (docs/engines.md)."""
+"""Engines and runtimes of third parties, as Python packages with an entry point (docs/how-to/add-an-engine.md)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_example_joins_the_engines_and_the_catalog_and_answers_in_a_pod(
 
 
 def test_the_document_shows_the_example_whole() -> None:
-    document = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "how-to" / "add-an-engine.md").read_text(encoding="utf-8")
     files = [path for path in EXAMPLE.rglob("*") if path.suffix in {".toml", ".py", ".mjs"}]
     assert len(files) == 3
     for path in files:

@@ -12,7 +12,7 @@ import pytest
 
 from agents.engines import whatsapp
 from agents.engines.base import EngineError, ModelError
-from agents.engines.whatsapp import Desk
+from agents.engines.whatsapp import WhatsappDesk
 from tests.agents.inbound.conftest import call_of, text
 from tests.agents.pod.bridge.process import pod_config
 from tests.doubles.whatsapp import ACCESS_TOKEN, PHONE, WhatsappDouble
@@ -73,18 +73,18 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whatsapp, "SEND_PAUSE_SECONDS", 0.0)
 
 
-def desk_of(engine: Engine, meta: WhatsappDouble, notes: Path, **more: Any) -> Desk:
+def desk_of(engine: Engine, meta: WhatsappDouble, notes: Path, **more: Any) -> WhatsappDesk:
     config = pod_config(
         channels=["web", "whatsapp"], channel_secrets={**SECRETS, **more}, whatsapp_api_url=meta.url, has_key=True
     )
-    return Desk(engine.conversation, whatsapp.secrets(config), notes=notes / "whatsapp-read")
+    return WhatsappDesk(engine.conversation, whatsapp.secrets(config), notes=notes / "whatsapp-read")
 
 
 def call(name: str, words: str = "hello", *, sender: str = ANN) -> str:
     return json.dumps(call_of(text(name, words, sender=sender), phone=PHONE))
 
 
-async def until_over(desk: Desk, name: str, body: str) -> None:
+async def until_over(desk: WhatsappDesk, name: str, body: str) -> None:
     """Bring the message until its turn is over, as the platform does."""
     await until(lambda: desk.take(name, body))
 
@@ -231,13 +231,13 @@ def test_without_the_channel_or_a_model_key_nothing_is_taken_and_an_older_agent_
 ) -> None:
     async def story(engine: Engine) -> None:
         for config in (pod_config(), pod_config(channels=["whatsapp"], channel_secrets=SECRETS, has_key=False)):
-            desk = Desk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "whatsapp-read")
+            desk = WhatsappDesk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "whatsapp-read")
             assert "model key" in str(await desk.state())
             with pytest.raises(EngineError):
                 desk.take("wamid.1", call("wamid.1"))
         older = {"whatsappPhoneNumberId": PHONE, "whatsappAccessToken": ACCESS_TOKEN}
         config = pod_config(channels=["whatsapp"], channel_secrets=older, whatsapp_api_url=meta.url)
-        desk = Desk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "x")
+        desk = WhatsappDesk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "x")
         assert "whatsappAppSecret" in str(await desk.state())
 
     played(story)

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from django.conf import settings
 
 from agents.domains import claims
-from agents.domains.records import Seen
+from agents.domains.records import DnsAnswers
 from agents.models import Agent, Desired, Reason, Status
 from agents.router.addresses import FRESH_SECONDS
 from agents.router.proxy import SERVING, application
@@ -123,8 +123,8 @@ def test_an_agents_hostname_leads_to_its_pod(host: str, running: Agent) -> None:
 
 
 def test_a_customers_own_domain_leads_to_its_pod_once_it_is_proved(host: str, running: Agent) -> None:
-    def seen(*texts: str) -> Seen:
-        return Seen(addresses=(), texts=frozenset(texts))
+    def seen(*texts: str) -> DnsAnswers:
+        return DnsAnswers(addresses=(), texts=frozenset(texts))
 
     async def status(client: TestClient[Any, Any], pod: Pod) -> None:
         async with client.get("/", headers={"Host": "agent.customer.example"}) as reply:

@@ -17,7 +17,7 @@ from agents.runtimes import certificates, management, pod_logs
 from agents.runtimes.base import Endpoint, Phase, Runtime, RuntimeFailure, Usage
 from agents.runtimes.local import LocalRuntime
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
-from agents.runtimes.pod_logs import Asked
+from agents.runtimes.pod_logs import LogQuery
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import ACCESS, AGENT, NAMESPACE, pod_spec, wait_for, with_secrets
@@ -236,7 +236,7 @@ def test_what_a_pod_says_is_told_while_it_lives_and_where_files_stay_afterwards(
     assert endpoint
 
     def told() -> list[str]:
-        page = pod_logs.page(endpoint, ACCESS, Asked(after=0, limit=100))
+        page = pod_logs.page(endpoint, ACCESS, LogQuery(after=0, limit=100))
         return [line.text for _, line in page.lines]
 
     eventually(lambda: {"the gateway runs", "engine double up", "ready"} <= set(told()), what="the pod's log")

@@ -16,7 +16,7 @@ from agents.engines.parts import DataPart, NotePart
 from agents.pod.gateway.tls import server_context
 from agents.runtimes import management, pod_logs
 from agents.runtimes.base import Endpoint, Identity, RuntimeFailure
-from agents.runtimes.management import ChatEvent, Health, HopFailure
+from agents.runtimes.management import ChatEvent, GatewayHealth, HopFailure
 from config import callers
 from config.callers import Caller
 from tests.agents.runtimes.conftest import ACCESS, IDENTITY, MANAGEMENT_TOKEN, pod_spec
@@ -183,7 +183,7 @@ def test_health_is_told_as_it_is() -> None:
 
 
 def test_what_the_bridge_takes_is_told_and_is_no_news_by_itself() -> None:
-    def told(size: str) -> Health:
+    def told(size: str) -> GatewayHealth:
         body = f'{{"revision": 3, "has_key": true, "engine": {{"phase": "ready", "bridgeBytes": {size}}}}}'
         with gateway(raw(200, body.encode())) as (endpoint, _):
             return management.health(endpoint, ACCESS)

@@ -1,6 +1,6 @@
 """What the rules of paid time say of one agent, in seconds, dollars and dates. Nothing of the product is imported.
 
-It is written from the words of docs/billing.md, and differs from what a newcomer would expect in these places:
+It is written from docs/reference/billing.md, and differs from what a newcomer would expect in these places:
 
 - Time on another plan knows the plan that it was bought for, and those that it was on since. Once what brought the
   present plan is gone (its payment was refunded, its licence is over), it is on the plan before as if never away. A

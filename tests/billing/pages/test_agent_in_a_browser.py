@@ -18,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from agents import a2a, tools
 from agents.domains import claims
-from agents.domains.records import Seen
+from agents.domains.records import DnsAnswers
 from agents.models import Agent, AgentQuota
 from billing.pages import sections
 from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
@@ -53,7 +53,7 @@ def full(
     tools.add_server(agent, {"name": "files", "command": "npx", "args": ["-y", "@scope/files"], "env": {"KEY": "x"}})
     a2a.replace(agent, {"enabled": True, "peers": [{"name": "ann", "url": "https://ann.example.com/a2a"}]})
     agent.refresh_from_db()
-    seen = Seen(addresses=(), texts=frozenset())
+    seen = DnsAnswers(addresses=(), texts=frozenset())
     claims.claim(agent, f"agent.{'long-name-' * 5}shop.example.org", seen=seen, actor="user:x")
     hooks.install(agent, url=receiver.url, now=timezone.now())
     for kind, data in (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from billing.providers.base import Answer, Charge, Verdict
+from billing.providers.base import LicenceCharge, ProviderAnswer, Verdict
 from billing.providers.gumroad import Gumroad, renewed_until
 from billing.vocabulary import Period
 from config.errors import Unavailable
@@ -29,13 +29,13 @@ def verdict(now: datetime = NOON) -> Verdict:
 def test_a_membership_is_paid_until_the_end_of_its_running_period(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     assert verdict() == Verdict(
-        answer=Answer.PAID,
+        answer=ProviderAnswer.PAID,
         external_ref="membership-1",
         till=datetime(2026, 12, 21, 12, tzinfo=UTC),
         tier="tiny",
         period=Period.MONTHLY,
         price_usd=Decimal(5),
-        charges=(Charge(name="sale-1", at=NOON, cents=500),),
+        charges=(LicenceCharge(name="sale-1", at=NOON, cents=500),),
     )
 
 
@@ -57,15 +57,15 @@ def test_the_plan_is_the_variant_to_the_letter(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, SMALL, purchase={"variants": "(Medium)"})
     assert verdict().tier == "medium"
     gumroad.sales[KEY].purchase = {"variants": "(medium)"}
-    assert (verdict().answer, verdict().reason) == (Answer.UNPAID, "this licence is not of one of our plans")
+    assert (verdict().answer, verdict().reason) == (ProviderAnswer.UNPAID, "this licence is not of one of our plans")
 
 
 def test_what_is_sold_once_is_paid_for_the_period_that_the_settings_name(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, ONCE, recurrence=None)
     found = verdict()
-    assert (found.answer, found.external_ref, found.cancels) == (Answer.PAID, "sale-1", True)
+    assert (found.answer, found.external_ref, found.cancels) == (ProviderAnswer.PAID, "sale-1", True)
     assert (found.till, found.period) == (NOON.replace(year=2027), Period.ANNUAL)
-    assert verdict(NOON.replace(year=2027)).answer == Answer.UNPAID
+    assert verdict(NOON.replace(year=2027)).answer == ProviderAnswer.UNPAID
 
 
 @pytest.mark.parametrize(
@@ -84,29 +84,29 @@ def test_05_what_is_reversed_or_over_is_unpaid_now_though_success_is_true(
     gumroad: GumroadServer, purchase: dict[str, Any]
 ) -> None:
     gumroad.sell(KEY, purchase=purchase)
-    assert (verdict().answer, verdict().revoked) == (Answer.UNPAID, True)
+    assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, True)
 
 
 def test_06_a_dispute_that_was_won_is_paid(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, purchase={"disputed": True, "dispute_won": True})
-    assert verdict().answer == Answer.PAID
+    assert verdict().answer == ProviderAnswer.PAID
 
 
 def test_07_a_cancellation_in_the_future_is_paid_until_then(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, purchase={"subscription_cancelled_at": LATER})
     found = verdict()
-    assert (found.answer, found.cancels, found.till) == (Answer.PAID, True, NOON.replace(month=12))
+    assert (found.answer, found.cancels, found.till) == (ProviderAnswer.PAID, True, NOON.replace(month=12))
 
 
 @pytest.mark.parametrize("text", [gumroad_server.DISABLED, gumroad_server.NO_ACCESS])
 def test_05_a_key_that_was_disabled_is_unpaid_now(gumroad: GumroadServer, text: str) -> None:
     gumroad.sell(KEY, gone=text)
-    assert (verdict().answer, verdict().revoked) == (Answer.UNPAID, True)
+    assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, True)
 
 
 def test_01_a_key_that_nobody_knows_is_unpaid_but_may_have_been_rotated(gumroad: GumroadServer) -> None:
     found = verdict()
-    assert (found.answer, found.revoked) == (Answer.UNPAID, False)
+    assert (found.answer, found.revoked) == (ProviderAnswer.UNPAID, False)
     assert "try again soon" in found.reason
     assert [fields["product_id"] for _, fields in gumroad.asked] == [TINY, SMALL, ONCE]
 
@@ -115,7 +115,7 @@ def test_14_a_test_purchase_is_refused_unless_the_settings_take_it(gumroad: Gumr
     gumroad.sell(KEY, purchase={"test": True})
     assert "test purchase" in verdict().reason
     settings.GUMROAD_TEST_PURCHASES = True
-    assert verdict().answer == Answer.PAID
+    assert verdict().answer == ProviderAnswer.PAID
 
 
 def test_15_verifying_uses_nothing_up_and_activating_counts_one_use(gumroad: GumroadServer) -> None:
@@ -130,14 +130,14 @@ def test_15_verifying_uses_nothing_up_and_activating_counts_one_use(gumroad: Gum
 
 def test_19_without_a_purchase_it_is_unpaid(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, without_purchase=True)
-    assert verdict().answer == Answer.UNPAID
+    assert verdict().answer == ProviderAnswer.UNPAID
 
 
 @pytest.mark.parametrize("recurrence", ["quarterly", "biannually", "every_two_years", None])
 def test_19_another_recurrence_is_refused_in_clear_words(gumroad: GumroadServer, recurrence: str | None) -> None:
     gumroad.sell(KEY, recurrence=recurrence)
     found = verdict()
-    assert found.answer == Answer.UNPAID
+    assert found.answer == ProviderAnswer.UNPAID
     assert f"paid {recurrence or 'once'}" in found.reason
     assert "monthly or yearly" in found.reason
 
@@ -146,7 +146,7 @@ def test_19_another_recurrence_is_refused_in_clear_words(gumroad: GumroadServer,
 def test_09_a_status_that_says_nothing_of_the_key_is_unknown(gumroad: GumroadServer, status: int) -> None:
     gumroad.sell(KEY)
     gumroad.fail(status)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_09_a_status_that_says_nothing_of_the_key_is_unknown(gumroad: GumroadSer
 def test_another_404_than_its_three_says_nothing_of_the_key(gumroad: GumroadServer, message: str | None) -> None:
     gumroad.sell(KEY)
     gumroad.fail(404, body={"success": False, "message": message})
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 def test_11_a_refusal_of_our_settings_is_unknown_and_an_alarm(
@@ -163,7 +163,7 @@ def test_11_a_refusal_of_our_settings_is_unknown_and_an_alarm(
 ) -> None:
     gumroad.sell(KEY)
     gumroad.fail(500, body={"success": False, "message": gumroad_server.NO_PRODUCT})
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
     assert "check its settings" in caplog.text
     assert KEY not in caplog.text
 
@@ -187,7 +187,7 @@ def test_11_a_refusal_of_our_settings_is_unknown_and_an_alarm(
 )
 def test_09_a_body_that_makes_no_sense_is_unknown(gumroad: GumroadServer, body: bytes) -> None:
     gumroad.fail(body)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -204,12 +204,12 @@ def test_09_a_body_that_makes_no_sense_is_unknown(gumroad: GumroadServer, body: 
 )
 def test_09_a_purchase_that_makes_no_sense_is_unknown(gumroad: GumroadServer, purchase: dict[str, Any]) -> None:
     gumroad.sell(KEY, purchase=purchase)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 def test_02_the_purchase_of_a_product_that_is_none_of_ours_is_unpaid(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, purchase={"product_id": "another=="})
-    assert (verdict().answer, verdict().revoked) == (Answer.UNPAID, False)
+    assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, False)
 
 
 def test_09_a_time_out_or_a_connection_that_is_cut_is_unknown(
@@ -217,22 +217,22 @@ def test_09_a_time_out_or_a_connection_that_is_cut_is_unknown(
 ) -> None:
     gumroad.sell(KEY)
     gumroad.fail("cut")
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
     monkeypatch.setattr("billing.providers.licence_http.SILENCE_SECONDS", 0.2)
     gumroad.fail("hang")
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 def test_09_of_several_products_one_that_cannot_be_asked_leaves_it_unknown(gumroad: GumroadServer) -> None:
     gumroad.fail(503, times=1)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 def test_a_gumroad_that_is_overrun_is_left_alone_for_as_long_as_it_says(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     gumroad.retry_after = 40
     gumroad.fail(429)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
     with pytest.raises(Unavailable, match="asked us to wait"):
         verdict()
     assert len(gumroad.asked) == 1

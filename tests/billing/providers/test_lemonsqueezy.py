@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from billing.errors import LicenceRefused
-from billing.providers.base import Answer, Verdict
+from billing.providers.base import ProviderAnswer, Verdict
 from billing.providers.lemonsqueezy import LemonSqueezy
 from billing.vocabulary import Period
 from config.errors import Unavailable
@@ -26,7 +26,7 @@ def verdict(now: datetime = NOON) -> Verdict:
 def test_a_key_that_was_never_activated_is_paid_until_it_expires(lemon: LemonSqueezyServer) -> None:
     lemon.sell(LEMON)
     assert verdict() == Verdict(
-        answer=Answer.PAID,
+        answer=ProviderAnswer.PAID,
         external_ref="301",
         till=NOON.replace(month=12),
         tier="tiny",
@@ -45,17 +45,17 @@ def test_02_a_key_of_another_seller_or_product_is_refused_though_it_is_valid(
     lemon: LemonSqueezyServer, changes: dict[str, Any]
 ) -> None:
     lemon.sell(LEMON, **{"variant": 101} | changes)
-    assert (verdict().answer, verdict().revoked) == (Answer.UNPAID, False)
+    assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, False)
 
 
 @pytest.mark.parametrize("status", ["expired", "disabled"])
 def test_05_a_key_that_is_expired_or_disabled_is_unpaid_now(lemon: LemonSqueezyServer, status: str) -> None:
     lemon.sell(LEMON, status=status)
-    assert (verdict().answer, verdict().revoked) == (Answer.UNPAID, True)
+    assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, True)
 
 
 def test_01_a_key_that_nobody_knows_may_be_new(lemon: LemonSqueezyServer) -> None:
-    assert (verdict().answer, verdict().revoked) == (Answer.UNPAID, False)
+    assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, False)
     assert "try again soon" in verdict().reason
 
 
@@ -63,14 +63,14 @@ def test_01_a_key_that_nobody_knows_may_be_new(lemon: LemonSqueezyServer) -> Non
 def test_09_an_error_without_its_text_is_unknown(lemon: LemonSqueezyServer, status: int) -> None:
     lemon.sell(LEMON)
     lemon.fail(status)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 @pytest.mark.parametrize("status", [400, 422])
 def test_another_4xx_than_404_says_nothing_of_the_key(lemon: LemonSqueezyServer, status: int) -> None:
     lemon.sell(LEMON)
     lemon.fail(status, body={"valid": False, "error": "The store is being moved.", "license_key": None})
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_404_in_other_words_than_the_documentations_is_unknown(
 ) -> None:
     lemon.sell(LEMON)
     lemon.fail(404, body=body)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
     with pytest.raises(Unavailable):
         LemonSqueezy().activate(LEMON, agent_id="agt_1")
     with pytest.raises(Unavailable):
@@ -99,14 +99,14 @@ def test_a_key_that_does_not_say_what_was_sold_is_unknown(lemon: LemonSqueezySer
     licence = lemon.sell(LEMON)
     meta = {name: value for name, value in licence.meta().items() if name != missing}
     lemon.fail(200, body={"valid": True, "error": None, "license_key": licence.key(LEMON), "meta": meta})
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 def test_a_key_that_is_called_active_and_not_valid_is_unknown(lemon: LemonSqueezyServer) -> None:
     licence = lemon.sell(LEMON, status="active")
     body = {"valid": False, "error": "try again", "license_key": licence.key(LEMON), "meta": licence.meta()}
     lemon.fail(400, body=body)
-    assert verdict().answer == Answer.UNKNOWN
+    assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"valid": true, "license_key": {"status": "odd"}, "meta": {}}'])
@@ -114,7 +114,7 @@ def test_09_a_body_that_makes_no_sense_is_no_payment(lemon: LemonSqueezyServer, 
     lemon.sell(LEMON)
     lemon.fail(body)
     found = verdict()
-    assert (found.answer, found.revoked) in {(Answer.UNKNOWN, False), (Answer.UNPAID, False)}
+    assert (found.answer, found.revoked) in {(ProviderAnswer.UNKNOWN, False), (ProviderAnswer.UNPAID, False)}
 
 
 def test_verifying_activates_nothing(lemon: LemonSqueezyServer) -> None:

@@ -215,7 +215,7 @@ def test_31_whichever_statement_a_process_dies_at_nothing_of_the_payment_is_ther
     assert order.status == OrderStatus.PAID
 
 
-def _dies_at(number: int, charge: updates.Charge, clock: Clock) -> bool:
+def _dies_at(number: int, charge: updates.StarsCharge, clock: Clock) -> bool:
     left = number
 
     def run(execute: Any, *arguments: Any) -> Any:

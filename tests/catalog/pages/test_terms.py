@@ -1,6 +1,7 @@
 """One word for one thing, one form of address, and quotation marks as people of each language write them.
 
-All that people read in a language: pages, mails, an agent's own pages, the router's. docs/translating.md has the words.
+All that people read in a language: pages, mails, an agent's own pages, the router's.
+docs/how-to/translate.md has the words.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from billing import payments, renewal
 from billing.leaving import closing, exports
 from billing.models import Invoice, Payment
 from billing.payments import Receipt
-from billing.renewal import Wanted
+from billing.renewal import WantedRenewal
 from billing.vocabulary import Period, Provider
 from catalog.models import Article, Persona
 from tests.agents.conftest import MakeAgent, bridge, catalog, gateway_of, make_agent, owner, runtime, settle
@@ -124,7 +124,7 @@ def _paid(agent: Agent) -> None:
 
 
 def _renewed(agent: Agent, provider: Provider, key: str | None = None, *, tier: str = "tiny") -> None:
-    wanted = Wanted(tier=tier, period=Period.MONTHLY, provider=provider)
+    wanted = WantedRenewal(tier=tier, period=Period.MONTHLY, provider=provider)
     renewal.renew(agent, wanted, license_key=key, actor=f"user:{agent.user_id}", now=timezone.now())
 
 

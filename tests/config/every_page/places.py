@@ -122,6 +122,7 @@ LEAD_ON = {
     "sign-in/code",
     "sign-in/",
     "account/",
+    "guide",
     "<lang:lang>",  # the catalog's own
 }
 FILES = {
@@ -134,6 +135,8 @@ FILES = {
     "sitemap.xml",
     "sitemaps/<int:number>.xml",
     "status/feed.atom",
+    "guide/",  # a site of its own: tests/config/guide
+    "guide/<path:file>",
 }
 # Templates that no visit shows: two pages lead to another host before they can be looked at.
 UNSEEN = {"account/ticket.html", "account/card.html"}

@@ -16,7 +16,7 @@ import requests
 from config import hanging_up, waiting
 from config.errors import Unavailable
 from config.serving import bodies, front, unread
-from config.streams import Following
+from config.streams import EventStream
 
 RUNNING = 2
 GRACE_SECONDS = 1.0
@@ -100,13 +100,13 @@ def _pieces() -> Iterator[bytes]:
 def _follow(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     """A beat each 50 ms, for ever."""
     start("200 OK", [("Content-Type", "text/event-stream")])
-    return Following(_beats, end=_closed.set)
+    return EventStream(_beats, end=_closed.set)
 
 
 def _flood(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     """As much as it is let."""
     start("200 OK", [("Content-Type", "text/event-stream")])
-    return Following(_much, end=lambda: None)
+    return EventStream(_much, end=lambda: None)
 
 
 def _pour(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from config.serving.shelf import LARGE_BYTES, Shelf
+from config.serving.shelf import LARGE_BYTES, AnswerFiles
 
 
 def test_a_directory_is_made_with_the_first_file_and_not_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    shelf, large = Shelf(), b"x" * LARGE_BYTES
+    shelf, large = AnswerFiles(), b"x" * LARGE_BYTES
     assert shelf.file_of(b"small") is None
     assert shelf.file_of(large) is None
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from agents.engines.parts import DataPart, FilePart, LinkPart, Part, line
 from agents.pod.gateway.a2a.reading import PartSent
-from agents.pod.gateway.a2a.tasks import Artifact, ArtifactChange, Change, Remark, State, Task, TaskStatus
+from agents.pod.gateway.a2a.tasks import Artifact, ArtifactChange, Change, Remark, Task, TaskState, TaskStatus
 
 Json = dict[str, Any]
 VERSION_HEADER = "A2A-Version"
@@ -50,7 +50,7 @@ class Dialect(ABC):
             piece = self._artifact(change.artifact, change.content)
             return self._event("artifact-update", {**about, "artifact": piece, "append": change.append})
         status = {**about, "status": self._status(task, change.status)}
-        return self._event("status-update", status, final=change.status.state is not State.WORKING)
+        return self._event("status-update", status, final=change.status.state is not TaskState.WORKING)
 
     def params(self, given: Json) -> Json:
         """The parameters of a call, with the names that the methods read."""
@@ -71,7 +71,7 @@ class Dialect(ABC):
     def _event(self, kind: str, body: Json, *, final: bool | None = None) -> Json: ...
 
     @abstractmethod
-    def _state(self, state: State) -> str: ...
+    def _state(self, state: TaskState) -> str: ...
 
     @abstractmethod
     def _part(self, content: str | Part) -> Json: ...
@@ -131,7 +131,7 @@ class Version1(Dialect):
     def _event(self, kind: str, body: Json, *, final: bool | None = None) -> Json:
         return {{"artifact-update": "artifactUpdate", "status-update": "statusUpdate"}[kind]: body}
 
-    def _state(self, state: State) -> str:
+    def _state(self, state: TaskState) -> str:
         return f"TASK_STATE_{state.name}"
 
     def _part(self, content: str | Part) -> Json:
@@ -174,7 +174,7 @@ class Version03(Dialect):
     def _event(self, kind: str, body: Json, *, final: bool | None = None) -> Json:
         return {**body, "kind": kind, **({} if final is None else {"final": final})}
 
-    def _state(self, state: State) -> str:
+    def _state(self, state: TaskState) -> str:
         return str(state)
 
     def _part(self, content: str | Part) -> Json:
@@ -192,9 +192,9 @@ class Version03(Dialect):
         return {"kind": "text", "text": content if isinstance(content, str) else line(content)}
 
 
-def state_named(name: str) -> State | None:
+def state_named(name: str) -> TaskState | None:
     """The state with this name of version 1.0, or None."""
-    return next((state for state in State if f"TASK_STATE_{state.name}" == name), None)
+    return next((state for state in TaskState if f"TASK_STATE_{state.name}" == name), None)
 
 
 def _camel(given: Any) -> Any:

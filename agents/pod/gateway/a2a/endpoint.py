@@ -45,7 +45,7 @@ class A2a:
             body = await _read(request)
             call_id, name = _id_of(body), _method_of(body)
             method, dialect = methods.choose(name, request.headers.get(VERSION_HEADER, ""))
-            asked = methods.Call(self._tasks, dialect, _params_of(body), owner)
+            asked = methods.A2aCall(self._tasks, dialect, _params_of(body), owner)
             del body  # the call may wait for minutes, and one mebibyte of JSON takes about twenty as objects
             result = await method(asked)
         except A2aError as error:

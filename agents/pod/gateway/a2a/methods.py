@@ -18,7 +18,7 @@ from agents.pod.gateway.a2a.errors import (
     VersionNotSupported,
 )
 from agents.pod.gateway.a2a.reading import HOPS_AT_MOST, message_of
-from agents.pod.gateway.a2a.tasks import Message, State, StatusChange, Task, Tasks
+from agents.pod.gateway.a2a.tasks import PeerMessage, StatusChange, Task, Tasks, TaskState
 from agents.pod.gateway.chat import MESSAGE_BYTES
 
 PAGE_SIZE, PAGE_SIZE_AT_MOST = 50, 100
@@ -28,10 +28,10 @@ STREAM_SECONDS = 600.0
 STREAMS_AT_MOST = 32
 NAME_LENGTH = 256
 Stream = AsyncGenerator[Json, None]
-Method = Callable[["Call"], Awaitable[Json | Stream]]
+Method = Callable[["A2aCall"], Awaitable[Json | Stream]]
 
 
-class Call:
+class A2aCall:
     """One call of a peer: parameters, dialect, and the owner (the hash of the caller's token)."""
 
     def __init__(self, tasks: Tasks, dialect: Dialect, params: Json, owner: str) -> None:
@@ -74,7 +74,7 @@ class Call:
         return self.tasks.find(task_id, owner=self.owner)
 
 
-async def send(call: Call) -> Json:
+async def send(call: A2aCall) -> Json:
     """Start the turn and return the task. The result is only a message if the engine gave only a remark (see
     TurnEnding) and the peer does not know of the task.
     """
@@ -87,11 +87,11 @@ async def send(call: Call) -> Json:
     return call.sent(task)
 
 
-async def stream(call: Call) -> Stream:
+async def stream(call: A2aCall) -> Stream:
     return _events(call, _start(call))
 
 
-async def subscribe(call: Call) -> Stream:
+async def subscribe(call: A2aCall) -> Stream:
     """Watch a task. This also works for a task that waits for its peer: every watcher sees the later changes."""
     task = call.task()
     if task.is_over:
@@ -102,17 +102,17 @@ async def subscribe(call: Call) -> Stream:
     return _events(call, task, waits_for_peer=True)
 
 
-async def get(call: Call) -> Json:
+async def get(call: A2aCall) -> Json:
     return call.told(call.task())
 
 
-async def cancel(call: Call) -> Json:
+async def cancel(call: A2aCall) -> Json:
     task = call.task()
     call.tasks.cancel(task)
     return call.told(task)
 
 
-async def list_all(call: Call) -> Json:
+async def list_all(call: A2aCall) -> Json:
     """The caller's tasks in pages, the last changed first. `pageToken` is the id of the last task on the
     page before.
     """
@@ -129,11 +129,11 @@ async def list_all(call: Call) -> Json:
     return {"tasks": told, "nextPageToken": more, "pageSize": len(told), "totalSize": len(found)}
 
 
-async def no_push(_: Call) -> Json:
+async def no_push(_: A2aCall) -> Json:
     raise NoPushNotifications("this agent sends no push notifications")
 
 
-async def no_extended_card(_: Call) -> Json:
+async def no_extended_card(_: A2aCall) -> Json:
     raise NoExtendedCard("this agent has one card, the public one")
 
 
@@ -179,7 +179,7 @@ def choose(name: str, version: str) -> tuple[Method, Dialect]:
     raise MethodNotFound(f"there is no method {name[:64]!r}")
 
 
-def _start(call: Call) -> Task:
+def _start(call: A2aCall) -> Task:
     question = message_of(call.dialect, call.params.get("message"))
     _ = call.history  # refuses a wrong historyLength before anything starts
     task = _check(call, question)
@@ -187,7 +187,7 @@ def _start(call: Call) -> Task:
     return call.tasks.go_on(task, question) if task else call.tasks.start(question, owner=call.owner)
 
 
-def _check(call: Call, question: Message) -> Task | None:
+def _check(call: A2aCall, question: PeerMessage) -> Task | None:
     """The task that this message continues; None for a new task."""
     names = (question.message_id, question.context_id or "", question.task_id or "")
     if max(len(name) for name in names) > NAME_LENGTH or not _is_text(question, names):
@@ -202,16 +202,16 @@ def _check(call: Call, question: Message) -> Task | None:
     return task
 
 
-def _waiting(call: Call, question: Message) -> Task:
+def _waiting(call: A2aCall, question: PeerMessage) -> Task:
     task = call.tasks.find(question.task_id or "", owner=call.owner)
     if question.context_id and question.context_id != task.context_id:
         raise InvalidParams("message: taskId belongs to another contextId")
-    if task.status.state is not State.INPUT_REQUIRED:
+    if task.status.state is not TaskState.INPUT_REQUIRED:
         raise Unsupported(f"message: the task is {task.status.state}; send it with the contextId alone")
     return task
 
 
-def _is_text(question: Message, names: tuple[str, ...]) -> bool:
+def _is_text(question: PeerMessage, names: tuple[str, ...]) -> bool:
     try:
         "".join([question.text, *names]).encode()
     except UnicodeEncodeError:
@@ -219,7 +219,7 @@ def _is_text(question: Message, names: tuple[str, ...]) -> bool:
     return True
 
 
-async def _events(call: Call, task: Task, *, waits_for_peer: bool = False) -> Stream:
+async def _events(call: A2aCall, task: Task, *, waits_for_peer: bool = False) -> Stream:
     """Yield the task in its current state, then every change, until the task no longer works."""
     until = asyncio.get_running_loop().time() + STREAM_SECONDS
     with task.watched() as coming:
@@ -232,11 +232,11 @@ async def _events(call: Call, task: Task, *, waits_for_peer: bool = False) -> St
             except TimeoutError:
                 return
             yield call.dialect.change(task, change)
-            if isinstance(change, StatusChange) and change.status.state is not State.WORKING:
+            if isinstance(change, StatusChange) and change.status.state is not TaskState.WORKING:
                 return
 
 
-def _filtered(call: Call) -> list[Task]:
+def _filtered(call: A2aCall) -> list[Task]:
     context, status = call.params.get("contextId"), call.params.get("status")
     found = call.tasks.of(call.owner)
     if context:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from agents.engines.parts import plain_name
 from agents.pod.gateway.a2a.errors import ContentTypeNotSupported, InvalidParams
-from agents.pod.gateway.a2a.tasks import Message
+from agents.pod.gateway.a2a.tasks import PeerMessage
 from agents.pod.gateway.chat import MESSAGE_BYTES
 
 # A field in the metadata of a message: how many agents have already passed the question on. If an agent in the chain
@@ -45,11 +45,11 @@ class Spelling(Protocol):
     def part_of(self, raw: Json) -> PartSent: ...
 
 
-def message_of(spelling: Spelling, raw: Any) -> Message:
+def message_of(spelling: Spelling, raw: Any) -> PeerMessage:
     """The message of a call. Raises InvalidParams, ContentTypeNotSupported."""
     names = _names(raw)
     texts = [_text(spelling.part_of(part) if isinstance(part, dict) else PartSent()) for part in raw["parts"]]
-    return Message(
+    return PeerMessage(
         names["messageId"], "\n".join(text for text in texts if text), names["contextId"], names["taskId"], _hops(raw)
     )
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from agents.engines.parts import NotePart, Part, TurnEnding, line, size
 from agents.pod.gateway.a2a.errors import TaskNotCancelable, TaskNotFound
-from agents.pod.gateway.turns import Delta, Done, PartGiven, TurnEvent, TurnFailed, Turns
+from agents.pod.gateway.turns import Delta, Done, GatewayTurns, PartGiven, TurnEvent, TurnFailed
 
 TASKS_AT_MOST = 500
 KEPT_BYTES = 32 * 1024 * 1024  # for all tasks together, before the next task starts
@@ -22,7 +22,7 @@ HISTORY_AT_MOST = 100
 log = logging.getLogger(__name__)
 
 
-class State(StrEnum):
+class TaskState(StrEnum):
     WORKING = "working"
     INPUT_REQUIRED = "input-required"
     COMPLETED = "completed"
@@ -31,7 +31,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class PeerMessage:
     """A message of a peer. `text` contains all its parts as text."""
 
     message_id: str
@@ -52,7 +52,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    state: State
+    state: TaskState
     note: Remark | None = None  # the agent's question, or an explanation of a state that is not a success
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -85,11 +85,11 @@ Change = ArtifactChange | StatusChange
 
 @dataclass(slots=True, eq=False)
 class Task:
-    question: Message  # the newest message
+    question: PeerMessage  # the newest message
     context_id: str
     owner: str  # digest of the token with which the task was started
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    status: TaskStatus = field(default_factory=lambda: TaskStatus(State.WORKING))
+    status: TaskStatus = field(default_factory=lambda: TaskStatus(TaskState.WORKING))
     artifacts: list[Artifact] = field(default_factory=list)
     history: list[Remark] = field(default_factory=list)
     # whether the answer may be sent as a message, as long as the peer does not know of the task
@@ -101,11 +101,11 @@ class Task:
 
     @property
     def is_working(self) -> bool:
-        return self.status.state is State.WORKING
+        return self.status.state is TaskState.WORKING
 
     @property
     def is_over(self) -> bool:
-        return self.status.state not in {State.WORKING, State.INPUT_REQUIRED}
+        return self.status.state not in {TaskState.WORKING, TaskState.INPUT_REQUIRED}
 
     @property
     def watchers(self) -> int:
@@ -116,7 +116,7 @@ class Task:
         texts = [one for one in kept if isinstance(one, str)] + [remark.text for remark in self.history]
         return sum(map(len, texts)) + sum(size(one) for one in kept if not isinstance(one, str))
 
-    def ask(self, question: Message) -> None:
+    def ask(self, question: PeerMessage) -> None:
         """Add a message of the peer: the first question, or the answer to a question of the agent. The note of the last
         status moves into the history.
         """
@@ -126,7 +126,7 @@ class Task:
         del self.history[:-HISTORY_AT_MOST]
         self.question, self._words = question, None
         if not self.is_working:
-            self._move(TaskStatus(State.WORKING))
+            self._move(TaskStatus(TaskState.WORKING))
 
     def say(self, text: str) -> None:
         words = self._spoken()
@@ -146,16 +146,16 @@ class Task:
         becomes the note of the status.
         """
         if ending is TurnEnding.QUESTION:
-            self.end(State.INPUT_REQUIRED, note=reply)
+            self.end(TaskState.INPUT_REQUIRED, note=reply)
             return
         if not self.is_over and reply != (self._words.content if self._words else ""):
             words = self._spoken()
             words.content = reply
             self._tell(ArtifactChange(words, reply, append=False))
         self.is_remark = ending is TurnEnding.REMARK
-        self.end(State.COMPLETED)
+        self.end(TaskState.COMPLETED)
 
-    def end(self, state: State, *, note: str = "") -> None:
+    def end(self, state: TaskState, *, note: str = "") -> None:
         if not self.is_over:
             said = Remark(is_agents=True, message_id=str(uuid.uuid4()), text=note) if note.strip() else None
             self._move(TaskStatus(state, said))
@@ -197,17 +197,17 @@ class Task:
 class Tasks:
     """All tasks, in memory. A restarted gateway has forgotten them, as the protocol allows."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: GatewayTurns) -> None:
         self._turns = turns
         self._known: dict[str, Task] = {}
 
-    def start(self, question: Message, *, owner: str) -> Task:
+    def start(self, question: PeerMessage, *, owner: str) -> Task:
         task = Task(question, question.context_id or str(uuid.uuid4()), owner)
         self._make_room()
         self._known[task.id] = task
         return self.go_on(task, question)
 
-    def go_on(self, task: Task, question: Message) -> Task:
+    def go_on(self, task: Task, question: PeerMessage) -> Task:
         """Start the next turn of a task, with this message of the peer."""
         task.ask(question)
         task.work = asyncio.create_task(self._work(task))
@@ -231,7 +231,7 @@ class Tasks:
     def cancel(self, task: Task) -> None:
         if task.is_over or task.work is None:
             raise TaskNotCancelable(f"the task is {task.status.state}")
-        task.end(State.CANCELED)
+        task.end(TaskState.CANCELED)
         task.work.cancel()
 
     def forget(self, task: Task) -> None:
@@ -244,13 +244,13 @@ class Tasks:
                     _note(task, event)
         except TurnFailed as failure:
             # A peer is not the owner. It hears which part failed, but not what the provider said about the account.
-            task.end(State.FAILED, note=f"the agent's {failure.hop} did not answer")
+            task.end(TaskState.FAILED, note=f"the agent's {failure.hop} did not answer")
         except Exception:
             log.exception("task of a peer")
-            task.end(State.FAILED, note="the agent failed")
+            task.end(TaskState.FAILED, note="the agent failed")
         finally:
             if task.is_working:
-                task.end(State.CANCELED)
+                task.end(TaskState.CANCELED)
 
     def _make_room(self) -> None:
         """Remove the oldest tasks without a running turn, until there is room for a new task."""

@@ -21,7 +21,7 @@ MESSAGE_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRefusal:
+class RefusedCall:
     response: web.Response
     message: str
 
@@ -32,21 +32,21 @@ _NO_SUCH_CALL = {404, 405, 501}
 
 async def read(
     answer: aiohttp.ClientResponse, *, provider: str, key: str, is_own_server: bool = False, key_is: str = "model key"
-) -> ModelRefusal:
+) -> RefusedCall:
     """Turn the provider's refusal into a text for people and an answer for the engine."""
     if answer.status < 400:
         message = f"{provider} answered with a redirect ({answer.status}), which is not followed"
-        return ModelRefusal(_response(502, message), message)
+        return RefusedCall(_response(502, message), message)
     raw = await _beginning(answer, key)
     said = mask_text(_said(raw), [key])[:MESSAGE_LENGTH]
     if answer.status in {401, 403}:
         # On a 401, some engines stop using a provider for a minute or try again for a minute. So they get a plain 400.
         message = _sentence(f"{provider} refused the {key_is} ({answer.status})", said)
-        return ModelRefusal(_response(400, message), message)
+        return RefusedCall(_response(400, message), message)
     message = _sentence(f"{provider} answered {answer.status}", said)
     if is_own_server and answer.status in _NO_SUCH_CALL:
         message += f"; the operator's server for {provider} must take {answer.method} {answer.url.path}"
-    return ModelRefusal(_same_answer(answer, raw, key), message)
+    return RefusedCall(_same_answer(answer, raw, key), message)
 
 
 def unreachable(provider: str, error: Exception) -> Refusal:

@@ -17,7 +17,7 @@ from agents.pod.gateway.answers import Refusal, errors
 from agents.pod.gateway.llm import body, failures, headers, model_rule, target
 from agents.pod.gateway.llm.body import Body
 from agents.pod.gateway.llm.log import ModelLog
-from agents.pod.gateway.llm.target import Call
+from agents.pod.gateway.llm.target import ModelCall
 from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import StreamMask
@@ -70,7 +70,7 @@ class KeyProxy:
         finally:
             self._open -= 1
 
-    async def _call(self, request: web.Request, call: Call) -> web.StreamResponse:
+    async def _call(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
         admitted = await self._admit(request, call)
         with self._models.call():
             try:
@@ -80,7 +80,7 @@ class KeyProxy:
                     raise  # the engine disconnected: no client waits for an answer, and the model did not fail
                 raise self._no_answer(admitted, error) from error
 
-    async def _admit(self, request: web.Request, call: Call) -> Admitted:
+    async def _admit(self, request: web.Request, call: ModelCall) -> Admitted:
         """Check key, provider, path and model, in this order and on the same configuration. Raises Refusal."""
         start = self._pod.start
         key = start.secrets.llm_key

@@ -29,7 +29,7 @@ _ALIASES = {"gemini": "google"}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelCall:
     """The path and query that the engine asked for."""
 
     provider: str
@@ -46,7 +46,7 @@ class Call:
         return "&".join(part for part in self.query.split("&") if not _is_key_option(part.partition("=")[0]))
 
 
-def read_call(raw_target: str) -> Call:
+def read_call(raw_target: str) -> ModelCall:
     """Split the request target exactly as it was sent: not decoded and not normalised, so that it means the same to the
     checks here and to the provider. Raises Refusal (404).
     """
@@ -54,10 +54,10 @@ def read_call(raw_target: str) -> Call:
     found = _CALL.fullmatch(path)
     if found is None or not _PRINTABLE.fullmatch(raw_target):
         raise Refusal(404, "the key proxy serves /llm/<provider>/… only")
-    return Call(found[1], found[2], query)
+    return ModelCall(found[1], found[2], query)
 
 
-def upstream(call: Call, method: str, *, config: PodConfig, secrets: PodSecrets) -> URL:
+def upstream(call: ModelCall, method: str, *, config: PodConfig, secrets: PodSecrets) -> URL:
     """The only address that this call may reach. Raises Refusal for other providers, and for calls that are not
     inference.
     """
@@ -72,7 +72,7 @@ def upstream(call: Call, method: str, *, config: PodConfig, secrets: PodSecrets)
     return URL(f"{address}?{query}" if query else address, encoded=True)
 
 
-def _check_inference(call: Call, method: str) -> None:
+def _check_inference(call: ModelCall, method: str) -> None:
     allowed = methods_of(call.provider, call.path)
     if not allowed:
         calls = ", ".join(PROVIDERS[call.provider].calls)

@@ -14,11 +14,11 @@ from agents.pod.gateway.a2a.dialects import VERSION_HEADER
 from agents.pod.gateway.a2a.reading import HOPS_AT_MOST
 from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.peers import cards, wire
-from agents.pod.gateway.peers.cards import Offer
+from agents.pod.gateway.peers.cards import PeerOffer
 from agents.pod.gateway.peers.dialling import PeerFailure, exchange
-from agents.pod.gateway.peers.wire import Said
+from agents.pod.gateway.peers.wire import PeerAnswer
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.turns import Turns
+from agents.pod.gateway.turns import GatewayTurns
 
 CALLS_AT_ONCE = 4
 # A call must end before the turn that makes it. In a chain of agents, each further call gets less time, so that it ends
@@ -34,13 +34,13 @@ Peer = dict[str, Any]
 
 
 class Peers:
-    def __init__(self, pod: Pod, tasks: Tasks, turns: Turns) -> None:
+    def __init__(self, pod: Pod, tasks: Tasks, turns: GatewayTurns) -> None:
         self._pod = pod
         self._tasks = tasks
         self._turns = turns
         self._open = 0
         self._listing = asyncio.Lock()
-        self._offers: dict[str, tuple[Offer, float]] = {}
+        self._offers: dict[str, tuple[PeerOffer, float]] = {}
 
     @property
     def _known(self) -> list[Peer]:
@@ -59,7 +59,7 @@ class Peers:
             return {"name": peer["name"], "problem": str(failure)}
         return {"name": peer["name"], "about": offer.about}
 
-    async def send(self, name: str, text: str, *, conversation: str | None) -> Said:
+    async def send(self, name: str, text: str, *, conversation: str | None) -> PeerAnswer:
         """Send a message and return the peer's answer. Raises PeerFailure."""
         peer = self._named(name)
         hops = self._next_hop()
@@ -103,7 +103,7 @@ class Peers:
         finally:
             self._open -= 1
 
-    async def _ask(self, peer: Peer, text: str, *, hops: int, conversation: str | None, seconds: float) -> Said:
+    async def _ask(self, peer: Peer, text: str, *, hops: int, conversation: str | None, seconds: float) -> PeerAnswer:
         offer = await self._offer(peer["url"])
         params = offer.wire.message(text, hops=hops, conversation=conversation)
         said = await self._call(peer, offer, offer.wire.send, params, seconds)
@@ -112,7 +112,9 @@ class Peers:
             said = await self._call(peer, offer, offer.wire.get, {"id": said.task_id}, seconds)
         return said
 
-    async def _call(self, peer: Peer, offer: Offer, method: str, params: dict[str, Any], seconds: float) -> Said:
+    async def _call(
+        self, peer: Peer, offer: PeerOffer, method: str, params: dict[str, Any], seconds: float
+    ) -> PeerAnswer:
         token = peer.get("token")
         headers = {VERSION_HEADER: offer.wire.version, **({"Authorization": f"Bearer {token}"} if token else {})}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -126,7 +128,7 @@ class Peers:
         except RecursionError as error:
             raise PeerFailure("its answer is nested too deeply") from error
 
-    async def _offer(self, url: str) -> Offer:
+    async def _offer(self, url: str) -> PeerOffer:
         known = self._offers.get(url)
         if known and time.monotonic() - known[1] < CARD_AGE_SECONDS:
             return known[0]

@@ -19,13 +19,13 @@ _INTERFACES = 20  # of a card; the rest is ignored
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class PeerOffer:
     url: str
     wire: Wire
     about: str
 
 
-async def find(address: str, *, networks: list[str]) -> Offer:
+async def find(address: str, *, networks: list[str]) -> PeerOffer:
     """The peer's offer in the newest version that both sides speak. Raises PeerFailure.
     The card is public, so the request for it carries no token.
     """
@@ -53,12 +53,12 @@ def _places(address: str) -> list[str]:
         raise PeerFailure("its address cannot be used") from error
 
 
-def _offer(card: dict[str, Any], address: str) -> Offer:
+def _offer(card: dict[str, Any], address: str) -> PeerOffer:
     offered = list(_interfaces(card))
     for wire in WIRES:
         for url, version in offered:
             if version.startswith(wire.version):
-                return Offer(_same_safety(url, address), wire, _about(card))
+                return PeerOffer(_same_safety(url, address), wire, _about(card))
     raise PeerFailure("its agent card offers no JSON-RPC of A2A 1.0 or 0.3")
 
 

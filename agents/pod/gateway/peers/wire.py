@@ -49,7 +49,7 @@ WIRES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class PeerAnswer:
     """The peer's answer so far."""
 
     # in the spelling of 0.3, such as `completed` or `input-required`; an answer without a task is `completed`
@@ -64,7 +64,7 @@ class Said:
         return self.state in {"submitted", "working"}
 
 
-def read(result: Any) -> Said:
+def read(result: Any) -> PeerAnswer:
     """Read a result. Raises PeerFailure if it is neither a task nor a message."""
     if not isinstance(result, dict):
         raise PeerFailure("its answer is neither a task nor a message")
@@ -77,9 +77,9 @@ def read(result: Any) -> Said:
     raise PeerFailure("its answer is neither a task nor a message")
 
 
-def _said(inner: Json, text: str, *, state: str, task_id: str | None) -> Said:
+def _said(inner: Json, text: str, *, state: str, task_id: str | None) -> PeerAnswer:
     clean = text.encode("utf-8", "replace").decode()
-    return Said(
+    return PeerAnswer(
         state=state,
         reply=clean[:REPLY_CHARACTERS],
         cut=len(clean) > REPLY_CHARACTERS,

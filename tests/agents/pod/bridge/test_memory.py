@@ -51,7 +51,7 @@ def test_skills_memories_and_sessions_are_read_by_name(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_has_learned_nothing_yet_has_an_empty_memory(tmp_path: Path) -> None:
-    nothing = memory.Memory(skills=[], memories=[], sessions=0, is_cut=False)
+    nothing = memory.EngineMemory(skills=[], memories=[], sessions=0, is_cut=False)
     assert memory.read(FILES, tmp_path) == nothing
     assert memory.read(ROWS, tmp_path) == nothing
 

@@ -13,7 +13,7 @@ from typing import cast
 
 import pytest
 
-from agents.engines.base import Engine, Place, PypiPackage
+from agents.engines.base import Engine, EnginePlace, PypiPackage
 from agents.engines.hermes import HERMES
 from agents.pod.bridge import install
 from agents.pod.bridge.commands import InstallError
@@ -60,28 +60,28 @@ def tiny(registry: Path, tmp_path: Path) -> Tiny:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> EnginePlace:
     target = tmp_path / "engines" / "tiny-1.2.3"
-    return Place(
+    return EnginePlace(
         install=target, node=install.node(), data=tmp_path / "data", memory_bytes=2**30, port=1, password="secret"
     )
 
 
-def put(tiny: Tiny, place: Place, tmp_path: Path) -> list[str]:
+def put(tiny: Tiny, place: EnginePlace, tmp_path: Path) -> list[str]:
     """Install the engine. Returns the messages about the progress."""
     told: list[str] = []
     asyncio.run(install.install(cast("Engine", tiny), place, EngineLog(), told.append))
     return told
 
 
-def said(tiny: Tiny, place: Place) -> list[str]:
+def said(tiny: Tiny, place: EnginePlace) -> list[str]:
     python = str(place.install / tiny.package.python)
     command = [python, "-I", "-m", tiny.package.module]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def test_what_the_lock_says_is_installed_and_runs_where_it_was_moved_to(
-    tiny: Tiny, place: Place, tmp_path: Path
+    tiny: Tiny, place: EnginePlace, tmp_path: Path
 ) -> None:
     begin, *_, last = put(tiny, place, tmp_path)
     assert begin == "installing tiny-engine 1.2.3: 0 of 1 packages (0 %)"
@@ -92,7 +92,9 @@ def test_what_the_lock_says_is_installed_and_runs_where_it_was_moved_to(
     assert [entry.name for entry in place.install.parent.iterdir() if ".new-" in entry.name] == []
 
 
-def test_who_waits_for_another_installation_hears_how_far_that_is(tiny: Tiny, place: Place, tmp_path: Path) -> None:
+def test_who_waits_for_another_installation_hears_how_far_that_is(
+    tiny: Tiny, place: EnginePlace, tmp_path: Path
+) -> None:
     told: list[list[str]] = [[], []]
 
     async def both() -> None:
@@ -105,14 +107,14 @@ def test_who_waits_for_another_installation_hears_how_far_that_is(tiny: Tiny, pl
     assert any("installing tiny-engine 1.2.3: 1 of 1 packages (100 %)" in words for each in told for words in each)
 
 
-def test_the_engine_sees_its_own_packages_and_none_of_ours(tiny: Tiny, place: Place, tmp_path: Path) -> None:
+def test_the_engine_sees_its_own_packages_and_none_of_ours(tiny: Tiny, place: EnginePlace, tmp_path: Path) -> None:
     put(tiny, place, tmp_path)
     packages = [path for path in said(tiny, place) if "site-packages" in path]
     assert packages == [str(place.install / "lib" / "python3.11" / "site-packages")]
 
 
 def test_a_package_whose_hash_is_another_is_refused_and_leaves_nothing(
-    tiny: Tiny, place: Place, tmp_path: Path
+    tiny: Tiny, place: EnginePlace, tmp_path: Path
 ) -> None:
     tiny.package.lock.write_text(f"tiny-engine==1.2.3 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(InstallError, match=r"pip failed .*HASHES"):
@@ -120,7 +122,7 @@ def test_a_package_whose_hash_is_another_is_refused_and_leaves_nothing(
     assert list(place.install.parent.glob("*tiny-1.2.3*")) == [place.install.with_name(".tiny-1.2.3.lock")]
 
 
-def test_a_package_of_another_version_than_it_says_is_refused(tiny: Tiny, place: Place, tmp_path: Path) -> None:
+def test_a_package_of_another_version_than_it_says_is_refused(tiny: Tiny, place: EnginePlace, tmp_path: Path) -> None:
     package = tiny.package
     claimed = PypiPackage(name=package.name, version="9.9", recipe=package.recipe, module=package.module)
     with pytest.raises(InstallError, match=r"says it is 'tiny engine 1\.2\.3"):

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from agents.pod.gateway.logs import LINE_BYTES
-from agents.pod.logs.reading import Page
+from agents.pod.logs.reading import LinesPage
 from agents.runtimes import pod_logs
 from agents.runtimes.base import Endpoint
 from agents.runtimes.management import HopFailure
-from agents.runtimes.pod_logs import Asked, OtherLife
+from agents.runtimes.pod_logs import LogQuery, OtherLife
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.process import KEY, Gateway
 from tests.doubles.bridge import BridgeDouble, line
@@ -25,9 +25,9 @@ def gateway(start_gateway: Any) -> Gateway:
     return found
 
 
-def page(gateway: Gateway, *, after: int | None = 0, **more: Any) -> Page:
+def page(gateway: Gateway, *, after: int | None = 0, **more: Any) -> LinesPage:
     endpoint = Endpoint(public_url=gateway.public, management_url=gateway.management)
-    return pod_logs.page(endpoint, gateway.access, Asked(after=after, limit=1000, **more))
+    return pod_logs.page(endpoint, gateway.access, LogQuery(after=after, limit=1000, **more))
 
 
 def texts(gateway: Gateway) -> list[str]:
@@ -102,7 +102,7 @@ def test_a_log_of_another_life_and_odd_questions_are_refused(gateway: Gateway) -
     assert gateway.ask("GET", "/logs", token="wrong").status_code == 401
     with pytest.raises(HopFailure):
         pod_logs.page(
-            Endpoint(public_url="", management_url="https://127.0.0.1:9"), gateway.access, Asked(after=0, limit=1)
+            Endpoint(public_url="", management_url="https://127.0.0.1:9"), gateway.access, LogQuery(after=0, limit=1)
         )
 
 

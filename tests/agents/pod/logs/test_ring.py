@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from agents.pod.logs import ring
-from agents.pod.logs.lines import Level, Line, Source
+from agents.pod.logs.lines import Level, LogLine, LogSource
 from agents.pod.logs.reading import PAGE_BYTES
 from agents.pod.logs.ring import Ring, left_in
 
 
-def line(number: int, *, source: Source = Source.ENGINE, text: str = "") -> Line:
-    return Line(at=1_764_000_000 + number, source=source, level=Level.INFO, text=text or f"line {number}")
+def line(number: int, *, source: LogSource = LogSource.ENGINE, text: str = "") -> LogLine:
+    return LogLine(at=1_764_000_000 + number, source=source, level=Level.INFO, text=text or f"line {number}")
 
 
-def texts(found: Ring, *, after: int | None = 0, limit: int = 1000, source: Source | None = None) -> list[str]:
+def texts(found: Ring, *, after: int | None = 0, limit: int = 1000, source: LogSource | None = None) -> list[str]:
     return [each.text for _, each in found.page(after=after, limit=limit, source=source).lines]
 
 
@@ -94,12 +94,12 @@ def test_a_line_that_a_kill_has_cut_is_gone_and_the_next_is_whole(kept: Ring, tm
 
 def test_one_source_alone_is_found_among_many(small: Ring) -> None:
     for number in range(60):
-        small.append([line(number, source=Source.BRIDGE if number % 10 == 9 else Source.ENGINE)])
-    assert texts(small, after=None, limit=2, source=Source.BRIDGE) == ["line 49", "line 59"]
-    page = small.page(after=0, limit=1, source=Source.BRIDGE)
+        small.append([line(number, source=LogSource.BRIDGE if number % 10 == 9 else LogSource.ENGINE)])
+    assert texts(small, after=None, limit=2, source=LogSource.BRIDGE) == ["line 49", "line 59"]
+    page = small.page(after=0, limit=1, source=LogSource.BRIDGE)
     assert len(page.lines) == 1
-    assert texts(small, after=page.next, source=Source.BRIDGE)[-1] == "line 59"
-    assert small.page(after=0, limit=9, source=Source.GATEWAY).next == small.end
+    assert texts(small, after=page.next, source=LogSource.BRIDGE)[-1] == "line 59"
+    assert small.page(after=0, limit=9, source=LogSource.GATEWAY).next == small.end
 
 
 def test_a_page_is_bounded_in_bytes_and_never_empty(kept: Ring) -> None:

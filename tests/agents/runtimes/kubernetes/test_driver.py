@@ -12,7 +12,7 @@ from pytest_django import Settings
 from agents.clusters import connections
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.runtimes.base import PodSpec, RuntimeFailure
-from agents.runtimes.kubernetes.client import ClusterFailure, Connection, Refused
+from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, Connection
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.kubernetes.ending import StillThere
 from tests.agents.runtimes.conftest import AGENT, NAMESPACE, pod_spec
@@ -339,7 +339,7 @@ def test_what_the_cluster_refuses_is_said_in_its_own_words(
     runtime: KubernetesRuntime, cluster: KubeApi, row: Cluster
 ) -> None:
     cluster.allow(chart.username("drive"), [])
-    with pytest.raises(Refused, match="cannot create resource") as refused:
+    with pytest.raises(ApiRefused, match="cannot create resource") as refused:
         runtime.deploy(public_spec())
     assert (refused.value.status, refused.value.cause) == (403, "FORBIDDEN")
 
@@ -349,7 +349,7 @@ def test_other_credentials_are_taken_up_without_a_restart(
 ) -> None:
     Cluster.objects.filter(pk=row.pk).update(kubeconfig=cluster.kubeconfig("nobody-knows-this-one"))
     cluster.allow("nobody-knows-this-one", [])
-    with pytest.raises(Refused):
+    with pytest.raises(ApiRefused):
         up.stop(NAMESPACE)
     row.save()
     up.stop(NAMESPACE)

@@ -14,7 +14,7 @@ import yaml
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import kubeconfig
 from agents.runtimes.kubernetes.client import Connection
-from agents.runtimes.kubernetes.kubeconfig import Refused
+from agents.runtimes.kubernetes.kubeconfig import BadKubeconfig
 
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n").decode()
 
@@ -71,7 +71,7 @@ def test_a_token_or_a_certificate_in_the_text_is_taken(user: dict[str, Any]) -> 
     ],
 )
 def test_a_user_that_is_more_or_less_than_that_is_refused(user: dict[str, Any]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(BadKubeconfig):
         kubeconfig.read(text(user=user))
 
 
@@ -101,7 +101,7 @@ def test_a_user_that_is_more_or_less_than_that_is_refused(user: dict[str, Any]) 
     ],
 )
 def test_a_cluster_that_is_more_than_a_server_and_its_authority_is_refused(cluster: dict[str, Any]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(BadKubeconfig):
         kubeconfig.read(text(cluster=cluster))
 
 
@@ -122,7 +122,7 @@ def test_only_the_current_context_is_judged_and_kept() -> None:
     kept = kubeconfig.read(yaml.safe_dump(body)).as_text()
     assert "t0ken" in kept
     assert not any(word in kept for word in ("other", "exec", "proxy", "gcloud"))
-    with pytest.raises(Refused, match="proxies"):
+    with pytest.raises(BadKubeconfig, match="proxies"):
         kubeconfig.read(yaml.safe_dump({**body, "current-context": "other"}))
 
 
@@ -142,7 +142,7 @@ def test_only_the_current_context_is_judged_and_kept() -> None:
     ],
 )
 def test_a_file_without_one_current_context_is_refused(more: dict[str, Any]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(BadKubeconfig):
         kubeconfig.read(text(**more))
 
 
@@ -172,7 +172,7 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_no_text_takes_long_or_fails(bomb: str) -> None:
     began = time.process_time()
-    with pytest.raises(Refused):
+    with pytest.raises(BadKubeconfig):
         kubeconfig.read(BOMBS[bomb])
     assert time.process_time() - began < 3
 

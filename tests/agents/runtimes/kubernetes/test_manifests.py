@@ -14,7 +14,7 @@ import pytest
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes.base import PodSpec, RuntimeFailure
 from agents.runtimes.kubernetes import documents, manifests, names, network, workload
-from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
 from config import public_networks
 from tests.agents.runtimes.conftest import AGENT, MANAGEMENT_TOKEN, NAMESPACE, REAL_KEY, pod_spec
 
@@ -35,21 +35,21 @@ LABELS = {
 }
 
 
-def place(**changes: Any) -> Place:
+def place(**changes: Any) -> ClusterSettings:
     usual: dict[str, Any] = {
         "installation": "first",
         "pod_image": "registry.example/agentpods:1",
         "engine_images": {"pi": "registry.example/pi:1"},
         "routes": BY_GATEWAY,
     }
-    return Place(**{**usual, **changes})
+    return ClusterSettings(**{**usual, **changes})
 
 
 def public_spec(**changes: Any) -> PodSpec:
     return dataclasses.replace(pod_spec(), public_url="https://abc.pods.example", **changes)
 
 
-def everything(spec: PodSpec, where: Place) -> list[dict[str, Any]]:
+def everything(spec: PodSpec, where: ClusterSettings) -> list[dict[str, Any]]:
     return [
         manifests.namespace(spec, where),
         *manifests.before_workload(spec, where),
@@ -66,7 +66,7 @@ def only(kind: str, found: list[dict[str, Any]], name: str | None = None) -> dic
     return one
 
 
-def pod_of(where: Place | None = None, **changes: Any) -> dict[str, Any]:
+def pod_of(where: ClusterSettings | None = None, **changes: Any) -> dict[str, Any]:
     template: dict[str, Any] = manifests.deployment(public_spec(**changes), where or place())["spec"]["template"]
     return template
 

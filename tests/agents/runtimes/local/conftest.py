@@ -10,7 +10,7 @@ import pytest
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local import LocalRuntime, programs
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec, wait_for
 
 
@@ -26,7 +26,7 @@ def ready(local: LocalRuntime) -> LocalRuntime:
     return local
 
 
-def program(home: Path, name: Program) -> psutil.Process:
+def program(home: Path, name: PodProgram) -> psutil.Process:
     return programs.find(home)[NAMESPACE, name]
 
 

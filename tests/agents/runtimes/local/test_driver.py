@@ -18,7 +18,7 @@ import pytest
 from agents.pod import processes
 from agents.runtimes.base import Phase, RuntimeFailure
 from agents.runtimes.local import LocalRuntime, programs
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.pod.bridge.process import ROOT, eventually
 from tests.agents.runtimes.conftest import (
     AGENT,
@@ -90,31 +90,31 @@ def test_a_killed_gateway_is_started_again_with_its_secrets_and_the_engine_stays
     ready: LocalRuntime, home: Path
 ) -> None:
     say(ready, "say x")
-    bridge = program(home, Program.BRIDGE)
-    program(home, Program.GATEWAY).kill()
+    bridge = program(home, PodProgram.BRIDGE)
+    program(home, PodProgram.GATEWAY).kill()
     pod = wait_for(ready, lambda pod: not pod.gateway_alive)
     assert pod.phase == Phase.READY
     assert pod.revision is None
     ready.deploy(pod_spec())
     wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.revision == 1)
-    assert program(home, Program.BRIDGE) == bridge
+    assert program(home, PodProgram.BRIDGE) == bridge
     assert say(ready, "count") == "1"
 
 
 def test_a_killed_bridge_is_started_again_and_the_gateway_stays(ready: LocalRuntime, home: Path) -> None:
     say(ready, "say x")
-    gateway = program(home, Program.GATEWAY)
-    program(home, Program.BRIDGE).kill()
+    gateway = program(home, PodProgram.GATEWAY)
+    program(home, PodProgram.BRIDGE).kill()
     pod = wait_for(ready, Phase.UNHEALTHY)
     assert (pod.cause, pod.gateway_alive) == ("BRIDGE_DIED", True)
     ready.deploy(pod_spec())
     wait_for(ready, Phase.READY)
-    assert program(home, Program.GATEWAY) == gateway
+    assert program(home, PodProgram.GATEWAY) == gateway
     assert say(ready, "count") == "1"
 
 
 def test_a_revision_counts_only_when_both_programs_have_it(ready: LocalRuntime, home: Path) -> None:
-    program(home, Program.BRIDGE).kill()
+    program(home, PodProgram.BRIDGE).kill()
     wait_for(ready, Phase.UNHEALTHY)
     ready.deploy(pod_spec(revision=2))
     assert wait_for(ready, Phase.READY).revision == 1
@@ -126,7 +126,7 @@ def test_a_pod_whose_programs_were_both_killed_is_stopped_and_nothing_of_it_is_l
     ready: LocalRuntime, home: Path
 ) -> None:
     say(ready, "spawn")
-    for name in Program:
+    for name in PodProgram:
         program(home, name).kill()
     pod = wait_for(ready, Phase.STOPPED)
     assert pod.cause == "POD_DIED"
@@ -139,32 +139,32 @@ def test_a_pod_whose_programs_were_both_killed_is_stopped_and_nothing_of_it_is_l
 def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(
     ready: LocalRuntime, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bridge = program(home, Program.BRIDGE)
+    bridge = program(home, PodProgram.BRIDGE)
     bridge.suspend()
     assert wait_for(ready, Phase.UNHEALTHY, within=15).cause == "BRIDGE_HUNG"
     ready.deploy(pod_spec())
-    assert program(home, Program.BRIDGE) == bridge
+    assert program(home, PodProgram.BRIDGE) == bridge
     monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 8)
     ready.deploy(pod_spec())
     wait_for(ready, Phase.READY)
-    assert program(home, Program.BRIDGE) != bridge
+    assert program(home, PodProgram.BRIDGE) != bridge
 
 
 def test_a_gateway_that_is_stopped_is_not_alive_and_replaced(
     ready: LocalRuntime, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(ready, "say x")
-    gateway, bridge = program(home, Program.GATEWAY), program(home, Program.BRIDGE)
+    gateway, bridge = program(home, PodProgram.GATEWAY), program(home, PodProgram.BRIDGE)
     gateway.suspend()
     pod = wait_for(ready, lambda pod: not pod.gateway_alive, within=15)
     assert (pod.phase, pod.cause) == (Phase.UNHEALTHY, "GATEWAY_HUNG")
     ready.deploy(pod_spec())
-    assert program(home, Program.GATEWAY) == gateway
+    assert program(home, PodProgram.GATEWAY) == gateway
     monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 8)
     ready.deploy(pod_spec())
     wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
-    assert program(home, Program.GATEWAY) != gateway
-    assert program(home, Program.BRIDGE) == bridge
+    assert program(home, PodProgram.GATEWAY) != gateway
+    assert program(home, PodProgram.BRIDGE) == bridge
     assert say(ready, "count") == "1"
 
 
@@ -244,7 +244,7 @@ def test_a_busy_pod_is_named_as_busy(local: LocalRuntime, monkeypatch: pytest.Mo
 
 def test_a_deleted_pod_leaves_no_process_even_of_those_that_hid(ready: LocalRuntime, home: Path) -> None:
     say(ready, "spawn")
-    program(home, Program.BRIDGE).kill()
+    program(home, PodProgram.BRIDGE).kill()
     ready.delete(NAMESPACE, agent_id=AGENT, data=True)
     assert of_this_home(home) == []
     assert not (home / "data" / AGENT).exists()
@@ -289,7 +289,7 @@ def test_neither_key_nor_management_token_is_in_any_environment_argument_or_file
 
 
 def test_programs_see_nothing_of_the_workers_environment(ready: LocalRuntime, home: Path) -> None:
-    inherited = processes.environment_of(program(home, Program.BRIDGE).pid)
+    inherited = processes.environment_of(program(home, PodProgram.BRIDGE).pid)
     assert "DATABASE_URL" in os.environ
     assert not {"DATABASE_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE"} & set(inherited)
 
@@ -314,7 +314,7 @@ def test_a_name_that_could_leave_the_directory_is_refused_for_good(local: LocalR
 
 
 def test_a_pod_that_does_not_end_is_killed_when_its_time_is_over(ready: LocalRuntime, home: Path) -> None:
-    for name in Program:
+    for name in PodProgram:
         program(home, name).suspend()
     ready.stop(NAMESPACE)
     assert ready.observe()[NAMESPACE].phase != Phase.STOPPED

@@ -21,7 +21,7 @@ from agents.pod.gateway.tls import server_context
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Endpoint, Identity, Phase, RuntimeFailure
 from agents.runtimes.local import LocalRuntime, programs
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from agents.runtimes.management import HopFailure
 from tests.agents.clusters import ground
 from tests.agents.clusters.test_flow import Owner
@@ -59,7 +59,7 @@ def port_of(url: str) -> int:
 
 
 def kill_gateway(home: Path, namespace: str = NAMESPACE) -> None:
-    gateway = programs.find(home)[namespace, Program.GATEWAY]
+    gateway = programs.find(home)[namespace, PodProgram.GATEWAY]
     gateway.kill()
     psutil.wait_procs([gateway], timeout=10)
 
@@ -168,7 +168,7 @@ def old(ready: LocalRuntime, home: Path, tmp_path: Path) -> Iterator[LocalRuntim
     assert process.stdin
     process.stdin.write(json.dumps({**dataclasses.asdict(record), "run_dir": str(run_dir)}).encode())
     process.stdin.close()
-    reports = (run_dir / programs.REPORTS[Program.GATEWAY]).read_text
+    reports = (run_dir / programs.REPORTS[PodProgram.GATEWAY]).read_text
     eventually(lambda: f'"pid": {process.pid}' in reports(), what="the report of the old gateway")
     yield ready
     process.kill()
@@ -178,7 +178,7 @@ def old(ready: LocalRuntime, home: Path, tmp_path: Path) -> Iterator[LocalRuntim
 def test_a_gateway_of_a_release_without_certificates_is_replaced_and_the_engine_stays(
     old: LocalRuntime, home: Path
 ) -> None:
-    gateway, bridge = program(home, Program.GATEWAY), program(home, Program.BRIDGE)
+    gateway, bridge = program(home, PodProgram.GATEWAY), program(home, PodProgram.BRIDGE)
     pod = old.observe()[NAMESPACE]
     assert (pod.phase, pod.gateway_alive, pod.cause) == (Phase.UNHEALTHY, False, "GATEWAY_OUTDATED")
     with pytest.raises(HopFailure):
@@ -188,21 +188,21 @@ def test_a_gateway_of_a_release_without_certificates_is_replaced_and_the_engine_
     old.deploy(pod_spec())
     pod = wait_for(old, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
     assert pod.cause is None
-    assert program(home, Program.GATEWAY) != gateway
-    assert program(home, Program.BRIDGE) == bridge
+    assert program(home, PodProgram.GATEWAY) != gateway
+    assert program(home, PodProgram.BRIDGE) == bridge
     assert say(old, "count") == "1"
 
 
 def test_a_gateway_that_runs_as_wanted_is_not_replaced(ready: LocalRuntime, home: Path) -> None:
-    gateway = program(home, Program.GATEWAY)
+    gateway = program(home, PodProgram.GATEWAY)
     eventually(lambda: ready.observe()[NAMESPACE].gateway_alive, what="the gateway's report")
     ready.deploy(pod_spec())
-    assert program(home, Program.GATEWAY) == gateway
+    assert program(home, PodProgram.GATEWAY) == gateway
 
 
 def test_the_private_key_is_in_no_file_argument_environment_or_open_file(ready: LocalRuntime, home: Path) -> None:
     key = pod_spec().identity.key.splitlines()[1].encode()
-    gateway = Path(f"/proc/{program(home, Program.GATEWAY).pid}")
+    gateway = Path(f"/proc/{program(home, PodProgram.GATEWAY).pid}")
     for name in ("environ", "cmdline"):
         with contextlib.suppress(PermissionError):  # only root may read these files
             assert key not in (gateway / name).read_bytes()

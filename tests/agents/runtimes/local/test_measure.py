@@ -158,13 +158,13 @@ def test_a_process_that_is_gone_takes_nothing() -> None:
 @pytest.mark.parametrize(("role", "counts"), [(processes.ENGINE, True), (processes.INSTALL, False), ("gateway", False)])
 def test_what_left_the_tree_counts_by_its_marks(tmp_path: Path, role: str, *, counts: bool) -> None:
     with forking(1, **processes.marks("pod-x-1", tmp_path, role)) as pids:
-        assert measure.Table(tmp_path).of("pod-x-1", None) == (set(pids) if counts else set())
-        assert measure.Table(tmp_path).of("pod-y-1", None) == set()
-        assert measure.Table(tmp_path / "other").of("pod-x-1", None) == set()
+        assert measure.ProcessTable(tmp_path).of("pod-x-1", None) == (set(pids) if counts else set())
+        assert measure.ProcessTable(tmp_path).of("pod-y-1", None) == set()
+        assert measure.ProcessTable(tmp_path / "other").of("pod-x-1", None) == set()
 
 
 def test_an_installation_below_the_bridge_is_the_machines_and_not_the_pods(tmp_path: Path) -> None:
     with forking(1, **processes.marks("pod-x-1", tmp_path, processes.INSTALL)) as pids:
-        assert measure.Table(tmp_path).of("pod-x-1", os.getpid()).isdisjoint(pids)
+        assert measure.ProcessTable(tmp_path).of("pod-x-1", os.getpid()).isdisjoint(pids)
     with forking(1) as pids:
-        assert measure.Table(tmp_path).of("pod-x-1", os.getpid()) >= set(pids)
+        assert measure.ProcessTable(tmp_path).of("pod-x-1", os.getpid()) >= set(pids)

@@ -12,7 +12,7 @@ import pytest
 
 from agents.runtimes.base import Phase, RuntimeFailure
 from agents.runtimes.local import LocalRuntime, ports
-from agents.runtimes.local.programs import Program
+from agents.runtimes.local.programs import PodProgram
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import NAMESPACE, pod_spec, wait_for
 from tests.agents.runtimes.local.conftest import program, say
@@ -38,7 +38,7 @@ def test_a_foreign_listener_on_an_inner_port_is_evaded(ready: LocalRuntime, home
     endpoint = ready.endpoint(NAMESPACE)
     assert endpoint
     port = int(endpoint.management_url.rsplit(":", 1)[1])
-    program(home, Program.GATEWAY).kill()
+    program(home, PodProgram.GATEWAY).kill()
     wait_for(ready, lambda pod: not pod.gateway_alive)
     eventually(partial(ports.is_free, port), what="the end of the killed gateway")
     with ExitStack() as listening:
@@ -52,7 +52,7 @@ def test_a_foreign_listener_on_an_inner_port_is_evaded(ready: LocalRuntime, home
 def test_a_program_that_was_killed_may_take_a_moment_to_let_go_of_its_ports(ready: LocalRuntime, home: Path) -> None:
     record = ready.home.record(NAMESPACE)
     assert record
-    program(home, Program.GATEWAY).kill()
+    program(home, PodProgram.GATEWAY).kill()
     wait_for(ready, lambda pod: not pod.gateway_alive)
     with ExitStack() as closing:
         for port in (record.public_port, record.management_port):

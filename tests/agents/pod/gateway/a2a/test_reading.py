@@ -11,7 +11,7 @@ from agents.engines.parts import DataPart, FilePart, LinkPart, NotePart
 from agents.pod.gateway.a2a.dialects import Dialect, Version03, Version1
 from agents.pod.gateway.a2a.errors import ContentTypeNotSupported, InvalidParams
 from agents.pod.gateway.a2a.reading import message_of
-from agents.pod.gateway.a2a.tasks import Message, Task
+from agents.pod.gateway.a2a.tasks import PeerMessage, Task
 
 Json = dict[str, Any]
 
@@ -108,7 +108,7 @@ def test_how_many_agents_a_message_has_passed_is_read_from_its_metadata(said: An
 
 def told(dialect: Dialect) -> list[Json]:
     """Parts of each kind, in the spelling of this version."""
-    task = Task(Message("m", "hi", "talk", None), "talk", "peer")
+    task = Task(PeerMessage("m", "hi", "talk", None), "talk", "peer")
     task.say("here")
     task.give(FilePart(name="a.txt", media_type="text/plain", content=b"tck"))
     task.give(LinkPart(name="a.txt", media_type="text/plain", url="https://example.com/a.txt"))

@@ -12,9 +12,9 @@ from agents.engines.parts import FilePart, TurnEnding
 from agents.pod.gateway.a2a import methods, tasks
 from agents.pod.gateway.a2a.dialects import Version1
 from agents.pod.gateway.a2a.errors import Unsupported
-from agents.pod.gateway.a2a.methods import Call
-from agents.pod.gateway.a2a.tasks import Message, Tasks
-from agents.pod.gateway.turns import Delta, Done, PartGiven, TurnEvent, Turns
+from agents.pod.gateway.a2a.methods import A2aCall
+from agents.pod.gateway.a2a.tasks import PeerMessage, Tasks
+from agents.pod.gateway.turns import Delta, Done, GatewayTurns, PartGiven, TurnEvent
 
 Json = dict[str, Any]
 
@@ -40,13 +40,13 @@ class Engine:
 def run(do: Callable[[Engine, Tasks], Coroutine[Any, Any, None]]) -> None:
     async def inside() -> None:
         engine = Engine()
-        await do(engine, Tasks(cast("Turns", engine)))
+        await do(engine, Tasks(cast("GatewayTurns", engine)))
 
     asyncio.run(inside())
 
 
-def call(known: Tasks, **params: Any) -> Call:
-    return Call(known, Version1(), params, "peer")
+def call(known: Tasks, **params: Any) -> A2aCall:
+    return A2aCall(known, Version1(), params, "peer")
 
 
 async def asked(known: Tasks, text: str = "hello", **more: Any) -> str:
@@ -167,7 +167,7 @@ def test_a_caller_that_waits_waits_for_the_turn_that_a_further_message_began() -
         engine.say(Done("which one?", "s", TurnEnding.QUESTION))
         task = known.find(task_id, owner="peer")
         await task.rest()
-        known.go_on(task, Message("m2", "that one", None, task_id))
+        known.go_on(task, PeerMessage("m2", "that one", None, task_id))
         waits = asyncio.create_task(task.rest())
         await asyncio.sleep(0.05)
         assert not waits.done()

@@ -1,4 +1,4 @@
-"""The README's own lines, in the shells that people have."""
+"""The script of docs/how-to/talk-from-a-script.md, in the shells that people have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ pytestmark = pytest.mark.unmeasured
 
 __all__ = ["base", "make_run"]
 
-LINES = re.findall(r"```sh\n(API=.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
+PAGE = ROOT / "docs" / "how-to" / "talk-from-a-script.md"
+LINES = re.findall(r"```sh\n(API=.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
 SHELLS = [shell for shell in ("bash", "dash", "zsh") if shutil.which(shell)]
 
 

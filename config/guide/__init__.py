@@ -1,0 +1,1 @@
+"""/guide: the documentation as a site, built of docs/ and mkdocs.yml."""
