@@ -67,7 +67,7 @@ class Talk:
         self._asking = futures.ThreadPoolExecutor(max_workers=1).submit(self._ask)
 
     def has_more_than(self, known: int) -> bool:
-        """Whether more than `known` answers have come. Raises the error that ended the talk, so that no test waits in vain."""
+        """Whether more than `known` answers have come. Raises the error of a talk that failed, instead of waiting."""
         if self._asking.done():
             self._asking.result()
         return len(self.answered) > known
