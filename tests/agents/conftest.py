@@ -1,4 +1,4 @@
-"""An owner with a token, a loaded catalog, agents made through the API's own rule, and a cluster's stand-in."""
+"""An owner with a token, the catalog, agents made by the API's own rule, and a double of the runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MakeAgent = Callable[..., Agent]
 
 @pytest.fixture
 def catalog(db: None) -> None:
-    """The built-in catalog, as a fresh installation has it, and a persona that these tests may rely on."""
+    """The built-in catalog, as a new installation has it, and a persona for these tests."""
     loaded.enter("agents", _add_study_buddy)
 
 
@@ -77,7 +77,7 @@ def other(stranger: User, catalog: None) -> APIClient:
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[ScriptedRuntime]:
-    """A runtime that does what the test says, in place of the one that AGENT_RUNTIME names."""
+    """A runtime that does what the test says, instead of the runtime that AGENT_RUNTIME names."""
     settings.LLM_KEY_CHECK = False
     with ScriptedRuntime.installed(monkeypatch) as scripted:
         yield scripted
@@ -85,7 +85,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Scripted
 
 @pytest.fixture
 def make_agent(owner: User, catalog: None, runtime: ScriptedRuntime) -> MakeAgent:
-    """`make_agent(tier="small", …)`: an agent of the owner, still provisioning."""
+    """`make_agent(tier="small", …)`: make an agent of the owner; it is still provisioning."""
 
     def make(user: User | None = None, **wanted: Any) -> Agent:
         who = user or owner
@@ -97,7 +97,7 @@ def make_agent(owner: User, catalog: None, runtime: ScriptedRuntime) -> MakeAgen
 
 @pytest.fixture
 def running(make_agent: MakeAgent, runtime: ScriptedRuntime) -> Agent:
-    """An agent whose pod came up."""
+    """An agent whose pod has come up."""
     return settle(make_agent())
 
 
@@ -108,7 +108,7 @@ def bridge() -> Iterator[BridgeDouble]:
 
 
 class GatewayOf:
-    """`gateways(agent)`: this agent's pod is reached through a real gateway before a scripted engine."""
+    """`gateways(agent)`: start a real gateway with a scripted engine as this agent's pod."""
 
     def __init__(self, bridge: BridgeDouble, runtime: ScriptedRuntime, run_dir: Path, *, is_measured: bool) -> None:
         self._bridge, self._runtime, self._run_dir = bridge, runtime, run_dir

@@ -1,4 +1,4 @@
-"""Suspending and restoring accounts in the console."""
+"""Suspending and restoring accounts in the operators' console."""
 
 from __future__ import annotations
 

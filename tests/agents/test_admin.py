@@ -1,4 +1,4 @@
-"""The operator's console of agents: everything to see, secrets masked, actions by the same rules as the API."""
+"""The operators' console of agents: all is shown, secrets are masked, and actions use the same rules as the API."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ async def delete(server: str, named: list[str]) -> None:
         await page.locator("#id_reason").fill("asked for by mail")
         await page.locator("input[name=confirm]").click()
         await page.wait_for_load_state()
-        await expect(asking).to_contain_text("This is for 2 rows")  # without the number it stays where it is
+        await expect(asking).to_contain_text("This is for 2 rows")  # without the number, the page stays
         await page.locator("#id_count").fill("2")
         await page.locator("input[name=confirm]").evaluate(TWICE)
         await expect(page.locator(".messagelist")).to_contain_text("sked to be deleted")

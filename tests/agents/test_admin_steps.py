@@ -1,4 +1,4 @@
-"""What takes something away in the admin: shown first, with a reason, and only what was shown is hit."""
+"""Admin actions that take something away: they show what they hit, need a reason, and hit only what they have shown."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_page_that_is_sent_twice_does_it_once(console: Client, running: Agent)
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ["pause_agents", "delete_agents"])
 def test_a_step_that_was_done_meanwhile_has_nothing_left_to_do(console: Client, running: Agent, action: str) -> None:
-    """Where rows may be locked in a transaction alone, as in production."""
+    """Here rows can only be locked inside a transaction, as in production."""
     asking = choose(console, LIST, action, running)
     if action == "pause_agents":
         lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")

@@ -1,6 +1,6 @@
-"""What goes wrong in real pods, provoked: each has its own cause, evidence and next call, and its own silent hop.
+"""Trouble that the test makes in real pods: each has its own cause, evidence and next call, and its own silent hop.
 
-The pods are the local runtime's, with its real gateway and bridge; the engine is pi's double, which calls a real model
+The pods run on the local runtime with the real gateway and bridge. The engine is pi's double, which calls a real model
 server through the key proxy.
 """
 
@@ -40,7 +40,7 @@ KEY = "sk-the-owners-own-key-4711"
 
 
 class World:
-    """One agent of the owner in a real pod, seen through the API alone, and the hand that breaks things."""
+    """One agent of the owner in a real pod. Tests see it only through the API, and break things directly."""
 
     def __init__(self, client: APIClient, runtime: LocalRuntime) -> None:
         self.client = client
@@ -64,7 +64,7 @@ class World:
         return self.call("GET", "/explain").json()["explanation"]
 
     def hops(self) -> dict[str, str | None]:
-        """Each hop of a talk test, and what is wrong with it."""
+        """The hops of a talk test, each with its error."""
         answer = self.call("POST", "/talk-test")
         assert answer.status_code == 200, answer.json()
         return {hop["hop"]: hop["error"] for hop in answer.json()["talkTest"]["hops"]}
@@ -73,7 +73,7 @@ class World:
         return next((hop, error) for hop, error in self.hops().items() if error)
 
     def until(self, seen: Callable[[], Any], *, what: str, within: float = 90) -> Any:
-        """Reconcile until it is so."""
+        """Reconcile until `seen` returns something."""
 
         def look() -> Any:
             reconciler.reconcile(self.id)
@@ -92,7 +92,7 @@ class World:
 
         return self.until(found, what=f"cause {cause}", **given)
 
-    # The hand.
+    # How tests break things.
 
     @property
     def namespace(self) -> str:
@@ -140,7 +140,7 @@ def model(settings: Any) -> Iterator[ModelServer]:
 
 @pytest.fixture
 def talking(world: World, model: ModelServer) -> World:
-    """An agent that answers with the model's words."""
+    """An agent that answers with the words of the model."""
     world.run(llmProvider="openai", llmKey=KEY)
     (world.data / "pi" / "ask-the-model").touch()
     assert world.say("hello").json()["reply"] == "pong"
@@ -164,7 +164,7 @@ class TestBadPackage:
     ) -> None:
         with BrokenRegistry(json.loads(PI.package.lock.read_text())) as registry:
             monkeypatch.setenv("NPM_CONFIG_REGISTRY", registry.url)
-            monkeypatch.setenv("NPM_CONFIG_FETCH_RETRIES", "0")  # it would try for minutes
+            monkeypatch.setenv("NPM_CONFIG_FETCH_RETRIES", "0")  # otherwise npm would try for minutes
             world.create()
             world.until(lambda: world.agent()["status"] == "failed", what="failed", within=90)
             assert [name for name in registry.asked if name.endswith(".tgz")]
@@ -177,7 +177,7 @@ class TestBadPackage:
 
 
 def test_an_engine_that_ends_again_and_again_is_a_crash_loop_with_its_last_words_masked(world: World) -> None:
-    secret = "sk-secret-of-a-channel"  # what the double says when it dies
+    secret = "sk-secret-of-a-channel"  # the double prints this when it dies
     server = {"name": "crm", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": secret}}
     world.create(tools={"enabled": [], "mcpServers": [server]})
     (world.data / "pi").mkdir(parents=True)
@@ -196,7 +196,7 @@ def test_an_engine_that_ends_again_and_again_is_a_crash_loop_with_its_last_words
 
 @contextlib.contextmanager
 def taken(port: int) -> Iterator[None]:
-    """Another program listens there; it waits until it can."""
+    """Another program listens on this port, as soon as the port is free."""
     with contextlib.ExitStack() as stack:
         eventually(lambda: _listen(stack, port), what=f"port {port}")
         yield
@@ -270,7 +270,7 @@ def test_a_key_that_the_provider_refuses_is_named_until_there_is_another(talking
 
 @pytest.fixture
 def disk(world: World, model: ModelServer) -> Iterator[SmallDisk]:
-    """Below an agent that answers."""
+    """A small disk with the data of an agent that answers."""
     world.create(llmProvider="openai", llmKey=KEY)
     disk = SmallDisk(world.data)
     try:
@@ -289,12 +289,12 @@ def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, dis
     assert (answer.status_code, answer.json()["message"].startswith("engine: ENOSPC")) == (503, True), answer.json()
     found = world.until_cause("DISK_FULL")
     assert (found["status"], found["next"]) == ("running", f"PATCH /agents/{world.id}")
-    # In the engine's words, in the system's, or in the bridge's own: whoever saw it first.
+    # The words come from the engine, the system or the bridge, whichever saw it first.
     seen = [found["message"], *found["evidence"]]
     assert any(
         word in line for line in seen for word in ("ENOSPC", "No space left", "disk of the agent's data is full")
     ), found
-    world.kill_engine()  # now it cannot even be started again
+    world.kill_engine()  # now the engine cannot even start again
     world.until(lambda: world.explain()["message"].startswith("No space left"), what="the start that failed")
     assert world.explain()["cause"] == "DISK_FULL"
     hop, error = world.first_silent()

@@ -1,4 +1,4 @@
-"""A field that exists is changed or refused by name; it is never taken and forgotten."""
+"""A call changes a field or refuses it by name. No field is accepted and then ignored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhooks.serializers import ReceiverSerializer
 
 pytestmark = pytest.mark.unmeasured
 
-# Each call that changes an agent, with a body that it takes.
+# Each call that changes an agent, with a body that the call accepts.
 CALLS: dict[tuple[str, str], tuple[type[Any], dict[str, Any]]] = {
     ("patch", ""): (bodies.PatchAgentSerializer, {"name": "Other"}),
     ("patch", "/llm-key"): (bodies.LlmKeySerializer, {"model": None}),

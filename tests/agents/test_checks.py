@@ -1,4 +1,4 @@
-"""What `check --deploy` says of engines and of backups."""
+"""What `check --deploy` reports about engines and backups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents made from what authors publish: they outlive whatever its author does."""
+"""Agents made from personas of authors: they live on, whatever the author does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_draft_makes_no_agents_not_even_its_authors(author: Writer, client: AP
         assert message.startswith("personaId: ")
         assert "POST /personas/{id}/publish" in message
     author.post(f"/personas/{draft['id']}/publish")
-    assert _create(client, draft["id"])["agent"]["name"] == draft["name"]  # at once, not a second later
+    assert _create(client, draft["id"])["agent"]["name"] == draft["name"]  # at once, without waiting for a second
 
 
 def test_an_agent_keeps_its_soul_until_it_is_rebuilt(author: Writer, client: APIClient) -> None:

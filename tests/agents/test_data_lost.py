@@ -1,4 +1,4 @@
-"""Which agents have data that must be found again, and what becomes of one whose pod finds an empty disk."""
+"""Which agents must find their data again, and what happens if a pod finds an empty disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MESSAGE = "the agent's disk is empty"
 
 
 def find_nothing(agent: Agent, runtime: ScriptedRuntime) -> Agent:
-    """Its pod says so."""
+    """The agent's pod reports that its data is lost."""
     runtime.set(agent.namespace, phase=Phase.FAILED, cause="DATA_LOST", message=MESSAGE)
     Agent.objects.filter(pk=agent.pk).update(reconcile_at=agent.created_at)
     return settle(agent)
@@ -30,7 +30,7 @@ def expects(runtime: ScriptedRuntime, agent: Agent) -> bool:
 
 @pytest.fixture
 def lost(running: Agent, runtime: ScriptedRuntime) -> Agent:
-    """One whose pod was replaced by the cluster and found an empty disk."""
+    """An agent whose pod was replaced by the cluster and found an empty disk."""
     return find_nothing(running, runtime)
 
 

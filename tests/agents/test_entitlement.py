@@ -1,4 +1,4 @@
-"""What nobody pays for has limits: by account, over all accounts, in size, and when the operator closes creates."""
+"""Unpaid agents have limits: for each account, over all accounts, and in size. Operators can close creation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_of_many_accounts_that_create_at_once_only_so_many_get_a_place(
     settings.MAX_FREE_AGENTS_TOTAL = 3
     users = [User.objects.create_user(f"u{number}@example.com") for number in range(8)]
     new = creation.NewAgent(persona_id=PERSONA, tier="tiny")
-    checked = [(user, creation.checked(user, new)) for user in users]  # all of them see a free place
+    checked = [(user, creation.checked(user, new)) for user in users]  # each of them sees a free place
 
     def create(number: int) -> str:
         user, wanted = checked[number]

@@ -1,4 +1,4 @@
-"""Why an agent is as it is: the next call is one that would be taken."""
+"""Why an agent is in its state. The next call that `explain` names would be accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.doubles.runtime import ScriptedRuntime
 
 
 def causes(agent: Agent) -> list[str]:
-    """All that explain names, the most urgent first."""
+    """All causes that `explain` names, the most urgent first."""
     found = explanation.of(agent)
     return [found.cause, *(other.cause for other in found.others)]
 
@@ -56,7 +56,7 @@ def test_a_failed_agent_whose_free_time_is_over_is_paid_for_first(
 
 
 def measured(agent: Agent, status: QuotaStatus) -> Agent:
-    """The agent with a snapshot of 510 of its 512 MiB."""
+    """The agent with a measurement of 510 of its 512 MiB."""
     used = {"memory_used_bytes": 510 * 2**20, "memory_limit_bytes": 512 * 2**20, "disk_used_bytes": None}
     at = datetime(2026, 11, 21, 12, tzinfo=UTC)
     AgentQuota.objects.create(agent=agent, status=status, since=at, updated_at=at, disk_total_bytes=2**31, **used)

@@ -1,4 +1,4 @@
-"""The key and certificate of an agent's gateway: one for all workers, sealed, and needed for every call."""
+"""The key and certificate of an agent's gateway: one for all workers, encrypted, and needed for every call."""
 
 from __future__ import annotations
 

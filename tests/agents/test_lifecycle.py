@@ -1,4 +1,4 @@
-"""The state machine as an owner sees it: what each verb does from each state, and which events follow."""
+"""The state machine as an owner sees it: what each call does in each state, and which events follow."""
 
 from __future__ import annotations
 
@@ -225,9 +225,9 @@ def test_a_move_that_the_table_lacks_is_a_defect(running: Agent, owner: User) ->
 
 
 def test_nothing_else_assigns_a_status() -> None:
-    """Only the machines write `.status = …` on a model (design: Invariants 1): of agents, subscriptions, orders.
+    """Only the state machines write `.status = …` on agents, subscriptions and orders.
 
-    What Stripe says of its cards and disputes is no state of ours: it is written down as it was told.
+    The status of Stripe's cards and disputes is not our state: it is stored as Stripe reports it.
     """
     import ast
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whatever is asked for in whatever order, with pods that fail and vanish: a legal timeline and a true end."""
+"""After any calls in any order, with pods that fail and vanish, the timeline is legal and the agent ends as wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which MCP servers an engine can have: the rule, for an engine that starts servers and for one that does not."""
+"""Which MCP servers an engine can have: the rule for an engine that starts servers, and for one that does not."""
 
 from __future__ import annotations
 

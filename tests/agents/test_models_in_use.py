@@ -1,4 +1,4 @@
-"""The catalog's refresh asks which models agents have."""
+"""The catalog's refresh asks which models agents use."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_agent_keeps_a_model_that_an_operator_hid(make_agent: MakeAgent, clie
 
 
 def test_a_model_that_we_chose_for_an_agent_stays_its_model(make_agent: MakeAgent, refresh: Callable[..., str]) -> None:
-    """No owner finds another model under the agent because a list changed."""
+    """An owner's agent does not get another model because a list has changed."""
     Persona.objects.exclude(id=PERSONA).update(recommended_models=[])
     agent = make_agent(**KEY)
     before = pods.config_of(agent).model

@@ -1,4 +1,4 @@
-"""Where an agent is for the world."""
+"""The address at which the world finds an agent."""
 
 from __future__ import annotations
 

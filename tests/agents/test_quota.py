@@ -1,4 +1,4 @@
-"""The quota's state machine: what a row of measurements makes of it, whatever they are."""
+"""The quota's state machine: which status follows from any row of measurements."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 OK, WARN, GRACE, PAUSED = QuotaStatus.OK, QuotaStatus.WARN, QuotaStatus.GRACE, QuotaStatus.PAUSED
 
-# What the design's table allows; only an owner leads out of `paused`.
+# The allowed changes of `quotaStatus`. Only an owner's call leads out of `paused`.
 ALLOWED = {(OK, WARN), (OK, GRACE), (WARN, OK), (WARN, GRACE), (GRACE, WARN), (GRACE, PAUSED)}
 
 readings = st.lists(
     st.one_of(st.floats(0, 3), st.sampled_from([0.7999, 0.80, 0.8499, 0.85, 0.9499, 0.95])), max_size=90
 )
 
-# Sizes and uses of them: any, and those that a byte divides from the next band.
+# Sizes and uses of them: any values, and values within two bytes of the border of a band.
 borders = st.builds(
     lambda of, border, beside: (max(0, ceil(of * border) + beside), of),
     st.integers(1, 2**50),
@@ -40,7 +40,7 @@ A_LETTER_EACH = {0.5: "l", 0.8: "m", 0.9: "h", 1.0: "f"}
 
 
 def course(pcts: list[float], *, of: QuotaStatus = OK) -> list[Standing]:
-    """The standing before the first measurement and after each; one a minute."""
+    """The standing before the first measurement and after each one. There is one measurement a minute."""
     standings = [Standing(of, "", START)]
     for minute, pct in enumerate(pcts, start=1):
         standings.append(quota.step(standings[-1], pct=pct, now=START + minute * MINUTE))

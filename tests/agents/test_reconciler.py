@@ -1,4 +1,4 @@
-"""What the reconciler does when pods misbehave, workers die, and things are asked for in between."""
+"""What the reconciler does when pods misbehave, when workers die, and when calls come in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The minute's sweep: what is written of a measurement, and what follows for the agent."""
+"""The sweep of each minute: what it writes about a measurement, and what follows for the agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TINY_MEMORY, TINY_DISK = 512 * MiB, 2048 * MiB
 LITTLE = Usage(memory_bytes=51 * MiB, disk_bytes=5 * MiB)
 FULL = Usage(memory_bytes=TINY_MEMORY, disk_bytes=5 * MiB)
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
-# Minutes in a row with the same use, which rests at the borders, is half unknown, or comes after an hour without any.
+# Minutes in a row with the same use: at a border, with one part unknown, or after an hour without measurements.
 used_bytes = st.sampled_from([0, *(int(TINY_MEMORY * share) + more for share in (0.8, 0.85, 0.95) for more in (0, 1))])
 stretches = st.lists(
     st.tuples(st.one_of(st.none(), used_bytes, st.just(TINY_MEMORY)), st.integers(1, 6), st.sampled_from([1, 61])),
@@ -43,7 +43,7 @@ stretches = st.lists(
 
 
 class Clock:
-    """The minutes of a runtime's measurements: `clock.minutes(5, usage)` lets them pass."""
+    """The minutes between a runtime's measurements. `clock.minutes(5, usage)` lets five of them pass."""
 
     def __init__(self, runtime: ScriptedRuntime, traveller: Any) -> None:
         self.runtime, self.traveller = runtime, traveller
@@ -69,7 +69,7 @@ def clock(traveller: Any, runtime: ScriptedRuntime) -> Clock:
 
 @pytest.fixture
 def agent(clock: Clock, make_agent: MakeAgent, client: APIClient) -> Agent:
-    """A running tiny agent in a time that stands still; its owner's client is signed in then."""
+    """A running tiny agent at a fixed time. The owner's client is signed in at this time."""
     return settle(make_agent())
 
 
@@ -139,7 +139,7 @@ def test_an_unknown_sample_is_ignored_and_neither_counts_nor_breaks_a_row(
 
 
 def test_what_is_measured_while_a_backup_runs_does_not_count(client: APIClient, clock: Clock, agent: Agent) -> None:
-    """For the backup's memory is in it; it is shown all the same."""
+    """The measurement contains the backup's memory. The owner sees it all the same."""
     clock.minutes(2, FULL)
     asked = {"asked_at": timezone.now(), "kind": Kind.ASKED, "generation": agent.generation, "actor": "owner"}
     made = Backup.objects.create(agent=agent, name="one", namespace=agent.namespace, stage=Stage.RUNNING, **asked)
@@ -254,7 +254,7 @@ def test_an_owner_who_paused_first_is_not_stopped_for_quota(client: APIClient, c
 
 
 def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: Clock, agent: Agent) -> None:
-    """What the sweep read is no longer so when it writes: the stop is given up."""
+    """The state has changed since the sweep read it, so the sweep does not stop the agent."""
     clock.minutes(64, FULL)
     row = AgentQuota.objects.get()
     decided = Move(

@@ -1,4 +1,4 @@
-"""An agent with a lost secret, whose key SECRETS_KEYS no longer has, is still its owner's to see and to mend."""
+"""SECRETS_KEYS no longer has the key of an agent's secrets. The owner can still see and repair the agent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lose(agent: Agent, *columns: str) -> None:
 
 @pytest.fixture
 def hurt(make_agent: MakeAgent) -> Agent:
-    """A running agent all of whose secrets are lost."""
+    """A running agent that has lost all of its secrets."""
     agent = settle(make_agent(**SECRETS))
     lose(agent, "llm_key", "a2a_token", "mcp_servers", "channel_secrets", "a2a_peers", "management_token", "ticket_key")
     return agent

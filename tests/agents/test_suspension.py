@@ -1,4 +1,4 @@
-"""A suspended account: tokens, agents and terms, and all of it back again."""
+"""A suspended account: its tokens, agents and terms, and how all of it comes back."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_nothing_starts_while_the_account_is_suspended(owner: User, running: Age
 def test_what_started_at_the_same_moment_is_stopped_by_the_next_run(owner: User, running: Agent) -> None:
     suspend(owner)
     settle(running)
-    Agent.objects.filter(pk=running.pk).update(desired=Desired.RUNNING, operation=Reason.RESUME)  # a resume that raced
+    Agent.objects.filter(pk=running.pk).update(desired=Desired.RUNNING, operation=Reason.RESUME)  # a resume raced
     assert suspension.enforce() == 1
     assert settle(running).status == Status.STOPPED
 
@@ -162,7 +162,7 @@ def test_looking_for_work_costs_the_same_for_any_number_of_suspended_accounts(
     make_agent()
     suspend(owner)
     suspend(stranger)
-    with django_assert_num_queries(2):  # type: ignore[operator]  # a fixture without a type
+    with django_assert_num_queries(2):  # type: ignore[operator]  # the fixture has no type
         assert suspension.enforce() == 0
 
 

@@ -1,4 +1,4 @@
-"""What a minute's sweep repairs: agents that nothing would wake, and pods that should not be there."""
+"""What the sweep of each minute repairs: agents that nothing else would wake, and pods that should not exist."""
 
 from __future__ import annotations
 

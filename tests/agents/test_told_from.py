@@ -1,4 +1,4 @@
-"""What an event says in `from`: for a stop, a failure or a deletion never the status that it ends in."""
+"""The field `from` of an event: for a stop, failure or deletion it is never the status that the agent gets."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_stop_comes_from_what_the_agent_was(
     assert agent.status == status
     agent = settle(lifecycle.pause(agent, reason=reason, actor="test"))
     assert agent.status == Status.STOPPED
-    is_silent = status == Status.FAILED and reason in lifecycle.UNPAID  # nothing was stopped
+    is_silent = status == Status.FAILED and reason in lifecycle.UNPAID  # nothing was stopped: no event
     assert told(agent) == (("provisioning", "failed") if is_silent else (status, "stopped"))
 
 

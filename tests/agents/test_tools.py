@@ -1,4 +1,4 @@
-"""Which toolsets an engine can have: the rule, for an engine that takes them."""
+"""Which toolsets an engine can have: the rule, for an engine with toolsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mailbox has so many free trials in so many days; a larger plan is free during the trial alone."""
+"""A mailbox has a limited number of free trials in some days. A larger plan is free only during the trial."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _create(client: APIClient, **extra: Any) -> Any:
 
 
 def _use_up(client: APIClient, count: int) -> None:
-    """Agents created and deleted, one after the other."""
+    """Create this many agents and delete each one before the next."""
     for _ in range(count):
         made = _create(client)
         assert made.status_code == 200, made.content
@@ -156,12 +156,12 @@ def _to(client: APIClient, agent: Agent, tier: str) -> Any:
 
 
 def _over(agent: Agent, clock: time_machine.Traveller) -> None:
-    """Its week is over, and nobody has stopped it yet."""
+    """The week of the trial is over, and nobody has stopped the agent yet."""
     clock.shift(7 * DAY)
 
 
 def _lapsed(agent: Agent, clock: time_machine.Traveller) -> None:
-    """It was paid for, and is in grace, while its week would still last."""
+    """The agent was paid for and is now in grace, although its week would not be over yet."""
     entitlement.grant(agent, until=NOON + DAY)
     entitlement.withdraw(agent, until=NOON + 4 * DAY)
     clock.shift(2 * DAY)

@@ -1,4 +1,4 @@
-"""agents/migrations/0021_trials_promised.py"""
+"""The migration agents/migrations/0021_trials_promised.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One at a time, unless one hangs."""
+"""Only one caller at a time, unless that caller hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of an agent's memory and disk: the highest of each hour, for thirty days."""
+"""The history of an agent's memory and disk: the highest value of each hour, for thirty days."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Measure = Callable[..., None]
 
 @pytest.fixture
 def measure() -> Measure:
-    """`measure(agent, at, memory=3, disk=None)`, in MiB."""
+    """`measure(agent, at, memory=3, disk=None)`: record a measurement, in MiB."""
 
     def measured(agent: Agent, at: datetime, *, memory: int | None = 1, disk: int | None = 1) -> None:
         taken = Usage(memory_bytes=_bytes(memory), disk_bytes=_bytes(disk))
@@ -40,7 +40,7 @@ def _bytes(mib: int | None) -> int | None:
 
 
 def history(agent: Agent, now: datetime) -> dict[datetime, tuple[int | None, int | None]]:
-    """By hour, in MiB."""
+    """Memory and disk for each hour, in MiB."""
     agent = Agent.objects.select_related("quota_snapshot").get(pk=agent.pk)
     return {
         one.at: tuple(None if used is None else used // MIB for used in (one.memory_used_bytes, one.disk_used_bytes))  # type: ignore[misc]
@@ -83,7 +83,7 @@ def test_the_last_hour_of_an_agent_that_stops_is_kept(running: Agent, make_agent
 def test_any_minutes_in_any_order_of_agents_come_out_as_the_highest_of_each_hour(
     make_agent: MakeAgent, measure: Measure
 ) -> None:
-    """Beside a model that keeps every measurement."""
+    """The results are compared with a list of all measurements."""
     draw, now = random.Random(7), START
     agents = [settle(make_agent()) for _ in range(3)]
     told: dict[tuple[Agent, datetime], list[tuple[int, int]]] = {}
@@ -138,7 +138,7 @@ def test_it_goes_with_its_owners_account(running: Agent, owner: User, measure: M
 
 @time_machine.travel(START, tick=False)
 def test_a_measurement_of_an_earlier_time_does_no_harm(running: Agent, measure: Measure) -> None:
-    """A clock that is set back."""
+    """For example, after a clock was set back."""
     measure(running, START, memory=2)
     measure(running, START + HOUR, memory=3)
     measure(running, START - HOUR, memory=4)

@@ -1,4 +1,4 @@
-"""Asking a model provider about a key, which may take it seconds."""
+"""Asking a model provider whether it accepts a key. The provider may need seconds to answer."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def pod(running: Agent, gateway_of: GatewayOf, settings: Any, tmp_path: Any) -> 
 
 @pytest.fixture
 def steps() -> Steps:
-    """The next step of each backup that is being made."""
+    """`steps()`: take the next step of each backup that is being made."""
 
     def take() -> None:
         taking.take_due(timezone.now() + taking.LEASE)
@@ -40,7 +40,7 @@ def steps() -> Steps:
 
 
 @pytest.fixture
-def source(tmp_path: Path, program: Path) -> backup.BackupSource:  # noqa: F811 # the fixture
+def source(tmp_path: Path, program: Path) -> backup.BackupSource:  # noqa: F811 # a fixture
     data = tmp_path / "data"
     for name, text in {"workspace/a": "text", "tmp/x": "left out", "engine/cache/x": "left out"}.items():
         (data / name).parent.mkdir(parents=True, exist_ok=True)

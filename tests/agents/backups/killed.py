@@ -1,4 +1,4 @@
-"""What a pod's bridge does for a backup or a restore, as a program that can be killed."""
+"""The backup or restore of a pod's bridge, as a program that tests can kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that tests kill in the middle, and the endpoint of backups as one of them."""
+"""Programs that tests kill in the middle of their work. One of them is the endpoint for backups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 
 class Child:
-    """A process that is fed, watched, and killed with its children in the middle."""
+    """A process. A test gives it its input, watches it, and kills it together with its children."""
 
     def __init__(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> None:
         pipe = subprocess.PIPE
@@ -47,12 +47,12 @@ class Child:
         return out
 
 
-# Where it is, and what starts it anew there.
+# The endpoint's URL, and a function that starts the endpoint again there.
 Started = tuple[str, Callable[[], Child]]
 
 
 def bytes_in(place: Path) -> int:
-    """While somebody writes there, and takes away."""
+    """The size in bytes of all files below `place`, which another process may change at the same time."""
     total = 0
     for directory, _, names in os.walk(place):
         for name in names:
@@ -69,7 +69,7 @@ def store(settings: Any, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endpoint(store: Path) -> Iterator[Started]:
-    """The endpoint as the program it is, on a port that it has again when it is started anew."""
+    """The endpoint as a process of its own. After a restart it has the same port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

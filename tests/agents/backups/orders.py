@@ -1,4 +1,4 @@
-"""What a pod's bridge is told of a backup, and what is in its data directory."""
+"""The order for a backup, as a pod's bridge gets it, and the contents of the pod's data directory."""
 
 from __future__ import annotations
 

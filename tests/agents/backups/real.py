@@ -1,4 +1,4 @@
-"""The real restic, and the real endpoint in front of a directory."""
+"""The real restic, and the real endpoint for a store in a directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agents.backups.store import Directory, Store
 
 @pytest.fixture
 def program() -> Path:
-    """Brought as on a fresh machine, once."""
+    """The path of restic. The first test downloads it, as a new machine does."""
     return supply.ensure("", configured.ENGINE_CACHE)
 
 
@@ -31,7 +31,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def served(store: Store) -> Iterator[str]:
-    """The endpoint before this store, in a thread of its own."""
+    """Run the endpoint for this store in a thread; gives its URL."""
     ready, found, stop = threading.Event(), [], asyncio.Event()
 
     async def serve() -> None:

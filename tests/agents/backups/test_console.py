@@ -1,4 +1,4 @@
-"""What operators do with backups: one now, one restored, a deletion undone."""
+"""Backups in the operators' console: make one now, restore one, undo the deletion of an agent."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_deletion_is_undone_by_a_new_agent_that_begins_with_the_final_backup(
     assert opened
     assert (opened.agent_id, opened.may_add) == (old.pk, 0)
     late = timezone.now() + timedelta(days=30)
-    assert expiry.take_out_due(late) == 0  # while it is needed
+    assert expiry.take_out_due(late) == 0  # while it is needed, it stays
     runtime.set(new.namespace, phase=Phase.READY)
     assert settle(new).status == Status.RUNNING
     assert expiry.take_out_due(late) == 1

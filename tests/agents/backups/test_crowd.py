@@ -1,4 +1,4 @@
-"""How many restics a process has at a time, and how many backups are made at a time, however many ask at once."""
+"""Limits under load: the restic processes of one worker process, and the backups that are made at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.agents.conftest import MakeAgent, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Says its version, and what it does takes half a second; `running` has a file for each that runs.
+# A restic that prints its version at once and needs half a second for other work. `running` has a file for each one.
 SLOW = """#!/bin/sh
 case "$*" in *version*) echo "restic 0.18.0 compiled with go"; exit 0;; esac
 here="{running}/$$"
@@ -33,7 +33,7 @@ rm "$here"
 
 @pytest.fixture
 def counts(settings: Any, tmp_path: Path) -> Callable[[], list[int]]:
-    """How many restics there were whenever one began."""
+    """For each start of restic: how many were running at that moment."""
     (tmp_path / "running").mkdir()
     program, told = tmp_path / "restic", tmp_path / "counts"
     program.write_text(SLOW.format(running=tmp_path / "running", counts=told))

@@ -1,4 +1,4 @@
-"""The weekly drill: what is in the store is checked and restored, and what is found shows."""
+"""The weekly drill: a repository is checked and its newest backup restored; operators see the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.agents.pod.bridge.process import eventually
 from tests.operating import choose
 from tests.status.conftest import fresh_look
 
-# As slow as a large repository is to check.
+# As slow as the check of a large repository.
 SLOW_RESTIC = """#!/bin/sh
 [ "$1" = version ] && echo "restic 0.18.0 compiled with go" && exit
 cd "$(dirname "$0")"
@@ -37,7 +37,7 @@ exit 10
 
 
 def taken(agent: Agent, source: backup.BackupSource, url: str, name: str) -> Backup:
-    """By the real restic through the real endpoint, and recorded."""
+    """Make a backup with the real restic through the real endpoint, and record it in the database."""
     found = asyncio.run(backup.take(source, order_of(agent, url, id=name), backup.BackupProgress()))
     now = timezone.now()
     return Backup.objects.create(
@@ -58,7 +58,7 @@ def taken(agent: Agent, source: backup.BackupSource, url: str, name: str) -> Bac
 
 
 def drilled(agent: Agent) -> Repository:
-    """Held as soon as an operator asks."""
+    """Run the drill that an operator has asked for."""
     Repository.objects.filter(pk=agent.pk).update(drill_due_at=timezone.now() - timedelta(seconds=1))
     assert drills.next_due() == agent.pk
     drills.hold(agent.pk)
@@ -84,7 +84,7 @@ def test_a_drill_restores_the_newest_backup_and_finds_what_is_broken(
     assert timedelta(days=6) < waits(found) < timedelta(days=8)
     assert not list((tmp_path / "drill").iterdir())
 
-    # Copied whole and yet broken inside: SQLite's copy goes by pages.
+    # SQLite copies page by page, so it copies a broken database without an error.
     with closing(sqlite3.connect(source.data / "engine" / "state[1].db")) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.execute(
@@ -97,7 +97,7 @@ def test_a_drill_restores_the_newest_backup_and_finds_what_is_broken(
     (source.data / "engine" / "state[1].db").write_bytes(broken)
     newer = taken(running, source, url, "2")
     assert newer.broken == 1
-    assert drilled(running).drill_failure == ""  # it was so before: no fault of the backup
+    assert drilled(running).drill_failure == ""  # the database was broken before the backup: the backup is good
     Backup.objects.filter(pk=newer.pk).update(broken=0)
     assert "the database 'state[1].db' is not whole" in drilled(running).drill_failure
 
@@ -105,7 +105,7 @@ def test_a_drill_restores_the_newest_backup_and_finds_what_is_broken(
     for pack in (tmp_path / "store" / running.pk / "data").rglob("*"):
         if pack.is_file():
             pack.chmod(0o600)
-            pack.write_bytes(b"\0" * pack.stat().st_size)  # as a disk may forget
+            pack.write_bytes(b"\0" * pack.stat().st_size)  # as if the disk lost its data
     assert drilled(running).drill_failure
     assert not list((tmp_path / "drill").iterdir())
 

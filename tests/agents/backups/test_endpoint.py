@@ -1,4 +1,4 @@
-"""Where pods write their backups: each into its own repository, never over anything, and with an end."""
+"""The endpoint for pods' backups: each pod writes to its own repository, never replaces an object, and has a limit."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_what_is_added_is_there_whole_in_parts_and_in_the_list(tmp_path: Path) -
             assert nothing.status == 404
 
     serving(tmp_path, body)
-    assert (tmp_path / AGENT / "data" / named(b"a pack of restic's")[:2]).is_dir()  # as restic itself lays it out
+    assert (tmp_path / AGENT / "data" / named(b"a pack of restic's")[:2]).is_dir()  # restic has the same directories
 
 
 def test_nothing_is_replaced_and_nothing_but_locks_is_taken_away(tmp_path: Path) -> None:
     async def body(client: Client) -> None:
         own = bearer()
         assert await add(client, b"first", own) == 200
-        assert await add(client, b"first", own) == 200  # restic tries again when it did not hear
+        assert await add(client, b"first", own) == 200  # restic sends it again if it got no answer
         assert await add(client, b"second", own, name=named(b"first")) == 400
         assert await add(client, b"lock", own, kind="locks") == 200
         for kind, content, status in (("data", b"first", 403), ("locks", b"lock", 200), ("locks", b"lock", 404)):

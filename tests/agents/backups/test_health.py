@@ -1,4 +1,4 @@
-"""Backups that fail or do not come show: to the owner in `explain`, to everybody on the status page."""
+"""Failing or missing backups are shown: to the owner in `explain`, to everybody on the status page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_failed_backup_is_in_explain_until_one_succeeds(
     ("known", "well"),
     [
         ({}, True),
-        ({"failing": 9, "repositories": 100}, True),  # of one account, perhaps
+        ({"failing": 9, "repositories": 100}, True),  # all nine may belong to one account
         ({"failing": 10, "repositories": 100}, False),
         ({"failing": 1, "repositories": 1}, False),
         ({"late": timedelta(hours=1)}, True),

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a backup, a restore, a prune, a drill, of pod, endpoint, worker: one whole state is left."""
+"""kill -9 of pods, endpoints and workers during a backup, restore, prune or drill: the data is whole, old or new."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def pod(what: str, source: backup.BackupSource, order: backup.PodOrder) -> Child
 
 @pytest.fixture
 def large(source: backup.BackupSource) -> backup.BackupSource:
-    """So much that there is a middle."""
+    """So much data that a process can be killed before it has finished."""
     for number in range(FILES):
         (source.data / "workspace" / f"{number}").write_bytes(os.urandom(FILE_BYTES))
     return source
 
 
 def is_whole(agent: Agent, *, snapshots: int) -> None:
-    """All that the repository names is there, and right; whoever was killed may have left a lock."""
+    """Checks that all data of the repository is there and correct. A killed process may have left a lock."""
     repositories.call(agent.repository, ["check", "--read-data", "--no-lock"])
     assert len(json.loads(repositories.call(agent.repository, ["snapshots", "--json", "--no-lock"]))) == snapshots
 
@@ -84,7 +84,7 @@ def test_a_pod_that_is_killed_while_it_restores_has_the_old_data_or_the_new(
         assert contents(large.data / "workspace") == changed
     pod("restore", large, order).said()
     assert contents(large.data / "workspace") == saved
-    exchange.settle("")  # its agent was rebuilt instead: what there was comes back
+    exchange.settle("")  # the agent was rebuilt instead of restored: the earlier data comes back
     assert contents(large.data / "workspace") == changed
 
 
@@ -96,7 +96,7 @@ def test_an_endpoint_that_is_killed_leaves_no_half_object(
     order = order_of(running, url)
     making = pod("backup", large, order)
     first.kill_when(lambda: bytes_in(store / running.pk / "data") > 2 * FILE_BYTES)
-    start()  # restic asks again for a while, and may not even notice
+    start()  # restic tries again for a while, so it may not notice the kill
     making.process.wait(600)
     made = making.process.returncode == 0
     making.end()
@@ -147,7 +147,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_drill_leaves_no_verdict_and_
         return bytes_in(tmp_path / "drill") > FILES * FILE_BYTES // 4
 
     worker.kill_when(is_half_way)
-    assert len(begun) == 2  # what restores, and its restic
+    assert len(begun) == 2  # the process that restores, and its restic
     eventually(lambda: not any(processes.is_alive(one) for one in begun), what="the end of what it had begun")
     assert bytes_in(tmp_path / "drill") < FILES * FILE_BYTES, "they went on without it"
     left = Repository.objects.get(pk=running.pk)
@@ -180,7 +180,7 @@ def test_an_endpoint_that_is_killed_in_the_middle_of_a_restore_leaves_the_old_da
     far = FILES * FILE_BYTES // 4
     first.kill_when(lambda: bytes_in(Exchange(large.data).incoming) > far)
     assert contents(large.data / "workspace") == changed
-    start()  # restic asks again for a while
+    start()  # restic tries again for a while
     restoring.process.wait(600)
     restored = restoring.process.returncode == 0
     restoring.end()

@@ -1,4 +1,4 @@
-"""Backups that nobody asks for: by night, before a pod is replaced, before an agent is gone."""
+"""Automatic backups: each night, before a pod is replaced, and before an agent is deleted."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_free_place_is_for_the_backup_that_waits_longest(
         later = begun + timedelta(days=1)
         Backup.objects.filter(pk=running.pk).update(stage=Stage.RUNNING, taken_at=begun, look_at=later)
     first = taking.ask(make_agent(stranger), kind=Kind.NIGHTLY, actor="x")
-    Backup.objects.filter(pk=first.pk).update(look_at=begun + timedelta(days=1))  # another worker is at it
+    Backup.objects.filter(pk=first.pk).update(look_at=begun + timedelta(days=1))  # another worker is at work
     make_due(pod)
     nights.ask_due()
     steps()
@@ -245,7 +245,7 @@ def test_a_rebuild_that_finds_the_data_gone_or_damaged_restores_by_itself_and_sa
     runtime.comes_up_as = Phase.STARTING
     agent = lifecycle.rebuild(pod, actor="user:x")
     settle(agent)
-    steps()  # the old pod backs up what it has
+    steps()  # the old pod makes a backup
     agent = settle(agent, rounds=3)
     assert (agent.generation, agent.restores) == (2, "")
     runtime.comes_up_as = Phase.RESTORING
@@ -282,7 +282,7 @@ def test_a_stop_waits_for_a_backup_so_that_a_stopped_agent_has_a_fresh_one(pod: 
     lifecycle.resume(agent, actor="user:x")
     settle(agent)
     lifecycle.pause(agent, reason=Reason.OWNER, actor="user:x")
-    assert settle(agent).status == Status.STOPPED  # the one of a minute ago will do
+    assert settle(agent).status == Status.STOPPED  # the backup of a minute ago is recent enough
     assert kinds(agent) == ["stop"]
 
 
@@ -315,5 +315,5 @@ def test_what_has_no_data_to_go_back_to_is_restored_again_by_the_next_rebuild_as
         agent = lifecycle.rebuild(pod, actor="user:x")
         assert (agent.restores, agent.generation) == (backup.pk, generation)
         lifecycle.fail(agent, generation=generation, cause="RESTORE", message="x", evidence=[], now=timezone.now())
-    removing.delete(backup, actor="user:x")  # its owner gives it up
+    removing.delete(backup, actor="user:x")  # the owner deletes the backup
     assert lifecycle.rebuild(pod, actor="user:x").restores == ""

@@ -1,4 +1,4 @@
-"""Which backups are kept: all of a day, then one for each of 7 days, 4 weeks and 3 months."""
+"""Which backups are kept: all of the last day, then one for each of 7 days, 4 weeks and 3 months."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_newest_is_kept_however_old_it_is() -> None:
 
 
 def test_a_kept_one_stays_kept_until_its_time_is_over() -> None:
-    """Night after night: what one night has thrown away, no later one can miss."""
+    """The rule is applied each night: no later night needs a backup that an earlier night has deleted."""
     there: set[datetime] = set()
     for at in reversed(nightly(200)):
         there = retention.kept(there | {at}, now=at)

@@ -1,5 +1,6 @@
-"""The store as a bucket, against an S3 server of the registries: moto, which knows multipart uploads, ranges, and
-uploads that replace nothing, as far as we found the only one that can be installed without a network but registries."""
+"""The store as a bucket, against the S3 server moto. Of the servers that we found in the package registries, only moto
+has multipart uploads, ranges, and uploads that do not replace an object.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ threading.Event().wait()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """In an environment of its own, made once: 80 MB that nothing else needs."""
+    """The URL of moto. It has a virtual environment of its own, because nothing else needs its 80 MB of packages."""
     place = Path(configured.ENGINE_CACHE) / "moto-5.2.5"
     python = place / "bin" / "python"
     uv = [sys.executable, "-m", "uv", "--quiet"]
@@ -70,7 +71,7 @@ def bucket(server: str, settings: Any, tmp_path: Path) -> store.Store:
 
 @pytest.fixture
 def way(bucket: store.Store) -> Iterator[str]:
-    """The endpoint before it."""
+    """The endpoint for the bucket."""
     with served(bucket) as found:
         yield found
 

@@ -1,4 +1,4 @@
-"""Pods that send slowly on purpose, at the endpoint as the program it is: others get through."""
+"""Pods that send slowly on purpose, at the real endpoint process: they do not block other pods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bearer(agent: str) -> dict[str, str]:
 
 
 async def trickle(session: aiohttp.ClientSession, url: str, agent: str) -> None:
-    """Objects of 20 MB, some bytes each second, again and again."""
+    """Send objects of 20 MB at 100 bytes a second, again and again."""
 
     async def bytes_of_one() -> object:
         while True:
@@ -71,7 +71,7 @@ def test_pods_that_hold_every_place_with_slow_bodies_hold_up_another_for_seconds
     assert others < 30, "each of them waiting for a place would take 100 seconds"
 
 
-# Places alone.
+# The places for uploads, without the endpoint.
 
 
 def running(body: Callable[[Uploads], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""Many backups wait for a place: giving one costs the same as with few, and the oldest has the next."""
+"""Many backups wait for a place: it costs no more to give a place than with few, and the oldest one is next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MANY = 1_000
 
 @pytest.fixture
 def crowd(running: Agent, settings: Any, tmp_path: Any) -> Crowd:
-    """Agents of these accounts in turn, each with a backup that has waited for hours; their ids, the oldest first."""
+    """Make agents, in turn for each account, whose backups have waited for hours. Gives their ids, oldest first."""
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     known = {name: value for name, value in vars(running).items() if name != "user_id" and not name.startswith("_")}
 
@@ -76,7 +76,7 @@ def statements(call: Callable[[], object]) -> list[str]:
 
 def test_free_places_go_to_the_oldest_at_one_look(crowd: Crowd) -> None:
     waiting = crowd(50, accounts(20))
-    taking.take_due(timezone.now() - timedelta(hours=1))  # no step of any is due then
+    taking.take_due(timezone.now() - timedelta(hours=1))  # no step of a backup is due at that time
     assert begun() == set(waiting[: taking.AT_ONCE])
 
 
@@ -109,7 +109,7 @@ def test_asking_and_looking_cost_the_same_however_many_wait(crowd: Crowd) -> Non
 
 
 def test_the_oldest_that_waits_is_found_by_an_index(crowd: Crowd) -> None:
-    """A plan that reads rows by the number of those that wait would show it here."""
+    """If the query plan read more rows when more backups wait, this test would fail."""
     crowd(MANY, accounts(40))
     asked = statements(lambda: taking.take_due(timezone.now() - timedelta(hours=1)))
     read = [sql for sql in asked if sql.startswith("SELECT") and "agents_backup" in sql]
@@ -122,7 +122,7 @@ def test_the_oldest_that_waits_is_found_by_an_index(crowd: Crowd) -> None:
 
 
 def rows_read(plan: dict[str, Any]) -> int:
-    """By the leaf that reads most, with what it throws away."""
+    """The most rows that one node of the plan reads, with the rows that it filters out."""
     below = [rows_read(one) for one in plan.get("Plans", [])]
     thrown = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
     return max([int((plan["Actual Rows"] + thrown) * plan["Actual Loops"]), *below])

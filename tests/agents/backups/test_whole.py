@@ -1,4 +1,4 @@
-"""With the real restic: a bridge's backup through the real endpoint, read, downloaded and restored from there."""
+"""A bridge's backup by the real restic through the real endpoint: made, read, downloaded and restored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_backup_is_made_read_and_restored(
     taken = asyncio.run(backup.take(source, order, backup.BackupProgress()))
     assert taken.note == ""
     assert not (source.data / archive.OWN).exists()
-    repositories.call(running.repository, ["check", "--read-data"])  # raises where something is broken
+    repositories.call(running.repository, ["check", "--read-data"])  # raises if the repository is broken
 
     given = {
         "program": str(source.program),
@@ -66,7 +66,7 @@ def test_where_memory_is_full_the_kernel_ends_the_backup_and_not_the_engine(
     told: list[str] = []
 
     def kill() -> None:
-        """As the kernel does."""
+        """Kill restic, as the kernel does when memory is full."""
         until = time.monotonic() + 60
         while not told and time.monotonic() < until:
             time.sleep(0.01)

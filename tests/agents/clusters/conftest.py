@@ -1,4 +1,4 @@
-"""Rows of clusters, and observers of the cluster that `api` is."""
+"""Rows of clusters, and observers of the cluster double `api`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def row(api: KubeApi) -> Cluster:
 
 @pytest.fixture
 def observed(api: KubeApi, row: Cluster) -> Iterator[Observed]:
-    """`observed()`: another observer, which has seen all there is."""
+    """`observed()`: start another observer and wait until it has seen all objects."""
     opened: list[Any] = []
 
     def start(**given: Any) -> Turns:

@@ -1,4 +1,4 @@
-"""What whoever has a token of the chart's accounts would try, and must not get; all of it dry."""
+"""Requests with a token of the chart's accounts that a cluster must refuse. All are dry runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Deed = Callable[[Connection], object]
 HOME = "pod-escalation-1"
 INSTALLATION = ground.INSTALLATION if is_real else "agentpods"
 SYSTEM, ACCOUNT = ground.account() if is_real else (chart.NAMESPACE, f"{chart.RELEASE}-drive")
-ROLE = f"{SYSTEM}-{ACCOUNT.rpartition('-')[0]}-agent"  # of agents' namespaces
+ROLE = f"{SYSTEM}-{ACCOUNT.rpartition('-')[0]}-agent"  # the role in agents' namespaces
 LABELS = names.labels(installation=INSTALLATION, agent_id="agt_escalation")
 
 
@@ -45,7 +45,7 @@ SECURITY = {
 
 
 def deployment(at: str = HOME, *, container: Json | None = None, **pod: Any) -> Json:
-    """A workload as agents have it; `container` and `pod` are what is different."""
+    """A Deployment as agents have it. `container` and `pod` are the differences."""
     one = {"name": "one", "image": "registry.example/one:1", "securityContext": dict(SECURITY), **(container or {})}
     spec = {"automountServiceAccountToken": False, "containers": [one], **pod}
     template = {"metadata": {"labels": {"one": "one"}}, "spec": spec}
@@ -76,7 +76,7 @@ def volume(name: str, *, labels: Json | None = None, **spec: Any) -> Json:
 
 SERVICE = {"ports": [{"port": 53}], "selector": {"one": "one"}}
 CSI = {"csi": {"driver": "csi.example", "volumeHandle": "one"}}
-# What is there already, and nobody's of ours.
+# Objects that are there already and belong to no agent.
 SYSTEMS: list[Json] = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}},
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}},
@@ -92,7 +92,7 @@ def claimed(at: str) -> Json:
 VOLUMES: dict[str, Json] = {
     "foreign": volume("foreign", claimRef=claimed("kube-system"), **CSI),
     "unclaimed": volume("unclaimed", **CSI),
-    # Left by an agent whose namespace is gone, so that anybody may make a namespace of that name.
+    # Left by an agent whose namespace is gone, so anybody may make a namespace with that name.
     "left": volume("left", claimRef=claimed(HOME), labels={**LABELS, names.INSTALLATION_LABEL: "other"}, **CSI),
     "left unnamed": volume("left-unnamed", claimRef=claimed(HOME), **CSI),
     "ours": volume("escalation-ours", labels=dict(LABELS), **CSI),
@@ -150,7 +150,7 @@ def certificate(**spec: Any) -> Json:
     return a("Certificate", "cert-manager.io/v1", spec={"secretName": "one", "issuerRef": issuer, **spec})
 
 
-# What roles let the workers' accounts do, and policies do not.
+# Requests that the roles allow to the workers' accounts, and that policies refuse.
 ESCALATIONS: dict[str, Deed] = {
     "a privileged Deployment beside the system": applied(
         deployment("kube-system", container=BARE_AND_PRIVILEGED, volumes=[HOST_PATH])

@@ -1,4 +1,4 @@
-"""The cluster that tests run pods on: the double, or the one that TEST_KUBECONFIG names (CONTRIBUTING.md)."""
+"""The cluster for tests with pods: the double, or the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from tests.doubles.kube_api import KubeApi
 from tests.doubles.pi import install_double
 from tests.patience import Patience
 
-# Of the chart that made its account: a policy holds the account to what is this installation's.
+# The installation's name in the chart that made the account. A policy limits the account to this installation.
 INSTALLATION = os.environ.get("TEST_INSTALLATION", "agentpods-test")
-# On a real cluster: images, and from where the tests reach pods.
+# The settings with the images for a real cluster, and the environment variables that give their values.
 IMAGES = {"POD_IMAGE": "TEST_POD_IMAGE", "ENGINE_IMAGES": "TEST_ENGINE_IMAGES"}
 GONE_SECONDS = 120.0
 END_SECONDS = 90.0
 
 is_real = KUBECONFIG in os.environ
-# A real pod is scheduled, its volume made, its containers started.
+# A real cluster is slower: pods are scheduled, volumes made, containers started.
 PATIENCE = 6.0 if is_real else 1.0
 
 
 def account() -> tuple[str, str]:
-    """Namespace and name of the chart's account that the tests have on a real cluster, as its token says."""
+    """Namespace and name of the chart's account that tests use on a real cluster, read from its token."""
     given = yaml.safe_load(Path(os.environ[KUBECONFIG]).read_text(encoding="utf-8"))
     body = given["users"][0]["user"]["token"].split(".")[1]
     subject = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))["sub"]
@@ -54,7 +54,7 @@ def account() -> tuple[str, str]:
 
 @contextmanager
 def ground(directory: Path, settings: Settings, *, run: bool = True) -> Iterator[Cluster]:
-    """A row of a cluster that is there, and nothing of this test's on it afterwards."""
+    """The row of a cluster. Afterwards, no object of this test is left on the cluster."""
     if is_real:
         with _real(settings) as row:
             yield row
@@ -67,7 +67,7 @@ def ground(directory: Path, settings: Settings, *, run: bool = True) -> Iterator
 def double(
     directory: Path, settings: Settings, *, run: bool, name: str = "double"
 ) -> Iterator[tuple[KubeApi, Cluster]]:
-    """The double, with the rights that the chart gives; `run=False`: its pods just become ready."""
+    """The double, with the rights that the chart gives. With `run=False`, pods become ready without programs."""
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
     with KubeApi(
@@ -82,7 +82,7 @@ def double(
 @contextmanager
 def _real(settings: Settings) -> Iterator[Cluster]:
     row = real_row(settings)
-    _clear(row, settings.INSTALLATION)  # what a run that was killed has left
+    _clear(row, settings.INSTALLATION)  # left by an earlier run that was killed
     try:
         yield row
     finally:
@@ -90,7 +90,7 @@ def _real(settings: Settings) -> Iterator[Cluster]:
 
 
 def real_row(settings: Settings) -> Cluster:
-    """The row of the cluster that TEST_KUBECONFIG names. What is left there goes away once all tests have ended."""
+    """The row of the cluster that TEST_KUBECONFIG names. All objects of tests are deleted there after the test run."""
     settings.POD_IMAGE = os.environ["TEST_POD_IMAGE"]
     settings.ENGINE_IMAGES = dict(one.split("=", 1) for one in os.environ["TEST_ENGINE_IMAGES"].split(","))
     settings.INSTALLATION = INSTALLATION
@@ -108,7 +108,7 @@ def real_row(settings: Settings) -> Cluster:
 
 
 def _clear(row: Cluster, installation: str) -> None:
-    """What a test has left, or a run that was killed; until it is gone."""
+    """Delete what this test, or an earlier run that was killed, has left. Waits until all is gone."""
     api, patience = connections.of(row), Patience(GONE_SECONDS)
     while left := reaping.clear(api, installation):
         assert not patience.ended(), f"namespaces stay: {left}"
@@ -116,7 +116,7 @@ def _clear(row: Cluster, installation: str) -> None:
 
 
 class ToldRuntime(KubernetesRuntime):
-    """Knows what it was told last of each pod, as agents' rows do in real life."""
+    """Remembers the last order for each pod, as the rows of agents do in production."""
 
     def __init__(self) -> None:
         super().__init__(gone_seconds=GONE_SECONDS)
@@ -139,14 +139,14 @@ class ToldRuntime(KubernetesRuntime):
 
 @contextmanager
 def observing(**given: Any) -> Iterator[None]:
-    """An observer in a thread of its own, as the process `observe` has it."""
+    """Run an observer in a thread, as the process `observe` does."""
     with _beside("observer", Observer(**given).run):
         yield
 
 
 @contextmanager
 def reconciling() -> Iterator[None]:
-    """What beat and a worker do: the scan of what is due, again and again."""
+    """Scan again and again for agents that are due, as Celery beat and a worker do."""
 
     def scan(stop: threading.Event) -> None:
         while not stop.wait(0.1):
@@ -158,7 +158,7 @@ def reconciling() -> Iterator[None]:
 
 @contextmanager
 def backing_up() -> Iterator[None]:
-    """The same for backups."""
+    """Scan again and again for backups that are due."""
 
     def scan(stop: threading.Event) -> None:
         while not stop.wait(0.3):
@@ -170,7 +170,7 @@ def backing_up() -> Iterator[None]:
 
 @contextmanager
 def _beside(name: str, work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """In a thread with a database connection of its own, until the block ends."""
+    """Run `work` in a thread with its own database connection, until the block ends."""
     stop = threading.Event()
 
     def run() -> None:
@@ -191,7 +191,7 @@ def _beside(name: str, work: Callable[[threading.Event], None]) -> Iterator[None
 
 @contextmanager
 def runtime_on(directory: Path, settings: Settings) -> Iterator[ToldRuntime]:
-    """The runtime on such a cluster, with an observer."""
+    """The runtime on the cluster of `ground`, with an observer."""
     with ground(directory, settings), observed() as runtime:
         yield runtime
 

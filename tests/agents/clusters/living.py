@@ -1,4 +1,4 @@
-"""Agents that live on a cluster, which is observed and reconciled as in life."""
+"""Agents on a cluster with an observer and a reconciler, as in production."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITHIN = 40.0
 
 @contextmanager
 def cluster(directory: Path, settings: Settings, *, refused: str = "") -> Iterator[KubeApi]:
-    """The double; its pods just become ready. `refused`: requests for such a path are, to everybody."""
+    """The double; its pods become ready without programs. Paths that contain `refused` answer 403 to everybody."""
     _set(settings)
     with ground.double(directory, settings, run=False) as (found, _):
         if refused:
@@ -37,7 +37,7 @@ def cluster(directory: Path, settings: Settings, *, refused: str = "") -> Iterat
 
 @contextmanager
 def anywhere(directory: Path, settings: Settings) -> Iterator[Connection]:
-    """The double, or the cluster that TEST_KUBECONFIG names; what its administrator has there."""
+    """The double, or the cluster that TEST_KUBECONFIG names: a connection with its administrator's rights."""
     if not ground.is_real:
         with cluster(directory, settings) as found, closing(Connection("administrator", found.kubeconfig())) as one:
             yield one
@@ -61,7 +61,7 @@ def _set(settings: Settings) -> None:
 
 
 def create(owner: User, number: int = AGENTS) -> list[str]:
-    """That many agents are asked for; nobody waits for them."""
+    """Create this many agents, without waiting for their pods. Returns their ids."""
     new = creation.checked(owner, creation.NewAgent(persona_id=PERSONA, tier="tiny"))
     return [creation.create(owner, new, actor=f"user:{owner.pk}")[0].pk for _ in range(number)]
 
@@ -84,7 +84,7 @@ def delete(agents: list[str]) -> None:
 
 
 def leaves_nothing(api: KubeApi) -> None:
-    """No namespace, no volume, no row."""
+    """Checks that no namespace, no volume, and no row of a pod or placement is left."""
     eventually(lambda: not pods_of(api), within=WITHIN, what="the namespaces' end")
     api.wait(lambda: not api.objects("PersistentVolume"))
     assert not Pod.objects.exists()
@@ -96,7 +96,7 @@ def pods_of(api: KubeApi) -> list[str]:
 
 
 def one_pod_each(api: KubeApi, agents: list[str]) -> None:
-    """Neither a double nor an orphan."""
+    """Checks that each agent has exactly one pod and one volume, and that there are no others."""
     wanted = {agent.namespace for agent in Agent.objects.filter(pk__in=agents)}
     eventually(lambda: set(pods_of(api)) == wanted, within=WITHIN, what="one namespace for each")
     assert {len(api.objects("Pod", name)) for name in wanted} == {1}

@@ -1,4 +1,4 @@
-"""Objects as an API server shows them, reduced to what matters; and an observer whose turns the test takes."""
+"""Kubernetes objects, reduced to the fields that matter, and an observer that a test moves turn by turn."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _ended(last: Json | None) -> Json:
 
 
 def pod(*containers: Json, name: str = "pod-1", init: Json | None = None, phase: str = "Running", **more: Any) -> Json:
-    """With an engine and a gateway that are ready, unless other containers are given. `meta` goes to its metadata."""
+    """A pod whose engine and gateway are ready, unless other containers are given. `meta` goes into its metadata."""
     meta = more.pop("meta", {})
     status = {"phase": phase, "podIP": "127.8.0.1", "containerStatuses": list(containers or WELL), **more}
     if init:
@@ -87,7 +87,7 @@ def event(
     }
 
 
-UNREADY = (running("engine", ready=False), running("gateway"))  # yet, or any more
+UNREADY = (running("engine", ready=False), running("gateway"))  # not ready yet, or no longer ready
 
 
 def condition(type: str, status: str, reason: str = "", message: str = "") -> Json:
@@ -100,7 +100,7 @@ def mounting(*, name: str = "pod-1", age: str = "2026-11-22T11:59:00Z") -> Json:
 
 
 def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **more: Any) -> Sighting:
-    """What is told of these pods of one deployment."""
+    """The result of `reading.read` for these pods of one deployment."""
     seen = PodState(
         namespace=namespace(), deployment=deployment(replicas=replicas, conditions=conditions), pods=pods, **more
     )
@@ -108,14 +108,14 @@ def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **
 
 
 class Turns:
-    """`turns.until(condition)`: the observer goes on until it holds."""
+    """`turns.until(condition)`: the observer takes turns until the condition is true."""
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
 
     @property
     def lookout(self) -> Any:
-        """What it has of the only cluster it observes."""
+        """The lookout (the observer's part for one cluster) of the only cluster."""
         return next(iter(self.observer._lookouts.values()), None)
 
     def until(self, condition: Callable[[], object], *, within: float = 20.0) -> None:
@@ -127,13 +127,13 @@ class Turns:
             self.observer.turn()
 
     def rest(self) -> None:
-        """It goes on until there has been no news for a while."""
+        """Take turns until there has been no news for half a second."""
         while self.observer._woken.wait(0.5):
             self.observer._woken.clear()
             self.observer.turn()
 
     def row(self, namespace: str, **wanted: Any) -> Pod:
-        """The pod's row, once it says this."""
+        """The pod's row, as soon as it has these values."""
         self.until(lambda: Pod.objects.filter(pk=namespace, **wanted).exists())
         return Pod.objects.get(pk=namespace)
 

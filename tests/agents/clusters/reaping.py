@@ -1,6 +1,6 @@
-"""What takes away what tests left on a real cluster, also when they are killed: a process that waits for their end.
+"""A process that deletes what tests leave on a real cluster. It outlives the tests, even if they are killed.
 
-`python -m tests.agents.clusters.reaping INSTALLATION` does so once its standard input ends, which the tests hold open.
+`python -m tests.agents.clusters.reaping INSTALLATION` deletes when its standard input ends. The tests hold it open.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection
 
-# Of the tests, and of an administrator of that cluster, if there is one.
+# The kubeconfigs of the tests and, if there is one, of an administrator of that cluster.
 KUBECONFIG = "TEST_KUBECONFIG"
 ADMIN_KUBECONFIG = "TEST_ADMIN_KUBECONFIG"
-# What only the administrator can make, and take away.
+# Label of the objects that only the administrator can make and delete.
 FOREIGN = {"example.com/agentpods": "test"}
 
 _NAMESPACES, _VOLUMES = "/api/v1/namespaces", "/api/v1/persistentvolumes"
@@ -28,15 +28,15 @@ _NAMESPACES, _VOLUMES = "/api/v1/namespaces", "/api/v1/persistentvolumes"
 
 @cache
 def after_us(installation: str) -> subprocess.Popen[bytes]:
-    """Started once; in a session of its own, so that what ends the tests does not end it."""
+    """Start the process, once. It has its own session, so a signal that ends the tests does not end it."""
     command = [sys.executable, "-m", "tests.agents.clusters.reaping", installation]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def clear(connection: Connection, installation: str) -> list[str]:
-    """The namespaces that are still there; all are on their way out, with their volumes.
+    """Delete all namespaces of the installation with their volumes. Returns the namespaces that are still there.
 
-    Volumes are let go before the namespaces that hold them.
+    Volumes are set to be deleted first, before the namespaces that use them.
     """
     ours = {"labelSelector": f"{names.INSTALLATION_LABEL}={installation}"}
     for volume in connection.get(_VOLUMES, ours)["items"]:
@@ -58,7 +58,7 @@ def clear_foreign(connection: Connection) -> None:
 
 
 def main(words: Sequence[str]) -> None:
-    """One look: what a run that began meanwhile makes is not this one's to take."""
+    """Deletes only once, so that the objects of a test run that has started meanwhile stay."""
     (installation,) = words
     sys.stdin.buffer.read()
     with _connected(KUBECONFIG) as connection:

@@ -1,6 +1,7 @@
-"""A connection to an API server that does what a check needs of one: it keeps what is applied, and runs its programs.
+"""A connection to a scripted API server, as a check needs it: it keeps what is applied and runs the check's programs.
 
-A Deployment is at once a pod. A caller's program ends as the network has it: `enforces` says whether a policy counts.
+A Deployment becomes a pod at once. How a caller's program ends depends on the network: `enforces` says whether the
+network keeps policies.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ INGRESSES = "/apis/networking.k8s.io/v1/ingressclasses"
 class ScriptedCluster:
     def __init__(self) -> None:
         self.enforces = True
-        self.connects = True  # without a policy
+        self.connects = True  # whether callers connect if no policy is there
         self.ends_with: int | None = None
-        self.waits_for = ""  # why no pod starts
+        self.waits_for = ""  # the reason why no pod starts
         self.away = False
         self.account = "kubernetes-admin"
-        self.is_bounded = True  # whether a policy holds the chart's account to agents' namespaces
-        self.forbidden: set[tuple[str, str]] = set()  # verb and resource, with what is below it
+        self.is_bounded = True  # whether a policy limits the chart's account to agents' namespaces
+        self.forbidden: set[tuple[str, str]] = set()  # verb, and resource or resource/subresource
         self.documents: dict[str, Json] = {
             "/version": {"major": "1", "minor": "33+"},
             STORAGE: {"items": [_class("standard", default="storageclass.kubernetes.io/is-default-class")]},

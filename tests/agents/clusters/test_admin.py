@@ -1,4 +1,4 @@
-"""Clusters in the console: credentials go in and never come out, and what is done is in the history."""
+"""Clusters in the console: credentials are stored and never shown, and the history shows each action."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def act(console: Client, action: str, *clusters: Cluster, **typed: str) -> str:
 
 
 def save(console: Client, cluster: Cluster | None = None, /, **given: str) -> str:
-    """The page that follows."""
+    """Send the form; returns the page that follows."""
     path = page_of(cluster) if cluster else f"{LIST}add/"
     return console.post(path, {**FORM, **given}, follow=True).content.decode()
 
@@ -272,7 +272,7 @@ def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
 
 def test_a_cluster_that_lives_is_not_given_up(console: Client, cluster: Cluster) -> None:
     asking = operating.choose(console, LIST, "lose_clusters", cluster)
-    for _ in range(2):  # a page that was refused may be sent again
+    for _ in range(2):  # a refused page may be sent again
         assert "was seen alive" in operating.send(console, asking, name="one").content.decode()
     assert history() == []
     nowhere = console.get(f"{LIST}lose-clusters/", {"id": ["0", "x"]}, follow=True)
@@ -338,5 +338,5 @@ def test_placements_and_pods_are_found_and_not_touched(
 
 
 def test_agents_are_let_to_no_port_on_which_a_controller_takes_orders(db: None) -> None:
-    """8443 is ingress-nginx' admission webhook, 8080 may be Traefik's dashboard; a hostile engine would ask both."""
+    """8443 is ingress-nginx's admission webhook, 8080 may be Traefik's dashboard: a hostile engine would call both."""
     assert not {8080, 8443} & set(Cluster(name="one").router_ports)

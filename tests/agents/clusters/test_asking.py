@@ -1,4 +1,4 @@
-"""Who is asked what no watch tells, and how often."""
+"""Which gateways and events an observer asks for, because no watch reports them, and how often."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Clock:
 
 
 class AtOnce(CallPool):
-    """Asks in the caller's own thread."""
+    """Runs each question in the caller's own thread."""
 
     def __init__(self) -> None:
         pass
@@ -45,7 +45,7 @@ class AtOnce(CallPool):
 
 
 class Gateways:
-    """What gateways answer, and who was asked."""
+    """The answer that all gateways give, and a list of the gateways that were asked."""
 
     def __init__(self) -> None:
         self.answer: GatewayHealth | Exception = GOOD
@@ -136,7 +136,7 @@ def test_one_that_does_not_answer_is_asked_less_and_less(asks: Asking, gateways:
     for _ in range(60):
         asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
         clock.now += 1
-    assert len(gateways.asked) == 7  # after 2, 4, 8, 15, 15, 15 s
+    assert len(gateways.asked) == 7  # the pauses are 2, 4, 8, 15, 15, 15 s
 
 
 def test_a_new_revision_is_asked_for_at_once(asks: Asking, gateways: Gateways) -> None:

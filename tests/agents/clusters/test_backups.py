@@ -1,4 +1,4 @@
-"""An agent in a cluster is backed up and restored, and brought back after it was deleted, through API and rules."""
+"""An agent in a cluster is backed up, restored, and brought back after its deletion, through the API and the rules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_it_is_backed_up_restored_repaired_deleted_and_brought_back(client: APIC
     owner.until_seen(lambda agent: agent["status"] == "running" and owner.row().generation == 2, "the restored one")
     assert owner.say("count") == "1"
 
-    # Its disk breaks: a rebuild finds that, and restores by itself.
+    # The disk breaks. A rebuild finds that and restores the data by itself.
     (volume,) = api.objects("PersistentVolume")
     for found in api.directory_of(volume["metadata"]["name"]).rglob("pi"):
         shutil.rmtree(found)
@@ -90,7 +90,7 @@ def large(
     store: Path,  # noqa: F811
     endpoint: Started,  # noqa: F811
 ) -> Iterator[tuple[Owner, Path, Child]]:
-    """An agent that runs and has so much that there is a middle; and the endpoint as a program."""
+    """A running agent with so much data that a kill comes before the end, and the endpoint as a process."""
     settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
     settings.BACKUP_URL, start = endpoint
     with (

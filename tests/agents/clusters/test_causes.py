@@ -1,4 +1,4 @@
-"""Why a pod does not run, in the cluster's own words: each case a literal."""
+"""Why a pod does not run, in the cluster's own words. Each case is a literal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECURITY = 'pods "pod-1" is forbidden: violates PodSecurity "restricted:latest":
 WEBHOOK = 'admission webhook "policy.example" denied the request: image is not signed'
 
 
-# Causes, by what a container says.
+# Causes from the state of a container.
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_engine_that_just_ran_out_of_memory_says_so_for_a_while() -> None:
     assert later.cause is None
 
 
-# Causes, by what the cluster says of a pod.
+# Causes from the conditions of a pod.
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_an_eviction_of_long_ago_explains_nothing() -> None:
 
 
 def test_a_node_that_fell_silent_takes_its_pod_with_it() -> None:
-    """The cluster says that the pod is not ready while nobody is there to say so of its containers."""
+    """The cluster marks the pod as not ready. The states of its containers stay as the node reported them last."""
     lost = pod(conditions=[condition("Ready", "False")])
     told = see(lost, was_ready=True)
     assert (told.phase, told.gateway_alive, told.cause) == (Phase.UNHEALTHY, False, "NODE_LOST")
@@ -170,7 +170,7 @@ def test_a_pod_that_left_a_lost_node_says_so_while_the_next_one_starts() -> None
     assert see(old, pod(*UNREADY)).cause == "NODE_LOST"
 
 
-# Causes, by what the cluster says of the deployment.
+# Causes from the conditions of the deployment.
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_refusal_that_was_overcome_is_forgotten() -> None:
     assert see(events=[old]).cause is None
 
 
-# Causes, by events.
+# Causes from events.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an operator is told of a cluster before agents find it out."""
+"""The check of a cluster: an operator learns of its problems before they harm agents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.agents.clusters.scripted import STORAGE, ScriptedCluster
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch, settings: Any) -> ScriptedCluster:
-    """What all clusters lead to."""
+    """A scripted API server. Connections of all clusters lead to it."""
     settings.POD_IMAGE = "images.example.com/agentpods"
     found = ScriptedCluster()
     monkeypatch.setattr(connections, "of", lambda cluster: found)
@@ -65,7 +65,7 @@ CHARTS = "system:serviceaccount:agents:pods-remote"
 
 def test_the_charts_account_must_be_able_to_give_itself_its_rights(cluster: Cluster, api: ScriptedCluster) -> None:
     api.account = CHARTS
-    api.forbidden = {("patch", "deployments")}  # it has these only where it gives them to itself
+    api.forbidden = {("patch", "deployments")}  # the account has this right only where it gives the right to itself
     assert checking.check(cluster) == []
     (binding,) = [one for one in api.applied if one["kind"] == "RoleBinding"]
     assert binding["roleRef"]["name"] == "agents-pods-agent"
@@ -168,7 +168,7 @@ def test_what_was_found_is_kept_until_the_next_check(cluster: Cluster, api: Scri
     cluster.refresh_from_db()
     assert cluster.findings == findings
     assert len(findings) == 2
-    vars(api).update(vars(ScriptedCluster()))  # all is well again
+    vars(api).update(vars(ScriptedCluster()))  # the cluster has no problems any more
     assert checking.check(cluster) == []
     cluster.refresh_from_db()
     assert cluster.findings == []
@@ -181,7 +181,7 @@ def test_a_kubeconfig_whose_key_is_lost_is_said(cluster: Cluster, settings: Any)
     assert finding.startswith("cluster one: kubeconfig: cannot be read any more")
 
 
-# When, and who is told.
+# When a cluster is checked, and who gets the result.
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A disk in a cluster that is empty one day: its agent fails and says so, whoever had started the pod."""
+"""A disk in a cluster is suddenly empty: the agent fails and says why. It does not matter who started the pod."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def api(tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
 
 @pytest.fixture
 def owner(client: APIClient, api: KubeApi) -> Owner:
-    """Of an agent that runs and has said one thing."""
+    """The owner of a running agent that has answered once."""
     made = Owner(client)
     made.until("running")
     assert made.say("say hello") == "hello"
@@ -46,7 +46,7 @@ def disk(api: KubeApi) -> Path:
 
 
 def delete(api: KubeApi, path: str) -> None:
-    """As the cluster's administrator."""
+    """Delete an object as the cluster's administrator."""
     with closing(Connection("admin", api.kubeconfig(), calls=1)) as connection:
         connection.delete(path)
 
@@ -59,7 +59,7 @@ def is_told(owner: Owner) -> None:
 
 
 def test_a_pod_that_the_cluster_started_by_itself_finds_an_empty_disk(owner: Owner, api: KubeApi) -> None:
-    """Nothing was deployed since the agent came up: only the document in the cluster can say that there was data."""
+    """There was no deployment since the agent came up, so only the document in the cluster says that there was data."""
     namespace = owner.row().namespace
     found = disk(api)
     (pod,) = api.objects("Pod", namespace)

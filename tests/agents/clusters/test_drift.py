@@ -1,6 +1,6 @@
-"""What somebody changes or takes away of an agent's objects in its cluster is put back, and told.
+"""If somebody changes or deletes an agent's objects in its cluster, the objects are put back and the timeline says so.
 
-On the double, and on a real cluster by `make test-cluster`.
+These tests run on the double, and with `make test-cluster` on a real cluster.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Json = dict[str, Any]
 Deed = Callable[[Connection, str], object]
 
-WITHIN = 30.0  # seconds, as promised
+WITHIN = 30.0  # the time in seconds that the documentation promises
 
 
 @pytest.fixture
 def administrator(tmp_path: Path, settings: Settings, catalog: None) -> Iterator[Connection]:
-    """Somebody with all rights of the cluster and good intentions."""
+    """A person with all rights in the cluster and no bad intention."""
     with living.anywhere(tmp_path, settings) as found:
-        if not is_real:  # where a Gateway's kinds need not be
+        if not is_real:  # a real cluster may not have the kinds of a Gateway
             Cluster.objects.update(routing="gateway", gateway="infra/pods")
         yield found
 
@@ -63,7 +63,7 @@ SECURITY = {"NetworkPolicy", "RoleBinding", "Namespace"}
 
 
 def state(administrator: Connection, kind: str, namespace: str) -> Json | None:
-    """What of the object must be as it was; a Service that is made again has another address."""
+    """The parts of the object that must be as before. A Service that is made again has another address."""
     found = administrator.find(PATHS[kind].format(namespace))
     if found is None:
         return None
@@ -77,13 +77,13 @@ def state(administrator: Connection, kind: str, namespace: str) -> Json | None:
 
 
 def timeline(agent: Agent) -> list[str]:
-    """Oldest first."""
+    """The notes about repairs, oldest first."""
     found = Transition.objects.filter(agent=agent, note__startswith="put back").order_by("at", "id")
     return list(found.values_list("note", flat=True))
 
 
 def one_by_one(names: Iterable[str]) -> list[Any]:
-    """All at once, which is one repair; each alone takes longer."""
+    """Parameters: all kinds at once, which is one repair; and in the slow tests, which take longer, each kind alone."""
     return ["all", *(pytest.param(name, marks=pytest.mark.slow) for name in names)]
 
 
@@ -121,7 +121,7 @@ def patched(kind: str, **change: Any) -> Deed:
 
 
 def with_sidecar(administrator: Connection, namespace: str) -> object:
-    """By another field manager, so that applying ours leaves it."""
+    """Add a container as another field manager. When we apply our fields, Kubernetes leaves this container there."""
     sidecar = {"name": "sidecar", "image": "registry.example/miner:1"}
     change = {"spec": {"template": {"spec": {"containers": [sidecar]}}}}
     path, query = PATHS["Deployment"].format(namespace), {"fieldManager": "somebody"}
@@ -175,7 +175,7 @@ def test_what_is_changed_is_put_back(administrator: Connection, agent: Agent, wh
     before = {kind: state(administrator, kind, agent.namespace) for kind, _ in changes.values()}
     for _, deed in changes.values():
         deed(administrator, agent.namespace)
-    for kind in before:  # what is told was astray, however soon it was back
+    for kind in before:  # the timeline names the change, even if the repair was very quick
         eventually(partial(was_changed, agent, kind), within=WITHIN, what=f"{kind} on the timeline")
     is_put_back(administrator, agent, before)
     assert bool(Cluster.objects.get().breach) is bool(SECURITY & set(before))
@@ -186,7 +186,7 @@ def pod_of(agent: Agent) -> Pod:
 
 
 def settled(agent: Agent) -> None:
-    """The observer has seen all objects as they were told to be."""
+    """Wait until the observer has seen all objects as they should be."""
 
     def as_told() -> bool:
         pod = pod_of(agent)
@@ -227,7 +227,7 @@ CLAIM = "/api/v1/namespaces/{}/persistentvolumeclaims/data"
 
 
 def test_a_claim_that_is_deleted_by_hand_is_made_again_on_its_disk(administrator: Connection, agent: Agent) -> None:
-    """It stays for as long as the agent's pod does; the next pod would wait for it for ever."""
+    """A deleted claim stays until the agent's pod ends. Without a new claim, the next pod would wait for ever."""
     eventually(lambda: "PersistentVolumeClaim/data" in pods.noted(pod_of(agent)), within=WITHIN, what="the claim noted")
     settled(agent)
     before = volume_of(agent, administrator)

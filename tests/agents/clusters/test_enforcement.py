@@ -1,4 +1,4 @@
-"""Whether a network keeps policies is found out by trying, and nothing of the trial stays."""
+"""A check finds out by a trial whether a network keeps policies, and nothing of the trial stays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def api() -> ScriptedCluster:
 
 
 def find_out(api: ScriptedCluster, place: ClusterSettings = PLACE) -> Enforcement:
-    return enforcement.find_out(api, place, pause=lambda seconds: None)  # type: ignore[arg-type]  # as far as it is used
+    return enforcement.find_out(api, place, pause=lambda seconds: None)  # type: ignore[arg-type]  # it has what is used
 
 
 @pytest.mark.parametrize(("enforces", "found"), [(True, Enforcement.ENFORCED), (False, Enforcement.IGNORED)])
@@ -72,7 +72,7 @@ def test_pods_that_never_start_are_waited_for_so_long_and_said_why(
     api.waits_for = 'Back-off pulling image "images.example.com/agentpods"'
     monkeypatch.setattr(enforcement, "LIMIT_SECONDS", 0.01)
     with pytest.raises(Undecided, match=r"listener: Back-off pulling image"):
-        enforcement.find_out(api, PLACE, pause=lambda seconds: time.sleep(0.02))  # type: ignore[arg-type]  # as far as it is used
+        enforcement.find_out(api, PLACE, pause=lambda seconds: time.sleep(0.02))  # type: ignore[arg-type]  # as above
     assert api.objects == {}
 
 
@@ -92,7 +92,7 @@ def test_what_a_killed_worker_left_is_removed_by_the_next_check(api: ScriptedClu
 
 
 def test_a_cluster_that_falls_silent_is_left_as_it_is(api: ScriptedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = enforcement.PolicyTrial(api, PLACE, pause=lambda seconds: None)  # type: ignore[arg-type]  # as far as it is used
+    trial = enforcement.PolicyTrial(api, PLACE, pause=lambda seconds: None)  # type: ignore[arg-type]  # it has what is used
     api.away = True
     with pytest.raises(ClusterFailure):
         trial.run()
@@ -114,7 +114,7 @@ def test_all_that_is_made_is_valid_ours_and_no_agents(api: ScriptedCluster, mino
 
 
 def run(program: str, *arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """In this process, with time that costs nothing."""
+    """Run the program in this process, with sleeps that take no time. Returns its exit status."""
     script = tmp_path / "program.py"
     script.write_text(program, encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["-c", *arguments])
@@ -137,7 +137,7 @@ def test_the_callers_end_as_the_network_lets_them(
         port = str(server.getsockname()[1])
         threading.Thread(target=_accept, args=(server,), daemon=True).start()
         assert run(quick, "127.0.0.1", port, tmp_path=tmp_path, monkeypatch=monkeypatch) == open_code
-    with socket.socket() as silent:  # held, so that nobody else listens there
+    with socket.socket() as silent:  # held open, so that no other program listens there
         silent.bind(("127.0.0.1", 0))
         port = str(silent.getsockname()[1])
         assert run(quick, "127.0.0.1", port, tmp_path=tmp_path, monkeypatch=monkeypatch) == closed_code

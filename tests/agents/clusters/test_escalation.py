@@ -1,7 +1,7 @@
-"""Whoever has a token of the chart's accounts makes pods of agents, and gets at nothing else of a cluster.
+"""A token of the chart's accounts allows making pods of agents, and nothing else in a cluster.
 
-On the double, and on a real API server by `make test-cluster`. What is asked for here is only tried (`dryRun`): an
-answer of success is the failure.
+These tests run on the double, and with `make test-cluster` on a real API server. All requests are dry runs (`dryRun`):
+if the server accepts one, the test fails.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeApi | None]
 
 @pytest.fixture(scope="module", autouse=True)
 def foreign() -> Iterator[None]:
-    """On a real cluster: volumes that are nobody's of ours, if there is an administrator who makes them."""
+    """On a real cluster, make the volumes that the tests try to change, if there is an administrator's kubeconfig."""
     if is_real:
         reaping.after_us(ground.INSTALLATION)
     if not is_real or ADMIN_KUBECONFIG not in os.environ:
@@ -92,7 +92,7 @@ def _until_gone(connection: Connection, path: str) -> None:
 
 @pytest.fixture
 def connected(double: KubeApi | None) -> Iterator[Callable[[str], Connection]]:
-    """By the name of an account of the chart: who has its token, and an agent's namespace where it has its rights."""
+    """`connected(account)`: a connection with the token of this account of the chart."""
     with contextlib.ExitStack() as stack:
 
         def connect(account: str) -> Connection:
@@ -130,7 +130,7 @@ def test_a_worker_can_only_make_pods_of_agents(writer: Connection, subtests: pyt
 
 @pytest.mark.parametrize("writer", WRITERS, indirect=True)
 def test_what_agents_pods_are_made_of_can_be_made(writer: Connection) -> None:
-    """Or else the test before this one would prove nothing."""
+    """Without this, the test before would prove nothing."""
     for deed in (
         applied(namespace(HOME)),
         applied(deployment()),
@@ -191,7 +191,7 @@ def test_by_way_of_the_api_server_nodes_are_asked_for_statistics_and_nothing_els
 def test_a_secret_of_an_agent_is_rewritten_by_nobody_but_its_account(
     writer: Connection, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    """For nobody may read Secrets, so it would not show. One that is deleted shows."""
+    """Nobody may read Secrets, so nobody would notice a rewritten one. A deleted one is noticed."""
     with administrator(tmp_path) as (account, admin):
         inside, secret = rights.Inside(account, HOME, labels=LABELS), a("Secret", type="Opaque", data={"key": "b25l"})
         path = path_of(secret)
@@ -219,7 +219,7 @@ def test_a_secret_of_an_agent_is_rewritten_by_nobody_but_its_account(
 
 @contextlib.contextmanager
 def administrator(directory: Path) -> Iterator[tuple[Connection, Connection]]:
-    """The account that makes agents' Secrets, and an administrator of its cluster, where one release is installed."""
+    """The account that makes agents' Secrets, and an administrator, on a cluster with one release of the chart."""
     if is_real:
         if ADMIN_KUBECONFIG not in os.environ:
             pytest.skip(f"{ADMIN_KUBECONFIG} names no administrator")

@@ -1,4 +1,4 @@
-"""A cluster in every kind of trouble: no orphan, no double, and nothing told that is not so."""
+"""A cluster in many kinds of trouble: no orphan, no duplicate, and nothing reported that is not true."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_agents_come_up_and_go_through_a_server_in_trouble(owner: User, api: Kub
 
 @contextmanager
 def troubled(api: KubeApi, trouble: str) -> Iterator[None]:
-    """From now on, and for some seconds."""
+    """Bring the cluster into this trouble for some seconds."""
     match trouble:
         case "slow":
             api.fail(status=None, times=-1, delay=0.3)
@@ -146,16 +146,16 @@ def test_an_agent_of_a_restored_dump_finds_the_disk_of_its_later_pod(owner: User
         lifecycle.rebuild(Agent.objects.get(pk=agent), actor="test")
         runs_as(agent, generation)
     (volume,) = [one["metadata"]["name"] for one in api.objects("PersistentVolume")]
-    dumped.save()  # and the pods as an observer finds them that starts on the restored state
+    dumped.save()  # this also restores the rows of pods, as a new observer finds them
 
-    sweeper.sweep()  # as each minute
+    sweeper.sweep()  # it runs each minute
     runs_as(agent, 2)
     one_pod_each(api, [agent])
     assert [one["metadata"]["name"] for one in api.objects("PersistentVolume")] == [volume]
 
 
 def runs_as(agent: str, generation: int) -> None:
-    """And nobody is at it any more, or will be soon."""
+    """Wait until the agent runs with this generation and needs no reconciliation."""
     wanted = Agent.objects.filter(pk=agent, status="running", generation=generation, reconcile_at=None)
     eventually(wanted.exists, within=WITHIN, what=f"generation {generation}")
 
@@ -207,7 +207,7 @@ def test_an_idle_fleet_writes_nothing_and_asks_nothing(owner: User, api: KubeApi
 
 
 def is_quiet(api: KubeApi) -> bool:
-    """Two seconds without a write, and without a request."""
+    """Whether there is no write and no request within two seconds."""
     before = (api.writes, api.requests)
     time.sleep(2)
     return (api.writes, api.requests) == before

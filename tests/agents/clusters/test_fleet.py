@@ -1,4 +1,4 @@
-"""A fleet on simulated nodes, and workers that are killed: minutes of real time."""
+"""A fleet on simulated nodes, and workers that are killed. These tests take minutes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_thousand_agents_cost_nothing_when_idle_and_are_seen_again_within_a_mi
         before = (api.writes, api.requests)
         time.sleep(15)
         assert (api.writes, api.requests) == before
-    # Nobody looks: some pods are lost meanwhile, and the rows say what was.
+    # While no observer runs, some pods are lost. Their rows still show the old state.
     lost = random.Random(1).sample(agents, 20)
     namespaces = [agent.namespace for agent in Agent.objects.filter(pk__in=lost)]
     for namespace in namespaces:
@@ -89,7 +89,7 @@ def test_workers_that_are_killed_leave_no_orphan_and_no_double(
 
 
 def kill_again_and_again(celery: Workers, environment: dict[str, str], chance: random.Random) -> None:
-    """SIGKILL at no particular moment, and another worker each time; the last one stays."""
+    """Kill workers with SIGKILL at random moments, each followed by a new one. The last worker stays."""
     for _ in range(KILLS // 2):
         worker = celery.start("lifecycle", "default", environment=environment)
         time.sleep(chance.uniform(0.1, 1.5))

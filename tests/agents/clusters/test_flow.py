@@ -1,4 +1,4 @@
-"""The whole life of an agent on a cluster, through the API: on the double, or on the one that TEST_KUBECONFIG names."""
+"""The whole life of an agent on a cluster, through the API: on the double, or on the cluster of TEST_KUBECONFIG."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ NEW = {"personaId": PERSONA, "tier": "tiny", "llmProvider": "openai", "llmKey": 
 
 @pytest.fixture
 def cluster(tmp_path: Path, settings: Settings) -> Iterator[Cluster]:
-    """One that is observed, with agents reconciled on it."""
+    """A cluster with an observer and a reconciler."""
     settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
     with ground.ground(tmp_path, settings) as row, ground.observing(), ground.reconciling():
         yield row
 
 
 class Owner:
-    """Whoever has one agent and calls the API."""
+    """A customer with one agent, who calls the API."""
 
     def __init__(self, api: APIClient) -> None:
         self.api = api
@@ -79,7 +79,7 @@ def test_an_agent_lives_its_life_on_a_cluster(client: APIClient, cluster: Cluste
     assert owner.until("running")["dseq"] == first
     assert owner.say("say hello") == "hello"
     assert owner.get("/liveness")["liveness"] == {"reachable": True, "serving": True}
-    assert owner.get("/explain")["explanation"]["cause"] == "KEY_UNCHECKED"  # no provider is asked here
+    assert owner.get("/explain")["explanation"]["cause"] == "KEY_UNCHECKED"  # no provider checks the key here
 
     memory = owner.get("/memory")["memory"]
     assert (memory["soul"], memory["sessionsCount"]) == (persona_text(pods.config_of(owner.row())), 1)

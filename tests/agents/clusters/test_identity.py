@@ -1,4 +1,4 @@
-"""Gateways in clusters prove who they are, and those that cannot are replaced: through the API, on the double."""
+"""Gateways in clusters prove their identity, and gateways that cannot are replaced: through the API, on the double."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def double(tmp_path: Path, settings: Settings) -> Iterator[tuple[KubeApi, Cluste
 
 @pytest.fixture
 def owner(client: APIClient, double: tuple[KubeApi, Cluster]) -> Owner:
-    """Of an agent that runs and has said one thing."""
+    """The owner of a running agent that has answered once."""
     with ground.reconciling():
         made = Owner(client)
         made.until("running")
@@ -93,7 +93,7 @@ def answers(owner: Owner, message: str) -> bool:
 
 @contextlib.contextmanager
 def in_place_of_the_gateway(api: KubeApi, namespace: str, address: str) -> Iterator[Impostor]:
-    """After each end a container waits longer before it is started again."""
+    """Kill the gateway until an impostor gets its port. After each end, a container waits longer before it starts."""
     for _ in range(20):
         api.kill(namespace, names.GATEWAY)
         until = time.monotonic() + 2

@@ -1,4 +1,4 @@
-"""A cluster that will never come back: who ran there starts elsewhere, who was stopped stays stopped."""
+"""A cluster that never comes back: its running agents start elsewhere, its stopped agents stay stopped."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_one_that_cannot_leave_holds_up_no_other(
     def recovered(agent: Agent, **given: object) -> Agent:
         if agent == first:
             raise RuntimeError("no")
-        return recover(agent, **given)  # type: ignore[arg-type]  # handed on
+        return recover(agent, **given)  # type: ignore[arg-type]  # all arguments are passed on
 
     monkeypatch.setattr(lifecycle, "recover", recovered)
     losing.go_on(str(lost.pk), actor=OPERATOR)

@@ -1,4 +1,4 @@
-"""An agent moves from one live cluster to another, and each moment on the way leaves its data whole at one of them."""
+"""An agent moves from one live cluster to another. At each moment, one of the clusters has its whole data."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def there(db: None) -> Cluster:
 def agent(
     running: Agent, here: Cluster, gateway_of: GatewayOf, runtime: ScriptedRuntime, settings: Settings, tmp_path: Path
 ) -> Agent:
-    """Of a pod on the cluster `here` that makes backups; others take a while to come up."""
+    """An agent on the cluster `here` whose pod makes backups. New pods need some time to come up."""
     settings.AGENT_RUNTIME = "kubernetes"
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     Repository.objects.create(agent=running, password="of the repository", made_at=timezone.now())
@@ -182,7 +182,7 @@ def test_one_that_is_paused_before_it_has_left_stays(agent: Agent, there: Cluste
 def test_whatever_fails_on_the_way_fails_once_and_its_data_is_known_to_be_somewhere(
     agent: Agent, there: Cluster, runtime: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a worker that is killed before any of its calls: the next one comes to the same place."""
+    """Each call fails once, as if the worker was killed before it. The next worker comes to the same call."""
     failed: set[tuple[str, str]] = set()
 
     def record(verb: str, namespace: str) -> None:
@@ -269,7 +269,7 @@ def test_an_operator_moves_an_agent(agent: Agent, there: Cluster, make_agent: Ma
     assert told.actor.startswith("operator:")
 
 
-# On two doubles.
+# The next tests run on two doubles.
 
 
 def is_ready(runtime: KubernetesRuntime, namespace: str) -> bool:
@@ -297,7 +297,7 @@ def test_one_that_is_deleted_on_the_way_leaves_nothing_at_either_place(tmp_path:
             if namespace == "pod-abc-1":
                 runtime.delete(namespace, agent_id=AGENT, data=False)
                 Placement.objects.update(cluster=two, other=one, move=MoveStage.BEGUN)
-        moving.take_away_left()  # not before it has arrived
+        moving.take_away_left()  # nothing is deleted before the agent has arrived
         volumes = [connections.of(cluster) for cluster in (one, two)]
         assert [len(api.get("/api/v1/persistentvolumes")["items"]) for api in volumes] == [1, 1]
         runtime.delete("pod-abc-2", agent_id=AGENT, data=True)
@@ -336,7 +336,7 @@ def test_an_agent_remembers_where_it_moved_what_it_was_told_before(client: APICl
     assert owner.say("count") == "1"
     assert placement.place(agent.pk) == new
     Agent.objects.filter(pk=agent.pk).update(status=Status.PROVISIONING)
-    moving.take_away_left()  # not while its pod is being replaced
+    moving.take_away_left()  # nothing is deleted while the pod is being replaced
     Agent.objects.filter(pk=agent.pk).update(status=Status.RUNNING)
     assert not has_no_volume(connections.of(old))
     assert connections.of(old).find(f"/api/v1/namespaces/{agent.namespace}") is None

@@ -1,4 +1,4 @@
-"""An agent that does not run moves too: a stopped one with the backup of its stop, a failed one if it makes one."""
+"""An agent that does not run can move: a stopped one with the backup of its stop, a failed one if its pod makes one."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ __all__ = ["agent", "here", "program", "there", "two", "url"]
 
 
 @pytest.fixture
-def stopped(agent: Agent, runtime: ScriptedRuntime) -> Agent:  # the fixture
-    """As it stopped, its pod made a backup."""
+def stopped(agent: Agent, runtime: ScriptedRuntime) -> Agent:  # a fixture
+    """An agent whose pod made a backup when it stopped."""
     lifecycle.pause(agent, reason=Reason.OWNER, actor="user:x")
     settle(agent, rounds=2)
     paused = settle(backed_up(agent))
@@ -113,7 +113,7 @@ def test_what_a_stopped_one_wrote_after_its_newest_backup_is_not_left_behind(
     stopped: Agent,
     there: Cluster,
 ) -> None:
-    """As where there was one an hour before it stopped, or its account was suspended."""
+    """For example: its newest backup is from an hour before the stop, or a suspension stopped it without a backup."""
     Backup.objects.update(taken_at=stopped.status_since - moving.AS_IT_STOPPED - timedelta(seconds=1))
     with pytest.raises(NotMovable, match="no backup of what it wrote before it stopped: resume it"):
         moving.move(stopped, to=there, actor=OPERATOR)
@@ -137,7 +137,7 @@ def test_either_place_is_lost_before_it_is_started(
     runtime: ScriptedRuntime,
     lost: str,
 ) -> None:
-    """Of the old place the backup is left, of the new one nothing is needed."""
+    """If the old cluster is lost, the agent starts from its backup. If the new one is lost, it starts on its disk."""
     backup = Backup.objects.get(agent=stopped)
     moved = move(stopped, there)
     gone = {"here": here, "there": there}[lost]
@@ -181,7 +181,7 @@ def test_a_failed_one_whose_pod_makes_none_is_built_again_where_it_is(
     assert runtime.pods[moved.namespace].spec.data_expected
 
 
-# On two doubles, with the real restic.
+# The next test runs on two doubles, with the real restic.
 
 
 @pytest.mark.django_db(transaction=True)

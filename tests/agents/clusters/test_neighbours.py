@@ -1,6 +1,7 @@
-"""An agent calls another one as the world does, by the pods that bring visitors, and no other way.
+"""An agent calls another agent like any visitor, through the router's pods, and in no other way.
 
-On a real cluster, by `make test-cluster`: there its network decides. A double would only repeat the policy.
+This runs on a real cluster with `make test-cluster`, because the cluster's network decides. A double would only repeat
+the policy.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Json = dict[str, Any]
 
 ROUTER, PORT, OTHER_PORT = "agentpods-test-router", 8080, 8090
 CALLER, CALLED = "pod-abc-1", "pod-def-1"
-# Hands all that comes over to one address, on a port for visitors and on one that is for nobody.
+# Forwards all connections to one address. It listens on a port for visitors and on a port that agents must not reach.
 PROGRAM = f"""
 import socket, sys, threading
 def pour(one, other):
@@ -64,7 +65,7 @@ def administrator() -> Iterator[Connection]:
 
 @pytest.fixture
 def agents(tmp_path: Path, settings: Settings, administrator: Connection) -> Iterator[ToldRuntime]:
-    """Two of different owners, on a cluster whose visitors come by the router's pods."""
+    """Two agents with different owners, on a cluster where visitors come through the router's pods."""
     with ground.runtime_on(tmp_path, settings) as runtime:
         Cluster.objects.update(router_namespace=ROUTER, router_ports=[PORT])
         runtime.deploy(pod_spec(CALLER))
@@ -80,7 +81,7 @@ def a(kind: str, version: str, **spec: Any) -> Json:
 
 
 def router(administrator: Connection, *, to: str) -> str:
-    """Its address, which the cluster turns into its pod's."""
+    """Start a router that forwards to `to`. Returns its service address, which the cluster translates to the pod's."""
     _until(lambda: administrator.find(f"/api/v1/namespaces/{ROUTER}") is None, "the end of an earlier router")
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ROUTER, "labels": dict(FOREIGN)}}
     container = {
@@ -125,6 +126,6 @@ def test_an_agent_reaches_another_by_the_router_and_by_nothing_else(
 
 
 def api_server(administrator: Connection) -> str:
-    """The API server, as pods would reach it."""
+    """The address of the API server, as pods would use it."""
     spec = administrator.get("/api/v1/namespaces/default/services/kubernetes")["spec"]
     return f"{spec['clusterIP']}:443"

@@ -1,4 +1,4 @@
-"""The command that observes, and the one by which an orchestrator sees that it does."""
+"""The command `observe`, and `observe --check`, which tells an orchestrator whether each cluster is observed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The observer before a cluster's double: what happens there is in the rows of pods a moment later."""
+"""The observer with a cluster double: a moment after a change, the rows of pods show it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.doubles.kube_api import KubeApi
 
 @pytest.fixture
 def api(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
-    """Its account `observe` has the rights that the chart gives to the observer, and no others."""
+    """The account `observe` has only the rights that the chart gives to the observer."""
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
     with KubeApi(tmp_path / "cluster", bookmark_seconds=0.5) as found:
@@ -73,7 +73,7 @@ def test_what_is_not_ours_is_not_seen(api: KubeApi, observed: Observed) -> None:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Events are read at once and often."""
+    """Events are read at once, and often."""
     monkeypatch.setattr(reading, "PATIENCE", timedelta(0))
     monkeypatch.setattr(asking, "EVENTS_PAUSE_SECONDS", 0.3)
 
@@ -114,7 +114,7 @@ def test_an_eviction_is_told_also_where_only_an_event_says_so(
     turns = observed()
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
-    api.script(NAMESPACE, "mount")  # the next pod takes its time
+    api.script(NAMESPACE, "mount")  # the next pod starts slowly
     api.script(NAMESPACE, script)
     turns.until(lambda: any("Evicted" in line for line in Pod.objects.get().evidence))
 
@@ -143,7 +143,7 @@ def test_a_node_that_is_lost_takes_its_pods_with_it(
     turns.row(NAMESPACE, cause="NODE_LOST", gateway_alive=False)
 
 
-# What is written.
+# What the observer writes.
 
 
 def test_an_observer_with_nothing_to_see_asks_and_writes_nothing(
@@ -178,7 +178,7 @@ def test_the_reconciler_is_woken_by_what_matters(
 def test_the_reconciler_is_woken_by_an_object_that_strays(
     observed: Observed, make_agent: MakeAgent, api: KubeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a repair would wait for the next scan, which during an upgrade is the next start of beat."""
+    """Otherwise a repair would wait for the next scan. During an upgrade that is the next start of Celery beat."""
     sent: list[str] = []
     agent = make_agent()
     turns = observed()
@@ -241,14 +241,14 @@ def test_what_is_only_missing_here_is_asked_for_before_its_row_goes(
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
     Pod.objects.update(made_at=timezone.now() - timedelta(seconds=61))
-    monkeypatch.setattr(turns.lookout._namespaces, "namespaces", set)  # as after a list of a stale cache
+    monkeypatch.setattr(turns.lookout._namespaces, "namespaces", set)  # as after a list of an old cache
     turns.lookout._sweep_at, before = 0.0, api.requests
     turns.until(lambda: api.requests > before)
     turns.observer.turn()
     assert Pod.objects.filter(pk=NAMESPACE).exists()
 
 
-# The gateways' word.
+# What gateways report.
 
 
 def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pods_next_life(
@@ -266,7 +266,7 @@ def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pod
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready", revision=7, bridge_bytes=40)
     assert set(asked) == {ACCESS}
-    told["revision"] = None  # the engine has not said yet
+    told["revision"] = None  # the engine has not reported a revision yet
     api.kill(NAMESPACE, "engine")
     turns.row(NAMESPACE, revision=None, restarts=1, bridge_bytes=None)
 
@@ -361,7 +361,7 @@ def test_a_cluster_that_cannot_be_reached_keeps_nobody_from_seeing_another(
 ) -> None:
     Cluster.objects.create(name="another", routing="none", kubeconfig="clusters: [", capacity=0)
     sealed = Cluster.objects.create(name="sealed", routing="none", kubeconfig="clusters: []", capacity=0)
-    with connection.cursor() as cursor:  # sealed with a key that is lost
+    with connection.cursor() as cursor:  # as if it was encrypted with a key that is lost
         cursor.execute("UPDATE agents_cluster SET kubeconfig = 'nonsense' WHERE id = %s", [sealed.pk])
     with observing() as turns:
         runtime.deploy(pod_spec())
@@ -380,7 +380,7 @@ def test_new_credentials_are_used_without_a_restart(api: KubeApi, row: Cluster, 
 
 
 def test_a_call_after_the_end_of_a_connection_leaves_nothing_open(api: KubeApi) -> None:
-    """A thread may be in the middle of its work when the cluster's row changes."""
+    """A thread may still use the connection while the cluster's row changes."""
     connection = Connection("one", api.kubeconfig("observe"))
     connection.close()
     connection.get("/api/v1/namespaces")

@@ -1,4 +1,4 @@
-"""Pods do not reach the cluster that they are in: what a check finds open, and what becomes of pods that are there."""
+"""Pods cannot reach their own cluster: which open networks a check finds, and what happens to existing pods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch, settings: Any) -> ScriptedCluster:
-    """A cluster with private addresses alone, whose row all connections lead to."""
+    """A scripted cluster that has only private addresses. Connections of all rows lead there."""
     settings.POD_IMAGE = "images.example.com/agentpods"
     found = ScriptedCluster()
     found.documents[NODES] = {"items": [node("10.0.0.5", pods="10.42.0.0/24")]}
@@ -36,7 +36,7 @@ def node(*addresses: str, pods: str) -> dict[str, Any]:
 
 
 def own(cluster: Cluster, *networks: str) -> list[str]:
-    """What a check finds with these as the own networks of a cluster that is not the one we run in."""
+    """The findings of a check if these are the own networks of the cluster, and we do not run in that cluster."""
     cluster.kubeconfig = "of another cluster"
     cluster.save()
     Cluster.objects.filter(pk=cluster.pk).update(own_cidrs=list(networks))

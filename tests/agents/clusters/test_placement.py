@@ -1,4 +1,4 @@
-"""Where agents are placed: by room, once, and never more of them than there is room for."""
+"""Where agents are placed: where there is room, only once, and never more agents than there is room for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.agents.clusters.conftest import make_cluster
 
 THREADS = 4
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
-# None: never observed.
+# Seconds since a cluster was last observed; None: it was never observed.
 SEEN = st.sampled_from([None, 0, 119, 121, 86400])
 
 
@@ -75,7 +75,7 @@ def test_a_cluster_that_was_never_observed_takes_agents() -> None:
 
 @pytest.mark.django_db
 def test_a_cluster_that_was_never_observed_takes_no_agent_while_one_that_answers_has_room() -> None:
-    """Its address may be wrong, and whatever is placed there would wait for it."""
+    """Its address may be wrong, and then an agent that is placed there would wait for ever."""
     make_cluster("a-new-one", observed_at=None)
     make_cluster("known", capacity=1)
     assert [placement.place(f"agt_{n}").name for n in range(2)] == ["known", "a-new-one"]

@@ -1,4 +1,4 @@
-"""What is told of a pod from what its cluster shows: each case a literal."""
+"""What an observer reports of a pod, from what the cluster shows. Each case is a literal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.agents.clusters.observing import (
 
 
 def said(phase: str, cause: str | None = None, **more: Any) -> GatewayHealth:
-    """What the gateway answers, with the bridge's word in it."""
+    """A gateway's answer with this state of the engine, as the bridge reports it."""
     state = {"phase": phase, "revision": 3, "restarts": 0, "cause": cause, "message": None, "evidence": [], **more}
     return GatewayHealth(revision=3, has_key=True, engine=state)
 
@@ -100,7 +100,7 @@ def test_restarts_of_all_containers_count() -> None:
     assert told.restarts == 6
 
 
-# What the bridge says while the engine is not ready.
+# What the bridge reports while the engine is not ready.
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_revision_is_applied_when_gateway_and_ready_engine_have_it(
     assert reading.applied(health) == revision
 
 
-# Whose events are read.
+# Of which pods events are read.
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_events_of_a_stopped_pod_are_not_read() -> None:
     assert not reading.wants_events(seen, reading.read(seen, now=NOW), now=NOW)
 
 
-# What is kept.
+# Which parts of an object are kept.
 
 
 def test_what_is_kept_of_an_object_is_what_is_read_of_it() -> None:

@@ -1,4 +1,4 @@
-"""Tests that are killed leave nothing on the cluster that they were given."""
+"""Tests that are killed leave nothing on the cluster where they ran."""
 
 from __future__ import annotations
 

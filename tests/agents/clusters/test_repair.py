@@ -1,4 +1,4 @@
-"""Nothing is put back where nothing strayed; what an older release has made is guarded; nothing is told twice."""
+"""Unchanged objects are not put back, objects of older releases are guarded, and nothing is reported twice."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def agent(owner: User, api: KubeApi) -> Agent:
 
 def test_where_nobody_changes_anything_nothing_is_put_back(api: KubeApi, agent: Agent) -> None:
     settled(agent)
-    time.sleep(1.0)  # what was begun ends
+    time.sleep(1.0)  # work that has begun comes to its end
     writes = api.writes
     time.sleep(SETTLED_SECONDS)
     assert api.writes == writes

@@ -1,4 +1,4 @@
-"""A cluster that is silent is that cluster's state: it neither ends an observer nor holds up another cluster."""
+"""A cluster that does not answer neither ends an observer nor delays other clusters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def api(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
 
 @pytest.fixture
 def turns(api: KubeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Turns]:
-    """An observer of two clusters: the one that is well, and `silent`, whose API server has gone."""
+    """An observer of two clusters: a healthy one, and `silent`, whose API server is gone."""
     healthy = GatewayHealth(revision=7, has_key=True, engine={"phase": "ready", "revision": 7})
     monkeypatch.setattr(management, "health", lambda *_, **__: healthy)
     cluster_of(api.kubeconfig())

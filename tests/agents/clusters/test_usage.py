@@ -1,4 +1,4 @@
-"""Memory and disk, read from the nodes of a cluster's double."""
+"""Memory and disk of pods, read from the nodes of a cluster double."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.deploy import chart
 from tests.doubles.certificates import Certificates
 from tests.doubles.kube_api import KubeApi
 
-LIMIT = 256 * MIB  # of an engine's container
-BRIDGE = 40 * MIB  # what the bridge in it takes
+LIMIT = 256 * MIB  # the memory limit of an engine's container
+BRIDGE = 40 * MIB  # the memory of the bridge in that container
 UNKNOWN = Usage(memory_bytes=None, disk_bytes=None)
 THROUGH_API = [{"apiGroups": [""], "resources": ["nodes", "nodes/proxy"], "verbs": ["get", "list"]}]
 
@@ -39,7 +39,7 @@ def fresh_nodes() -> Iterator[None]:
 
 @pytest.fixture
 def api(db: None, tmp_path: Path) -> Iterator[KubeApi]:
-    """Two nodes; the account `drive` has the rights that the chart gives it."""
+    """Two nodes. The account `drive` has the rights that the chart gives it."""
     with KubeApi(tmp_path / "cluster", nodes=2) as found:
         found.allow("drive", chart.rules("drive"))
         yield found
@@ -51,7 +51,7 @@ def cluster(api: KubeApi) -> Cluster:
 
 
 def make_pod(api: KubeApi, cluster: Cluster, namespace: str, *, node: str = "node", **used: int) -> Pod:
-    """A pod that runs, and its row."""
+    """Make a running pod and its row."""
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     limits = {"limits": {"memory": str(LIMIT)}}
     containers = [
@@ -86,7 +86,7 @@ def test_a_pod_without_a_row_does_not_count_and_one_that_is_not_seen_is_unknown(
     make_pod(api, cluster, "pod-a-1", memory_bytes=MIB, disk_bytes=MIB)
     Pod.objects.filter(pk="pod-a-1").update(namespace="pod-b-1", disk_bytes=3)
     assert usage.measure(cluster) == {"pod-b-1": UNKNOWN}
-    assert Pod.objects.get().disk_bytes == 3  # as last measured
+    assert Pod.objects.get().disk_bytes == 3  # the last measured value
 
 
 def test_nobody_is_asked_about_no_pods(api: KubeApi, cluster: Cluster) -> None:
@@ -123,7 +123,7 @@ def test_a_cluster_whose_nodes_are_not_told_is_not_measured(api: KubeApi, cluste
 def test_by_way_of_the_api_server_where_the_operator_says_so(api: KubeApi, cluster: Cluster) -> None:
     make_pod(api, cluster, "pod-a-1", memory_bytes=43 * MIB, disk_bytes=2)
     cluster.stats_through_api = True
-    assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}  # that needs more rights
+    assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}  # the way through the API server needs more rights
     api.allow("drive", THROUGH_API)
     assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
 
@@ -138,7 +138,7 @@ def test_who_is_known_by_a_certificate_shows_it_to_kubelets_too(api: KubeApi) ->
 
 @pytest.fixture
 def inside(api: KubeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """The cluster that this process runs in, as a pod finds it."""
+    """The row of the cluster that this process runs in, with the files and variables that a pod has there."""
     config = yaml.safe_load(api.kubeconfig("drive"))
     token, authority = tmp_path / "token", tmp_path / "ca.crt"
     token.write_text(config["users"][0]["user"]["token"], encoding="utf-8")
@@ -157,7 +157,7 @@ def test_a_service_account_shows_its_token_to_kubelets_too(api: KubeApi, inside:
 
 
 class Asked:
-    """A connection whose token must not reach anybody but a kubelet."""
+    """A connection whose token only a kubelet may get."""
 
     def __init__(self, authority: Path | None, *, certificate: tuple[str, str] | None = None) -> None:
         self._authority, self._certificate = authority, certificate
@@ -177,7 +177,7 @@ def test_a_kubelet_that_cannot_prove_itself_is_shown_nothing_of_ours(api: KubeAp
     node = usage.nodes_of(1, connections.of(cluster_of(api.kubeconfig())))[0]
     for authority in (Certificates(tmp_path / "other").authority, None):
         with pytest.raises(usage.Unmeasured, match="serverTLSBootstrap"):
-            usage._kubelet(Asked(authority), node)  # type: ignore[arg-type] # as much of it as is used
+            usage._kubelet(Asked(authority), node)  # type: ignore[arg-type]  # it has the methods that are used
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_of_two_pods_in_a_namespace_the_newer_one_counts_and_what_is_not_said_is
 def test_memory_is_what_the_container_has_without_the_bridges_and_unknown_while_the_bridge_told_nothing(
     bridge_bytes: int | None, told: int | None
 ) -> None:
-    """Also where the kubelet sees no limit and tells no `availableBytes`."""
+    """This is also true if the kubelet sees no limit and does not report `availableBytes`."""
     engine = {"name": "engine", "memory": {"workingSetBytes": 72 * MIB}}
     body = {"pods": [{"podRef": {"name": "one", "namespace": "pod-a-1"}, "containers": [engine]}]}
     (pod,) = usage._decoder.decode(json.dumps(body).encode()).pods

@@ -1,4 +1,4 @@
-"""A list and its watch before a scripted API server, with a clock that the test moves."""
+"""A list and its watch against a scripted API server, with a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ STOP = threading.Event()
 
 
 class Script:
-    """An API server: `lists` are its answers, the last again and again; `streams` what its watches send, and then end.
+    """An API server. `lists` are its answers to a list request; the last one repeats. `streams` are what each watch
+    sends before it ends.
 
-    A stream may hold failures, which are raised, and callables, which are called.
+    In a stream, exceptions are raised and functions are called.
     """
 
     def __init__(self) -> None:
@@ -28,7 +29,7 @@ class Script:
         self.lists: list[Any] = []
         self.streams: list[list[Any]] = []
         self.asked: list[tuple[str, dict[str, str]]] = []
-        self.refuses: Exception | None = None  # to open a stream
+        self.refuses: Exception | None = None  # raised when a stream is opened
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = 10.0) -> Json:
         self.asked.append(("list", dict(query or {})))
@@ -63,7 +64,7 @@ class Script:
 
 
 class Watched:
-    """A watch of that server, and the namespaces in which it saw something change."""
+    """A watch of that server, and the namespaces in which the watch saw a change."""
 
     def __init__(self, script: Script, kind: WatchedKind = NAMESPACES, *, chance: float = 0.5) -> None:
         self.script, self.news = script, list[set[str]]()
@@ -189,7 +190,7 @@ def test_a_list_that_is_older_than_what_was_seen_does_not_bring_back_what_was_de
     watched.turn()
     watched.turn()
     assert watched.watch.namespaces() == set()
-    assert script.asked[3] == ("list", {"labelSelector": "ours"})  # of the store itself
+    assert script.asked[3] == ("list", {"labelSelector": "ours"})  # not the cache, but the store itself
 
 
 def test_a_store_that_was_restored_from_a_backup_is_believed(script: Script) -> None:
@@ -213,7 +214,7 @@ def test_versions_that_are_no_numbers_are_in_doubt(script: Script) -> None:
 
 
 def test_an_answer_of_another_kind_replaces_nothing(script: Script) -> None:
-    """As a proxy's, or a gateway's that is in trouble."""
+    """For example an error answer of a proxy or gateway in front of the API server."""
     script.lists = [listed("pod-a-1"), {"kind": "Status", "code": 504}]
     script.streams = [[too_old()]]
     watched = Watched(script)

@@ -1,4 +1,4 @@
-"""For which names a certificate may be ordered: asked before each first handshake."""
+"""For which names a certificate may be ordered. Caddy asks this before each first handshake."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_account_has_only_so_many_new_ones_in_a_week(make_agent: MakeAgent, d
 
 
 def test_a_name_for_which_none_is_ever_made_is_tried_five_times_an_hour(make_agent: MakeAgent, dns: NameServer) -> None:
-    """A name whose DNS tells the authority another address would have it wait for nothing, again and again."""
+    """If the name's DNS gives the authority another address, handshakes would wait for a certificate in vain."""
     dns.answers(NAME, [OUR_ADDRESS])
     claimed(make_agent())
     assert [certificates.may_have(NAME) for _ in range(7)] == [True] * 5 + [False] * 2
@@ -127,7 +127,7 @@ def test_tries_are_remembered_of_so_many_names_only(monkeypatch: pytest.MonkeyPa
 def test_name_servers_that_never_answer_hold_one_place_of_their_account(
     make_agent: MakeAgent, dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a visitor who dials such names again and again would keep everybody else from a certificate."""
+    """Otherwise a visitor who calls such names again and again could keep all other accounts from a certificate."""
     agent = make_agent()
     dns.answers(NAME, [OUR_ADDRESS])
     claimed(agent)

@@ -1,4 +1,4 @@
-"""Names that agents had before there were claims: what served goes on, the others have seven days."""
+"""Names from before there were claims: names that served continue, the others get seven days."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.router.addresses import find
 from tests.agents.conftest import MakeAgent
 from tests.migrating import migrate
 
-# Slow: a migration that is there does not change any more.
+# Slow, because an existing migration does not change any more.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 

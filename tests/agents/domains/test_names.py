@@ -1,4 +1,4 @@
-"""Which hostnames a customer may bring."""
+"""Which hostnames a customer may use."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_wildcard_is_refused(given: str) -> None:
 @pytest.mark.parametrize("given", ["co.uk", "github.io", "рф.", "com.", "city.kawasaki.jp.ck"])
 def test_names_under_which_the_public_registers_are_nobodys(given: str) -> None:
     if given.count(".") == 3:
-        assert names.normalised(given) == given  # a name below a wildcard of the list
+        assert names.normalised(given) == given  # below a wildcard of the list, so a customer may use it
         return
     with pytest.raises(BadRequest, match=r"public suffix|is not a hostname"):
         names.normalised(given)

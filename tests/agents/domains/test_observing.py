@@ -1,4 +1,4 @@
-"""Names are looked at again in time: often at first, seldom later, and no account before others."""
+"""Names are looked up again in time: first often, later rarely, and no account comes before the others."""
 
 from __future__ import annotations
 

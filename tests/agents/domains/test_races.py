@@ -1,4 +1,4 @@
-"""Claims, releases, takeovers and deletions at the same moment: each name has one holder, whatever comes first."""
+"""Claims, releases, takeovers and deletions at the same moment: in any order, each name has one holder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def proof_of(*agents: Agent) -> DnsAnswers:
 
 
 def at_once(*doings: Callable[[], object]) -> Counter[str]:
-    """Each in a thread of its own; what came of them, by the name of the refusal."""
+    """Run each function in a thread of its own. Returns how many were done, and how many had which refusal."""
     outcomes: Counter[str] = Counter()
     barrier = threading.Barrier(len(doings))
 
@@ -41,7 +41,7 @@ def at_once(*doings: Callable[[], object]) -> Counter[str]:
             outcomes["done"] += 1
         except (DomainTaken, NoSuchAgent) as refusal:
             outcomes[type(refusal).__name__] += 1
-        except Exception as error:  # noqa: BLE001 # told by the assertion
+        except Exception as error:  # noqa: BLE001  # the assertion shows it
             outcomes[repr(error)] += 1
         finally:
             connection.close()
@@ -59,7 +59,7 @@ def claim(agent: Agent, seen: DnsAnswers) -> Callable[[], object]:
 
 
 def one_truth() -> None:
-    """What the agents say, what the claims say and what serves are the same."""
+    """Checks that the agents, the claims and the router agree about who has which name."""
     held = dict(DomainClaim.objects.held().values_list("agent_id", "domain"))
     said = dict(Agent.objects.live().filter(domain__isnull=False).values_list("id", "domain"))
     assert said == held
@@ -82,7 +82,7 @@ def test_of_many_claims_at_once_one_has_the_name(make_agent: MakeAgent, others: 
 
 
 def test_of_many_proofs_at_once_the_last_one_has_the_name(make_agent: MakeAgent, others: list[User]) -> None:
-    """DNS may carry the values of several accounts; each takes over in its turn."""
+    """DNS may carry the values of several accounts. Each of them takes the name over in turn."""
     agents = [make_agent(user=user) for user in others]
     outcomes = at_once(*(claim(agent, proof_of(*agents)) for agent in agents))
     assert set(outcomes) <= {"done", "DomainTaken"}
@@ -99,7 +99,7 @@ def test_a_takeover_races_a_release_a_deletion_and_a_look(
         held = claims.claim(first, NAME, seen=proof_of(first), actor="user:x")
         outcomes = at_once(
             claim(second, proof_of(second)),
-            lambda first=first: claims.release(first, actor="user:x"),  # type: ignore[misc]  # bound now
+            lambda first=first: claims.release(first, actor="user:x"),  # type: ignore[misc]  # this `first`
             lambda first=first: lifecycle.delete(first, actor="user:x"),  # type: ignore[misc]
             lambda held=held: claims.observe(held.pk, proof_of(), now=timezone.now()),  # type: ignore[misc]
         )

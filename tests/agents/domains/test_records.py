@@ -1,4 +1,4 @@
-"""What is taken from DNS: from a real server that answers, changes its mind, lies, loops, or says nothing."""
+"""How answers of DNS are read, from a real server that answers, changes its mind, lies, loops, or does not answer."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_huge_answer_is_read_over_tcp_and_not_kept_whole(dns: NameServer, monk
 def test_a_thousand_looks_at_a_silent_server_hold_no_more_threads_than_there_are(
     dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever finds no thread in time is told that nobody knows."""
+    """A look that gets no thread in time has the result unknown."""
     monkeypatch.setattr(records, "LOOK_SECONDS", 0.2)
     monkeypatch.setattr(records, "WAIT_SECONDS", 0.3)
     dns.answers(NAME, SILENCE)

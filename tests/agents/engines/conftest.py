@@ -1,4 +1,4 @@
-"""A real engine in a real pod: installed from its registry, with a model server of ours as the provider."""
+"""A real engine in a real pod: installed from its package registry, with our own model server as the provider."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ IDENTITY = certificates.make()
 ACCESS = Access(token=MANAGEMENT_TOKEN, certificate=IDENTITY.certificate)
 TICKET_KEY = "ticket-key-4711-0815"
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
-# A first installation takes as long as the registry does.
+# The first installation takes as long as the registry needs.
 INSTALL_SECONDS = 600
 
 
 def smallest_tier(engine: str) -> Limits:
-    """The limits of the smallest tier that the public catalog offers the engine on."""
+    """The limits of the smallest tier on which the public catalog offers the engine."""
     wanted = next(entry["min_tier"] for entry in _catalog("engines") if entry["id"] == engine)
     tier = next(entry for entry in _catalog("tiers") if entry["id"] == wanted)
     memory, disk = tier["memory_mib"] * 2**20, tier["disk_gib"] * 2**30
@@ -54,12 +54,12 @@ def _catalog(name: str) -> list[dict[str, Any]]:
 
 
 class Pod:
-    """One agent's pod on the local runtime, asked as the control plane asks it."""
+    """One agent's pod on the local runtime, used as the control plane uses it."""
 
-    is_here = True  # its processes and files are this machine's
-    python = "python3"  # as commands that the engine runs find it
+    is_here = True  # its processes and files are on this machine
+    python = "python3"  # the name by which the engine's commands find Python
     stop_seconds = 20.0
-    patience = 1.0  # what is waited for may take this many times longer
+    patience = 1.0  # a factor for all waiting times
 
     def __init__(self, engine: Engine, runtime: LocalRuntime, model: ModelServer, home: Path) -> None:
         self.engine = engine
@@ -100,14 +100,14 @@ class Pod:
         self.wait_ready(within=INSTALL_SECONDS)
 
     def want(self, *, key: str | None = REAL_KEY, **config: Any) -> None:
-        """The specification that the next call gives to the runtime."""
+        """Change the specification for the next call of the runtime."""
         changed = dataclasses.replace(self.spec.config, **config)
         base = self.model.base_url(changed.provider) if changed.provider else None
         secrets = dataclasses.replace(self.spec.secrets, llm_key=key, llm_base_url=base)
         self.spec = dataclasses.replace(self.spec, config=changed, secrets=secrets)
 
     def change(self, **config: Any) -> float:
-        """Configure in place; the seconds until the new revision is in force."""
+        """Configure the running pod. Returns the seconds until the new revision is in force."""
         self.want(revision=self.spec.config.revision + 1, **config)
         started = time.monotonic()
         self.runtime.configure(self.spec)
@@ -127,11 +127,11 @@ class Pod:
         return found
 
     def is_up_to_date(self, seen: Observation) -> bool:
-        """Whether what is observed is still so: here it is read at the moment."""
+        """Whether the observation is still true. Here it always is, because it is read at this moment."""
         return True
 
     def deaths(self) -> int:
-        """How often the engine has died. Who looks rarely may miss the seconds in which it is down, never the count."""
+        """How often the engine has died. A rare look can miss the seconds in which it is down, but not the count."""
         return self.seen().restarts
 
     def wait_for_death(self, *, after: int) -> None:
@@ -151,7 +151,7 @@ class Pod:
             self.say(message, session)
         return failure.value.hop
 
-    # Looking inside.
+    # Looking inside the pod.
 
     def state(self) -> dict[str, Any]:
         path = self.home / "pods" / self.namespace / "state.json"
@@ -163,7 +163,7 @@ class Pod:
             os.kill(process.pid, number)
 
     def kill(self, victim: str) -> None:
-        """`engine`, `bridge`, `gateway` or `all`, at once; what is down already stays down."""
+        """Kill `engine`, `bridge`, `gateway` or `all` with SIGKILL. Processes that have ended already stay ended."""
         programs = [PodProgram(victim)] if victim in set(PodProgram) else list(PodProgram) if victim == "all" else []
         found: list[psutil.Process] = self.engine_processes() if victim in {"engine", "all"} else []
         for name in programs:
@@ -174,24 +174,24 @@ class Pod:
                 process.send_signal(signal.SIGKILL)
 
     def write(self, path: str, text: str) -> None:
-        """A file of the agent's, as the engine would."""
+        """Write a file of the agent, as the engine would."""
         there = self.data / path
         there.parent.mkdir(parents=True, exist_ok=True)
         there.write_text(text, encoding="utf-8")
 
     def find(self, name: str) -> list[str]:
-        """The agent's files of this name."""
+        """The paths of the agent's files with this name."""
         return [str(path) for path in self.data.rglob(name)]
 
     def engine_processes(self) -> list[psutil.Process]:
         return processes.marked(self.namespace, self.home)
 
     def engine_programs(self) -> list[str]:
-        """Names of what runs of the engine."""
+        """The names of the engine's processes."""
         return [process.name() for process in self.engine_processes()]
 
     def engines(self) -> list[psutil.Process]:
-        """The engine's processes; of one that has helpers of its own, without them."""
+        """The engine's processes. For an engine with helpers, these are left out."""
         found = self.engine_processes()
         if not EXPECTED[self.engine.id].has_helpers:
             return found
@@ -202,14 +202,14 @@ class Pod:
         return programs.find(self.home)[self.namespace, name]
 
     def session_text(self) -> str:
-        """What the engine itself remembers."""
+        """The text of the engine's own session files."""
         stores = self.engine.stores
         found = (self.data / stores.sessions).rglob(stores.session_files)
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
 
 
-ONLY = "CONFORMANCE_ENGINE"  # one alone, where agentpods-conformance asks for it
-IN_CLUSTER = "CONFORMANCE_IN_CLUSTER"  # in pods of the cluster that TEST_KUBECONFIG names, from TEST_ENGINE_IMAGES
+ONLY = "CONFORMANCE_ENGINE"  # the id of one engine: agentpods-conformance tries only this one
+IN_CLUSTER = "CONFORMANCE_IN_CLUSTER"  # try engines in pods of the cluster that TEST_KUBECONFIG names
 
 
 def _tried() -> list[str]:
@@ -223,21 +223,22 @@ TRIED = _tried()
 
 
 def _is_for_all(item: pytest.Item) -> bool:
-    """Whether it tries the engine that is asked for, and not one that it names itself."""
+    """Whether the test tries the engines that were asked for, and does not name an engine of its own."""
     given = getattr(item, "callspec", None)
     return "engine" in getattr(item, "fixturenames", ()) and (given is None or given.params.get("engine") in TRIED)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """agentpods-conformance runs what is the same for all engines, and no test of one of ours. In a cluster run those
-    tests alone that need no look at this machine."""
+    """agentpods-conformance runs the tests that are the same for all engines, and none for one of our engines. In a
+    cluster, only the tests run that do not look at this machine.
+    """
     wanted = [item for item in items if _is_wanted(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
     items[:] = wanted
     if IN_CLUSTER in os.environ:
         for item in items:
-            item.add_marker(pytest.mark.django_db(transaction=True))  # where the cluster's row is
+            item.add_marker(pytest.mark.django_db(transaction=True))  # the cluster's row is in the database
 
 
 def _is_wanted(item: pytest.Item) -> bool:
@@ -250,12 +251,12 @@ def _is_wanted(item: pytest.Item) -> bool:
 
 
 def each(of: Callable[[Expected], Iterable[tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    """Parameters of a test for those engines alone that it concerns: the engine, and what `of` gives of it."""
+    """Parameters for the engines that a test concerns: the engine's id with each result of `of` for this engine."""
     return [(engine_id, *given) for engine_id in TRIED for given in of(EXPECTED[engine_id])]
 
 
 def those(of: Callable[[Expected], object]) -> list[str]:
-    """The engines that a test concerns."""
+    """The ids of the engines that a test concerns: those for which `of` is true."""
     return [engine_id for engine_id in TRIED if of(EXPECTED[engine_id])]
 
 
@@ -272,7 +273,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def pod(request: pytest.FixtureRequest, engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
-    """Not started yet. The installation is shared by all tests of the machine, as it is by all agents."""
+    """A pod that is not started yet. All tests of the machine share the engine's installation, as all agents do."""
     if IN_CLUSTER in os.environ:
         from tests.agents.engines.in_a_cluster import pod_of
 
@@ -288,7 +289,7 @@ def pod(request: pytest.FixtureRequest, engine: Engine, model: ModelServer, tmp_
 
 @pytest.fixture
 def second(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
-    """A pod on another machine."""
+    """A pod with a home of its own, as on another machine."""
     home = (tmp_path / "second").resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
     pod = Pod(engine, runtime, model, home)

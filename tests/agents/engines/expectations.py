@@ -1,4 +1,4 @@
-"""What the conformance suite must know of each engine: its tools by name, and what a provider gets from it."""
+"""The facts about each engine that the conformance suite needs: its tools by name, and the requests to providers."""
 
 from __future__ import annotations
 
@@ -15,60 +15,60 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
-    exec: tuple[str, str, str] | None = None  # the toolset that runs commands, its tool, the argument with the command
+    paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and the path of its request
+    exec: tuple[str, str, str] | None = None  # toolset that runs commands, its tool, the argument with the command
     search: tuple[str, str] | None = None  # the tool that searches files for a text, and the argument with the pattern
-    fetch: tuple[str, str, str] | None = None  # of an engine without the first: toolset, tool, argument with an address
-    kept: str = "file"  # a toolset beside that one; one that the engine has no tools of, where it has no other
-    processes: int = 1  # that one engine consists of
-    # What else a search is told, to show the text that it finds.
+    fetch: tuple[str, str, str] | None = None  # if the engine runs no commands: toolset, tool, argument with an address
+    kept: str = "file"  # a second toolset; if the engine has no other, one for which it has no tools
+    processes: int = 1  # how many processes one engine has
+    # More arguments for a search, so that its result shows the found text.
     search_for_text: dict[str, str] = field(default_factory=dict)
-    start: tuple[str, str] = ("openai", "gpt-6-luna")  # the provider and model that a test begins with
-    models: tuple[str, str] = ("gpt-5", "gpt-5-mini")  # two of this provider that it knows
-    second: tuple[str, str] = ("anthropic", "claude-opus-5-5")  # another provider and a model of it, where it has it
-    # Models of each kind of protocol that it speaks: some are told of a change of their tools in another way.
+    start: tuple[str, str] = ("openai", "gpt-6-luna")  # the provider and model at the start of a test
+    models: tuple[str, str] = ("gpt-5", "gpt-5-mini")  # two models of this provider that the engine knows
+    second: tuple[str, str] = ("anthropic", "claude-opus-5-5")  # another provider and its model, if the engine has one
+    # One model for each protocol of the engine, because the engine may tell them of changed tools in different ways.
     told_of_tools: tuple[tuple[str, str], ...] = (("openai", "gpt-5.6-luna"), ("anthropic", "claude-opus-5-5"))
-    # What a server of the operator's in the place of this provider speaks, and nothing else.
+    # The only protocol of an operator's own server that replaces this provider.
     own_servers: dict[str, Protocol] = field(default_factory=lambda: {"openai": Protocol.CHAT, "xai": Protocol.CHAT})
-    asides: str = ""  # pattern of what the engine itself adds to what people say
-    mcp: str = "{server}__{tool}"  # what it calls the tool of an MCP server
+    asides: str = ""  # a pattern for texts that the engine adds to the words of people
+    mcp: str = "{server}__{tool}"  # the engine's name for a tool of an MCP server
     system_begins: str = "You are Captain Zorblax."  # the soul
-    says_where_it_works: bool = False  # its tools take absolute paths, so it names the agent's own directory
-    has_helpers: bool = False  # its one server starts processes of its own
-    either: frozenset[str] = frozenset()  # tools for one purpose, of which a model is offered those that suit it
+    says_where_it_works: bool = False  # its tools take absolute paths, so it tells the model the agent's directory
+    has_helpers: bool = False  # its one server starts more processes
+    either: frozenset[str] = frozenset()  # alternatives: the engine offers those that suit the model
 
-    takes_servers: bool = True  # MCP servers
+    takes_servers: bool = True  # it takes MCP servers
 
     @property
     def can_act(self) -> bool:
-        """Whether it has a tool of its own that does something."""
+        """Whether the engine has a tool that really does something."""
         return bool(self.exec or self.fetch)
 
     @property
     def deed(self) -> tuple[str, str, str]:
-        """The toolset, tool and argument of something that is really done: a command, or else a page that is got."""
+        """Toolset, tool and argument of something that is really done: a command, or else a page that is fetched."""
         known = self.exec or self.fetch
         assert known
         return known
 
     def whole(self, offered: set[str]) -> set[str]:
-        """What was offered, and what was left out for the sake of the model alone."""
+        """The offered tools, with the alternatives that were only left out because of the model."""
         return offered | self.either if offered & self.either else offered
 
     @property
     def another(self) -> tuple[str, str] | None:
-        """A provider that it can change to, and a model of it; None for an engine that has one provider alone."""
+        """Another provider that the engine can change to, with a model. None if the engine has only one provider."""
         known = [(provider, model) for provider, (model, _) in self.paths.items()]
         wanted = [self.second, *known] if self.second[0] in self.paths else known
         return next((one for one in wanted if one[0] != self.start[0]), None)
 
     @property
     def servers(self) -> dict[str, Protocol]:
-        """What a server of the operator's speaks in the place of each of its providers that are tried so."""
+        """The tested providers that an operator's own server can replace, each with the protocol of this server."""
         return {provider: protocol for provider, protocol in self.own_servers.items() if provider in self.paths}
 
     def said(self, seen: Seen) -> list[str]:
-        """What people and agent said, without what the engine tells the model beside it."""
+        """The words of people and agent, without the texts that the engine adds for the model."""
         return [re.sub(self.asides, "", text, flags=re.DOTALL) if self.asides else text for _, text in seen.said]
 
 
@@ -136,7 +136,7 @@ CLAUDE_CODE = Expected(
     mcp="mcp__{server}__{tool}",
     system_begins="You are a Claude agent, built on Anthropic's Claude Agent SDK.\nYou are Captain Zorblax.",
     says_where_it_works=True,
-    # Where it works, the date, and which skills and helpers there are.
+    # The engine's directory, the date, and the skills and helpers that there are.
     asides=r"<system-reminder>.*?</system-reminder>\s*",
 )
 
@@ -155,7 +155,7 @@ OPENCLAW = Expected(
     exec=("terminal", "exec", "command"),
     search=("grep", "pattern"),
     has_helpers=True,
-    # On a channel: who writes, when, and what the message's number is.
+    # On a channel: the writer, the time and the number of the message.
     asides=(
         r"Conversation info: \S+\s+```json.*?```\s*"
         r"|<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -176,7 +176,7 @@ N8N = Expected(
     },
     fetch=("web", "fetch_page", "url"),
     kept="tts",
-    processes=2,  # the second runs the code of its owner's workflows
+    processes=2,  # the second process runs the code of the owner's workflows
 )
 
 EXPECTED = {

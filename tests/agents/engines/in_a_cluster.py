@@ -1,4 +1,4 @@
-"""The same real engine from its image, in a pod of the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)."""
+"""The same real engine, from its image, in a pod of the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 EXEC_SECONDS = 120
 
-# The bridge is the container's first process. What asks is a child of its own, and leaves itself out.
+# The bridge is process 1 of the container. The program that looks is a process too, and leaves itself out.
 _THE_OTHERS = """
 import os, signal
 def others():
@@ -83,7 +83,7 @@ def deed():
     return sorted(users), all("NoNewPrivs:\\t1" in text for text in told)
 """
 )
-# What the engine's own user reads of its processes and of all files that are its own.
+# Looks for secrets in all that the engine's user can read of its processes, and in all of its own files.
 _HELD = (
     _THE_OTHERS
     + inspect.getsource(looking).replace("from __future__ import annotations\n", "")
@@ -116,14 +116,14 @@ def deed(secrets, directories):
 
 
 class ClusterPod(Pod):
-    """Asked in the same words. What looks at this machine's processes and files is not for it."""
+    """A pod in a cluster, with the same methods. Tests that look at this machine's processes or files skip it."""
 
     is_here = False
-    python = f"{names.BRIDGE_DIRECTORY}/bin/python"  # not every engine's image has one
-    stop_seconds = 30.0  # in which a cluster has noticed too that nothing is left of the pod
+    python = f"{names.BRIDGE_DIRECTORY}/bin/python"  # not every engine's image has a Python
+    stop_seconds = 30.0  # enough time for a cluster to notice that nothing of the pod is left
 
     def __init__(self, engine: Engine, runtime: ground.ToldRuntime, model: ModelServer) -> None:
-        here: Any = runtime  # of which tests call what all runtimes have
+        here: Any = runtime  # tests use only methods that all runtimes have
         super().__init__(engine, here, model, Path(names.RUN_DIRECTORY))
         self.data = Path(names.DATA_DIRECTORY)
         self.patience = ground.PATIENCE
@@ -135,17 +135,17 @@ class ClusterPod(Pod):
         )
 
     def is_up_to_date(self, seen: Observation) -> bool:
-        """An observation is of a moment ago, and the engine may have died since: the pod itself must say the same."""
+        """The engine may have died since the observation, so the pod itself must report the same phase."""
         with suppress(management.HopFailure):
             return bool(self._told()["phase"] == seen.phase)
         return False
 
     def deaths(self) -> int:
-        """As its bridge counts them: what is observed are restarts of containers."""
+        """The deaths of the engine, as its bridge counts them. An observation counts restarts of containers."""
         return int(self._told()["restarts"])
 
     def _told(self) -> dict[str, Any]:
-        """What the bridge says at this moment."""
+        """The state that the bridge reports at this moment."""
         endpoint = self.runtime.endpoint(self.namespace)
         engine = management.health(endpoint, self.spec.access).engine if endpoint else None
         if engine is None:
@@ -156,13 +156,14 @@ class ClusterPod(Pod):
         self.inside(_SIGNAL, number)
 
     def engine_programs(self) -> list[str]:
-        """Of a pod that has ended there are none."""
+        """The names of the engine's processes; none if the pod has ended."""
         found: list[str] = self.inside(_PROGRAMS) if self._pods() else []
         return found
 
     def kill(self, victim: str) -> None:
-        """By the kernel. Our programs are the first processes of their containers, which nothing inside can kill: for
-        each of them the whole pod is taken away at once, as when a node is lost."""
+        """Kill with SIGKILL. Our programs are the first processes of their containers, and nothing inside a container
+        can kill those. So for each of them the whole pod is deleted at once, as when a node is lost.
+        """
         if victim == "engine":
             with suppress(Exception):  # there may be no engine, or no pod, at this moment
                 self.signal_engine(signal.SIGKILL)
@@ -179,17 +180,17 @@ class ClusterPod(Pod):
         return found
 
     def held(self, *secrets: str) -> list[str]:
-        """Where in the engine's processes and files these are."""
+        """The places in the engine's processes and files where these secrets are."""
         found: list[str] = self.inside(_HELD, secrets, [names.DATA_MOUNT, names.RUN_DIRECTORY, "/tmp"])
         return found
 
     def rights(self) -> tuple[set[int], bool]:
-        """The users of all its processes, and whether none of them can gain more rights than it has."""
+        """The users of all processes, and whether no process can gain more rights than it has."""
         users, none_gains = self.inside(_RIGHTS)
         return set(users), none_gains
 
     def inside(self, source: str, *arguments: Any) -> Any:
-        """What the function `deed` of this program returns, run by the bridge's Python beside the engine."""
+        """Run the program with the bridge's Python beside the engine. Returns the result of its function `deed`."""
         program = f"{source}\nimport base64, json, sys\n"
         program += "print(json.dumps(deed(*json.loads(base64.b64decode(sys.argv[1])))))"
         told = base64.b64encode(json.dumps(arguments).encode()).decode()
@@ -204,7 +205,7 @@ class ClusterPod(Pod):
 
 
 class Administrator:
-    """Of the cluster: our own account may neither run programs in pods nor take pods away."""
+    """The cluster's administrator. Our own account may neither run programs in pods nor delete pods."""
 
     def __init__(self) -> None:
         from kubernetes.client.exceptions import NotFoundException
@@ -216,11 +217,11 @@ class Administrator:
         self.api.api_client.close()
 
     def run(self, namespace: str, pod: str, command: Sequence[str]) -> str:
-        """What the command prints in the engine's container."""
+        """Run the command in the engine's container. Returns what the command prints."""
         from kubernetes.stream import stream
 
         with ExitStack() as opened:
-            api = _api()  # the library makes a client that does this speak nothing but WebSocket
+            api = _api()  # after this call the client of the library can only speak WebSocket
             opened.callback(api.api_client.close)
             answer = stream(
                 api.connect_get_namespaced_pod_exec,
@@ -232,7 +233,7 @@ class Administrator:
                 stderr=True,
                 _preload_content=False,
             )
-            opened.callback(answer.close)  # also of a pod that is taken away meanwhile
+            opened.callback(answer.close)  # also if the pod is deleted in the meantime
             answer.run_forever(timeout=EXEC_SECONDS)
             said, complaint, code = answer.read_stdout(), answer.read_stderr(), answer.returncode
         assert code == 0, complaint
@@ -248,9 +249,10 @@ def _api() -> CoreV1Api:
 
 @contextmanager
 def pod_of(engine: Engine, model: ModelServer, settings: Settings) -> Iterator[ClusterPod]:
-    """In a namespace of its own: a cluster takes a pod and its volume away in a while, and the next test need not wait.
+    """A pod in a namespace of its own. A cluster needs some time to delete a pod and its volume, and the next test
+    does not have to wait for that.
 
-    The process of `tests/agents/clusters/reaping.py` looks after what is left in the end.
+    The process of `tests/agents/clusters/reaping.py` deletes what is left in the end.
     """
     settings.POD_EGRESS_CIDRS = [ip_network(ADDRESS)]
     cluster = ground.real_row(settings)

@@ -1,4 +1,4 @@
-"""Looks into the memory of a live process, as whoever owns the machine can."""
+"""Looks into the memory of a running process, as the owner of the machine can."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE_BYTES = resource.getpagesize()
 
 
 def found_in_memory(pid: int, wanted: Iterable[bytes]) -> set[bytes]:
-    """Which of these are in what the process has written to; as bytes, and as JavaScript's wide characters."""
+    """Which of these byte strings are in memory that the process has written. Finds JavaScript's UTF-16 text too."""
     forms = {form: one for one in wanted for form in (one, one.decode().encode("utf-16-le"))}
     longest = max(map(len, forms))
     found: set[bytes] = set()
@@ -24,7 +24,7 @@ def found_in_memory(pid: int, wanted: Iterable[bytes]) -> set[bytes]:
                     memory.seek(first)
                     seen = memory.read(min(last + longest, end) - first)
                 except (OSError, OverflowError, ValueError):
-                    break  # of the kernel, or given back meanwhile
+                    break  # memory of the kernel, or released in the meantime
                 found |= {one for form, one in forms.items() if form in seen}
     return found
 
@@ -34,8 +34,9 @@ def _opened(pid: int, name: str) -> io.FileIO:
 
 
 def _used(pages: io.FileIO, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Runs of pages that are in memory or swapped out: the two highest bits of their eight bytes. Some engines reserve
-    gigabytes and use a few pages of them; whoever reads the others makes them used."""
+    """Ranges of pages that are in memory or swapped out, as the two highest bits of their eight bytes say. Some
+    engines reserve gigabytes and use only a few pages of them. Reading the other pages would bring them into use.
+    """
     for at in range(begin, end, CHUNK_BYTES):
         pages.seek(at // PAGE_BYTES * 8)
         flags = pages.read(min(CHUNK_BYTES, end - at) // PAGE_BYTES * 8)[7::8]

@@ -1,4 +1,4 @@
-"""A backup of every real engine by the real restic, restored on another machine and into the agent's next pod."""
+"""A backup of each real engine by the real restic, restored on another machine and into the agent's next pod."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PASSWORD = "of the repository"
 
 
 @pytest.fixture
-def order(program: Path, url: str, tmp_path: Path) -> BackupOrder:  # noqa: F811 # the fixtures
+def order(program: Path, url: str, tmp_path: Path) -> BackupOrder:  # noqa: F811 # fixtures
     store = restic.environment(repository=str(tmp_path / "store" / AGENT), cache=None, more={})
     subprocess.run([program, "--quiet", "init"], env=store, input=PASSWORD.encode(), check=True)
     may_add = credentials.mint(AGENT, may_add=10**9)
@@ -38,7 +38,7 @@ def order(program: Path, url: str, tmp_path: Path) -> BackupOrder:  # noqa: F811
 
 
 def back_up(pod: Pod, order: BackupOrder) -> str:
-    """While it runs; the snapshot."""
+    """Make a backup while the pod runs. Returns its snapshot."""
 
     def made() -> BackupState | None:
         endpoint = pod.runtime.endpoint(pod.namespace)
@@ -53,7 +53,7 @@ def back_up(pod: Pod, order: BackupOrder) -> str:
 
 
 def restore(pod: Pod, order: BackupOrder, snapshot: str, begin: Callable[[], None]) -> None:
-    """`begin` starts a pod for it, which has no engine until its data is there."""
+    """Restore the snapshot. `begin` starts the pod; its engine starts when the data is there."""
     pod.spec = dataclasses.replace(pod.spec, restore="bkp_1.2")
     begin()
     way = dataclasses.replace(order, id="bkp_1.2", credential=credentials.mint(AGENT), snapshot=snapshot)
@@ -69,7 +69,7 @@ def restore(pod: Pod, order: BackupOrder, snapshot: str, begin: Callable[[], Non
 
 
 def rebuild(pod: Pod) -> None:
-    """Another pod in the place of this one, with its data."""
+    """Replace this pod with another one that has the same data."""
     pod.runtime.delete(pod.namespace, agent_id=AGENT, data=False)
     number = int(pod.namespace.rpartition("-")[2]) + 1
     pod.namespace = f"pod-real-{number}"
@@ -96,7 +96,7 @@ def test_a_conversation_is_restored_into_the_next_pod_and_stays_there(pod: Pod, 
 
 
 def test_a_conversation_is_restored_in_another_directory(pod: Pod, second: Pod, order: BackupOrder) -> None:
-    """While the first pod still runs: what it says of its own process is not taken for the other one's."""
+    """The first pod still runs. The second pod must not mistake the first pod's notes about its process for its own."""
     pod.start()
     pod.say("My boat is called Nautilus.")
     snapshot = back_up(pod, order)
@@ -118,7 +118,7 @@ def test_what_an_owner_built_in_n8n_is_restored_and_opens_his_credentials(
         for gone in owner.done("GET", "/rest/workflows"):
             if gone["name"] in {"Orders", "Shop"}:
                 owner.done("POST", f"/rest/workflows/{gone['id']}/archive")
-        # His editor's login comes with the pod, and not from the backup.
+        # The login at the owner's editor comes with the pod, and not from the backup.
         second.spec = dataclasses.replace(second.spec, secrets=pod.spec.secrets, config=pod.spec.config)
         restore(second, order, snapshot, lambda: second.runtime.deploy(second.spec))
         _works(second, shop)

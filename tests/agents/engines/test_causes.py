@@ -1,4 +1,4 @@
-"""What goes wrong around real engines: which hop is silent, and what the pod says of it."""
+"""Trouble around real engines: which hop is silent, and what the pod says about it."""
 
 from __future__ import annotations
 

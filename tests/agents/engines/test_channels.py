@@ -1,4 +1,4 @@
-"""Channels of the real engines that connect to them, against a double that speaks the service's own protocol."""
+"""Channels of the real engines that connect to them, against a double with the service's own protocol."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def telegram() -> Iterator[TelegramDouble]:
 
 
 def state_of(pod: Pod) -> dict[str, str | None]:
-    """What the bridge tells the gateway."""
+    """The states of the channels, as the bridge tells them to the gateway."""
     record = pod.runtime.home.record(pod.namespace)
     assert record
     answer = requests.get(
@@ -45,7 +45,7 @@ def state_of(pod: Pod) -> dict[str, str | None]:
 
 
 def converse(telegram: TelegramDouble, text: str) -> str:
-    """A person writes; what the bot says next."""
+    """A person writes this text. Returns the bot's next message."""
     heard = len(telegram.sent)
     telegram.write(text)
     eventually(lambda: len(telegram.sent) > heard, within=30, what="the answer")

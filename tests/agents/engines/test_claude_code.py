@@ -1,4 +1,4 @@
-"""What claude-code is started with, without starting it."""
+"""The command, environment and settings for claude-code, without starting it."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_a_new_conversation_gets_a_name_and_goes_on_under_it(place: EnginePlace)
 
 
 def test_a_conversation_that_never_began_is_begun_under_another_name(place: EnginePlace) -> None:
-    """Killed before its first message was written: the file can neither be gone on with nor begun again."""
+    """The engine was killed before it wrote the first message. It can neither resume nor repeat this conversation."""
     launch = render(place)
     _, name = CLAUDE_CODE.session_argv("talk", launch)
     transcript(place, name, "queue-operation")

@@ -1,4 +1,4 @@
-"""Each toolset of the real claude-code, called by its model; and what it may not do although nobody is asked."""
+"""Each toolset of the real claude-code, called by its model, and what the engine may not do although it asks nobody."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DOT = base64.b64decode(
 
 
 def use(pod: Pod, *calls: ToolCall, session: str = "talk") -> str:
-    """The model makes these calls, one after the other; all that it has heard then."""
+    """The model makes these calls, one after the other. Returns all messages that the model has got in the end."""
     pod.model.tool_calls = list(calls)
     assert pod.say("use it", session) == "pong"
     assert pod.model.tool_calls == [], f"not offered: {pod.model.turns()[-1].tools}"
@@ -39,7 +39,7 @@ def use(pod: Pod, *calls: ToolCall, session: str = "talk") -> str:
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
-    """A page under a certificate that nobody vouches for, and who tried to get in."""
+    """A page with a certificate that no authority has signed, and a list of the attempts to connect."""
     pem = tmp_path / "page.pem"
     pem.write_text(IDENTITY.key + IDENTITY.certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -47,7 +47,7 @@ def page(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
     tried: list[str] = []
     context.sni_callback = lambda *_: tried.append("hello")
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    server.handle_error = lambda *_: None  # type: ignore[method-assign] # it hangs up, as it should
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # the client hangs up, as it should
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     yield f"https://127.0.0.1:{server.server_address[1]}/kettle", tried
@@ -64,7 +64,7 @@ def test_web_goes_to_the_page_itself_and_believes_no_false_certificate(pod: Pod,
 
 @pytest.mark.parametrize("toolset", ["web", "search"])
 def test_search_is_the_models_own(pod: Pod, toolset: str) -> None:
-    """The vendor searches: a call of the same model with the vendor's tool, through the key proxy."""
+    """The vendor searches: the same model is called with the vendor's search tool, through the key proxy."""
     pod.start(toolsets=[toolset])
     pod.model.reply = lambda seen: "it is blue" if seen.tools == {"web_search"} else "pong"
     assert "it is blue" in use(pod, ToolCall("WebSearch", {"query": "kettle"}))

@@ -1,4 +1,4 @@
-"""What every engine must do in a real pod. `make test-engines` runs it; a new adapter passes it unchanged."""
+"""The rules for every engine in a real pod. `make test-engines` runs them. A new adapter must pass them unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.doubles.web_page import WebPage
 
 pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 
-# Some engines refuse commands that are put into the background by the shell.
+# Some engines refuse shell commands that run in the background, so Python starts the process.
 LEAVE_SOMETHING = (
     'import subprocess as s; s.Popen(["sleep", "600"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)'
 )
@@ -131,8 +131,9 @@ def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Po
     indirect=["engine"],
 )
 def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod: Pod, provider: str) -> None:
-    """Chat completions for all engines that can; what an engine for one vendor speaks, of a server that stands in for
-    this vendor."""
+    """The server speaks chat completions for all engines that can use them. For an engine of one vendor, the server
+    speaks that vendor's protocol.
+    """
     known = expected(pod)
     protocol = known.servers[provider]
     pod.model.speaks = frozenset({protocol})
@@ -297,7 +298,7 @@ def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: Pod)
     if known.exec:
         _, tool, argument = known.exec
         pod.model.tool_calls = [ToolCall(tool, {argument: "env; cat /proc/self/environ /proc/*/cmdline; ps aux"})]
-    pod.model.reply = f"I was called with {REAL_KEY}"  # a provider that echoes what it got
+    pod.model.reply = f"I was called with {REAL_KEY}"  # a provider that repeats the key that it got
     pod.say("tell me all you know")
     secrets = [secret.encode() for secret in (REAL_KEY, MANAGEMENT_TOKEN, TICKET_KEY)]
     heard = str(pod.model.turns()[-1].body).encode()
@@ -317,7 +318,7 @@ def test_key_and_tokens_are_not_in_the_memory_of_its_processes(pod: Pod) -> None
     pod.model.reply = f"I was called with {REAL_KEY}"
     pod.say("tell me all you know")
     secrets = [secret.encode() for secret in (REAL_KEY, MANAGEMENT_TOKEN, TICKET_KEY)]
-    there = pod.namespace.encode()  # is in its environment: what the search finds where something is
+    there = pod.namespace.encode()  # this is in the environment and proves that the search works
     found = [found_in_memory(process.pid, [*secrets, there]) for process in pod.engine_processes()]
     assert set().union(*found) == {there}
 
@@ -369,5 +370,5 @@ def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
 
 
 def _said(pod: Pod) -> list[str]:
-    """What people and agent had said until the last call of the model."""
+    """The words of people and agent up to the last call of the model."""
     return expected(pod).said(pod.model.turns()[-1])

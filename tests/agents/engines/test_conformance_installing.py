@@ -1,4 +1,4 @@
-"""How every engine that comes from a registry is installed on first use."""
+"""How each engine from a package registry is installed when it is used first."""
 
 from __future__ import annotations
 

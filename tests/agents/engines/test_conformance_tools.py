@@ -1,4 +1,4 @@
-"""What the tools of every engine must do, by what they are for: the model calls them, and they really do it."""
+"""Each engine's tools, by their purpose: the model calls them, and they really do their work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.doubles.web_page import WebPage
 
 pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 
-# The others have no tool that could.
+# The other engines have no tool for this.
 with_exec = pytest.mark.parametrize("engine", those(lambda known: known.exec), indirect=True)
 with_search = pytest.mark.parametrize("engine", those(lambda known: known.search), indirect=True)
 with_fetch = pytest.mark.parametrize("engine", those(lambda known: known.fetch), indirect=True)

@@ -1,4 +1,4 @@
-"""Discord of a real engine against a double that speaks its gateway's protocol and its REST API."""
+"""Discord with a real engine, against a double that speaks Discord's gateway protocol and REST API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.doubles.model_server import Mood
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes", "openclaw"], indirect=True)]
 ENDS = pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-QUIET_SECONDS = 4.0  # how long nothing more is said before it is believed that nothing comes
+QUIET_SECONDS = 4.0  # after this time without a message, the test expects no more
 CHANNELS: dict[str, Any] = {"channels": ["web", "discord"], "channel_secrets": {"discordToken": TOKEN}}
 
 
@@ -37,7 +37,7 @@ def discord() -> Iterator[DiscordDouble]:
 
 @pytest.fixture
 def talking(pod: Pod, discord: DiscordDouble) -> Pod:
-    """It has heard Ann once."""
+    """A pod that has answered one message of Ann."""
     pod.start(discord_api_url=discord.url, **CHANNELS)
     eventually(lambda: discord.is_connected, within=60, what="the connection")
     discord.write("My boat is called Nautilus.")
@@ -46,19 +46,19 @@ def talking(pod: Pod, discord: DiscordDouble) -> Pod:
 
 
 def answers(discord: DiscordDouble, number: int) -> list[str]:
-    """What people read, once so many answers are there and no more come."""
+    """All texts that people read, after this many answers have come and no more follow."""
     eventually(lambda: len(discord.sent) >= number, within=90, what=f"answer {number}")
     time.sleep(QUIET_SECONDS)
     return [said.text for said in discord.sent]
 
 
 def questions(pod: Pod) -> list[str]:
-    """What the model was asked, of each turn the last word of a person."""
+    """For each turn: the last words of a person that the model got."""
     return [[text for text in expected(pod).said(seen) if text][-1] for seen in pod.model.turns()]
 
 
 def silence(pod: Pod) -> str | None:
-    """What the control plane's look of each minute hears; "" where the pod is too busy to say anything."""
+    """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy."""
     time.sleep(1)
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
@@ -80,7 +80,7 @@ def test_a_person_on_discord_is_answered_by_the_model_with_this_soul(talking: Po
     discord.write(f"<@{BOT['id']}> and you?", channel=TEXT_CHANNEL)
     answers(discord, 4)
     assert questions(talking)[-1].endswith("and you?")
-    assert len(questions(talking)) == 4  # nobody asked it about the other one
+    assert len(questions(talking)) == 4  # nobody asked the model about the other message
 
 
 @ENDS

@@ -1,4 +1,4 @@
-"""A real engine is installed and says its first words: in the default suite the smallest one."""
+"""A real engine is installed and answers. The default suite tries only the smallest engine."""
 
 from __future__ import annotations
 

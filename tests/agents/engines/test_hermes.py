@@ -1,4 +1,4 @@
-"""What hermes is started with, without starting it."""
+"""The command, environment and settings for hermes, without starting it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hermes' report on its channels is read as: a connected one is heard only while its polls succeed."""
+"""How hermes' report on its channels is read: a connected channel is heard only while its polls succeed."""
 
 from __future__ import annotations
 

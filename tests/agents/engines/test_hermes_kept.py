@@ -1,4 +1,4 @@
-"""What hermes' channels keep in a file beside its data: a message until its turn is over, and then its name."""
+"""The file in which hermes' channels keep messages: whole until their turn is over, afterwards only their names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kept(tmp_path: Path) -> Kept:
 
 
 def after_an_end(tmp_path: Path, channel: str = "telegram") -> Kept:
-    """Another process opens the same file."""
+    """The same file, opened by another process."""
     return Kept(tmp_path, channel)
 
 
@@ -96,15 +96,15 @@ def test_a_run_of_a_schedule_comes_again_by_the_same_name(kept: Kept, tmp_path: 
     kept.begin("job", "1")
     assert kept.unfinished() == {"job"}
     assert after_an_end(tmp_path).left(times=3) == [("job", "1")]
-    kept.begin("job", "1")  # once more: that is the second time
+    kept.begin("job", "1")  # begun again: this is the second time
     assert after_an_end(tmp_path).left(times=3) == [("job", "1")]
     assert after_an_end(tmp_path).left(times=3) == []
-    kept.begin("job", "2")  # its next turn counts anew
+    kept.begin("job", "2")  # the next run of the job is counted from the start
     assert after_an_end(tmp_path).left(times=3) == [("job", "2")]
 
 
 def conversations(tmp_path: Path, said: list[tuple[str, str]]) -> None:
-    """hermes' own data, as far as it matters: who said something in which conversation, in this order."""
+    """The part of hermes' own data that matters here: who said something in which conversation, in this order."""
     with closing(sqlite3.connect(tmp_path / "state.db")) as state, state:
         state.execute("CREATE TABLE sessions (id TEXT, source TEXT)")
         state.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, observed INTEGER)")

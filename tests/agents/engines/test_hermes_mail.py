@@ -1,4 +1,4 @@
-"""hermes' mailbox without hermes: what it fetches, and what it leaves alone."""
+"""hermes' mailbox, without hermes: which mails it fetches, and which mails it leaves alone."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MailboxD
 
 @pytest.fixture
 def mails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mails:
-    monkeypatch.setitem(sys.modules, "hermes_kept", hermes_kept)  # as hermes_start.py loads it
+    monkeypatch.setitem(sys.modules, "hermes_kept", hermes_kept)  # the name under which hermes_start.py loads it
     return Mails(hermes_turns, tmp_path)
 
 
 def poll(double: MailboxDouble, mails: Mails) -> list[bytes]:
-    """As hermes looks: the mails that it gets."""
+    """Look for mails as hermes does. Returns the mails that hermes gets."""
     host, port = double.imap_host.split(":")
     mailbox = Mailbox(mails, host, int(port), 10.0)
     mailbox.login(ADDRESS, PASSWORD)
@@ -49,7 +49,7 @@ def test_a_mail_that_is_too_large_is_left_alone_and_holds_up_no_other(
     double.write("Where is my boat?")
     (fetched,) = poll(double, mails)
     assert b"Where is my boat?" in fetched
-    assert double.unread == 1  # its owner finds it in the mailbox as it came
+    assert double.unread == 1  # the other mail stays unread in the mailbox, for its owner
     assert poll(double, mails) == []
 
 

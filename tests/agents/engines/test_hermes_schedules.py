@@ -1,4 +1,4 @@
-"""Schedules of a real hermes whose pod was down or ended: a run that was missed is caught up, once."""
+"""Schedules of a real hermes whose pod was down or ended: a missed run is caught up, once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 def set_up(pod: Pod, when: str) -> None:
-    """The model sets up the task, as a person asked."""
+    """A person asks for the task, and the model sets it up."""
     pod.start(toolsets=["cronjob"])
     task = {"action": "create", "schedule": when, "prompt": TASK, "name": "plants", "deliver": "local"}
     pod.model.tool_calls = [ToolCall("cronjob", task)]
@@ -45,7 +45,7 @@ def jobs(pod: Pod) -> list[dict[str, Any]]:
 
 
 def change(pod: Pod, set_to: Callable[[dict[str, Any]], None]) -> None:
-    """While the pod is down."""
+    """Change all jobs in hermes' file, while the pod is down."""
     file = pod.data / "hermes" / "cron" / "jobs.json"
     kept = json.loads(file.read_text())
     for job in kept["jobs"]:
@@ -61,7 +61,7 @@ def due(job: dict[str, Any], *, hours_ago: float = 1.0) -> None:
 
 
 def runs(pod: Pod) -> int:
-    """How often the model was asked to do it, by the schedule and not by a person."""
+    """How often the schedule, and not a person, asked the model to do the task."""
     return sum(TASK in str(seen.said[-1][1]) for seen in pod.model.turns())
 
 
@@ -70,7 +70,7 @@ def await_run(pod: Pod, number: int) -> None:
 
 
 def settled(pod: Pod, number: int) -> int:
-    """More than hermes' pause between two looks at what is due has passed."""
+    """The number of runs, after this many runs and one more pause of hermes between two looks at its schedules."""
     await_run(pod, number)
     time.sleep(65)
     return runs(pod)

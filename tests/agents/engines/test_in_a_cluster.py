@@ -1,4 +1,4 @@
-"""What is to be seen of an engine only in a pod of a cluster: from its image, as the user that it runs as."""
+"""Facts about an engine that only a pod in a cluster shows: it starts from its image, as the image's user."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_key_and_tokens_are_nowhere_in_the_engines_container(pod: Pod) -> None:
     if known.exec:
         _, tool, argument = known.exec
         pod.model.tool_calls = [ToolCall(tool, {argument: "env; cat /proc/self/environ /proc/*/cmdline; ps aux"})]
-    pod.model.reply = f"I was called with {REAL_KEY}"  # a provider that echoes what it got
+    pod.model.reply = f"I was called with {REAL_KEY}"  # a provider that repeats the key that it got
     pod.say("tell me all you know")
     secrets = (REAL_KEY, MANAGEMENT_TOKEN, TICKET_KEY)
     heard = str(pod.model.turns()[-1].body)
     assert not [secret for secret in secrets if secret in heard]
-    assert pod.held(pod.namespace) != []  # it is in environments: the search finds what is there
+    assert pod.held(pod.namespace) != []  # this is in environments and proves that the search works
     assert pod.held(*secrets) == []
 
 

@@ -1,6 +1,6 @@
-"""Every real engine under kill -9 at no particular moment: of itself, of our programs, of all at once.
+"""Each real engine under kill -9 at random moments: of the engine, of our programs, of all at once.
 
-STORM_SEED chooses the moments, STORM_KILLS how many there are.
+STORM_SEED chooses the moments, STORM_KILLS their number.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ SEED = int(os.environ.get("STORM_SEED", "1"))
 KILLS = int(os.environ.get("STORM_KILLS", "24"))
 SESSIONS = ("red", "blue")
 VICTIMS = ("engine", "bridge", "gateway", "all")
-# After deaths in a row an engine rests for up to a minute before it is started again.
+# After several deaths in a row, an engine rests for up to a minute before it is started again.
 READY_SECONDS = 180.0
-WAITED_FOR = 0.7  # of the blows: until it answers again
+WAITED_FOR = 0.7  # after this share of the kills, the test waits for the next answers
 TURN_SECONDS = management.TURN_SECONDS + 15
 QUESTION = re.compile(r"question-\w+-\d+")
 
 
 def answer_to(question: str) -> str:
-    """Many words: it takes a second to say them."""
+    """A long answer: the model needs about a second to say it."""
     return f"the answer to {question} is one that takes its time"
 
 
@@ -55,7 +55,7 @@ def answered(seen: Seen) -> str:
 
 
 class Talk:
-    """Somebody who asks one question after the other, and remembers which were answered."""
+    """A person who asks one question after the other, and remembers which questions were answered."""
 
     def __init__(self, pod: Pod, session: str) -> None:
         self.session = session
@@ -67,7 +67,7 @@ class Talk:
         self._asking = futures.ThreadPoolExecutor(max_workers=1).submit(self._ask)
 
     def has_more_than(self, known: int) -> bool:
-        """Raises what ended the talk, if it has ended: nobody would wait for its answers in vain."""
+        """Whether more than `known` answers have come. Raises the error of a talk that failed, instead of waiting."""
         if self._asking.done():
             self._asking.result()
         return len(self.answered) > known
@@ -138,7 +138,7 @@ def test_what_was_answered_outlives_a_storm_of_kills(pod: Pod) -> None:
 
 
 def _bring_back(pod: Pod, talks: list[Talk], chance: random.Random) -> None:
-    """As the reconciler does, sooner or later. The next blow falls in the middle of turns, or of the start."""
+    """Start the pod again, as the reconciler does sooner or later. The next kill hits turns, or the start."""
     time.sleep(chance.uniform(0, 1))
     before = [len(talk.answered) for talk in talks]
     _deploy(pod)
@@ -153,14 +153,14 @@ def _deploy(pod: Pod) -> None:
 
 
 def _went_on(pod: Pod, talks: list[Talk], before: list[int]) -> bool:
-    """Whether each conversation has an answer more; what is missing meanwhile is started again."""
+    """Whether each conversation has a new answer. Also starts programs again that are missing."""
     _deploy(pod)
     time.sleep(0.5)
     return all(talk.has_more_than(known) for talk, known in zip(talks, before, strict=True))
 
 
 def _is_remembered(pod: Pod, talk: Talk) -> None:
-    """Each question with its answer, once, and in the order in which they were asked."""
+    """Checks that each answered question is remembered with its answer, once, and in the order of the questions."""
     assert pod.say("hello again", talk.session)
     said = expected(pod).said(pod.model.turns()[-1])
     place = 0
@@ -186,7 +186,7 @@ def _left_over(pod: Pod) -> list[str]:
 
 
 def _broken(data: Path) -> list[Path]:
-    """Databases, documents and lists of documents that cannot be read as what they are."""
+    """Databases, JSON files and files of JSON lines that cannot be read."""
     found = databases.look(data, own=".agentpods", most_bytes=10**10).databases
     bad = [path for path in found if not damage.is_sound(data / path, until=time.monotonic() + 30)]
     for ending, is_whole in ((".json", _is_json), (".jsonl", _are_lines)):

@@ -1,4 +1,4 @@
-"""What is installed is what was reviewed: each package of each engine's lock is held by its hash."""
+"""Installed packages are the reviewed ones: each engine's lock holds the hash of each package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.engines.base import NpmPackage, PypiPackage
 
 pytestmark = pytest.mark.unmeasured
 
-# What the engine opencode says it runs, where the machine is another one.
+# Prints which program opencode runs on a machine of another kind.
 ENTRY_ELSEWHERE = """
 import platform
 platform.machine = lambda: "aarch64"
@@ -29,7 +29,7 @@ def test_each_package_of_a_lock_has_a_hash(engine: str) -> None:
     lock = package.lock.read_text(encoding="utf-8")
     if isinstance(package, NpmPackage):
         entries = json.loads(lock)["packages"].items()
-        # A bundled one lies in the archive of the package around it, which has a hash.
+        # A bundled package is in the archive of the package around it, and that archive has a hash.
         packages = {name: entry for name, entry in entries if name and not entry.get("inBundle")}
         assert packages
         assert not [name for name, entry in packages.items() if not entry.get("integrity", "").startswith("sha512-")]
@@ -40,6 +40,6 @@ def test_each_package_of_a_lock_has_a_hash(engine: str) -> None:
 
 
 def test_on_arm64_opencode_has_no_program() -> None:
-    """Its package for that machine has no hash, so it is not in the lock."""
+    """The opencode package for that machine has no hash, so it is not in the lock."""
     entry = subprocess.run([sys.executable, "-c", ENTRY_ELSEWHERE], capture_output=True, text=True, check=True).stdout
     assert entry.strip() == "node_modules/opencode-for-this-machine/bin/opencode"

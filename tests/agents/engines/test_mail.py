@@ -1,4 +1,4 @@
-"""E-mail of a real engine against a mailbox that speaks IMAP and SMTP: mails in, answers out."""
+"""E-mail with a real engine, against a mailbox that speaks IMAP and SMTP: mails come in, answers go out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.doubles.model_server import Mood
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
 ENDS = pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-QUIET_SECONDS = 20.0  # hermes looks into the mailbox each 15 seconds
+QUIET_SECONDS = 20.0  # hermes looks into the mailbox every 15 seconds
 WITHIN = 120
 
 
@@ -50,7 +50,7 @@ def channels(mailbox: MailboxDouble) -> dict[str, Any]:
 
 @pytest.fixture
 def talking(pod: Pod, mailbox: MailboxDouble) -> Pod:
-    """It has answered one mail."""
+    """A pod that has answered one mail."""
     mailbox.write("from before the agent")
     pod.start(**channels(mailbox))
     eventually(lambda: mailbox.polls > 0, within=WITHIN, what="the first look")
@@ -60,7 +60,7 @@ def talking(pod: Pod, mailbox: MailboxDouble) -> Pod:
 
 
 def answers(mailbox: MailboxDouble, number: int) -> list[str]:
-    """What people read, once so many answers are there and no more come."""
+    """All texts that people read, after this many answers have come and no more follow."""
     eventually(lambda: len(mailbox.sent) >= number, within=WITHIN, what=f"answer {number}")
     time.sleep(QUIET_SECONDS)
     return [mail.get_body().get_content().strip() for mail in mailbox.sent]  # type: ignore[union-attr]
@@ -71,7 +71,7 @@ def questions(pod: Pod) -> list[str]:
 
 
 def silence(pod: Pod) -> str | None:
-    """What the control plane's look of each minute hears; "" where the pod is too busy to say anything."""
+    """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy."""
     time.sleep(1)
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
@@ -88,7 +88,7 @@ def test_a_mail_is_answered_by_the_model_with_this_soul_and_becomes_read(talking
     assert answer["To"] == "ann@example.org"
     assert answer["Subject"] == "Re: hello"
     assert answer["In-Reply-To"] in mailbox.mails[1].raw.decode()
-    assert mailbox.unread == 1  # the one from before the agent
+    assert mailbox.unread == 1  # the mail from before the agent
 
 
 @ENDS

@@ -1,4 +1,4 @@
-"""Customers' MCP servers, real ones, behind each real engine: offered, called by the model, and gone again in place."""
+"""Customers' real MCP servers with each real engine: offered to the model, called by it, and removed while it runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
 
 
-# The API refuses a `command` on the others.
+# For the other engines, the API refuses a `command`.
 with_stdio = pytest.mark.parametrize(
     "engine", [engine_id for engine_id in TRIED if ENGINES[engine_id].mcp_stdio], indirect=True
 )
@@ -56,7 +56,7 @@ def tools_of(pod: Pod, server: str) -> set[str]:
 
 
 def ask(pod: Pod, call: str, arguments: dict[str, Any], session: str = "talk") -> str:
-    """The model calls this tool; the text of the request that brought the result to it."""
+    """The model calls this tool. Returns the text of the request that brings the tool's result to the model."""
     pod.model.tool_calls = [ToolCall(call, arguments)]
     assert pod.say("use it", session) == "pong"
     assert pod.model.tool_calls == [], f"{call} was not offered: {pod.model.turns()[-1].tools}"
@@ -72,7 +72,7 @@ def test_an_http_server_is_listed_called_and_gets_its_headers(pod: Pod, json_res
         assert crm.messages("tools/list")
         assert crm.calls() == [("add", {"a": 40, "b": 2})]
         assert {message.headers["x-crm-key"] for message in crm.seen} == {HEADERS["x-crm-key"]}
-        # Both pages of the list.
+        # The tools from both pages of the list.
         assert tools_of(pod, "crm") == {tool(pod, "crm", name) for name in ("echo", "add", "picture", "fail")}
 
 
@@ -85,7 +85,7 @@ def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: P
     messages = mcp_stdio.read_journal(journal)
     methods = {message["method"] for message in messages}
     assert {"tools/list", "tools/call"} <= methods
-    assert methods & {"initialize", "server/discover"}  # as older and as newer clients begin
+    assert methods & {"initialize", "server/discover"}  # older clients begin with the first, newer ones with the second
     assert {message["env"]["FILES_TOKEN"] for message in messages} == {"token-of-the-customer"}
     for message in messages:
         assert pod.program(PodProgram.BRIDGE).pid in message["ancestors"]
@@ -137,7 +137,7 @@ def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm
 def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from_working(
     pod: Pod, crm: McpHttpServer
 ) -> None:
-    """One refuses the connection, one takes it and never answers, one wants another key."""
+    """One server refuses the connection, one accepts it and never answers, and one wants another key."""
     with _hanging() as hanging:
         dead = {"name": "dead", "url": f"http://127.0.0.1:{free_port()}/mcp"}
         hung = {"name": "hung", "url": hanging}
@@ -151,7 +151,7 @@ def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from
 
 @pytest.mark.parametrize("engine", ["hermes", "n8n", "pi"], indirect=True)
 def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
-    """opencode sends such names as they are; claude-code offers one of those that become alike."""
+    """Not tried: opencode sends such names unchanged, and claude-code offers only one of two that become equal."""
     with McpHttpServer() as crm:
         crm.tools = [mcp_tools.tool(name, "A tool") for name in ("a.b", "a/b", "x" * 90 + "1", "x" * 90 + "2")]
         pod.start(mcp_servers=[crm.entry("crm-1")])
@@ -179,7 +179,7 @@ def test_the_keys_of_a_server_are_in_no_argument_and_in_no_evidence(pod: Pod, cr
 
 
 class _hanging:  # noqa: N801 - used as a statement
-    """An address that takes connections and never says a word."""
+    """An address that accepts connections and never answers."""
 
     def __enter__(self) -> str:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=16)

@@ -1,4 +1,4 @@
-"""What every engine has learned, read from a real one's own files. `make test-engines` runs it."""
+"""What each engine has learned, read from a real engine's own files. `make test-engines` runs it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_it_has_learned_is_read_from_its_own_files(pod: Pod) -> None:
         pod.write(f"{store}/MEMORY.md", "The owner likes tea.")
     found = _memory(pod)
     assert found.sessions - before.sessions == 2
-    # n8n has none: the catalog says so too.
+    # n8n has no skills. The catalog says so too.
     assert set(found.skills) - set(before.skills) == ({"tea-making"} if pod.engine.stores.skills else set())
     assert found.memories == [("MEMORY.md", "The owner likes tea.")] * len(pod.engine.stores.memories)
     pod.signal_engine(signal.SIGKILL)

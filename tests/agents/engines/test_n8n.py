@@ -1,4 +1,4 @@
-"""What n8n is started with and what the agent is in it, without starting it."""
+"""How n8n is started and how the agent is built in it, without starting n8n."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nodes(launch: Launch) -> dict[str, dict[str, Any]]:
 
 
 def connected(launch: Launch, kind: str) -> set[str]:
-    """The nodes that the agent is given as this."""
+    """The names of the nodes that are connected to the agent as this kind."""
     connections = rendered(launch)["workflow"]["connections"]
     return {name for name, outputs in connections.items() if kind in outputs}
 
@@ -88,7 +88,7 @@ def test_every_provider_that_the_catalog_names_is_rendered() -> None:
 
 
 def test_the_persona_is_the_system_message_whole_and_never_a_program(place: EnginePlace) -> None:
-    """n8n runs what begins with `=`."""
+    """n8n runs a text that begins with `=` as an expression."""
     soul = '={{ $env.PATH }} says "hello" {{ 1 + 1 }}'
     said = nodes(render(place, soul=soul))["Agent"]["parameters"]["options"]["systemMessage"]
     assert not said.startswith("=")

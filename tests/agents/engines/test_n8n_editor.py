@@ -1,4 +1,4 @@
-"""n8n's editor as its owner uses it: in a real Chromium, behind the agent's login. `make test-engines` runs it."""
+"""n8n's editor as its owner uses it, in a real Chromium, behind the agent's login. `make test-engines` runs it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ pytestmark = [
     pytest.mark.parametrize("engine", ["n8n"], indirect=True),
 ]
 
-MILLISECONDS = 90_000  # until the page shows it: thousands of files
-PICTURES = "N8N_PICTURES"  # a directory for what the editor looks like
+MILLISECONDS = 90_000  # time for the page to show something: it loads thousands of files
+PICTURES = "N8N_PICTURES"  # the variable that names a directory for screenshots of the editor
 
 
 @asynccontextmanager
@@ -39,7 +39,7 @@ async def editor(owner: Owner) -> AsyncIterator[Page]:
 
 
 def part(page: Page, name: str) -> Locator:
-    """As n8n's own tests name it."""
+    """The element with this name in n8n's own tests."""
     return page.locator(f"[data-test-id={name}]")
 
 
@@ -85,7 +85,7 @@ async def _try_and_build(owner: Owner, is_saved: Callable[[], bool]) -> None:
         await box.fill("Hello from the editor")
         await box.press("Enter")
         await shows(part(page, "canvas-chat"), "Ahoy from the model")
-        # What runs is told by events that never end.
+        # n8n reports the progress of a run in a stream of events that never ends.
         await shows(part(page, "logs-overview"), "Success in")
         await keep(page, "agent")
         await page.goto("/workflow/new")
@@ -111,7 +111,7 @@ def test_nobody_and_no_visitor_of_another_agent_sees_it(pod: Pod, second: Pod) -
 
 
 async def _look_as_nobody(owner: Owner) -> None:
-    """The page that is not there asks for nothing of the editor."""
+    """The error page loads nothing of the editor."""
     async with editor(owner) as page:
         await page.goto(f"/workflow/{AGENT_ID}", wait_until="networkidle")
         await expect(page.locator("body")).to_contain_text("no such page")
@@ -120,7 +120,7 @@ async def _look_as_nobody(owner: Owner) -> None:
 
 
 def test_no_workflow_of_its_owner_gets_the_key(pod: Pod) -> None:
-    """One shows the agent's credential to a page of his, the other one looks around in its process."""
+    """One workflow sends the agent's credential to a page of the owner. The other looks around in its own process."""
     owner = start(pod)
     record = pod.runtime.home.record(pod.namespace)
     assert record

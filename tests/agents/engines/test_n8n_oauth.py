@@ -1,6 +1,7 @@
-"""Services that n8n's owner connects by OAuth: they lead him back to the address at which he sees the editor.
+"""OAuth services that n8n's owner connects: they lead the owner back to the address where he sees the editor.
 
-His login there is not one of the agent's other addresses, and neither is the page that waits for the service's answer.
+His login at that address is not valid at the agent's other addresses, and the page that waits for the service's answer
+is only at that address.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ CALLBACK = "/rest/oauth2-credential/callback"
 
 
 def connect(owner: Owner, service: OauthService) -> str:
-    """He makes a credential and says yes at the service; the page that he is led back to."""
+    """Make a credential and accept it at the service. Returns the page to which the service leads the owner back."""
     data = {
         "grantType": "authorizationCode",
         "authUrl": f"{service.url}/authorize",

@@ -49,10 +49,10 @@ HOOK: dict[str, Any] = {
 
 
 class Owner:
-    """Signed in at the pod's public address, as by a browser."""
+    """The owner, signed in at the pod's public address as with a browser."""
 
     def __init__(self, pod: Pod, *, address: str = "") -> None:
-        """`address` is one that leads to the pod for browsers; the test goes to the pod itself, under that name."""
+        """`address` leads browsers to the pod. The test connects to the pod directly, and sends this host name."""
         endpoint = pod.runtime.endpoint(pod.namespace)
         assert endpoint
         self.root = endpoint.public_url
@@ -85,7 +85,7 @@ def start(pod: Pod, **config: Any) -> Owner:
 
 
 def call(root: str, order: int) -> requests.Response:
-    """By somebody whom nobody knows."""
+    """Call the webhook as a stranger."""
     return requests.post(f"{root}/webhook/orders", json={"order": order}, timeout=60)
 
 
@@ -119,7 +119,7 @@ def test_his_webhooks_answer_anybody_and_stay_his_when_the_agent_changes(pod: Po
     assert "Nurse Blip" in pod.model.turns()[-1].system
     assert call(owner.root, 4).json() == {"twice": 8}
     assert owner.done("GET", f"/rest/workflows/{workflow}")["versionId"] == before["versionId"]
-    # The agent itself is no webhook.
+    # The agent itself cannot be called as a webhook.
     asked = len(pod.model.turns())
     chat = {"action": "sendMessage", "sessionId": "x", "chatInput": "hi"}
     assert requests.post(f"{owner.root}/webhook/{AGENT_ID}/chat", json=chat, timeout=10).status_code == 404

@@ -1,4 +1,4 @@
-"""Schedules of workflows that an owner builds in n8n: what was due while the pod was down is made up for, once."""
+"""Schedules of an owner's workflows in n8n: a run that was due while the pod was down is caught up, once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.doubles.web_page import WebPage
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["n8n"], indirect=True)]
 
-AHEAD_SECONDS = 20  # time enough to publish it, and to stop the pod
-QUIET_SECONDS = 8  # after which nothing is made up for any more
+AHEAD_SECONDS = 20  # time enough to publish the workflow and to stop the pod
+QUIET_SECONDS = 8  # after this time, no missed run is caught up any more
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def page() -> Iterator[WebPage]:
 
 
 def daily(name: str, at: datetime, page: WebPage) -> dict[str, Any]:
-    """A workflow that asks for this page once a day, at this second."""
+    """A workflow that requests this page once a day, at this second."""
     rule = {"field": "cronExpression", "expression": f"{at.second} {at.minute} {at.hour} * * *"}
     return scheduled(name, "scheduleTrigger", 1.3, {"rule": {"interval": [rule]}}, page)
 
@@ -64,7 +64,7 @@ def stop(pod: Pod) -> None:
 
 
 def kill(pod: Pod) -> None:
-    """All of the pod at once, as when its machine goes down."""
+    """Kill all of the pod at once, as when its machine fails."""
     for process in [*pod.engine_processes(), *map(pod.program, PodProgram)]:
         process.send_signal(signal.SIGKILL)
     eventually(lambda: not pod.seen().gateway_alive, within=10, what="its end")
@@ -121,7 +121,7 @@ def test_of_many_missed_runs_one_is_made_up_for_and_one_in_time_is_not_run_again
     start(pod, timezone="UTC")
     eventually(lambda: runs(page).count("often") > before, within=10, what="the one that is made up for")
     time.sleep(2)
-    assert runs(page).count("often") <= before + 2  # and one that was just due
+    assert runs(page).count("often") <= before + 2  # the missed run, and one that was just due
     assert runs(page).count("once") == 1
 
 

@@ -1,4 +1,4 @@
-"""What openclaw is started with, without starting it."""
+"""The command, environment and settings for openclaw, without starting it."""
 
 from __future__ import annotations
 

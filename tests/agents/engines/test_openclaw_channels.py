@@ -1,4 +1,4 @@
-"""What openclaw is told of its channels, and what its report on them is read as."""
+"""The settings for openclaw's channels, and how its report on them is read."""
 
 from __future__ import annotations
 

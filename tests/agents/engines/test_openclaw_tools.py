@@ -1,4 +1,4 @@
-"""Inside a real openclaw: what the model calls, and what the engine does by itself."""
+"""Inside a real openclaw: the tools that the model calls, and the engine's work without a request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALLS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("sessions_history", {"sessionKey": "agent:main:openai-user:earlier"}, "My cat is called Octopus"),
     ],
     "todo": [("progress_card", {"plan": [{"step": "row", "status": "in_progress"}]}, "0/1 done")],
-    "web": [("web_fetch", {"url": "http://127.0.0.1:1/"}, "locked")],  # blocked: no address inside is reached
+    "web": [("web_fetch", {"url": "http://127.0.0.1:1/"}, "locked")],  # blocked: the tool reaches no private address
     "skills": [("read", {"path": "skills/tea/SKILL.md"}, "Boil it.")],
     "terminal": [
         ("exec", {"command": "echo $((40 + 2))-of-exec"}, "42-of-exec"),
@@ -74,7 +74,7 @@ def test_each_tool_of_each_toolset_is_called_by_the_model_and_works(pod: Pod) ->
 
 
 def heard(turns: list[Seen]) -> str:
-    """All that tools answered in these turns."""
+    """The results of all tools in these turns."""
     entries = [entry for turn in turns for entry in turn.body["input"] if "output" in entry]
     return json.dumps(entries, ensure_ascii=False)
 
@@ -85,7 +85,7 @@ def test_a_helper_does_its_task_and_the_turn_that_asked_gets_what_it_found(pod: 
 
     pod.start(toolsets=["delegation", "file"])
     pod.model.reply = lambda seen: "There are 42 boats." if is_helpers(seen) else "pong"
-    # The model would speak to the person instead of waiting: nothing of that is left to it.
+    # With `completionTarget`, the helper would not answer in this turn. The plugin removes the argument.
     pod.model.tool_calls = [ToolCall("sessions_spawn", {"task": "Count the boats.", "completionTarget": "parent"})]
     assert pod.say("How many boats are there?") == "pong"
     asked = heard(pod.model.turns())
@@ -104,7 +104,7 @@ def test_a_helper_does_its_task_and_the_turn_that_asked_gets_what_it_found(pod: 
     assert "Count the boats." in heard(pod.model.turns()[-1:])
     turns = len(pod.model.turns())
     time.sleep(10)
-    assert len(pod.model.turns()) == turns  # nothing comes of it later, where nobody would see it
+    assert len(pod.model.turns()) == turns  # no later turn follows, which nobody would see
 
 
 def test_a_turn_that_was_killed_is_not_taken_up_by_itself(pod: Pod) -> None:

@@ -1,4 +1,4 @@
-"""What opencode is started with, without starting it."""
+"""The command, environment and settings for opencode, without starting it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_toolsets_become_exactly_these_permissions(place: EnginePlace, toolsets:
 
 
 def test_those_it_delegates_to_have_no_more(place: EnginePlace) -> None:
-    """Permissions are the engine's as a whole; no agent has its own."""
+    """Permissions are set for the whole engine. None of its agents has permissions of its own."""
     agents = settings(render(place, toolsets=["delegation"]))["agent"]
     assert not [name for name, agent in agents.items() if "permission" in agent or "tools" in agent]
     assert agents["build"] == agents["plan"] == {"disable": True}
@@ -152,7 +152,7 @@ def test_an_agent_with_peers_gets_the_gateways_server_and_time_for_their_answers
 
 
 def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: EnginePlace) -> None:
-    """opencode puts values of its environment and files in place of these, wherever they stand in its settings."""
+    """Anywhere in its settings, opencode would replace such texts by its variables and by the contents of files."""
     written = {"A": "{env:POD_LLM_TOKEN} {file:/etc/passwd}"}
     launch = render(place, mcp_servers=[{"name": "x", "command": "run", "env": written}])
     assert "{env:" not in text(launch)

@@ -1,4 +1,4 @@
-"""Engines and runtimes of third parties, each a Python package with an entry point (docs/how-to/add-an-engine.md)."""
+"""Engines and runtimes of third parties, as Python packages with an entry point (docs/how-to/add-an-engine.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ print(json.dumps({
 }))
 """
 OURS = ["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"]
-# A runtime in a package made by hand: what an installer would write.
+# A runtime in a package made by hand: the files that an installer would write.
 QUIET = """
 from django.conf import settings
 from agents.runtimes.local import LocalRuntime
@@ -47,7 +47,7 @@ class Quiet(LocalRuntime):
 
 
 class Environment:
-    """A virtual environment beside ours that has all that ours has, and packages of third parties."""
+    """A virtual environment with all of our packages, and with packages of third parties."""
 
     def __init__(self, place: Path) -> None:
         self.python = place / "bin" / "python"
@@ -57,7 +57,7 @@ class Environment:
         (self.packages / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
 
     def install(self, source: Path, scratch: Path) -> None:
-        """With pip, as anybody would; a build leaves files beside its source, so it gets a copy."""
+        """Install with pip, as everybody does. A build leaves files beside its source, so pip gets a copy."""
         copy = scratch / "source"
         shutil.copytree(source, copy)
         pip = (sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check")

@@ -1,4 +1,4 @@
-"""What an engine may answer beside text: which parts pass, and what is told in the place of those that do not."""
+"""Parts of an engine's answer that are not text: which are passed on, and what the reader is told about the others."""
 
 from __future__ import annotations
 

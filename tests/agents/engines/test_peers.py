@@ -1,4 +1,4 @@
-"""An agent asks its peer and gets the answer: two real pods, of every engine the one that asks."""
+"""An agent asks its peer and gets the answer, with two real pods. Each engine is tried as the one that asks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOPBACK = ["127.0.0.0/8"]
 
 @pytest.fixture
 def bob(model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
-    """A pi of its own that others may ask."""
+    """Bob: an agent with the engine pi, which other agents may ask."""
     home = (tmp_path / "bob").resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
     bob = Pod(ENGINES["pi"], runtime, model, home)
@@ -50,7 +50,7 @@ def address(pod: Pod) -> str:
 
 
 def know(pod: Pod, *peers: dict[str, Any]) -> None:
-    """What the control plane's next configuration tells the gateway."""
+    """Put these peers into the next configuration of the gateway."""
     secrets = dataclasses.replace(pod.spec.secrets, a2a_peers=list(peers), peer_networks=LOOPBACK)
     pod.spec = dataclasses.replace(pod.spec, secrets=secrets)
 
@@ -60,7 +60,7 @@ def tools(pod: Pod) -> dict[str, str]:
 
 
 def ask(pod: Pod, tool: str, arguments: dict[str, Any]) -> str:
-    """The model of this pod calls the tool, and the peer's model answers; what then came back to the first."""
+    """The model of this pod calls the tool, and the peer's model answers. Returns the request with the result."""
     pod.model.tool_calls = [ToolCall(tool, arguments)]
     assert pod.say("use it") == "pong"
     assert pod.model.tool_calls == [], f"{tool} was not offered: {pod.model.turns()[-1].tools}"
@@ -75,7 +75,7 @@ def test_an_agent_asks_its_peer_and_gets_the_answer(pod: Pod, bob: Pod) -> None:
     heard = ask(pod, names["send_message"], {"peer": "bob", "message": "Which boat?"})
     assert "completed" in heard
     assert "pong" in heard
-    # The peer's own engine was asked, and has it in its own store.
+    # The peer's own engine was asked, and has the question in its own files.
     assert "Which boat?" in bob.session_text()
     assert "who knows boats" in json.dumps([turn.body for turn in pod.model.turns()])
     for process in pod.engine_processes():

@@ -1,4 +1,4 @@
-"""What pi is started with, without starting it."""
+"""The command, environment and settings for pi, without starting it."""
 
 from __future__ import annotations
 

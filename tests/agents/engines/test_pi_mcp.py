@@ -1,4 +1,4 @@
-"""pi's MCP extension against real servers, without pi: what it makes of what a server says."""
+"""pi's MCP extension with real servers, without pi: how it handles the answers of a server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Entry = dict[str, Any]
 
 
 class Extension:
-    """The extension as pi runs it; `stderr` is what the bridge would keep as evidence."""
+    """The extension as pi runs it. `stderr` is what the bridge would keep as evidence."""
 
     def __init__(self, home: Path, entries: list[Entry]) -> None:
         (home / "mcp.json").write_text(json.dumps({"servers": entries}))
@@ -57,7 +57,7 @@ class Extension:
         return "".join(part["text"] for part in self.call(name, **arguments)["content"])
 
     def close(self) -> str:
-        """What it wrote to stderr."""
+        """Wait for the end. Returns what the extension wrote to stderr."""
         return self._process.communicate(timeout=20)[1]
 
 
@@ -125,7 +125,7 @@ def test_a_session_that_the_server_forgot_is_opened_again(load: Load) -> None:
     with McpHttpServer(port=port) as server:
         extension = load(server.entry("crm"))
         assert extension.text("crm__echo", text="one") == "http echoes one"
-    with McpHttpServer(port=port) as server:  # restarted: it knows no session
+    with McpHttpServer(port=port) as server:  # the restarted server does not know the session
         assert extension.text("crm__echo", text="two") == "http echoes two"
         assert server.calls() == [("echo", {"text": "two"})]
 
@@ -196,7 +196,7 @@ def test_the_version_that_the_server_chooses_is_spoken_if_we_know_it(load: Load,
 
 
 class _Scripted:
-    """A server that does by the book what the SDK's does not: redirects, cuts its answers off, never ends a call."""
+    """A server that can do more of the protocol than the SDK's: redirect, cut answers off, never end a call."""
 
     def __init__(self, *, redirect: str | None = None, cut: bool = False, version: str = "2025-06-18") -> None:
         self.redirect, self.cut, self.version = redirect, cut, version
@@ -237,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent."""
+        """Write no log."""
 
     def do_GET(self) -> None:
         self.server.double.resumed.append(self.headers["Last-Event-ID"])
@@ -252,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.server.double.methods.append(message["method"])
         if message["method"] == "tools/call":
-            self.rfile.read(1)  # until the caller hangs up
+            self.rfile.read(1)  # wait until the caller hangs up
         elif "id" not in message:
             self._send(202, "text/plain", b"")
         else:

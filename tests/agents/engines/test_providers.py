@@ -11,7 +11,7 @@ from catalog.vocabulary import ProviderId
 @pytest.mark.parametrize(
     ("provider", "base", "path", "url"),
     [
-        # What engines append to a base differs; the vendor's own path comes out.
+        # Engines append different paths to a base. The result is always the vendor's own path.
         ("openai", "https://api.openai.com/v1", "/v1/responses", "https://api.openai.com/v1/responses"),
         ("openai", "http://127.0.0.1:9/v1", "/chat/completions", "http://127.0.0.1:9/v1/chat/completions"),
         ("openai", "http://127.0.0.1:9/v1/", "/v1/responses", "http://127.0.0.1:9/v1/responses"),

@@ -1,6 +1,6 @@
-"""Discord and e-mail of a real engine while nobody is heard there: what the engine says, and what its owner is told.
+"""Discord and e-mail of a real engine while the bot hears nobody: what the engine reports, and what its owner is told.
 
-Each flow begins with a channel that works. The pod is a real one; the agent in the database speaks with its gateway.
+Each test begins with a channel that works. The pod is real, and the agent in the database uses its gateway.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from tests.doubles.mailbox import PASSWORD, MailboxDouble
 from tests.doubles.runtime import ScriptedRuntime
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
-TOLD_WITHIN = 120  # what lasts for two minutes is known by then
-STAYS_SECONDS = 15.0  # for so long no look hears anything else
+TOLD_WITHIN = 120  # seconds; by then the engine must report the silence
+STAYS_SECONDS = 15.0  # for this time, each look finds the channel silent
 REFUSED_TOKEN = "the service refuses the bot's token"
 REFUSED_PASSWORD = "the mail server refuses the address or its password"
 DiscordTrouble = Callable[[DiscordDouble], None]
@@ -47,7 +47,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 class Owner:
-    """Of an agent whose pod this is; he is told what the look of each minute finds."""
+    """The owner of the agent with this pod. The owner is told the result of the look of each minute."""
 
     def __init__(self, client: APIClient, agent: Agent, pod: Pod, runtime: ScriptedRuntime) -> None:
         self.client, self.agent, self.channel = client, agent, agent.channels[-1]
@@ -60,7 +60,7 @@ class Owner:
         self.heard: list[tuple[float, str | None]] = []
 
     def silence(self) -> str | None:
-        """Of this moment; "" where the pod is too busy to say anything."""
+        """The reason for the silence now: None if the channel is heard, "" if the pod is too busy to answer."""
         time.sleep(1)
         try:
             said = management.channels(self._endpoint, ACCESS, wanted=["web", self.channel])[self.channel]
@@ -76,7 +76,7 @@ class Owner:
         assert self.hop()["ok"]
 
     def is_told(self) -> list[str]:
-        """Within two minutes, and no look in between finds the channel well; the reasons."""
+        """Checks that the silence is found within two minutes and not lost again. Returns the reasons."""
         eventually(self.silence, within=TOLD_WITHIN, what="the silence")
         until = time.monotonic() + STAYS_SECONDS
         while time.monotonic() < until:
@@ -101,7 +101,7 @@ class Owner:
         return str(self.explanation()["cause"])
 
     def hop(self) -> dict[str, Any]:
-        """Of the channel; the other ones are well."""
+        """The channel's hop of the talk test. Checks that all other hops are well."""
         answer = self.client.post(f"/agents/{self.agent.pk}/talk-test").json()["talkTest"]
         hops: dict[str, dict[str, Any]] = {hop["hop"]: hop for hop in answer["hops"]}
         found = hops.pop(self.channel)
@@ -146,7 +146,7 @@ def no_server(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
 )
 def test_an_agent_that_discord_does_not_hear_is_explained_and_mailed_once(
     pod: Pod,
-    discord: DiscordDouble,  # noqa: F811 # the fixture
+    discord: DiscordDouble,  # noqa: F811 # a fixture
     owner_of: Callable[..., Owner],
     trouble: DiscordTrouble,
     why: str,
@@ -186,7 +186,7 @@ def no_mail_server(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
 )
 def test_an_agent_that_reads_no_mail_is_explained_and_mailed_once(
     pod: Pod,
-    mailbox: MailboxDouble,  # noqa: F811 # the fixture
+    mailbox: MailboxDouble,  # noqa: F811 # a fixture
     owner_of: Callable[..., Owner],
     trouble: MailTrouble,
     why: str,

@@ -1,4 +1,4 @@
-"""Telegram of the real engines while no poll succeeds: the engine may call it connected, `channels` does not."""
+"""Telegram of the real engines while no poll succeeds: `channels` says so, even if the engine calls it connected."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def telegram() -> Iterator[TelegramDouble]:
 
 
 def silence(pod: Pod) -> str | None:
-    """What the control plane's look of each minute hears; "" where the pod is too busy to say anything.
+    """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy.
 
-    It takes a second, so that asking takes no time away from the engine.
+    It waits for a second first, so that the questions take no time away from the engine.
     """
     time.sleep(1)
     endpoint = pod.runtime.endpoint(pod.namespace)
@@ -71,10 +71,10 @@ def gone(telegram: TelegramDouble) -> None:
 
 
 def polled_by_another(telegram: TelegramDouble) -> None:
-    """Another program has the same token and polls without a pause."""
+    """Another program polls with the same token, without a pause."""
 
     def poll() -> None:
-        with suppress(requests.ConnectionError):  # the test is over
+        with suppress(requests.ConnectionError):  # the test has ended
             while True:
                 requests.get(f"{telegram.url}/bot{TOKEN}/getUpdates", params={"timeout": 5}, timeout=60)
 
@@ -115,7 +115,7 @@ def test_polls_that_bring_nothing_for_a_minute_are_told_with_the_reason(
     start(pod, telegram)
     trouble(telegram)
     said = eventually(lambda: silence(pod), within=100, what="the silence")
-    if trouble is not polled_by_another or pod.engine.id == "hermes":  # openclaw no longer calls it connected
+    if trouble is not polled_by_another or pod.engine.id == "hermes":  # otherwise openclaw itself says: not connected
         assert said.startswith("no poll has succeeded for 1 minute: ")
     assert why[pod.engine.id] in said
     assert TOKEN not in said

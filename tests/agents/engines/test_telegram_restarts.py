@@ -1,4 +1,4 @@
-"""A person's message on Telegram and an engine that ends: it is answered afterwards, once."""
+"""A person's message on Telegram while the engine ends: the message is answered afterwards, once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.doubles.telegram import TOKEN, TelegramDouble
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
 ANN, BOB = 77, 78
 ENDS = pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-QUIET_SECONDS = 4.0  # how long nothing more is said before it is believed that nothing comes
+QUIET_SECONDS = 4.0  # after this time without a message, the test expects no more
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def telegram() -> Iterator[TelegramDouble]:
 
 @pytest.fixture
 def talking(pod: Pod, telegram: TelegramDouble) -> Pod:
-    """It has heard Ann once."""
+    """A pod that has answered one message of Ann."""
     secrets: dict[str, Any] = {"channel_secrets": {"telegramToken": TOKEN}}
     pod.start(telegram_api_url=telegram.url, channels=["web", "telegram"], **secrets)
     telegram.write("My boat is called Nautilus.")
@@ -44,19 +44,19 @@ def talking(pod: Pod, telegram: TelegramDouble) -> Pod:
 
 
 def answers(telegram: TelegramDouble, number: int) -> list[tuple[int, str]]:
-    """What people read, once so many answers are there and no more come."""
+    """All texts that people read, after this many answers have come and no more follow."""
     eventually(lambda: len(telegram.sent) >= number, within=90, what=f"answer {number}")
     time.sleep(QUIET_SECONDS)
     return [(sent.chat_id, sent.text) for sent in telegram.sent]
 
 
 def said_to(telegram: TelegramDouble, person: int) -> list[str]:
-    """Without hermes' word that a message waits behind the one that it answers."""
+    """The bot's texts to this person, without hermes' note that a message waits behind the current one."""
     return [sent.text for sent in telegram.sent if sent.chat_id == person and not sent.text.startswith("⏳")]
 
 
 def questions(pod: Pod) -> list[str]:
-    """What the model was asked, of each turn the last word."""
+    """For each turn: the last text that the model got."""
     return [seen.said[-1][1] for seen in pod.model.turns()]
 
 
@@ -65,7 +65,7 @@ def await_turn(pod: Pod, number: int) -> None:
 
 
 def hang(pod: Pod, telegram: TelegramDouble, *texts: str, person: int = ANN) -> None:
-    """The person's first text is in a turn that does not end, the others behind it."""
+    """The person sends these texts. The turn of the first text does not end, and the others wait behind it."""
     pod.model.mood = Mood.HANGING
     asked = len(pod.model.turns())
     for text in texts:
@@ -117,7 +117,7 @@ def test_messages_behind_a_turn_that_is_cut_off_are_answered_each_once_and_in_th
     eventually(lambda: "three" in str(said_to(telegram, ANN)), within=90, what="the last answer")
     eventually(lambda: said_to(telegram, BOB), within=90, what="the other answer")
     time.sleep(QUIET_SECONDS)
-    # What comes in quick succession hermes takes as one message.
+    # hermes takes texts that come in quick succession as one message.
     assert " ".join(said_to(telegram, ANN)[1:]).replace("re ", "").split() == ["one", "two", "three"]
     assert said_to(telegram, BOB) == ["re hello from Bob"]
 
@@ -149,7 +149,7 @@ def test_a_message_that_ends_the_engine_each_time_is_given_up(talking: Pod, tele
 
 
 def test_the_answer_of_a_failed_delivery_is_not_asked_for_again(talking: Pod, telegram: TelegramDouble) -> None:
-    """The engine has the answer, and its end comes while it is sent."""
+    """The engine is killed while it sends the answer."""
     telegram.sends_hang = True
     telegram.write("What is its name?")
     eventually(lambda: len(talking.model.turns()) == 2, within=30, what="the turn")

@@ -1,4 +1,4 @@
-"""Tools of the real hermes that use services of the owner's, each called by the model; the engine never has a key."""
+"""Tools of the real hermes that use services of the owner, called by the model. The engine never gets a key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def start(pod: Pod, services: ToolServicesDouble, toolset: str, **config: Any) -
 
 
 def called(pod: Pod, tool: str, **arguments: Any) -> str:
-    """What the model hears of its tool."""
+    """The model calls this tool. Returns the request that brings the tool's result to the model."""
     pod.model.tool_calls = [ToolCall(tool, arguments)]
     assert pod.say("do it", session=tool) == "pong"
     return str(pod.model.turns()[-1].body)

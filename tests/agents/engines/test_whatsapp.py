@@ -1,4 +1,4 @@
-"""WhatsApp both ways with a real engine: the platform brings a person's message, the engine answers at Meta's."""
+"""WhatsApp with a real engine: the platform brings a person's message, and the engine answers at Meta's server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def bring(pod: Pod, name: str, words: str = "hello", *, sender: str = ANN) -> bo
 
 
 def begin(pod: Pod, name: str, *, sender: str = ANN) -> None:
-    """Once the engine takes it, its turn runs."""
+    """Bring the message until the engine takes it. Then its turn runs."""
 
     def is_taken() -> bool:
         try:
@@ -62,7 +62,7 @@ def begin(pod: Pod, name: str, *, sender: str = ANN) -> None:
 
 
 def bring_until_over(pod: Pod, name: str, words: str = "hello", *, sender: str = ANN) -> None:
-    """As the platform does."""
+    """Bring the message again and again until its turn is over, as the platform does."""
 
     def is_over() -> bool:
         try:

@@ -1,4 +1,4 @@
-"""WhatsApp for an engine without a connection of its own: whom the bridge answers, and what it does not lose."""
+"""WhatsApp for an engine without its own connection: which people the bridge answers, and that it loses no message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRETS = {
 
 
 class Engine:
-    """Conversations that answer with what they were told; `fails` is what their next turns fail with."""
+    """Conversations that repeat the text that they got. `fails` are exceptions for their next turns."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -85,7 +85,7 @@ def call(name: str, words: str = "hello", *, sender: str = ANN) -> str:
 
 
 async def until_over(desk: WhatsappDesk, name: str, body: str) -> None:
-    """As the platform does."""
+    """Bring the message until its turn is over, as the platform does."""
     await until(lambda: desk.take(name, body))
 
 
@@ -120,7 +120,7 @@ def test_a_message_that_comes_again_is_read_once_by_the_next_process_too(meta: W
     async def story(engine: Engine) -> None:
         desk = desk_of(engine, meta, tmp_path)
         assert not desk.take("wamid.1", call("wamid.1"))
-        assert not desk.take("wamid.1", call("wamid.1"))  # its turn runs
+        assert not desk.take("wamid.1", call("wamid.1"))  # its turn is running
         await until_over(desk, "wamid.1", call("wamid.1"))
         assert desk_of(engine, meta, tmp_path).take("wamid.1", call("wamid.1"))
         assert len(engine.asked) == len(meta.sent) == 1
@@ -136,7 +136,7 @@ def test_a_message_whose_turn_is_cut_off_is_taken_again_and_given_up_after_four_
         await until_over(desk_of(engine, meta, tmp_path), "wamid.1", call("wamid.1"))
         assert len(engine.asked) == 2
         assert meta.sent == [(ANN, "re hello")]
-        for number in range(1, 4):  # each time by another process
+        for number in range(1, 4):  # each time in another process
             engine.fails = [ModelError("refused") if number == 2 else EngineError("the engine has ended")]
             asked = len(engine.asked)
             desk = desk_of(engine, meta, tmp_path)

@@ -32,7 +32,7 @@ def agent(running: Agent) -> Agent:
 
 
 def text(name: str, words: str = "hello", *, sender: str = "4915100000001") -> dict[str, Any]:
-    """A message as Meta writes it."""
+    """A message in Meta's format."""
     return {"id": name, "from": sender, "timestamp": "1764150000", "type": "text", "text": {"body": words}}
 
 
@@ -49,13 +49,13 @@ def call_of(*messages: dict[str, Any], phone: str = PHONE, **more: Any) -> dict[
 
 
 def bring(agent: Agent, call: Any, *, secret: str = APP_SECRET, signature: str | None = None) -> HttpResponse:
-    """What Meta does: no credential, a signature of the bytes."""
+    """Call the webhook as Meta does: without a credential, with a signature of the body."""
     body = call if isinstance(call, bytes) else json.dumps(call).encode()
     shown = signature or "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     answer: HttpResponse = APIClient().generic(
         "POST",
         f"/agents/{agent.id}/channels/whatsapp",
-        body,  # type: ignore[arg-type]  # bytes are taken too
+        body,  # type: ignore[arg-type]  # bytes are accepted too
         content_type="application/json",
         headers={"X-Hub-Signature-256": shown},
     )

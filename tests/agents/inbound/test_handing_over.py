@@ -1,4 +1,4 @@
-"""What waits is handed over to the engine, in its order, again and again until its turn is over."""
+"""Waiting messages are handed over to the engine in their order, again and again until their turn is over."""
 
 from __future__ import annotations
 

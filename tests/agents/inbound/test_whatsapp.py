@@ -68,7 +68,7 @@ def test_what_is_not_signed_with_the_apps_secret_is_refused(agent: Agent, signat
 
 
 def test_an_agent_without_the_apps_secret_takes_nothing(agent: Agent) -> None:
-    """As one of an earlier release: nothing is signed right with an empty secret."""
+    """An agent of an earlier release may have no secret. A signature made with an empty secret is not valid."""
     without = {name: value for name, value in SECRETS.items() if name != "whatsappAppSecret"}
     Agent.objects.filter(pk=agent.pk).update(channel_secrets=without)
     assert bring(agent, call_of(text("wamid.1")), secret="").status_code == 403
@@ -123,7 +123,7 @@ def test_a_call_of_more_messages_than_meta_bundles_is_refused_whole(agent: Agent
 
 
 def test_a_call_of_thousands_of_messages_costs_little(agent: Agent) -> None:
-    """Each would take along what the call says beside its messages: 250 KiB became gigabytes."""
+    """If each message kept a copy of the rest of the call, 250 KiB would become gigabytes."""
     call = call_of(*({"id": str(number)} for number in range(2_000)), more="x" * 200_000)
     tracemalloc.start()
     try:

@@ -1,9 +1,9 @@
-"""Gateways and bridges that need not be imported each time: a process that has imported them is copied.
+"""Gateways and bridges without the cost of an import: a process that has already imported them is copied.
 
-To start Python and to import one of them takes some 0.3 s of CPU, ten times what most tests do with it. A program that
-is made here is a process of its own, with a session, standard streams, an environment and a directory of its own, and
-it runs the same `main`. Only how it looks from outside differs (arguments and environment in /proc), so tests about
-that start it as the runtime does (`whole=True`). Its environment also says whether it is measured for coverage.
+It takes about 0.3 s of CPU to start Python and import one of them, ten times the work of most tests. A copied program
+is a process of its own, with its own session, standard streams, environment and directory, and it runs the same
+`main`. Only its arguments and environment in /proc differ, so tests about these start the program as the runtime does
+(`whole=True`). The environment also says whether the program is measured for coverage.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REQUEST_BYTES = 65_536
 
 
 class Forked:
-    """The part of `subprocess.Popen` that tests use of a program."""
+    """The methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, pid: int, ending: socket.socket) -> None:
         self.pid = pid
@@ -60,7 +60,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def _look(self, timeout: float | None) -> int | None:
-        """Its exit status once its parent has told it."""
+        """The exit status, as soon as the process that was copied has sent it. None if it does not come in time."""
         if self.returncode is None:
             self._ending.settimeout(timeout)
             try:
@@ -75,7 +75,7 @@ class Forked:
 def start(
     program: str, environment: dict[str, str], stdin: bytes, out: IO[bytes], arguments: Sequence[str] = ()
 ) -> Forked:
-    """`python -m agents.pod.PROGRAM ARGUMENTS…` that reads `stdin` and writes to `out`."""
+    """Start `python -m agents.pod.PROGRAM ARGUMENTS…`, which reads `stdin` and writes to `out`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb"), os.fdopen(writing, "wb") as document:
@@ -92,7 +92,7 @@ def start(
 
 @functools.cache
 def _parent() -> socket.socket:
-    """One for each process that runs tests; it ends when that process lets go of its socket."""
+    """The socket of the process that is copied, one for each process that runs tests. It ends with the socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
@@ -108,7 +108,7 @@ def _parent() -> socket.socket:
 
 
 def main() -> None:
-    """Copies itself for each request, until nobody can ask any more."""
+    """Copies this process for each request, until the socket is closed."""
     recorder = measuring.begin() if measuring.is_on() else None
 
     from agents.pod.bridge import __main__ as bridge
@@ -131,7 +131,9 @@ def main() -> None:
 
 
 def _endings() -> int:
-    """What can be read when a child has ended. A handler that did the work would be interrupted by the next ending."""
+    """A file descriptor that can be read when a child has ended. If a signal handler did the work itself, the next
+    child's end would interrupt it.
+    """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -145,7 +147,7 @@ def _copy(
     programs: dict[str, Callable[[], int]],
     recorder: Slipcover | None,
 ) -> bool:
-    """Answer one request; whether there was one."""
+    """Answer one request. Returns False if there are no more requests."""
     request, fds, _, _ = socket.recv_fds(asked, REQUEST_BYTES, 3)
     if not request:
         return False
@@ -177,7 +179,7 @@ def _become(
     programs: dict[str, Callable[[], int]],
     recorder: Slipcover | None,
 ) -> NoReturn:
-    """The copy is now this program, as if it had been started."""
+    """Run the program in the copied process, as if it had just been started."""
     status = 1
     try:
         os.setsid()
@@ -191,7 +193,7 @@ def _become(
         os.environ.update(request["environment"])
         sys.argv = request["arguments"]
         status = programs[request["program"]]()
-    except BaseException:  # noqa: BLE001 # as the interpreter does
+    except BaseException:  # noqa: BLE001 # as Python itself does
         traceback.print_exc()
     finally:
         if recorder and measured.is_on():

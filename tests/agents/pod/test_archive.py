@@ -1,4 +1,4 @@
-"""What a backup unpacks to: files of the agent's below its directory, and nothing that a hostile one names."""
+"""What a backup unpacks to: the agent's files below its directory. A hostile archive cannot name other places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 10_000
 
 
 def packed(*members: tuple[str, bytes | str | None], **of_all: int | str) -> io.BytesIO:
-    """Files by their bytes, links by where they lead, directories by None."""
+    """An archive. Bytes are files, a string is a link to that path, None is a directory."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as made:
         for name, content in members:

@@ -1,4 +1,4 @@
-"""Programs that are copied for tests are processes of their own, as those that are started."""
+"""Programs that are copied for tests are processes of their own, like programs that are started."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _ends(environ: dict[str, str]) -> bool:
 
 @pytest.fixture
 def ended() -> str:
-    """The name of a process that has ended."""
+    """A process that has ended, as AGENTPODS_SUPERVISOR names it."""
     process = subprocess.Popen(["true"])
     named = f"{process.pid}:{psutil.Process(process.pid).create_time()}"
     process.wait()

@@ -58,7 +58,7 @@ def test_log_lines_and_their_tracebacks_are_masked() -> None:
 
 @pytest.mark.parametrize("key", ["", "0", "test", "EMPTY"])
 def test_a_key_that_is_no_secret_does_not_break_what_it_stands_in(key: str) -> None:
-    """A model server that takes any key is given `0`; its answer is full of zeros."""
+    """A model server that accepts any key gets `0`, and its answers are full of zeros."""
     answer = '{"choices": [{"index": 0, "delta": {"content": "a test of EMPTY words"}}]}'
     assert mask_text(answer, [key]) == answer
     mask = StreamMask([key])
@@ -85,7 +85,7 @@ TEXT = st.text(alphabet="sk-projZq %\\u0", max_size=20)
 def test_wherever_a_text_with_the_key_is_cut_less_than_eight_characters_of_it_are_shown(
     before: str, after: str, spellings: list[str], cuts: list[int], end: int
 ) -> None:
-    """In pieces of any size, ended anywhere, the key spelled in any mix."""
+    """The text comes in pieces of any size and ends anywhere, and the key is spelled in any mix."""
     spelled = "".join(SPELLED[name](character) for name, character in zip(spellings, KEY, strict=True))
     text = f"{before}{spelled}{after}"[:end].encode()
     marks = sorted({0, *(cut for cut in cuts if cut < len(text)), len(text)})

@@ -1,4 +1,4 @@
-"""Data goes whole, whatever an agent did to it."""
+"""Data is removed completely, whatever the agent did to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.pod.removal import remove
 
 
 def dig(top: Path, levels: int = 1_100) -> None:
-    """A chain of directories too deep for a path or a recursion, with a file at its end."""
+    """Make a chain of directories that is too deep for a path or a recursion, with a file at its end."""
     here = os.open(top, os.O_RDONLY)
     for _ in range(levels):
         os.mkdir("d", dir_fd=here)

@@ -1,4 +1,4 @@
-"""Where a program takes its start document from, and what an older document means."""
+"""Where a program reads its start document, and how older documents are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_program_starts_from_the_file_that_its_arguments_name(tmp_path: Path) 
 
 def test_without_a_file_the_document_is_on_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"{}")))
-    monkeypatch.setattr(os, "dup2", lambda *_: None)  # stdin is the test runner's here
+    monkeypatch.setattr(os, "dup2", lambda *_: None)  # here, stdin belongs to the test runner
     assert start.read("gateway", MARKS) == b"{}"
 
 

@@ -9,5 +9,5 @@ from agents.models import Agent
 
 @pytest.fixture
 def host(transactional_db: None, running: Agent, settings: Any) -> str:
-    """The `Host` of an agent that runs."""
+    """The `Host` header of a running agent."""
     return f"{running.slug}.{settings.PLATFORM_DOMAIN}:8001"

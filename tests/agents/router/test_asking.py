@@ -1,4 +1,4 @@
-"""What Caddy asks before it orders a certificate: nobody else can."""
+"""The question that Caddy asks before it orders a certificate. Nobody else can ask it."""
 
 from __future__ import annotations
 

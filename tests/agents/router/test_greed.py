@@ -1,4 +1,4 @@
-"""What one visitor, or the visitors of one agent, can take of the router: it is everybody's."""
+"""How much of the router one visitor, or all visitors of one agent, can use. The router is shared by all agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def asked(client: TestClient[Any, Any], host: str, path: str, headers: str = "") -> Line:
-    """A connection of somebody who is no browser, after the answer's headers."""
+    """A raw connection, not a browser's, after the headers of the answer."""
     reader, writer = await asyncio.open_connection(client.host, client.port, limit=65_536)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode())
     await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
@@ -38,7 +38,7 @@ def frame(kind: int, payload: bytes, *, last: bool = True) -> bytes:
 
 
 async def close_code(reader: asyncio.StreamReader) -> int:
-    """Of the next frame, which is a close."""
+    """The code of the next frame, which must be a close frame."""
     head = await asyncio.wait_for(reader.readexactly(4), 10)
     assert head[0] == 0x88, head
     return int.from_bytes(head[2:4])
@@ -72,7 +72,7 @@ def test_a_message_that_does_not_end_is_not_gathered(
 
 
 def test_who_sends_nothing_but_pings_is_cut_off_and_holds_up_nobody(host: str, running: Agent) -> None:
-    """Empty ones cost six bytes, and the library answers all of them before it does anything else."""
+    """Empty pings cost six bytes, and the library answers all of them before it does anything else."""
 
     async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
         reader, writer = await asked(client, host, "/socket", OPENING)

@@ -1,4 +1,4 @@
-"""Requests as no browser sends them: the router refuses them or passes them on, and never fails."""
+"""Requests that no browser sends: the router refuses them or passes them on, and never fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WEBSOCKET = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version
 
 
 async def answer(client: TestClient[Any, Any], sent: bytes) -> int:
-    """The status of what the router answers to these bytes."""
+    """Send these bytes. Returns the status of the router's answer."""
     reader, writer = await asyncio.open_connection(client.host, client.port)
     writer.write(sent)
     line = await asyncio.wait_for(reader.readline(), 10)
@@ -78,11 +78,11 @@ def test_odd_paths_and_headers_reach_the_pod_or_are_refused(
 
 
 def test_a_packed_body_is_unpacked_by_the_pod_alone(host: str, running: Agent) -> None:
-    """Otherwise a bomb would go off in the router, and the pod would get less than its header says."""
+    """Otherwise a compression bomb would fill the router's memory, and the pod would get less than its header says."""
 
     async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
         headers = {"Host": host, "Content-Encoding": "gzip"}
         async with client.post("/", headers=headers, data=gzip.compress(b"hello")) as reply:
-            assert (await reply.json())["body"] == "hello"  # the pod's own server unpacked it
+            assert (await reply.json())["body"] == "hello"  # the pod's own server has unpacked it
 
     between(running, scenario)

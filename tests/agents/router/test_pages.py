@@ -1,4 +1,4 @@
-"""What the router itself says to a visitor comes in the language of the browser."""
+"""The router's own pages come in the language of the visitor's browser."""
 
 from __future__ import annotations
 

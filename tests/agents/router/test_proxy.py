@@ -25,7 +25,7 @@ Scenario = Callable[[TestClient[Any, Any], "Pod"], Awaitable[None]]
 
 
 class Pod:
-    """A pod's public listener that says what it was asked."""
+    """A pod's public listener that answers with the request it got."""
 
     def __init__(self) -> None:
         self.seen: list[web.Request] = []
@@ -68,7 +68,7 @@ class Pod:
         return reply
 
     async def _flood(self, request: web.Request) -> web.StreamResponse:
-        """More than any buffer holds."""
+        """Sends more than any buffer can hold."""
         if request.headers.get("Upgrade"):
             socket = web.WebSocketResponse()
             await socket.prepare(request)
@@ -233,7 +233,7 @@ def test_a_pod_that_does_not_listen_is_a_503_page(host: str, running: Agent, pat
 def test_an_agent_that_is_not_running_has_a_page_that_says_so(
     host: str, running: Agent, changes: dict[str, str], status: int, state: str
 ) -> None:
-    """A visitor hears that it is stopped, its owner's reason is not theirs."""
+    """A visitor sees that the agent is stopped, but not the owner's reason."""
 
     async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
         async with client.get("/", headers={"Host": host}) as reply:

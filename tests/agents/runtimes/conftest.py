@@ -1,4 +1,4 @@
-"""Every runtime there is, on an empty place of its own, with the engine's double and a model server behind it."""
+"""Each runtime, on an empty home of its own, with the double of an engine and a model server."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def pod_spec(
 def wait_for(
     runtime: Runtime, wanted: Phase | Callable[[Observation], bool], namespace: str = NAMESPACE, within: float = 30.0
 ) -> Observation:
-    """The pod once it is as wanted. Where that is a phase of its engine, READY is a pod whose gateway answers too."""
+    """Wait for the wanted state of the pod. With a phase: for READY, the pod's gateway must answer too."""
 
     def seen() -> Observation | None:
         pod = runtime.observe().get(namespace)
@@ -90,7 +90,7 @@ def clear_away(runtime: Runtime) -> None:
 
 @pytest.fixture(autouse=True)
 def pods_unmeasured() -> Iterator[None]:
-    """Their programs are measured for coverage where they are tested themselves (tests/agents/pod)."""
+    """The pods' programs are measured for coverage in their own tests (tests/agents/pod)."""
     with told_nothing():
         yield
 
@@ -99,7 +99,7 @@ def pods_unmeasured() -> Iterator[None]:
 def local(tmp_path: Path) -> Iterator[LocalRuntime]:
     """The local runtime on a home of its own."""
     cache = install_double(tmp_path / "engines")
-    restic = str(brought(configured.ENGINE_CACHE))  # only looked for when a backup is made
+    restic = str(brought(configured.ENGINE_CACHE))  # only its path is needed until a backup is made
     runtime = LocalRuntime(home=tmp_path / "home", engine_cache=cache, restic=restic)
     yield runtime
     clear_away(runtime)
@@ -107,7 +107,7 @@ def local(tmp_path: Path) -> Iterator[LocalRuntime]:
 
 @pytest.fixture
 def kubernetes(tmp_path: Path, settings: Settings) -> Iterator[KubernetesRuntime]:
-    """The runtime of clusters, on one of its own, with an observer."""
+    """The Kubernetes runtime, on a cluster of its own, with an observer."""
     with ground.runtime_on(tmp_path, settings) as runtime:
         yield runtime
         clear_away(runtime)
@@ -118,7 +118,7 @@ IN_CLUSTERS = pytest.param("kubernetes", marks=[pytest.mark.django_db(transactio
 
 @pytest.fixture
 def of_a_third_party(tmp_path: Path, settings: Settings) -> Iterator[Runtime]:
-    """The one that agentpods-conformance names. On this machine it finds the engine's double in ENGINE_CACHE."""
+    """The runtime that agentpods-conformance names. Here, ENGINE_CACHE has the double of an engine for it."""
     settings.RESTIC = str(brought(configured.ENGINE_CACHE))
     settings.AGENTPODS_HOME, settings.ENGINE_CACHE = tmp_path / "home", install_double(tmp_path / "engines")
     runtime = runtimes.make(os.environ[THEIRS])
@@ -126,8 +126,8 @@ def of_a_third_party(tmp_path: Path, settings: Settings) -> Iterator[Runtime]:
     clear_away(runtime)
 
 
-# On the double of a cluster the suite tries these, and `make test-slow` the others: each starts the programs of a pod,
-# which are the same as on the local runtime. On a real cluster all are tried.
+# On the double of a cluster, the suite runs these tests, and `make test-slow` runs the others: each starts the
+# programs of a pod, which are the same as on the local runtime. On a real cluster, all tests run.
 TRIED_ON_THE_DOUBLE = (
     "test_a_deployed_pod_becomes_ready_on_its_revision",
     "test_a_namespace_that_was_never_deployed_is_not_observed",
@@ -153,7 +153,7 @@ OURS = [IN_CLUSTERS] if ground.is_real else ["local", IN_CLUSTERS]
 
 @pytest.fixture(params=["of_a_third_party"] if THEIRS in os.environ else OURS)
 def runtime(request: pytest.FixtureRequest) -> Runtime:
-    """Each runtime in turn, or the one of a third party alone."""
+    """Each runtime in turn, or only the runtime of a third party."""
     found: Runtime = request.getfixturevalue(request.param)
     return found
 

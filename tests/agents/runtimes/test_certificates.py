@@ -1,4 +1,4 @@
-"""Nobody but the gateway itself is told anything, whatever stands in its place and whatever that shows."""
+"""Only the real gateway gets any data, whatever runs in its place and whatever certificate that shows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Call = Callable[[Endpoint], None]
 
 
 def lookalike(directory: Path) -> ssl.SSLContext:
-    """The gateway's name in a certificate of another authority, and behind it the gateway's own certificate."""
+    """A certificate of another authority with the gateway's name, followed by the gateway's own certificate."""
     made = Certificates(directory)
     made.server(certificates.NAME, "127.0.0.1")
     (directory / "chain.pem").write_text(made.served.read_text() + IDENTITY.certificate)
@@ -61,7 +61,7 @@ def lookalike(directory: Path) -> ssl.SSLContext:
 
 
 def another(_: Path) -> ssl.SSLContext:
-    """What another agent's gateway shows: the same in everything but its key."""
+    """The certificate of another agent's gateway: only its key is different."""
     return server_context(certificates.make())
 
 
@@ -94,7 +94,7 @@ def test_an_authority_that_this_machine_trusts_cannot_vouch_for_a_gateway(
     with Impostor(context=context) as impostor:
         with pytest.raises(HopFailure, match="does not prove"):
             ask_chat(Endpoint(public_url=impostor.url, management_url=impostor.url))
-        assert requests.get(impostor.url, timeout=5).status_code == 200  # it is trusted where it may be
+        assert requests.get(impostor.url, timeout=5).status_code == 200  # other clients of this machine trust it
     assert MANAGEMENT_TOKEN.encode() not in impostor.told
 
 

@@ -1,4 +1,4 @@
-"""What every runtime keeps (agents/runtimes/base.py), with a real gateway and a real bridge in each pod."""
+"""The contract that every runtime keeps (agents/runtimes/base.py), with a real gateway and bridge in each pod."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_namespace_that_was_never_deployed_is_not_observed(runtime: Runtime) -
 
 
 def measured(runtime: Runtime, namespace: str = NAMESPACE) -> Usage:
-    """Memory and disk, once both are known: a cluster's nodes measure at intervals of their own."""
+    """Memory and disk, when both are known. The nodes of a cluster measure at their own intervals."""
 
     def known() -> Usage | None:
         usage = runtime.usage().get(namespace)
@@ -71,7 +71,7 @@ def measured(runtime: Runtime, namespace: str = NAMESPACE) -> Usage:
 
 
 def same_address(before: Endpoint | None, after: Endpoint | None, runtime: Runtime) -> bool:
-    """What people are told stays; where nothing routes hostnames, a cluster tells the pod's own address."""
+    """The address for people stays the same. If nothing routes hostnames, a cluster gives the pod's own one."""
     if before is None or after is None:
         return False
     return before.public_url == after.public_url or not isinstance(runtime, LocalRuntime)
@@ -252,7 +252,7 @@ def test_what_a_pod_says_is_told_while_it_lives_and_where_files_stay_afterwards(
         assert ready.fleeting_logs(10) == []
     else:
         assert left is None
-        assert ready.fleeting_logs(10) == []  # it runs no more
+        assert ready.fleeting_logs(10) == []  # the pod runs no more
 
 
 def test_a_running_pods_log_is_kept_now_and_then_where_it_goes_with_the_pod(ready: Runtime) -> None:
@@ -263,7 +263,7 @@ def test_a_running_pods_log_is_kept_now_and_then_where_it_goes_with_the_pod(read
 
 @pytest.mark.skipif(ground.is_real, reason="its pods do not reach an endpoint of this machine")
 def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path, url: str, tmp_path: Path) -> None:
-    """By the real restic, through the pod's own door: what was said after the backup is forgotten again."""
+    """The real restic makes the backup, through the pod's own API. Words said after the backup are forgotten."""
     store = restic.environment(repository=str(tmp_path / "store" / AGENT), cache=None, more={})
     subprocess.run([program, "--quiet", "init"], env=store, input=b"of the repository", check=True)
     say(ready, "say x")

@@ -1,4 +1,4 @@
-"""The control plane's client against gateways that answer anything but what they should."""
+"""The control plane's client with gateways that give wrong answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @contextmanager
 def gateway(answer: Answer, identity: Identity = IDENTITY) -> Iterator[tuple[Endpoint, list[BaseHTTPRequestHandler]]]:
-    """A gateway that answers so, and the requests it got."""
+    """A gateway that gives this answer, and the requests that it got."""
     asked: list[BaseHTTPRequestHandler] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -39,7 +39,7 @@ def gateway(answer: Answer, identity: Identity = IDENTITY) -> Iterator[tuple[End
         do_GET = do_PUT = do_POST = handle_any  # noqa: N815 - the library's names
 
         def log_message(self, *_: object) -> None:
-            """Silent."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -104,7 +104,7 @@ def test_a_gateway_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def drip(before: bytes) -> Answer:
-    """This, and then a byte now and then, for ever."""
+    """Send `before`, and then single bytes for ever."""
 
     def answer(request: BaseHTTPRequestHandler) -> None:
         with suppress(OSError):
@@ -179,7 +179,7 @@ def test_health_is_told_as_it_is() -> None:
         health = management.health(endpoint, ACCESS)
         assert asked[0].headers["Authorization"] == f"Bearer {MANAGEMENT_TOKEN}"
     assert (health.revision, health.has_key, health.engine) == (3, True, {"phase": "ready"})
-    assert health.bridge_bytes is None  # it said nothing of its own memory, as one of an earlier release
+    assert health.bridge_bytes is None  # a gateway of an earlier release does not report its memory
 
 
 def test_what_the_bridge_takes_is_told_and_is_no_news_by_itself() -> None:
@@ -211,7 +211,7 @@ def test_events_come_as_they_were_sent() -> None:
 
 
 def test_parts_are_judged_here_too() -> None:
-    """Whatever answers as the gateway may be hostile."""
+    """A hostile program may answer as the gateway."""
     link = b'{"kind": "link", "name": "a", "media_type": "text/html", "url": "javascript:alert(1)"}'
     data = b'{"kind": "data", "data": 5}'
     body = b'{"reply": "", "session_id": "s", "parts": [%s, %s, 5]}' % (link, data)

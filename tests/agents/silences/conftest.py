@@ -1,4 +1,4 @@
-"""A running agent that hears people on Telegram, with a real gateway before a scripted engine."""
+"""A running agent with Telegram, with a real gateway and a scripted engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MakeListening = Callable[..., Agent]
 
 @pytest.fixture
 def make_listening(make_agent: MakeAgent) -> MakeListening:
-    """An agent with a model key that should hear people on Telegram; its pod has no gateway yet."""
+    """Make an agent with a model key and Telegram. Its pod has no gateway yet."""
 
     def make(**wanted: Any) -> Agent:
         telegram = {"channels": ["web", "telegram"], "channel_secrets": {"telegramToken": TOKEN}}
@@ -40,7 +40,7 @@ def make_listening(make_agent: MakeAgent) -> MakeListening:
 
 
 def serve(agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, **given: Any) -> Gateway:
-    """Put a gateway in front of the agent that has its present configuration, as the engine does."""
+    """Start a gateway for the agent. Gateway and engine have the agent's present configuration."""
     agent.refresh_from_db()
     bridge.revision = agent.spec_revision
     bridge.channels = {"web": None, **dict.fromkeys(agent.channels)}
@@ -57,12 +57,12 @@ def listening(make_listening: MakeListening, gateway_of: GatewayOf, bridge: Brid
 
 @dataclass
 class Watch:
-    """The look of each minute, at a time that stands still in between."""
+    """The look of each minute. Between two looks the time stands still."""
 
     now: datetime
 
     def minutes(self, count: int) -> None:
-        """Let so many minutes pass, with a look at each and one now."""
+        """Let this many minutes pass. Looks once now and once after each minute."""
         self.look()
         for _ in range(count):
             self.now += timedelta(minutes=1)
@@ -78,12 +78,12 @@ def watch() -> Watch:
 
 
 def told(agent: Agent) -> list[str]:
-    """What the timeline says of channels, oldest first."""
+    """The timeline's notes about channels, oldest first."""
     rows = Transition.objects.filter(agent=agent, reason=Reason.CHANNEL).order_by("at", "id")
     return list(rows.values_list("note", flat=True))
 
 
 def mailed() -> list[str]:
-    """The subjects of all mails in the queue, and what is due goes out."""
+    """Send the mails that are due. Returns the subjects of all mails in the queue."""
     letters.send_due(now=timezone.now())
     return list(Letter.objects.order_by("written_at").values_list("subject", flat=True))

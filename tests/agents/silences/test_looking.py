@@ -1,4 +1,4 @@
-"""Whose channels are looked at and how often, and pods that answer with what nobody asked for."""
+"""Which agents' channels are asked for and how often, and pods that give unexpected answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LIES: dict[str, Any] = {
 
 @pytest.fixture
 def lying(runtime: ScriptedRuntime, tmp_path: Path) -> Iterator[Lie]:
-    """Put a gateway that lies in the place of an agent's own."""
+    """Start a lying gateway in the place of an agent's own gateway."""
     with ExitStack() as opened:
 
         def lie(agent: Agent) -> LyingGateway:
@@ -168,11 +168,11 @@ def test_what_is_due_and_whom_to_enlist_is_found_by_indexes(
 ) -> None:
     make_listening()
     for _ in range(2):
-        make_agent()  # the web is their only channel
+        make_agent()  # they have no channel but the web
     watch.look()
     values: dict[str, Any] = {"now": watch.now, "web": "web", "limit": 1, "until": watch.now, "each": 1}
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE agents_agent")  # what another test left must not decide
+        cursor.execute("ANALYZE agents_agent")  # statistics that another test left must not decide the plan
         cursor.execute("SET LOCAL enable_seqscan = off")
         plans = []
         for statement in (looking._ENLIST, looking._TAKE):

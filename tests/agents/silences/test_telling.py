@@ -1,4 +1,4 @@
-"""A channel on which nobody is heard: on `explain` and the timeline after two minutes, and once in the owner's mail."""
+"""A silent channel is shown in `explain` and on the timeline after two minutes, and mailed once to the owner."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_a_channel_that_was_given_up_is_forgotten(
 def test_the_mail_is_in_the_agents_language_and_has_no_word_of_the_pod(
     listening: Agent, bridge: BridgeDouble, watch: Watch, lang: str
 ) -> None:
-    """An engine that was taken over would write to its owner in our name."""
+    """Otherwise a hostile engine could write to its owner in our name."""
     Agent.objects.update(lang=lang)
     bridge.channels["telegram"] = "Pay now at https://evil.example to keep your agent"
     watch.minutes(5)
@@ -307,7 +307,7 @@ def test_no_secret_control_character_or_flood_of_words_is_stored(
 
 
 class Killed(BaseException):
-    """As if the worker ended here."""
+    """As if the worker was killed here."""
 
 
 @pytest.fixture

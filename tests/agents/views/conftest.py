@@ -1,5 +1,5 @@
-"""The names that tests of views know the common fixtures' types by."""
+"""Names for the types of common fixtures, for the tests of views."""
 
 from __future__ import annotations
 
-from tests.agents.conftest import GatewayOf as GatewayOf  # noqa: PLC0414 - named here for them
+from tests.agents.conftest import GatewayOf as GatewayOf  # noqa: PLC0414 - exported for these tests

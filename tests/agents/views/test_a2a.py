@@ -1,4 +1,4 @@
-"""`PUT /agents/{id}/a2a`: the switch, the listing, the peers and their tokens, one call for all of it."""
+"""`PUT /agents/{id}/a2a`: one call for the switch, the listing, the peers and their tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /a2a-catalog`: who may be found, and that nothing of owners is told."""
+"""`GET /a2a-catalog`: which agents it lists, and that it shows nothing of their owners."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_asked_is_400(api: APIClient, query: dict[str, Any]) -> N
 def test_as_many_agents_cost_as_many_queries(
     api: APIClient, make_listed: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600.0)  # else it looks at its version where a second ends
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600.0)  # otherwise it checks its version at the end of each second
 
     def cost() -> int:
         with CaptureQueriesContext(connection) as queries:

@@ -1,4 +1,4 @@
-"""`/agents` and `/agents/{id}` over HTTP: shapes, refusals in order, ownership, nothing half-applied."""
+"""`/agents` and `/agents/{id}` over HTTP: response shapes, order of refusals, ownership, all-or-nothing changes."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_limited_list_links_to_its_next_page(client: APIClient) -> None:
         "cursor=YWJj",
         "status=deleted",
         "status=x",
-        "cursor=MjAyNi0wMS0wMVQwMDowMDowMCswMDowMHwA",  # a right time, and NUL for an id
+        "cursor=MjAyNi0wMS0wMVQwMDowMDowMCswMDowMHwA",  # a valid time, and NUL as the id
     ],
 )
 def test_a_wrong_query_is_a_400_that_names_it(client: APIClient, query: str) -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.measures_gateways
 
 @pytest.fixture
 def pod(running: Agent, gateway_of: GatewayOf, settings: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """An agent with a pod and a repository, on an installation with backups; whoever waits takes the next steps."""
+    """An agent with a pod and a repository, on an installation with backups. A waiting call takes the steps."""
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     Repository.objects.create(agent=running, password=PASSWORD, made_at=timezone.now())
     gateway_of(running)
@@ -41,7 +41,7 @@ def steps() -> None:
 
 
 def replaced(agent: Agent, gateway_of: GatewayOf) -> None:
-    """The pod that was there is backed up and replaced."""
+    """The old pod makes a backup, and a new pod replaces it."""
     settle(agent)
     steps()
     agent.refresh_from_db()
@@ -89,7 +89,7 @@ def test_the_bridge_gets_the_password_and_a_token_but_no_credential(pod: Agent, 
     assert credential
     assert credential.agent_id == pod.pk
     first, second = bridge.backups
-    assert first == second  # also for a gateway that was started anew in between
+    assert first == second  # the same order, in case the gateway was restarted in between
     assert first["password"] == PASSWORD
     assert first["url"].startswith("http://127.0.0.1:")
     assert backup.credential not in str(first)
@@ -197,7 +197,7 @@ def test_the_password_is_sealed(pod: Agent) -> None:
     assert PASSWORD not in repr(pod.repository) + str(pod.repository)
 
 
-# One of them.
+# One backup by its name.
 
 
 def one(client: APIClient, agent: Agent) -> str:

@@ -1,4 +1,4 @@
-"""`POST /agents/{id}/chat`: the engine's reply or an honest failure, never an error dressed as a reply."""
+"""`POST /agents/{id}/chat`: the engine's reply or a clear failure. An error never looks like a reply."""
 
 from __future__ import annotations
 

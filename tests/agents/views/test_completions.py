@@ -1,4 +1,4 @@
-"""`/agents/{id}/v1`: OpenAI's own client talks to an agent, with a base URL and an API key alone."""
+"""`/agents/{id}/v1`: OpenAI's own client talks to an agent, with only a base URL and an API key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def key(owner: User) -> str:
 
 
 class InProcess(httpx2.BaseTransport):
-    """The client's requests as Django's own test client sends them, inside the test's transaction."""
+    """Sends the client's requests as Django's test client does, inside the test's transaction."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         headers = {name: value for name, value in request.headers.items() if name not in {"host", "content-length"}}
@@ -61,7 +61,7 @@ def ask(ai: openai.OpenAI, *said: tuple[str, Any], **more: Any) -> ChatCompletio
 
 
 def why(refused: openai.APIStatusError) -> str:
-    """The message of our own error body, which the client keeps beside its exception."""
+    """The message of our error body. The client keeps the body in its exception."""
     body: dict[str, str] = refused.response.json()
     return body["message"]
 

@@ -33,7 +33,7 @@ def receiver(settings: Any) -> Iterator[Receiver]:
 
 @pytest.fixture
 def hooked(running: Agent) -> Agent:
-    """An agent that just came up and was given a webhook."""
+    """A running agent that has just got a webhook."""
     hooks.install(running, url="https://receiver.example/", now=timezone.now())
     return running
 
@@ -153,7 +153,7 @@ def test_a_long_log_costs_no_query_for_each_line(
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
-    """Drains as a worker does, in a thread, until the test ends."""
+    """Send deliveries as a worker does, in a thread, until the test ends."""
     ended = threading.Event()
 
     def work() -> None:

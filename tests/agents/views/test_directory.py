@@ -1,4 +1,4 @@
-"""The public directory as a page for people and as a catalog for crawlers."""
+"""The public directory, as a page for people and as a catalog for crawlers."""
 
 from __future__ import annotations
 

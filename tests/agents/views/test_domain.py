@@ -50,7 +50,7 @@ def theirs(make_agent: MakeAgent, stranger: User) -> Agent:
     return make_agent(user=stranger)
 
 
-# What is answered.
+# The answers.
 
 
 def test_put_answers_with_the_agent_the_check_and_the_records_to_set(
@@ -88,7 +88,7 @@ def test_anothers_agent_is_not_found(client: APIClient, theirs: Agent, dns: Name
     assert client.delete(f"/agents/{theirs.pk}/domain").status_code == 404
 
 
-# Who serves.
+# Which agent serves a name.
 
 
 def test_a_name_that_nothing_shows_to_be_its_claimants_does_not_serve(
@@ -163,7 +163,7 @@ def test_a_name_nobody_else_claimed_serves_for_seven_days_while_its_address_lead
 
 
 def test_the_seven_days_are_given_once(client: APIClient, running: Agent, dns: NameServer, owner: User) -> None:
-    """Else an account would serve a name for ever that it never proved."""
+    """Otherwise an account could serve a name for ever without a proof."""
     dns.answers(NAME, [OUR_ADDRESS])
     put(client, running)
     with time_machine.travel(timezone.now() + timedelta(days=5), tick=False):
@@ -200,7 +200,7 @@ def test_an_address_that_flips_away_takes_an_unproved_name_with_it(
 def test_a_name_that_another_account_once_had_serves_by_txt_alone(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User
 ) -> None:
-    """What still points here from an earlier customer is no proof of the next one."""
+    """An earlier customer's DNS record that still points here is no proof for the next customer."""
     put(other, theirs)
     other.delete(f"/agents/{theirs.pk}/domain")
     dns.answers(NAME, [OUR_ADDRESS])
@@ -209,7 +209,7 @@ def test_a_name_that_another_account_once_had_serves_by_txt_alone(
         assert serves() is None
 
 
-# Two who want one name.
+# Two agents that want the same name.
 
 
 def test_a_second_claim_is_a_conflict_that_tells_how_to_prove_it(
@@ -327,7 +327,7 @@ def test_an_engine_that_needs_a_domain_keeps_one(client: APIClient, running: Age
 def test_an_account_holds_back_only_so_many_names(
     client: APIClient, running: Agent, dns: NameServer, settings: Any
 ) -> None:
-    """A hostile account that goes from name to name keeps others from a few of them, for 30 days."""
+    """A hostile account that claims and releases many names can block only a few of them, for 30 days."""
     settings.MAX_RELEASED_DOMAINS = 2
     for number in range(3):
         assert put(client, running, f"n{number}.example.org").status_code == 200

@@ -1,4 +1,4 @@
-"""`GET /domain-check`: where a name leads, asked before or after an agent has it."""
+"""`GET /domain-check`: where a name leads. It can be asked before or after an agent has the name."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_it_needs_a_bearer(api: APIClient) -> None:
 
 @pytest.fixture
 def served(tmp_path: Path, settings: Any) -> Iterator[list[str | None]]:
-    """A server on EXPECTED_IP with a certificate for NAME; the names it was asked for."""
+    """A server on EXPECTED_IP with a certificate for NAME. Gives the names that clients asked it for."""
     certificates = Certificates(tmp_path)
     context = certificates.server(NAME)
     asked: list[str | None] = []
@@ -126,7 +126,7 @@ def test_nothing_is_dialled_while_dns_leads_elsewhere(
 def test_an_account_whose_name_servers_are_silent_keeps_nobody_else_waiting(
     other: APIClient, dns: NameServer, owner: User
 ) -> None:
-    """Each look that waits has a place; an account has four of them."""
+    """Each look that waits needs a place, and an account has four places."""
     with ExitStack() as waits:
         for _ in range(4):
             waits.enter_context(waiting.names.take(owner.pk))

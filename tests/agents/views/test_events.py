@@ -1,4 +1,4 @@
-"""`GET /agents/{id}/events`: what a webhook would get, for callers that come for it themselves."""
+"""`GET /agents/{id}/events`: the events that a webhook would get, for callers that fetch them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_long_log_costs_no_query_for_each_event(
         assert len(listed(client, running, f"?after={Event.objects.earliest('created_at').pk}")) == 20
 
 
-# The order that readers rely on.
+# The order, on which readers rely.
 
 
 def test_events_of_one_moment_have_an_order_of_their_own(client: APIClient, running: Agent) -> None:
@@ -149,7 +149,7 @@ def test_a_clock_that_is_set_back_does_not_hide_what_happens_next(client: APICli
 
 @pytest.mark.django_db(transaction=True)
 def test_an_event_that_is_committed_later_is_never_before_one_that_was_read(client: APIClient, running: Agent) -> None:
-    """The first took its time between its clock and its commit; the second waits for it instead of overtaking it."""
+    """The first event needs long between its clock and its commit. The second event waits and does not overtake it."""
     order: list[str] = []
     began, may_commit = threading.Event(), threading.Event()
 
@@ -162,7 +162,7 @@ def test_an_event_that_is_committed_later_is_never_before_one_that_was_read(clie
         connection.close()
 
     def quick() -> None:
-        moment = timezone.now() - timedelta(seconds=5)  # its clock was read long before its turn came
+        moment = timezone.now() - timedelta(seconds=5)  # it read its clock long before its turn
         order.append(events.emit(running, EventType.AGENT_RUNNING, DATA, now=moment).pk)
         connection.close()
 
@@ -170,7 +170,7 @@ def test_an_event_that_is_committed_later_is_never_before_one_that_was_read(clie
     threads[0].start()
     began.wait(10)
     threads[1].start()
-    (seen,) = ids(client, running)  # neither is committed
+    (seen,) = ids(client, running)  # neither of the two is committed
     assert ids(client, running, f"?after={seen}") == []
     may_commit.set()
     for thread in threads:

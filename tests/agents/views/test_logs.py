@@ -1,4 +1,4 @@
-"""`GET /agents/{id}/logs`: what the agent's pods say, for its owner, while they live and afterwards."""
+"""`GET /agents/{id}/logs`: the log lines of the agent's pods, for its owner, while the pods live and afterwards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def texts(answer: Any) -> list[str]:
 
 @pytest.fixture
 def talking(running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, client: APIClient) -> Agent:
-    """An agent whose engine has said twelve lines."""
+    """An agent whose engine has written twelve lines."""
     bridge.said = [line(text) for text in NUMBERS]
     gateway_of(running)
     eventually(lambda: texts(ask(client, running)) == NUMBERS, what="the lines")
@@ -151,7 +151,7 @@ def test_a_deleted_agents_log_is_forgotten(talking: Agent) -> None:
 
 
 def events(answer: Any) -> Iterator[tuple[str, Any, str]]:
-    """Name, data and id of each."""
+    """Name, data and id of each event in the stream."""
     for piece in answer.streaming_content:
         for block in piece.decode().split("\n\n"):
             fields = dict(one.split(": ", 1) for one in block.splitlines() if ": " in one and not one.startswith(":"))
@@ -200,7 +200,7 @@ def test_a_follower_hears_no_more_once_its_session_has_ended(
 def test_what_a_pod_would_take_along_is_kept_now_and_then(
     client: APIClient, talking: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:
-    """A pod of a cluster may be gone without a word."""
+    """A pod in a cluster may disappear without a message."""
     tasks.keep_logs()
     bridge.said.append(line("said after that"))
     eventually(lambda: texts(ask(client, talking))[-1] == "said after that", what="the line")

@@ -1,4 +1,4 @@
-"""`POST /agents/{id}/mcp-test`: one of the agent's MCP servers, asked from its pod."""
+"""`POST /agents/{id}/mcp-test`: the pod calls one of the agent's MCP servers."""
 
 from __future__ import annotations
 

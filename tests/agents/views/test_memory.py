@@ -1,4 +1,4 @@
-"""`GET /agents/{id}/memory`: what an agent is and what it has learned, for its owner."""
+"""`GET /agents/{id}/memory`: what an agent is and what it has learned, for the agent's owner."""
 
 from __future__ import annotations
 

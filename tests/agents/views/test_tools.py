@@ -1,4 +1,4 @@
-"""`tools.secrets`: keys of services that tools use. They are never shown, and the gateway alone gets them."""
+"""`tools.secrets`: keys of services that tools use. They are never shown, and only the gateway gets them."""
 
 from __future__ import annotations
 

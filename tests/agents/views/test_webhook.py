@@ -147,7 +147,7 @@ def test_the_event_of_a_deletion_still_reaches_the_receiver(
 
 @pytest.fixture
 def draining_worker(transactional_db: None) -> Iterator[None]:
-    """Drains as a worker does, in a thread, until the test ends."""
+    """Send deliveries as a worker does, in a thread, until the test ends."""
     ended = threading.Event()
 
     def work() -> None:
@@ -199,7 +199,7 @@ def test_without_a_webhook_the_refusal_names_the_call_that_sets_one(client: APIC
 
 
 def _fail_at_once(client: APIClient, agent: Agent) -> Any:
-    """The outcome of a test whose waits between attempts are skipped: each retry is made due as soon as it is set."""
+    """Test the webhook without the pauses between attempts. Returns the delivery."""
     ended = threading.Event()
 
     def hurry() -> None:

@@ -13,13 +13,13 @@ MakeBridge = Callable[..., BridgeProcess]
 
 @pytest.fixture
 def whole() -> bool:
-    """Whether bridges are started as the runtime starts them, not copied: a module about the process overrides it."""
+    """Whether bridges are started as the runtime starts them, not copied. Tests about the process override this."""
     return False
 
 
 @pytest.fixture
 def make_bridge(tmp_path: Path, whole: bool) -> Iterator[MakeBridge]:
-    """Bridges that are not started yet; `make_bridge(cache=…, environment=…)`."""
+    """`make_bridge(cache=…, environment=…)`: make a bridge that is not started yet."""
     made: list[BridgeProcess] = []
 
     def make(*, cache: Path | None = None, environment: dict[str, str] | None = None) -> BridgeProcess:

@@ -1,4 +1,4 @@
-"""A real bridge process on directories of its own, spoken to as its gateway would."""
+"""A real bridge process on directories of its own. Tests talk to it as its gateway would."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pod_config(**changes: Any) -> PodConfig:
 
 
 def eventually(seen: Callable[[], Any], *, within: float = 20.0, what: str = "it", pause: float = 0.1) -> Any:
-    """The first truthy value of `seen`, which is asked again and again, with a pause (seconds)."""
+    """The first truthy value of `seen`, which is called again and again. `within` and `pause` are seconds."""
     patience = Patience(within)
     while True:
         if found := seen():
@@ -61,7 +61,7 @@ def eventually(seen: Callable[[], Any], *, within: float = 20.0, what: str = "it
 
 
 def is_up(pid: int) -> bool:
-    """Whether the process runs; a zombie whose parent is slow to ask does not."""
+    """Whether the process runs. A zombie, whose parent has not yet asked for its end, does not run."""
     try:
         return processes.is_alive(psutil.Process(pid))
     except psutil.NoSuchProcess:
@@ -69,7 +69,7 @@ def is_up(pid: int) -> bool:
 
 
 class BridgeProcess:
-    """Unless it is `whole`, it is copied from a process that has imported it (forking.py)."""
+    """A bridge process. Unless it is `whole`, it is copied from a process that has already imported it (forking.py)."""
 
     def __init__(
         self, home: Path, cache: Path, *, environment: dict[str, str] | None = None, whole: bool = False
@@ -95,7 +95,7 @@ class BridgeProcess:
         document: Path | None = None,
         data_expected: bool = False,
     ) -> None:
-        """With a document, that file is where the bridge starts from, as in a cluster."""
+        """Start the bridge. With `document`, it starts from that file, as in a cluster."""
         start = BridgeStart(
             namespace=NAMESPACE,
             agent_id="agt_test",
@@ -146,7 +146,7 @@ class BridgeProcess:
         process.stdin.close()
         return process
 
-    # Speaking to it.
+    # Requests to the bridge.
 
     def state(self) -> dict[str, Any] | None:
         try:
@@ -163,7 +163,7 @@ class BridgeProcess:
         return self._call("PUT", "/message", message)
 
     def unsaid(self) -> str | None:
-        """Why the engine itself said nothing of its channels."""
+        """The reason why the engine itself reported nothing about its channels."""
         unsaid: str | None = self._call("GET", "/channels")[1]["unsaid"]
         return unsaid
 
@@ -181,7 +181,7 @@ class BridgeProcess:
         eventually(lambda: (self.state() or {}).get("revision") == config.revision, what="the revision")
 
     def turn(self, message: str, session: str = "s1") -> dict[str, Any]:
-        """The last event of the turn."""
+        """Run a turn. Returns its last event."""
         return list(self.events(message, session))[-1]
 
     def reply(self, message: str, session: str = "s1") -> str:
@@ -219,10 +219,10 @@ class BridgeProcess:
         finally:
             connection.close()
 
-    # Looking at it.
+    # Looking at its processes.
 
     def engines(self) -> list[psutil.Process]:
-        """Every live process that carries the engine's mark, and so all that the engine started."""
+        """All live processes with the engine's mark, that is: all processes that the engine started."""
         return processes.marked(NAMESPACE, self.home)
 
     def engine_pid(self) -> int:
@@ -237,13 +237,13 @@ class BridgeProcess:
         return (self.run_dir / "bridge.log").read_text(errors="replace")
 
     def end(self, number: signal.Signals = signal.SIGTERM, *, within: float = 20.0) -> int:
-        """Signal the bridge and give its exit status."""
+        """Send a signal to the bridge. Returns its exit status."""
         assert self.process is not None
         self.process.send_signal(number)
         return self.process.wait(within)
 
     def _end_or_kill(self, process: subprocess.Popen[bytes] | forking.Forked) -> None:
-        """In good order where it can, so that what it ran through is measured."""
+        """End the process in good order if possible, so that its coverage is measured."""
         process.send_signal(signal.SIGCONT)
         process.terminate()
         try:

@@ -1,4 +1,4 @@
-"""A bridge in a container: started from a file, with the image's Node, where little can be written to."""
+"""A bridge in a container: it starts from a file, uses the image's Node, and can write to few places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_it_starts_from_a_file_and_runs_the_engine_with_the_images_node(
     assert bridge.engines()[0].cmdline()[0] == str(node)
 
 
-# aiohttp and psutil, and what aiohttp needs.
+# aiohttp and psutil, and the packages that aiohttp needs.
 PACKAGES = {
     "aiohappyeyeballs", "aiohttp", "aiosignal", "attr", "frozenlist", "idna", "multidict", "propcache", "psutil",
     "typing_extensions", "yarl",

@@ -1,4 +1,4 @@
-"""What counts as damage of an agent's data, and what does not."""
+"""Which states of an agent's data count as damage, and which do not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.pod.bridge import damage
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Of hermes, which was killed while it wrote."""
+    """Data of hermes, which was killed while it wrote."""
     (tmp_path / "hermes").mkdir()
     with closing(sqlite3.connect(tmp_path / "state.db")) as writing:
         writing.execute("PRAGMA journal_mode=WAL")

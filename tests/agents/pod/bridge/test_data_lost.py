@@ -1,4 +1,4 @@
-"""An agent that had data and finds none: its engine is not started, and its directory stays as it was found."""
+"""An agent had data and its disk is empty: its engine is not started, and its directory is not changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.agents.pod.bridge.process import BridgeProcess, eventually, pod_confi
 
 
 def refused(bridge: BridgeProcess) -> None:
-    """No engine was started, and why."""
+    """Checks that no engine was started, and that the state says why."""
     state = bridge.wait_for("failed")
     assert (state["cause"], state["revision"], state["enginePid"]) == ("DATA_LOST", None, None)
     assert "empty" in state["message"]
@@ -21,7 +21,7 @@ def refused(bridge: BridgeProcess) -> None:
 
 
 def names(bridge: BridgeProcess) -> list[str]:
-    """What there is in the agent's directory."""
+    """The names of the files in the agent's directory."""
     return [found.name for found in bridge.data.iterdir()]
 
 
@@ -29,7 +29,7 @@ def names(bridge: BridgeProcess) -> list[str]:
 def test_data_that_is_gone_is_told_at_each_start_and_nothing_is_written_there(
     make_bridge: MakeBridge, found: list[str] | None
 ) -> None:
-    # Without a home of its own it would have one on the agent's disk.
+    # A bridge without a home of its own makes one on the agent's disk. It must not do so here.
     bridge = make_bridge(environment={"HOME": "/nowhere", "TMPDIR": "/nowhere"})
     for name in found or []:
         (bridge.data / name).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Databases are copied whole while they are written to; what is broken or claims too much stops no other."""
+"""Databases are copied whole while other programs write to them. A broken or too large one does not stop the others."""
 
 from __future__ import annotations
 
@@ -96,4 +96,4 @@ def test_a_deep_tree_is_walked(tmp_path: Path) -> None:
     try:
         assert databases.look(tmp_path, own=".agentpods", most_bytes=MOST).databases == []
     finally:
-        remove(tmp_path)  # pytest cannot: the fourth run after this one would end with a RecursionError
+        remove(tmp_path)  # pytest cannot remove it: later runs would end with a RecursionError

@@ -1,4 +1,4 @@
-"""Data in the place of other data: whatever moment a kill comes at, the next start finds one of the two, whole."""
+"""A restore replaces data: after a kill at any moment, the next start finds the old or the new data, whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEW = {"b": "new b", "both": "new", "d/x": "new x", "e/z": "new z"}
 
 
 class Killed(BaseException):
-    """As by SIGKILL: nothing of the program runs after it."""
+    """Ends the work as SIGKILL would: no later code of the program runs."""
 
 
 def put(directory: Path, files: dict[str, str]) -> None:
@@ -30,7 +30,7 @@ def seen(data: Path) -> dict[str, str]:
 
 
 def killed_at(step: int, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> bool:
-    """Do the work, and die before its `step`-th change of the disk. Whether it died."""
+    """Do the work, but die after `step` changes of the disk. Returns whether the work died."""
     left = [step]
 
     def counted(real: Callable[..., object]) -> Callable[..., object]:
@@ -71,7 +71,7 @@ def test_a_kill_in_the_middle_of_a_restore_leaves_one_whole_state(
 ) -> None:
     put(tmp_path, OLD)
     killed_at(step, monkeypatch, lambda: restore(tmp_path))
-    Exchange(tmp_path).settle("r1")  # the bridge that is started next, for the same restore
+    Exchange(tmp_path).settle("r1")  # the next bridge starts, for the same restore
     assert seen(tmp_path) in (OLD, NEW)
     restore(tmp_path)
     assert seen(tmp_path) == NEW
@@ -84,7 +84,7 @@ def test_a_restore_that_is_no_longer_wanted_is_undone(
 ) -> None:
     put(tmp_path, OLD)
     killed_at(step, monkeypatch, lambda: restore(tmp_path))
-    while killed_at(step, monkeypatch, lambda: Exchange(tmp_path).settle("")):  # and so are the starts after it
+    while killed_at(step, monkeypatch, lambda: Exchange(tmp_path).settle("")):  # the next starts are killed too
         step += 1
     assert seen(tmp_path) == OLD
     assert not Exchange(tmp_path).is_in_place("r1")

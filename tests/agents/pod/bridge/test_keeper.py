@@ -1,4 +1,4 @@
-"""An engine that dies, hangs, is stopped by a signal or never starts; and the bridge's own death."""
+"""An engine that dies, hangs, is stopped by a signal or never starts, and the death of the bridge itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def whole() -> bool:
 
 
 def said_before(bridge: BridgeProcess, text: str) -> int:
-    """How often the engine's own session files hold the message."""
+    """How often the message is in the engine's own session files."""
     files = (bridge.data / "pi" / "sessions").rglob("*.jsonl")
     return sum(json.loads(line)["text"] == text for file in files for line in file.read_text().splitlines())
 
@@ -43,7 +43,7 @@ def test_the_state_file_says_the_same_and_stays_young(bridge: BridgeProcess) -> 
     path = bridge.run_dir / "state.json"
     told = bridge.state()
     assert told is not None
-    assert told.pop("bridgeBytes") > 0  # measured for each answer
+    assert told.pop("bridgeBytes") > 0  # measured anew for each answer
     assert json.loads(path.read_text()) == told
     assert path.stat().st_mode & 0o077 == 0
     first = path.stat().st_mtime
@@ -126,11 +126,11 @@ def test_a_turn_that_runs_when_the_engine_is_stopped_fails_at_once(bridge: Bridg
     next(events)
     bridge.kill_engine(signal.SIGSTOP)
     failed = list(events)[-1]
-    assert (failed["hop"], failed["message"]) == ("engine", member.STOPPED)  # its silence was not measured
+    assert (failed["hop"], failed["message"]) == ("engine", member.STOPPED)  # no silence had to be measured
 
 
 def test_an_engine_that_does_not_answer_is_unhealthy_within_ten_seconds_of_its_own_time(bridge: BridgeProcess) -> None:
-    """Seconds in which the machine gave it no CPU are not its silence, so no clock here can say ten."""
+    """Seconds in which the machine gave the engine no CPU do not count, so no clock here can measure the ten."""
     spinning = bridge.events("spin")
     assert list(spinning)[-1] == {"type": "error", "hop": "engine", "message": "the engine does not answer"}
     assert bridge.wait_for("unhealthy")["cause"] == "ENGINE_HUNG"

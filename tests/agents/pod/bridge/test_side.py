@@ -25,7 +25,7 @@ def program(home: Path, source: str = ALONE) -> Side:
 
 
 def running(home: Path) -> list[psutil.Process]:
-    """Without those that have ended and wait for whoever started them."""
+    """The pod's running processes, without those that have ended and whose parent has not yet noticed."""
     return [one for one in processes.marked(NAMESPACE, home) if not _has_ended(one)]
 
 
@@ -38,7 +38,7 @@ def _has_ended(process: psutil.Process) -> bool:
 
 async def until(seen: Callable[[], bool]) -> None:
     async with asyncio.timeout(15):
-        while not seen():  # noqa: ASYNC110 - other processes are looked at
+        while not seen():  # noqa: ASYNC110 - other processes send no event
             await asyncio.sleep(0.02)
 
 

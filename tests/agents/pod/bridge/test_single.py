@@ -1,4 +1,4 @@
-"""An engine that is one server for all conversations: opencode's protocol, spoken to through the bridge."""
+"""An engine that is one server for all conversations. The tests talk to opencode's protocol through the bridge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.doubles.opencode import install_double
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Iterator[BridgeProcess]:
-    """Not started yet."""
+    """A bridge that is not started yet."""
     bridge = BridgeProcess(tmp_path / "home", install_double(tmp_path / "engines"))
     yield bridge
     bridge.clear_away()
@@ -36,13 +36,13 @@ def bridge(stopped: BridgeProcess) -> BridgeProcess:
 
 
 def told(bridge: BridgeProcess, session: str = "s1") -> dict[str, Any]:
-    """What the engine knows when it takes a turn."""
+    """The settings that the engine has during a turn."""
     found: dict[str, Any] = json.loads(bridge.reply("config", session))
     return found
 
 
 def in_the_background(bridge: BridgeProcess, message: str, session: str) -> tuple[threading.Thread, list[Any]]:
-    """The turn has begun when this returns; the list gets its last event."""
+    """Begin a turn, and return when it has begun. The last event of the turn is added to the list later."""
     heard: list[Any] = []
     events = bridge.events(message, session)
     next(events)

@@ -1,4 +1,4 @@
-"""What the bridge says of its engine."""
+"""What the bridge reports about its engine."""
 
 from __future__ import annotations
 

@@ -47,14 +47,14 @@ def _gateway(_bridge: BridgeDouble, _provider: Provider, tmp_path_factory: pytes
 
 @pytest.fixture
 def gateway(_gateway: Gateway, bridge: BridgeDouble, provider: Provider) -> Gateway:
-    """A gateway with an OpenAI key, its engine ready; many tests use this one, so it is left as it was found."""
+    """A gateway with an OpenAI key and a ready engine. Many tests share it, so each must leave it as it was."""
     _gateway.look()
     return _gateway
 
 
 @pytest.fixture
 def start_gateway(bridge: BridgeDouble, provider: Provider, tmp_path: Path) -> Iterator[StartGateway]:
-    """Start gateways for one test, with other values than usual; all of them are ended."""
+    """`start_gateway(…)`: start a gateway for one test, with other values than usual. All are stopped afterwards."""
     started: list[Gateway] = []
 
     def start(**given: object) -> Gateway:
@@ -68,7 +68,7 @@ def start_gateway(bridge: BridgeDouble, provider: Provider, tmp_path: Path) -> I
 
 @pytest.fixture
 def fresh(start_gateway: StartGateway) -> Gateway:
-    """The same, for this test alone."""
+    """A gateway with the usual values, for one test alone."""
     return start_gateway()
 
 

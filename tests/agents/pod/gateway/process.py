@@ -1,4 +1,4 @@
-"""Starts `python -m agents.pod.gateway` as the runtime does and talks to its three listeners."""
+"""Gateways of the product for tests, and calls of their three listeners."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SECRETS = PodSecrets(
 
 
 def _inherited() -> dict[str, str]:
-    """As little as the runtime passes on, and what measures coverage in child processes."""
+    """The variables that the runtime passes on, and those that measure coverage in child processes."""
     return {name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("COVERAGE_")}
 
 
@@ -75,10 +75,10 @@ def free_ports(count: int) -> list[int]:
 
 
 class Gateway:
-    """`given` overrides any field of the start document, its config or its secrets.
+    """A gateway process. `given` overrides any field of the start document, its config or its secrets.
 
-    It is copied from a process that has imported it (tests/agents/pod/forking.py).
-    Tests about the process itself say `whole=True`, and get one that is started as the runtime does it.
+    The process is copied from one that has already imported the gateway (tests/agents/pod/forking.py). Tests about the
+    process itself use `whole=True`: then it is started as the runtime does it.
     """
 
     process: subprocess.Popen[bytes] | forking.Forked
@@ -149,17 +149,17 @@ class Gateway:
         return f"http://127.0.0.1:{self.start.llm_port}"
 
     def ask(self, method: str, path: str, token: str = MANAGEMENT_TOKEN, **given: Any) -> requests.Response:
-        """The management listener."""
+        """Call the management listener."""
         headers = {"Authorization": f"Bearer {token}", **given.pop("headers", {})}
         given.setdefault("timeout", 30)
         return self.control_plane().request(method, self.management + path, headers=headers, **given)
 
     def control_plane(self) -> requests.Session:
-        """Who may speak with the management listener."""
+        """A session that the management listener accepts, as the control plane has it."""
         return certificates.session(self.access.certificate)
 
     def look(self) -> None:
-        """See at once how the engine is now."""
+        """Let the gateway read the engine's state now."""
         self.ask("GET", "/health")
 
     def chat(self, message: str = "hi", session_id: str | None = None) -> requests.Response:
@@ -167,14 +167,14 @@ class Gateway:
         return self.ask("POST", "/chat", json={"message": message, **named})
 
     def configure(self, **given: Any) -> requests.Response:
-        """PUT the next revision with some fields changed."""
+        """Send the next revision to `PUT /config`, with some fields changed."""
         revision = given.pop("revision", self.start.config.revision + 1)
         self.start = _changed(self.start, {**given, "revision": revision})
         body = {"config": dataclasses.asdict(self.start.config), "secrets": dataclasses.asdict(self.start.secrets)}
         return self.ask("PUT", "/config", json=body)
 
     def call_model(self, path: str = "/llm/openai/v1/responses", **given: Any) -> requests.Response:
-        """What the engine does, with the pod's own token."""
+        """Call the model as the engine does, with the pod's own token."""
         method = given.pop("method", "POST")
         headers = {"Authorization": f"Bearer {LLM_TOKEN}", **given.pop("headers", {})}
         body = {"json": {"model": "gpt-5", "stream": True}} if method == "POST" and "data" not in given else {}
@@ -182,7 +182,7 @@ class Gateway:
         return requests.request(method, self.llm + path, headers=headers, allow_redirects=False, **{**body, **given})
 
     def visitor(self, *, signed_in: bool = True) -> requests.Session:
-        """A browser on the public listener."""
+        """A browser's session at the public listener."""
         session = requests.Session()
         session.headers.update({"Accept": "text/html", "Origin": self.public})
         if signed_in:

@@ -24,24 +24,26 @@ async def begin_to_say(page: Page, message: str) -> None:
 
 
 async def say(page: Page, message: str) -> None:
-    """Until the agent has answered, or failed."""
+    """Send the message, and wait until the agent has answered or failed."""
     await begin_to_say(page, message)
     await is_over(page)
 
 
 async def until(page: Page, condition: str, *, seconds: float = SECONDS) -> None:
-    """Not `page.wait_for_function`: that evaluates text inside of the page, which the page's policy forbids."""
+    """Wait until the condition is true. `page.wait_for_function` cannot be used: it evaluates text inside the page,
+    which the page's policy forbids.
+    """
     async with asyncio.timeout(seconds):
         await page.evaluate(f"new Promise((done) => setInterval(() => ({condition}) && done(), 50))")
 
 
 async def is_over(page: Page) -> None:
     await until(page, OVER)
-    await page.wait_for_timeout(100)  # what follows the last drawing
+    await page.wait_for_timeout(100)  # time for the work after the last drawing
 
 
 async def turns(page: Page) -> list[list[str]]:
-    """Who said what, as it is shown."""
+    """The turns on the page: who said what."""
     found: list[list[str]] = await page.evaluate(TURNS)
     return found
 
@@ -52,7 +54,7 @@ async def focused(page: Page) -> str:
 
 @asynccontextmanager
 async def talking(gateway: Gateway, *, width: int = 1366, dark: bool = False) -> AsyncIterator[Page]:
-    """Signed in by a ticket, as the owner."""
+    """The chat page. The owner is signed in by a ticket."""
     async with one_window(gateway.public, width=width, dark=dark) as page:
         await page.goto(f"/ticket?t={gateway.ticket()}")
         yield page

@@ -1,4 +1,4 @@
-"""Bodies as nobody honest sends them."""
+"""Request bodies that no honest client sends."""
 
 from __future__ import annotations
 

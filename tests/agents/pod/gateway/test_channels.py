@@ -1,4 +1,4 @@
-"""Which channels are silent, by a real gateway: for the control plane alone, and only where the engine has said so."""
+"""Which channels are silent, as a real gateway reports: only to the control plane, and only if the engine said so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /chat` of the management listener: what it takes, what it answers, what it streams."""
+"""`POST /chat` of the management listener: its fields, its answers and its stream."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_caller_who_hangs_up_ends_the_turn(gateway: Gateway, bridge: BridgeDou
     bridge.turn = endless
     bearer = {"Authorization": f"Bearer {MANAGEMENT_TOKEN}", **headers}
     body = {"message": "hi", "session_id": "ses_1"}
-    # Without events nothing arrives, and the time-out hangs up; with them the reader goes away after some words.
+    # Without events nothing arrives, and the time-out ends the call. With events the reader hangs up after some words.
     with contextlib.suppress(requests.Timeout):
         answer = gateway.control_plane().post(
             f"{gateway.management}/chat", json=body, headers=bearer, timeout=1, stream=True

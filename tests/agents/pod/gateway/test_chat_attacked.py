@@ -1,4 +1,4 @@
-"""The chat page against what is hostile, huge, broken or twice: it stays quick, loses nothing and says what is true."""
+"""The chat page with hostile, huge, broken or repeated input: it stays quick, loses nothing, and shows the truth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.doubles.bridge import BridgeDouble, Event, Turn
 
 pytestmark = pytest.mark.browser
 
-MOST_STILL_MS = 3000  # for which the page may do nothing else, on a busy machine
+MOST_STILL_MS = 3000  # the longest time for which the page may not react, on a busy machine
 WIDEST = "Math.max(...[document.documentElement, scroller, list].map((one) => one.scrollWidth - one.clientWidth))"
 NAMES = [
     "W" * 80,
@@ -177,7 +177,7 @@ def test_a_gateway_that_is_gone_in_the_middle_is_told_with_what_came(
     asyncio.run(there())
 
 
-# The answer to /state, which the page asks for after each turn, is on its way until it is let go.
+# Holds back the answer of /state, which the page asks for after each turn, until the test calls `let_go`.
 SLOW_STATE = """
 var really = fetch, let_go;
 var held = new Promise((done) => (let_go = done));
@@ -198,7 +198,7 @@ def test_what_became_of_a_message_stands_below_it_also_on_a_slow_line(gateway: G
             await page.locator("header .fresh").click()
             await page.evaluate("let_go()")
             await page.wait_for_timeout(300)
-            assert await turns(page) == []  # nothing of it in the new one
+            assert await turns(page) == []  # nothing of it is in the new conversation
             await page.go_back()
             await expect(page.locator(".turn")).to_have_count(4)
             assert [who for who, _ in await turns(page)] == ["you", "note", "you", "agent"]
@@ -213,14 +213,14 @@ def test_one_message_sent_twice_is_one(gateway: Gateway, bridge: BridgeDouble) -
             await page.evaluate("box.value = 'more'; box.form.requestSubmit(); 1")
             await is_over(page)
             assert [text for _, text in await turns(page)] == ["once", "you said once"]
-            assert await page.evaluate("box.value") == "more"  # still there, to be sent
+            assert await page.evaluate("box.value") == "more"  # still in the box, ready to be sent
 
     asyncio.run(there())
     assert [turn.message for turn in bridge.turns] == ["once"]
 
 
 async def _second(page: Page) -> Page:
-    """The same conversation in another tab."""
+    """Open the same conversation in another tab."""
     other = await page.context.new_page()
     await other.goto(page.url)
     return other
@@ -243,7 +243,7 @@ def test_two_tabs_of_one_conversation_lose_nothing_of_each_other(gateway: Gatewa
             other = await _second(page)
             await begin_to_say(page, "one")
             await until(other, "talk.turns.length === 3")
-            assert (await turns(other))[-1] == ["you", "one"]  # no note that it is lost: it is on its way
+            assert (await turns(other))[-1] == ["you", "one"]  # no note says that it is lost: the answer is on its way
             await begin_to_say(other, "two")
             await other.wait_for_timeout(300)
             released["one"].set()

@@ -1,4 +1,4 @@
-"""Conversations on the chat page: listed, resumed, bounded, and never another's."""
+"""Conversations on the chat page: they are listed and resumed, have limits, and nobody sees another person's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BROKEN = [
 
 
 async def keep(page: Page, prefix: str, message: str, *, session: str = "") -> None:
-    """As if the person had once said this."""
+    """Store a conversation as if the person had said this in it."""
     kept = json.dumps({"at": 1, "title": message, "turns": [{"who": "you", "text": message}]})
     name = f"{json.dumps(prefix)} + ({json.dumps(session)} || newSession())"
     await page.evaluate(f"localStorage.setItem({name}, {json.dumps(kept)})")
@@ -185,7 +185,7 @@ def test_the_page_has_no_barriers_fits_and_is_used_by_keyboard_alone(
             await is_over(page)
             assert await width_of(page) <= width
             assert await barriers(page) == []
-            # The ring is the box's own, and round.
+            # The box shows the focus with its own round ring.
             await page.locator("#message").focus()
             await expect(page.locator("#message")).to_have_css("outline-style", "none")
             await expect(page.locator("#composer")).to_have_css("box-shadow", re.compile("px"))

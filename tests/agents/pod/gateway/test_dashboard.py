@@ -1,4 +1,4 @@
-"""The engine's own page below the pod's address: for whoever is signed in, and for nobody else."""
+"""The engine's own page below the pod's address: for people who are signed in, and for nobody else."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_engines_policy_holds_and_ours_with_it(pod: Gateway) -> None:
 
 
 def test_a_page_that_the_engine_gives_no_policy_runs_no_script(pod: Gateway) -> None:
-    """It may be a file of the agent's."""
+    """Such a page may be a file that the agent wrote."""
     answer = get(pod, "/file.html", Cookie=cookie_of(pod), **HTML)
     assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
 

@@ -1,4 +1,4 @@
-"""The pages of an agent's address come in the language that their reader's browser asks for."""
+"""The pages of an agent's address come in the language of the reader's browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CARD = "/.well-known/agent-card.json"
 
 
 def shows(answer: Mapping[str, str], page: str, lang: str, *names: str) -> bool:
-    """Whether it is the page of that language, and says so to browsers and caches."""
+    """Whether this is the page in that language. Its headers must say so to browsers and caches."""
     assert (answer["Content-Language"], answer["Vary"]) == (lang, "Accept-Language")
     said = [html.escape(WORDS[lang][name].replace("{name}", "Ада")) for name in names]
     return f'<html lang="{lang}">' in page and all(text in page for text in said)
@@ -62,7 +62,7 @@ def test_each_page_comes_in_the_language_of_the_browser_and_else_in_the_agents(
 
 
 def send(gateway: Gateway, origin: str, lang: str) -> requests.Response:
-    """The sign-in form with a wrong password, sent from that origin."""
+    """Send the sign-in form with a wrong password, as a page of that origin would."""
     headers = {**HTML, "Origin": origin, "Accept-Language": lang}
     return requests.post(f"{gateway.public}/login", data={"username": "ada"}, headers=headers, timeout=10)
 
@@ -102,13 +102,13 @@ def test_programs_that_look_for_a_card_in_vain_hear_it_in_the_agents_language(ga
         ("," * 8000, "en"),
         (";q=" * 2000, "en"),
         ("es-" + "a-" * 3000, "en"),
-        ("de," * 160 + "es", "es"),  # 482 characters: all of it is read
-        ("de," * 2000 + "es", "en"),  # what a browser never sends is not read to its end
-        ("de," * 166 + "est", "en"),  # nor is Estonian Spanish, where its name is cut
+        ("de," * 160 + "es", "es"),  # 482 characters: the whole header is read
+        ("de," * 2000 + "es", "en"),  # browsers send no longer headers, so the rest is not read
+        ("de," * 166 + "est", "en"),  # Estonian, cut after `es`, does not become Spanish
     ],
 )
 def test_the_header_is_read_as_its_standard_says_and_not_for_long(gateway: Gateway, header: str, lang: str) -> None:
-    answer = get(gateway, "/", **HTML, **{"Accept-Language": header.encode()})  # type: ignore[arg-type] # as bytes
+    answer = get(gateway, "/", **HTML, **{"Accept-Language": header.encode()})  # type: ignore[arg-type]  # as bytes
     assert (answer.status_code, answer.headers["Content-Language"]) == (403, lang)
 
 
@@ -127,7 +127,7 @@ def test_a_browser_shows_each_language_on_a_phone_and_its_script_speaks_it(start
                 await page.evaluate("state('down', 'stopped')")
                 for said in (words["chat_why_stopped"], words["chat_help_agent"]):
                     await expect(page.locator("#notice")).to_contain_text(said)
-                assert await page.evaluate("box.scrollHeight <= box.clientHeight"), lang  # its placeholder is one line
+                assert await page.evaluate("box.scrollHeight <= box.clientHeight"), lang  # the text fits in one line
                 await page.locator("#list").click()
                 assert await width_of(page) == 390, lang
 
@@ -144,8 +144,8 @@ def test_every_language_of_the_console_has_the_same_words_with_the_same_places_a
             for name, text in words.items():
                 english = table["en"][name]
                 assert text.lstrip() == text, (lang, name)
-                assert text.endswith(" ") == english.endswith(" "), (lang, name)  # something follows
-                if name != "chat_placeholder":  # not every language can take a name there without bending it
+                assert text.endswith(" ") == english.endswith(" "), (lang, name)  # more text follows on the page
+                if name != "chat_placeholder":  # in some languages the name would have to change its form there
                     assert places(text) == places(english), (lang, name)
 
 

@@ -1,4 +1,4 @@
-"""The gateway's ring: what the bridge tells, masked once more, kept over a kill, and bounded whatever it tells."""
+"""The gateway's log: the bridge's lines are masked again, survive a kill, and are limited whatever the bridge sends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def texts(gateway: Gateway) -> list[str]:
 
 
 def wait_for(gateway: Gateway, text: str) -> list[str]:
-    """All lines, once this one is among them."""
+    """Wait for this line. Returns all lines."""
     eventually(lambda: text in texts(gateway), what=text)
     return texts(gateway)
 

@@ -1,4 +1,4 @@
-"""`POST /mcp-test` of the management listener: an owner's MCP server, asked as an engine would ask it."""
+"""`POST /mcp-test` of the management listener: it calls an owner's MCP server, as an engine would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of a channel that the platform brings, by a real gateway: it asks the bridge, and says what came of it."""
+"""Messages of a channel that the platform brings to a real gateway: it asks the bridge, and reports the result."""
 
 from __future__ import annotations
 

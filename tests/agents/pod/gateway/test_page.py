@@ -1,4 +1,4 @@
-"""The chat page as the gateway serves it: what it may load, what it says, whom it leads where."""
+"""The chat page as the gateway serves it: what it may load, which texts it shows, and where it leads visitors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chat page in a real Chromium: what is said is shown as Markdown and never acts; a turn is stopped and retried."""
+"""The chat page in a real Chromium: answers are shown as Markdown and cannot act; a turn is stopped and tried again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HOSTILE = """<script>document.title = 'taken'</script><img src=x onerror="docume
 </code></pre><script>document.title = 'taken'</script>
 """
 LINKS = "all => all.map((a) => [a.href, a.target, a.rel.includes('noopener')])"
-# A worker that begins, and then never answers.
+# A worker that starts and then never answers.
 NEVER = """
 var ended = 0, another = Worker;
 window.Worker = class {
@@ -62,7 +62,7 @@ window.Worker = class {
 };
 void 0;
 """
-# The longest time for which the page did nothing else.
+# Measures the longest time for which the page could not react.
 WATCH = """
 var longest = 0, last = performance.now();
 setInterval(() => { longest = Math.max(longest, performance.now() - last); last = performance.now(); }, 20);
@@ -109,8 +109,8 @@ def test_a_hostile_answer_neither_acts_nor_asks_another_host(gateway: Gateway, b
             assert await said.locator("script, img, style, form, iframe, [style], [onerror]").count() == 0
             hrefs = await said.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
             written = ["https://evil.example/leak.png", "https://ok.example/", "https://evil.example/"]
-            assert [href for href in hrefs if href] == written  # to follow, if the reader likes
-            await expect(said).to_contain_text("<script>")  # as it was written
+            assert [href for href in hrefs if href] == written  # the reader may click on these links
+            await expect(said).to_contain_text("<script>")  # as the model wrote it
             assert (await turns(page))[0] == ["you", "**hi** <b>you</b>"]
             await page.goto("/", wait_until="networkidle")
             assert await asked_elsewhere(page, gateway.public) == []
@@ -175,7 +175,7 @@ def test_words_are_readable_while_they_come(gateway: Gateway, bridge: BridgeDoub
             await begin_to_say(page, "hi")
             for shown in (".agent strong", ".agent pre"):
                 await expect(page.locator(shown)).to_be_visible()
-            # Nothing is said aloud for each piece, and nothing to press comes and goes.
+            # A screen reader does not read each piece aloud, and no button appears and disappears.
             await expect(page.locator("#log")).to_have_attribute("aria-live", "off")
             assert await page.locator("#announced").text_content() == ""
             assert await page.locator(".copy").count() == 0
@@ -229,7 +229,7 @@ def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: Gateway, 
             await page.locator(".again").click()
             await is_over(page)
             assert await turns(page) == [["you", "tell me"], ["agent", "again: tell me"]]
-            # Whoever pressed it is still somewhere: in the box, or where fingers do not open a keyboard by that.
+            # The keyboard focus is not lost: it is in the box, or in the list if the box would open a phone's keyboard.
             assert await page.evaluate("[box, scroller].includes(document.activeElement)")
 
     asyncio.run(there())
@@ -283,6 +283,6 @@ def test_an_agent_without_a_key_says_so_and_leads_to_the_page_for_it(start_gatew
             await page.reload()
             told = await turns(page)
             assert [who for who, _ in told] == ["you", "note"]
-            assert ENGLISH["chat_no_key_text"] in told[1][1]  # not that a connection broke off
+            assert ENGLISH["chat_no_key_text"] in told[1][1]  # it does not say that the connection broke
 
     asyncio.run(there())

@@ -1,4 +1,4 @@
-"""What an engine gives beside its words, in the pod's own chat: told beside the reply, which stays as it is."""
+"""Parts that an engine gives beside its words, in the pod's own chat. The reply itself does not change."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_however_a_turn_ends_its_owner_reads_the_reply(gateway: Gateway, bridge:
 
 
 def test_an_answer_without_words_is_no_silence(gateway: Gateway, bridge: BridgeDouble, provider: Provider) -> None:
-    """A model that failed once and then made the engine give a file has answered."""
+    """If the model failed once and the engine then gave a file, that is an answer."""
     provider.answer = lambda handler: handler.whole(500, b"{}")
 
     def silent(*parts: Part) -> list[Event]:
@@ -97,11 +97,11 @@ def test_the_page_offers_files_to_be_saved_and_shows_none(gateway: Gateway, brid
     bridge.turn = lambda _: given(page, LINK, DATA)
     shown, again, title = asyncio.run(_on_the_page(gateway))
     assert shown == [
-        "page.html (text/html) page.html",  # the second is the name to save it by
+        "page.html (text/html) page.html",  # the second name is the one for saving
         "output.txt (text/plain) https://example.com/output.txt",
         '{\n  "key": "value",\n  "count": 42\n}',
     ]
-    assert "page.html (text/html)" in again  # in the conversation as it is read again
+    assert "page.html (text/html)" in again  # in the conversation when it is opened again
     assert title == "Ada"
 
 

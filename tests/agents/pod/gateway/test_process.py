@@ -1,4 +1,4 @@
-"""What the process does to itself, and what of it others can read."""
+"""How the gateway's process protects itself, and what others can read of it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_no_secret_is_in_arguments_environment_files_or_logs(start_gateway: Star
     assert [_found(text) for text in readable] == [[] for _ in readable]
 
 
-# Runs a command as this user and nothing more: root gives up for good what makes it more than that.
+# Runs a command with a plain user's rights. Root gives up its special rights for good.
 PLAIN_USER = [
     sys.executable,
     "-c",
@@ -78,7 +78,7 @@ def _can_read_environ(pid: int) -> bool:
 
 
 def _can_follow_open_files(pid: int) -> bool:
-    """Through these, a file in memory could be opened again: the gateway loads its key from one."""
+    """Whether open files can be followed. The gateway loads its key from a file in memory, which could be opened so."""
     command = [*PLAIN_USER, "readlink", f"/proc/{pid}/fd/0"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -105,7 +105,7 @@ def test_it_leaves_no_core(gateway: Gateway) -> None:
 
 def test_the_start_document_cannot_be_read_a_second_time(gateway: Gateway) -> None:
     stdin = Path(f"/proc/{gateway.process.pid}/fd/0")
-    # Without root's rights not even this much can be seen.
+    # Without root's rights, not even this link can be read.
     with contextlib.suppress(PermissionError):
         assert stdin.readlink() == Path(os.devnull)
 

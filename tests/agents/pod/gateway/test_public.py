@@ -1,4 +1,4 @@
-"""The pod's public address: health, readiness, ways in, and what strangers get."""
+"""The pod's public address: health, readiness, ways to sign in, and the answers to strangers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a model did not answer, in one word for the page: each provider says it in a way of its own."""
+"""Why a model did not answer, as one word for the page. Each provider has its own way to say it."""
 
 from __future__ import annotations
 

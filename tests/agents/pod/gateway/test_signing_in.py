@@ -1,4 +1,4 @@
-"""Ways into the pod's page: tickets, passwords, cookies, and out again."""
+"""Signing in to the pod's page with tickets, passwords and cookies, and signing out."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_new_password_signs_everybody_out(start_gateway: StartGateway) -> None
     ],
 )
 def test_what_is_no_form_of_ours_is_refused_in_words(start_gateway: StartGateway, kind: str, body: bytes) -> None:
-    """A stranger who could make it fail would fill the owner's log."""
+    """If a stranger could make the gateway fail, he could fill the owner's log."""
     pod = start_gateway(**PASSWORD)
     headers = {"Content-Type": kind, "Origin": pod.public}
     assert requests.post(f"{pod.public}/login", data=body, headers=headers, timeout=10).status_code == 400

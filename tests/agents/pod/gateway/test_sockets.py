@@ -1,4 +1,4 @@
-"""WebSockets of the engine's own page: for its signed-in reader, from his own page, and as long as he is signed in."""
+"""WebSockets of the engine's own page: only for its reader, only from the engine's page, only while he is signed in."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pod(start_gateway: StartGateway, engine: EngineSocket) -> Gateway:
 
 @asynccontextmanager
 async def line(pod: Gateway, path: str = PATH, **headers: str) -> AsyncIterator[Line]:
-    """As a browser on the pod's own page opens one; headers replace its own."""
+    """Open a WebSocket as a browser on the pod's own page does. `headers` replace the browser's."""
     own = {"Origin": pod.public, **headers}
     async with (
         aiohttp.ClientSession() as client,
@@ -103,7 +103,7 @@ def test_the_engine_hears_of_a_reader_that_it_may_trust_and_nothing_of_his_login
     assert "operator.admin" not in seen["x-openclaw-scopes"]
     assert seen["x-forwarded-for"] != "127.0.0.1"
     assert not {"cookie", "authorization"} & set(seen)
-    assert "sec-websocket-extensions" not in seen  # nothing is packed, so nothing unpacks to more than was sent
+    assert "sec-websocket-extensions" not in seen  # nothing is compressed, so no message grows when it is unpacked
     assert ENGINE_PASSWORD not in str(seen)
 
 
@@ -220,7 +220,7 @@ def test_a_gateway_that_ends_waits_for_no_reader_and_tells_both_sides(pod: Gatew
 
 def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(pod: Gateway, engine: EngineSocket) -> None:
     async def send(opened: Line) -> int | None:
-        with suppress(ConnectionError):  # the gateway does not read it to its end
+        with suppress(ConnectionError):  # the gateway does not read the message to its end
             await opened.send_str("x" * (MESSAGE_BYTES + 1), compress=0)
         return await _end(opened)
 
@@ -231,7 +231,7 @@ def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(pod: Ga
     assert with_a_line(pod, send) in {aiohttp.WSCloseCode.MESSAGE_TOO_BIG, aiohttp.WSCloseCode.ABNORMAL_CLOSURE}
     assert engine.heard == []
     assert with_a_line(pod, be_flooded) == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-    assert with_a_line(pod, lambda opened: opened.close()) is True  # the next one works
+    assert with_a_line(pod, lambda opened: opened.close()) is True  # the next connection works
 
 
 @pytest.mark.parametrize(("pings", "code"), [(100, None), (50_000, aiohttp.WSCloseCode.GOING_AWAY)])
@@ -289,7 +289,7 @@ def test_of_openclaws_server_its_page_alone_is_shown(pod: Gateway, engine: Engin
 
 @asynccontextmanager
 async def short_lived(engine: EngineSocket, monkeypatch: pytest.MonkeyPatch, **seconds: float) -> AsyncIterator[str]:
-    """The passage alone, in this process, with other times than usual; its address."""
+    """Only the passage for WebSockets, in this process, with other time limits than usual. Gives its address."""
     for name, value in seconds.items():
         monkeypatch.setattr(sockets, name, value)
     async with aiohttp.ClientSession(auto_decompress=False) as client:
@@ -311,7 +311,7 @@ def test_a_connection_on_which_nobody_says_anything_ends(engine: EngineSocket, m
             aiohttp.ClientSession() as client,
             client.ws_connect(url, autoclose=False) as opened,
         ):
-            for _ in range(4):  # who says something in time stays
+            for _ in range(4):  # a client that sends something in time stays connected
                 await asyncio.sleep(0.7)
                 await opened.send_str("hello")
                 await opened.receive_str(timeout=10)
@@ -325,7 +325,7 @@ def test_a_connection_on_which_nobody_says_anything_ends(engine: EngineSocket, m
 
 
 async def by_hand(url: str) -> asyncio.StreamWriter:
-    """A line on which nothing is read and no ping is answered."""
+    """A connection whose client reads nothing and answers no ping."""
     at = URL(url)
     assert at.host
     assert at.port
@@ -338,18 +338,18 @@ async def by_hand(url: str) -> asyncio.StreamWriter:
 
 
 def held(url: str) -> list[Any]:
-    """The server's connections, which is in this process."""
+    """The connections of this server, which runs in this process."""
     ours = psutil.Process().net_connections("tcp4")
     return [one for one in ours if one.laddr.port == URL(url).port and one.status != psutil.CONN_LISTEN]
 
 
 def test_what_a_reader_does_not_read_is_not_kept_for_him(engine: EngineSocket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A close alone waits until all was sent: for ever."""
+    """A close alone would wait until all is sent, and that is for ever."""
 
     async def wait() -> None:
         async with short_lived(engine, monkeypatch, IDLE_SECONDS=1.0, WATCH_SECONDS=0.1, CLOSE_SECONDS=0.5) as url:
             writer = await by_hand(url)
-            writer.transport.pause_reading()  # type: ignore[attr-defined]  # it can read too
+            writer.transport.pause_reading()  # type: ignore[attr-defined]  # this transport can read too
             text = f"flood {MESSAGE_BYTES - 1}".encode()
             for _ in range(4):
                 writer.write(bytes([0x81, 0x80 | len(text)]) + bytes(4) + text)

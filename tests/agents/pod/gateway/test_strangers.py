@@ -1,4 +1,4 @@
-"""What the owner of an engine built for everybody is called without a login, and gives nobody the login of another."""
+"""Webhooks that an engine's owner built for everybody: they need no login, and nobody gets another person's login."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_caller_keeps_his_own_login_and_never_gets_the_gateways(pod: Gateway, 
 
 
 def test_what_a_webhook_answers_acts_in_nobodys_name(pod: Gateway) -> None:
-    """It comes from the same address as the editor: a sandbox takes that address from it."""
+    """The answer comes from the same address as the editor, so a sandbox takes away the rights of that address."""
     answer = get(pod, "/webhook/file.html", Cookie=cookie_of(pod), **HTML)
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("sandbox ")
@@ -81,7 +81,7 @@ def test_a_strangers_body_has_a_limit(pod: Gateway, page: EnginePage) -> None:
 
 
 def test_a_packed_body_reaches_the_engine_as_what_it_says_it_is(pod: Gateway, page: EnginePage) -> None:
-    """The gateway's server has unpacked it."""
+    """The gateway's server has already unpacked it."""
     headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
     answer = requests.post(f"{pod.public}/webhook/x", data=gzip.compress(b"hello"), headers=headers, timeout=10)
     assert answer.status_code == 200
@@ -90,7 +90,7 @@ def test_a_packed_body_reaches_the_engine_as_what_it_says_it_is(pod: Gateway, pa
 
 
 def test_strangers_cannot_fill_the_gateways_memory(start_gateway: StartGateway) -> None:
-    """It has 256 MiB in a cluster, and an engine that answers late leaves all bodies with it."""
+    """A gateway has 256 MiB in a cluster. It must keep all bodies while an engine is slow to answer."""
     with socket.create_server(("127.0.0.1", 0)) as engine, ThreadPoolExecutor(MOST_STRANGERS) as strangers:
         late = f"http://127.0.0.1:{engine.getsockname()[1]}"
         pod = start_gateway(engine="n8n", engine_url=late, engine_password=ENGINE_PASSWORD, **PASSWORD)

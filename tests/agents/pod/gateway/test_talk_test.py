@@ -1,4 +1,4 @@
-"""One word through every hop of a real gateway: which one is silent, and why."""
+"""One word through each hop of a real gateway: which hop is silent, and why."""
 
 from __future__ import annotations
 

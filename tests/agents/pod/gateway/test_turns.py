@@ -1,4 +1,4 @@
-"""Turns: who failed, in which order they run, how long they may take."""
+"""Turns: which hop failed, the order of turns, and how long they may take."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_engine_that_is_not_ready_is_named(
 
 
 def test_a_bridge_that_says_more_than_it_may_is_not_there(gateway: Gateway, bridge: BridgeDouble) -> None:
-    """It is in the engine's container, and may be anything that answers there."""
+    """The bridge is in the engine's container, so any program may answer there."""
     bridge.message = "x" * 1_000_000
     assert (gateway.chat().status_code, bridge.turns) == (503, [])
 

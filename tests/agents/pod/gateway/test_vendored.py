@@ -1,4 +1,4 @@
-"""What the chat page takes from others is what they published, with their licences, and no browser sees another."""
+"""The libraries of the chat page are exactly the published files, and their licences are there."""
 
 from __future__ import annotations
 

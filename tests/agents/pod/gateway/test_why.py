@@ -1,4 +1,4 @@
-"""Why nobody answers on the agent's page: said in a header by the gateway, in words by the page that is open."""
+"""Why nobody answers on the agent's page: the gateway says it in a header, and an open page says it in words."""
 
 from __future__ import annotations
 

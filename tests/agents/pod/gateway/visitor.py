@@ -1,4 +1,4 @@
-"""A stranger's or owner's requests to the public listener."""
+"""Requests of strangers and owners to the public listener."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a log: harmless to look at, masked before they are cut, and with the level that they say themselves."""
+"""Lines of a log: safe to look at, masked before they are cut, and with the level that the line itself names."""
 
 from __future__ import annotations
 

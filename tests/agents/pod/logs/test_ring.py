@@ -1,4 +1,4 @@
-"""The ring of a pod's log: whatever cursor is asked, no line comes twice, and none is missing without a word."""
+"""The ring of a pod's log: with any cursor, no line comes twice, and missing lines are always reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kept(tmp_path: Path) -> Ring:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, kept: Ring) -> Ring:
-    """Of three pieces of 500 bytes."""
+    """A ring of three pieces of 500 bytes."""
     monkeypatch.setattr(ring, "PIECE_BYTES", 500)
     monkeypatch.setattr(ring, "KEPT_PIECES", 2)
     return kept

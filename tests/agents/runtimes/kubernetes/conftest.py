@@ -1,4 +1,4 @@
-"""A cluster on loopback whose pods just become ready, and the driver on it."""
+"""A cluster double on loopback whose pods become ready without programs, and the driver for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DRIVE = chart.username("drive")
 
 @pytest.fixture
 def cluster(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
-    """Its account `drive` has the rights that the chart gives to workers, and no others."""
+    """The account `drive` has only the rights that the chart gives to workers."""
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
     with KubeApi(tmp_path / "cluster") as found:
@@ -28,7 +28,7 @@ def cluster(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
 
 @pytest.fixture
 def row(cluster: KubeApi) -> Cluster:
-    """The operator's row of it."""
+    """The row of this cluster."""
     return Cluster.objects.create(
         name="first", kubeconfig=cluster.kubeconfig(DRIVE), routing="gateway", gateway="infra/pods", capacity=10
     )

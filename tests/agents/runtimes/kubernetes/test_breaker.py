@@ -1,4 +1,4 @@
-"""What failed several times in a row is left alone for a while."""
+"""After several failures in a row, a cluster is left alone for a while."""
 
 from __future__ import annotations
 

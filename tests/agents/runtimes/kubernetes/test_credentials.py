@@ -1,4 +1,4 @@
-"""The official client is imported on first use, in whichever threads come first."""
+"""The official Kubernetes client is imported on first use, even if several threads use it first at the same time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.unmeasured
 
-# Each part of the library comes late enough for another thread to ask for it meanwhile.
+# Imports each part of the library slowly, so that another thread asks for it in the meantime.
 FIRST_USES = """
 import sys, threading, time
 

@@ -1,4 +1,4 @@
-"""What the driver does to a cluster, and what it leaves when it is killed in the middle."""
+"""What the driver changes in a cluster, and what it leaves behind if it is killed in the middle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRITES = {"apply", "merge", "post", "delete"}
 
 
 class Killed(BaseException):
-    """As SIGKILL: nothing catches it."""
+    """Ends the work as SIGKILL would: no code catches it."""
 
 
 def public_spec(namespace: str = NAMESPACE, **changes: Any) -> PodSpec:
@@ -53,7 +53,7 @@ def up(runtime: KubernetesRuntime, cluster: KubeApi) -> KubernetesRuntime:
 
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], int]:
-    """The worker dies right after its n-th change of the cluster. Tells how many there were."""
+    """The worker dies right after change number `number` of the cluster. Returns a function that counts the changes."""
     made = 0
 
     def dying(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,7 +101,7 @@ def test_the_row_and_the_place_are_written_before_the_first_call(runtime: Kubern
 def test_a_new_pod_takes_one_call_for_each_object_and_one_for_a_volume_left_behind(
     runtime: KubernetesRuntime, cluster: KubeApi
 ) -> None:
-    runtime.deploy(public_spec())  # and who we are, which is asked once
+    runtime.deploy(public_spec())  # this call also asks, once, for our own account's name
     before, writes = cluster.requests, cluster.writes
     runtime.deploy(public_spec("pod-def-1", agent_id="agt_def"))
     objects = [cluster.get("Namespace", "pod-def-1")]
@@ -187,7 +187,7 @@ def test_a_stopped_pod_keeps_its_volume_whatever_becomes_of_its_namespace(
 def test_a_volume_that_its_class_retains_goes_with_an_agent_that_never_came_up(
     up: KubernetesRuntime, cluster: KubeApi
 ) -> None:
-    """It carries no label of ours yet, and what does not must not be changed by us."""
+    """The volume has no label of ours yet, and we must not change volumes without our label."""
     cluster.wait(lambda: cluster.objects("PersistentVolume"))
     (volume,) = cluster.objects("PersistentVolume")
     assert "labels" not in volume["metadata"]
@@ -297,7 +297,7 @@ def test_a_move_that_is_killed_anywhere_loses_no_volume(
 def test_a_pod_whose_node_does_not_answer_is_not_replaced_by_a_newer_releases(
     up: KubernetesRuntime, cluster: KubeApi, settings: Settings
 ) -> None:
-    """It may live on, and answer."""
+    """The pod may still live and answer."""
     before = cluster.objects("Deployment")[0]["spec"]
     settings.POD_IMAGE = "registry.example/agentpods:next"
     Pod.objects.update(phase="unhealthy", gateway_alive=False, cause="NODE_LOST", deployed=None)
@@ -356,7 +356,7 @@ def test_other_credentials_are_taken_up_without_a_restart(
 
 
 def test_an_endpoint_is_the_hostname_for_visitors_and_the_pod_for_us(up: KubernetesRuntime) -> None:
-    assert up.endpoint(NAMESPACE) is None  # nothing was seen of it yet
+    assert up.endpoint(NAMESPACE) is None  # the observer has not seen it yet
     Pod.objects.update(pod_ip="10.1.2.3")
     endpoint = up.endpoint(NAMESPACE)
     assert endpoint

@@ -1,4 +1,4 @@
-"""What a kubeconfig may have: nothing that is not in its own text."""
+"""What a kubeconfig may contain: only what is in its own text."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_servers_are_where_they_were(server: str) -> None:
 
 
 def test_only_the_current_context_is_judged_and_kept() -> None:
-    """People keep all their clusters in one file, others of them with programs and paths."""
+    """People keep all their clusters in one file, and other contexts may use programs and paths."""
     body = yaml.safe_load(text())
     body["clusters"].append({"name": "other", "cluster": {"server": "https://other.example", "proxy-url": "http://x"}})
     body["users"].append({"name": "other", "user": {"exec": {"command": "gcloud"}, "token": "others-t0ken"}})

@@ -1,4 +1,4 @@
-"""What a pod consists of in a cluster: against literals, and against the published schemas of two minors."""
+"""The objects of a pod in a cluster, compared with literals and with the published schemas of two minor versions."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_two_pods_may_be_there_at_once_and_no_more() -> None:
 
 
 def test_the_gateway_brings_the_bridge_and_only_it_may_write_there() -> None:
-    """A node fetches and starts containers in their order: the engine's never waits for an image."""
+    """A node fetches images and starts containers in this order, so the engine never waits for the gateway's image."""
     first, second = pod_of()["spec"]["containers"]
     assert (first["name"], second["name"]) == ("gateway", "engine")
     (brought,) = (one for one in first["volumeMounts"] if one["name"] == "bridge")
@@ -253,7 +253,7 @@ def test_probes_ask_the_bridge_for_the_engine_and_the_gateway_for_itself() -> No
 
 
 def test_a_bridge_and_a_gateway_have_a_minute_to_start_and_are_seen_a_second_after() -> None:
-    """A startup probe would hold up the readiness probe by up to two seconds."""
+    """A startup probe would delay the readiness probe by up to two seconds."""
     for name in ("engine", "gateway"):
         one = container(name)
         assert "startupProbe" not in one
@@ -276,7 +276,7 @@ def test_nothing_comes_in_but_visitors_and_the_control_plane() -> None:
 
 
 def blocks(**changes: Any) -> dict[str, list[str]]:
-    """The networks that a pod may reach, each with what it may not reach of it."""
+    """The networks that a pod may reach, each with its exceptions."""
     dns, rest = network.policy(NAMESPACE, AGENT, place(**changes))["spec"]["egress"]
     assert {(port["protocol"], port["port"]) for port in dns["ports"]} == {("UDP", 53), ("TCP", 53)}
     return {one["ipBlock"]["cidr"]: one["ipBlock"].get("except", []) for one in rest["to"]}
@@ -312,7 +312,7 @@ def test_the_clusters_own_public_networks_are_closed_too() -> None:
 
 
 def test_agents_reach_the_pods_that_bring_visitors_where_visitors_come() -> None:
-    """The cluster's own public address is often turned into theirs, which is private, before the policy is asked."""
+    """Often the cluster's public address is translated to these pods' private one before the policy is applied."""
     known = dataclasses.replace(place().routes, router_ports=(443, 10443))
     *_, door = network.policy(NAMESPACE, AGENT, place(routes=known))["spec"]["egress"]
     assert door == {

@@ -1,4 +1,4 @@
-"""Each repair is on the timeline, also of a change that came after the observer had looked."""
+"""Each repair is on the timeline, even of a change that came after the observer's look."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.deploy import chart
 from tests.doubles.kube.api import STRATEGIC
 from tests.doubles.kube_api import KubeApi
 
-# Some notes are written by threads of their own.
+# Other threads write some of the notes.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 POLICY = f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies/pod"
@@ -36,7 +36,7 @@ def administrator(cluster: KubeApi) -> Iterator[Connection]:
 
 @pytest.fixture
 def seen(runtime: KubernetesRuntime, cluster: KubeApi) -> KubernetesRuntime:
-    """A pod that runs, of which the observer has seen that all is as it was told to be."""
+    """A running pod. The observer has seen that all its objects are as they should be."""
     runtime.deploy(public_spec())
     comes_up(cluster)
     runtime.secure(NAMESPACE)
@@ -46,7 +46,7 @@ def seen(runtime: KubernetesRuntime, cluster: KubeApi) -> KubernetesRuntime:
 
 
 def once(monkeypatch: pytest.MonkeyPatch, method: str, about: str, deed: Callable[[], Any]) -> None:
-    """`deed` is done right after the first call of this method that is about this path."""
+    """`deed` is called right after the first call of this method for this path."""
     original = getattr(Connection, method)
     done: list[bool] = []
 
@@ -94,7 +94,7 @@ def test_what_is_changed_between_our_look_and_our_change_is_not_overwritten_in_s
 def test_what_is_deleted_between_our_look_and_our_change_is_told_too(
     seen: KubernetesRuntime, administrator: Connection, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """An API server makes an object anew whose version an apply names: it refuses none that is gone."""
+    """If an apply names the version of an object that is gone, an API server does not refuse, but makes it anew."""
     name = kept.key(administrator.get(path))
     once(monkeypatch, "find", path, lambda: administrator.delete(path))
     assert seen.repair(public_spec()) == [f"{name} was gone"]
@@ -112,7 +112,7 @@ def test_what_a_repair_put_back_before_it_failed_is_told_by_the_next_one(
     with pytest.raises(ClusterFailure):
         seen.repair(public_spec())
     assert administrator.get(SERVICE)
-    for _ in range(2):  # and again, until it is on the timeline
+    for _ in range(2):  # the repair reports them until they are on the timeline
         assert seen.repair(public_spec()) == ["NetworkPolicy/pod was changed", "Service/pod was gone"]
     seen.told(NAMESPACE, ["NetworkPolicy/pod was changed", "Service/pod was gone"])
     assert seen.repair(public_spec()) == []
@@ -177,7 +177,7 @@ def test_an_object_that_changes_all_the_time_holds_up_nothing(
 def test_an_account_that_may_not_look_at_bindings_puts_back_all_the_same(
     cluster: KubeApi, seen: KubernetesRuntime, administrator: Connection
 ) -> None:
-    """As that of an older chart."""
+    """An older chart's account may not."""
     rules = [
         {**rule, "verbs": [verb for verb in rule["verbs"] if verb != "get" or rule["resources"] != ["rolebindings"]]}
         for rule in chart.rules("drive")
@@ -218,7 +218,8 @@ def test_what_is_changed_of_a_stopped_pod_is_put_back_and_not_taken_over_when_it
     seen.deploy(public_spec())
     containers = administrator.get(path)["spec"]["template"]["spec"]["containers"]
     assert [one["name"] for one in containers] == ["gateway", "engine"]
-    assert Pod.objects.get().kept == kept  # its volume too: a pod that was scaled down by hand is not secured again
+    # With its volume too: the volume of a pod that was scaled down by hand is not secured again.
+    assert Pod.objects.get().kept == kept
     assert "NetworkPolicy/pod was changed" in Cluster.objects.get().breach
 
 

@@ -1,4 +1,4 @@
-"""A customer's hostname that an agent no longer has leads nowhere in its cluster."""
+"""If an agent no longer has a customer's hostname, the hostname leads nowhere in its cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which volume the next claim of an agent gets."""
+"""Which volume the next claim of an agent uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABELS = {"agentpods.dev/agent": "agt_abc"}
 
 
 class Listing:
-    """An API server that tells of volumes in these phases."""
+    """An API server with volumes in these phases."""
 
     def __init__(self, *phases: str) -> None:
         self._items = [self._volume(*phase.split()) for phase in phases]
@@ -46,13 +46,13 @@ def test_an_agent_gets_the_volume_that_its_last_claim_has_left() -> None:
 
 @pytest.mark.parametrize("phase", ["Released going", "Bound going"])
 def test_a_volume_that_an_operator_deletes_is_given_to_no_claim_and_waited_for_by_none(phase: str) -> None:
-    """Its node is gone for good: the agent is to begin elsewhere, from its backup."""
+    """The volume's node is gone for good. The agent must start elsewhere, from its backup."""
     assert free(phase) is None
     assert free(phase, "Available") == "available"
 
 
 def test_no_claim_is_made_while_the_cluster_takes_the_agents_volume_for_bound() -> None:
-    """It takes a moment to see that a claim is gone; a claim that is made before would have a new, empty volume."""
+    """The cluster notices only later that a claim is gone. A claim made before would get a new, empty volume."""
     with pytest.raises(RuntimeFailure, match="still bound") as refusal:
         free("Bound")
     assert refusal.value.cause == "VOLUME"

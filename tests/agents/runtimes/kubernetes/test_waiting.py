@@ -1,4 +1,4 @@
-"""A pod on its way up is looked at by the observer; the driver asks the API server again where it has reason to."""
+"""The observer watches a pod that comes up. The driver asks the API server only when there is a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unmeasured
 
 
 def test_what_waits_for_its_pod_costs_no_call(runtime: KubernetesRuntime, cluster: KubeApi) -> None:
-    """Each second of a busy cluster would be two calls for each agent that is on its way up."""
+    """Otherwise each agent that comes up would cost two calls in each second on a busy cluster."""
     runtime.deploy(public_spec())
     before = cluster.requests
     for _ in range(5):

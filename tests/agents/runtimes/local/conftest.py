@@ -1,4 +1,4 @@
-"""A pod of the local runtime that is up, and its programs."""
+"""A running pod of the local runtime, and its programs."""
 
 from __future__ import annotations
 

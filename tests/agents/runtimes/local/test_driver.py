@@ -1,4 +1,4 @@
-"""What only the local runtime must withstand: killed programs and workers, racing workers."""
+"""Trouble that only the local runtime has: killed programs, killed workers, and workers at the same moment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LocalRuntime(home=home, engine_cache=cache).deploy(spec)
 
 
 def of_this_home(home: Path) -> list[psutil.Process]:
-    """Our programs and everything marked, whatever pod it belongs to."""
+    """Our programs and all processes with the mark of this home, of any pod."""
     marked = [
         process
         for process in psutil.process_iter()
@@ -52,7 +52,7 @@ def of_this_home(home: Path) -> list[psutil.Process]:
 
 
 def visible(process: psutil.Process, name: str) -> bytes:
-    """What other processes of the same user can read; of the programs that hold secrets they cannot read all."""
+    """What other processes of the same user can read. They cannot read all of the programs that hold secrets."""
     try:
         return Path(f"/proc/{process.pid}/{name}").read_bytes()
     except PermissionError:
@@ -60,7 +60,7 @@ def visible(process: psutil.Process, name: str) -> bytes:
 
 
 def worker(home: Path, cache: Path) -> subprocess.Popen[bytes]:
-    """A process of its own that deploys as soon as it reads a line."""
+    """A process that deploys as soon as it reads a line."""
     process = subprocess.Popen(
         [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
     )
@@ -182,7 +182,7 @@ def test_a_worker_killed_while_it_deploys_leaves_a_pod_that_the_next_one_complet
 ) -> None:
     deploying = worker(home, tmp_path / "engines")
     let_go(deploying)
-    time.sleep(random.uniform(0, 0.12))  # wherever it is then
+    time.sleep(random.uniform(0, 0.12))  # kill the worker at a random moment of its work
     deploying.send_signal(signal.SIGKILL)
     close(deploying)
     local.observe()
@@ -196,7 +196,7 @@ def test_a_worker_killed_while_it_deploys_leaves_a_pod_that_the_next_one_complet
 
 
 def _deployed(runtime: LocalRuntime) -> bool:
-    """As the reconciler does: deploy again while something is missing."""
+    """Deploy again while something is missing, as the reconciler does. Returns whether the pod is ready."""
     pod = runtime.observe()[NAMESPACE]
     if pod.phase in {Phase.STOPPED, Phase.UNHEALTHY} or not pod.gateway_alive:
         runtime.deploy(pod_spec())
@@ -217,7 +217,7 @@ def test_workers_that_deploy_the_same_pod_at_once_start_it_once(
 
 
 def test_what_a_worker_killed_in_a_removal_left_is_taken_away(local: LocalRuntime, home: Path) -> None:
-    """Killed after the pod's directory and before its lock; or while it wrote down the agent's port."""
+    """The worker was killed between the removal of the pod's directory and of its lock, or while it wrote the port."""
     (home / "locks").mkdir(parents=True)
     (home / "data").mkdir()
     (home / "locks" / "pod-gone-1.lock").touch()

@@ -1,4 +1,4 @@
-"""A pod whose record is not one of ours, because another version of the service wrote it."""
+"""A pod whose record was written by another version of the service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec, wait_for
 
 @pytest.fixture
 def of_another_version(local: LocalRuntime) -> LocalRuntime:
-    """The pod runs; its record has other fields."""
+    """The pod runs, but its record has other fields."""
     local.deploy(pod_spec())
     wait_for(local, Phase.READY)
     path = local.home.run_dir(NAMESPACE) / "pod.json"

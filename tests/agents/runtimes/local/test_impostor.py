@@ -1,4 +1,4 @@
-"""An engine is of the same user as its gateway: it can kill that, take its ports, and is told nothing all the same."""
+"""An engine runs as the same user as its gateway. It can kill the gateway and take its ports, but learns no secret."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, REAL_KEY, pod_spec
 from tests.agents.runtimes.local.conftest import program, say
 from tests.doubles.impostor import Impostor
 
-# The gateway of a release without certificates, as far as the runtime knows it: its name, its ports, its report.
+# A gateway of a release without certificates: its name, its ports and its report, as the runtime sees them.
 OLD_GATEWAY = """
 import http.server, json, os, sys, threading, time
 start = json.load(sys.stdin)
@@ -66,7 +66,7 @@ def kill_gateway(home: Path, namespace: str = NAMESPACE) -> None:
 
 @contextlib.contextmanager
 def in_its_place(home: Path, port: int, namespace: str = NAMESPACE) -> Iterator[Impostor]:
-    """What an engine does: kill the gateway, and take its port in the same moment."""
+    """Kill the gateway and take its port at once, as a hostile engine would."""
     kill_gateway(home, namespace)
 
     def taken() -> Impostor | None:
@@ -89,7 +89,7 @@ def test_an_impostor_of_a_killed_gateway_is_told_nothing_and_the_agent_comes_bac
         assert failure.value.hop == "gateway"
         with pytest.raises(HopFailure):
             management.health(endpoint, ACCESS)
-        # It would claim revision 0, and so be given everything again.
+        # An impostor would report revision 0, and then get the whole configuration again.
         with pytest.raises(RuntimeFailure):
             ready.configure(pod_spec(revision=2))
         assert impostor.calls == 3
@@ -126,7 +126,7 @@ def test_the_owner_is_told_which_hop_is_silent_and_the_reconciler_brings_the_gat
         assert (answer.status_code, answer.json()["error"]) == (503, "INTERNAL")
         assert answer.json()["message"].startswith("gateway: ")
         with ground.reconciling():
-            # A new revision is given only to who proves to be the gateway.
+            # A new revision is only sent to a program that proves to be the gateway.
             assert client.patch(owner.path, {"name": "Another name"}, format="json").status_code == 200
             eventually(lambda: local.observe()[agent.namespace].revision == 2, within=60, what="the gateway")
         for secret in (agent.management_token, agent.ticket_key, REAL_KEY, "between us"):
@@ -154,7 +154,7 @@ def test_an_engine_on_the_public_port_of_its_gateway_ends_and_the_agent_comes_ba
 
 @pytest.fixture
 def old(ready: LocalRuntime, home: Path, tmp_path: Path) -> Iterator[LocalRuntime]:
-    """A pod whose gateway has run on from a release without certificates."""
+    """A pod whose gateway still runs from a release without certificates."""
     say(ready, "say x")
     record = ready.home.record(NAMESPACE)
     assert record
@@ -204,7 +204,7 @@ def test_the_private_key_is_in_no_file_argument_environment_or_open_file(ready: 
     key = pod_spec().identity.key.splitlines()[1].encode()
     gateway = Path(f"/proc/{program(home, PodProgram.GATEWAY).pid}")
     for name in ("environ", "cmdline"):
-        with contextlib.suppress(PermissionError):  # only root may look at all
+        with contextlib.suppress(PermissionError):  # only root may read these files
             assert key not in (gateway / name).read_bytes()
     with contextlib.suppress(PermissionError):
         assert not [link for link in (gateway / "fd").iterdir() if "memfd" in str(link.readlink())]

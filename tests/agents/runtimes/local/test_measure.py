@@ -1,4 +1,4 @@
-"""What counts as a pod's memory and disk: real files, real processes."""
+"""What counts as memory and disk of a pod, with real files and real processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.runtimes.local import measure
 
 MiB = 2**20
 
-# Takes memory, then forks children that only look at it.
+# Takes memory, then forks children that only read it.
 FORKING = """
 import os, sys, time
 taken = bytearray(os.urandom(1024)) * (int(sys.argv[1]) * 1024)

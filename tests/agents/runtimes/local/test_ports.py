@@ -1,4 +1,4 @@
-"""Ports of local pods: whose they are, and who else may be found on them."""
+"""Ports of local pods: which pod has which port, and other programs on these ports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_foreign_listener_on_an_inner_port_is_evaded(ready: LocalRuntime, home
     wait_for(ready, lambda pod: not pod.gateway_alive)
     eventually(partial(ports.is_free, port), what="the end of the killed gateway")
     with ExitStack() as listening:
-        with suppress(OSError):  # another test's pod may be quicker, and is as foreign
+        with suppress(OSError):  # the pod of another test may already listen there, which is just as good
             listening.enter_context(socket.create_server(("127.0.0.1", port)))
         ready.deploy(pod_spec())
         wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)

@@ -1,4 +1,4 @@
-"""Quota with nothing in between: real processes take memory and disk, the sweep measures them, the pod is stopped."""
+"""The quota with real parts: processes take memory and disk, the sweep measures them, and the pod is stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MiB = 2**20
 
 @pytest.fixture
 def agent(owner: User, catalog: None, local: LocalRuntime, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Agent:
-    """A running agent of the local runtime, with a model key; its tier has 192 MiB of memory."""
+    """A running agent on the local runtime with a model key. Its tier has 192 MiB of memory."""
     monkeypatch.setattr("agents.runtimes._driver", lambda name: local)
     settings.LLM_KEY_CHECK = False
     Tier.objects.filter(pk="tiny").update(memory_mib=192)
@@ -39,7 +39,7 @@ def agent(owner: User, catalog: None, local: LocalRuntime, monkeypatch: pytest.M
 
 
 def until(agent: Agent, status: Status) -> Agent:
-    """The agent once it is so, with the reconciler at work."""
+    """Run the reconciler until the agent has this status."""
 
     def reached() -> bool:
         Agent.objects.filter(reconcile_at__isnull=False).update(reconcile_at=agent.created_at)

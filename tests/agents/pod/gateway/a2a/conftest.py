@@ -33,7 +33,7 @@ def _peerable(
 
 @pytest.fixture
 def peerable(_peerable: Gateway, bridge: BridgeDouble) -> Gateway:
-    """A gateway whose agent speaks A2A; shared, so it is left as it was found."""
+    """A gateway whose agent speaks A2A. Many tests share it, so each must leave it as it was."""
     assert bridge.phase == "ready"
     _peerable.look()
     return _peerable
@@ -41,5 +41,5 @@ def peerable(_peerable: Gateway, bridge: BridgeDouble) -> Gateway:
 
 @pytest.fixture
 def fresh_peerable(start_gateway: StartGateway) -> Gateway:
-    """The same, for this test alone."""
+    """A gateway whose agent speaks A2A, for one test alone."""
     return start_gateway(a2a_enabled=True, a2a_token=TOKEN)

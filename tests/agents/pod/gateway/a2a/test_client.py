@@ -1,4 +1,4 @@
-"""The official client against the gateway, in both versions of the protocol."""
+"""The official client with the gateway, in both versions of the protocol."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Doing = Callable[[Client], Awaitable[Result]]
 async def connected(
     gateway: Gateway, *, streaming: bool, version: str = "1.0", token: str = TOKEN, base: str = "/a2a"
 ) -> AsyncIterator[Client]:
-    """A client that read the card as any peer does, and prefers `version`."""
+    """A client that has read the card, as any peer does, and that prefers `version`."""
     store = InMemoryContextCredentialStore()
     await store.set_credentials("peer", "bearer", token)
     async with httpx.AsyncClient(trust_env=False, timeout=20) as http:

@@ -244,7 +244,7 @@ def test_malformed_calls_are_json_rpc_errors(peerable: Gateway, raw: bytes, code
 def test_clients_of_the_old_version_that_asked_for_a_stream_find_the_error_in_one(
     peerable: Gateway, method: str
 ) -> None:
-    """They read nothing else; those of 1.0 read an answer as JSON."""
+    """These clients read only a stream. Clients of version 1.0 read an answer in JSON."""
     answer = post(peerable, {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"id": "nothing"}}, version="0.3")
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/event-stream")
     told = json.loads(answer.text.removeprefix("data: "))

@@ -1,4 +1,4 @@
-"""Files, links and data over A2A, in both versions, out of the agent and into it."""
+"""Files, links and data over A2A, in both versions and both directions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def encoded(content: bytes) -> str:
 
 
 def spelled(version: str, **part: Any) -> dict[str, Any]:
-    """A part of 1.0, in the spelling of that version."""
+    """The part, which is given as in version 1.0, in the spelling of `version`."""
     if version == "1.0":
         return part
     if "text" in part or "data" in part:
@@ -134,7 +134,7 @@ def test_what_the_agent_cannot_read_is_a_content_type_that_is_not_supported(
 
 
 def test_fields_may_have_the_names_of_the_proto_file(peerable: Gateway, bridge: BridgeDouble) -> None:
-    """ProtoJSON: whoever reads takes both spellings."""
+    """In ProtoJSON, a reader accepts both spellings."""
     part = {"raw": "aGk=", "media_type": "text/plain", "metadata": {"some_key": 1}}
     message = {"message_id": "m", "context_id": "talk", "role": "ROLE_USER", "parts": [part]}
     configuration = {"return_immediately": True, "history_length": 0}

@@ -1,4 +1,4 @@
-"""Which parts of a peer's message become text for the engine, and what is said of the others."""
+"""Which parts of a peer's message become text for the engine, and what a peer is told about the other parts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_is_no_text_is_a_content_type_that_is_not_supported() -> None:
     refused_as_unsupported(
         {"raw": "dGNr", "mediaType": "application/x-unsupported-tck-type"},
         {"raw": encoded(b"\x89PNG"), "mediaType": "image/png"},
-        {"raw": encoded(b"\x89PNG\xff"), "mediaType": "text/plain"},  # whatever it says
+        {"raw": encoded(b"\x89PNG\xff"), "mediaType": "text/plain"},  # whatever type it claims to have
         {"raw": encoded(b"a\0b"), "filename": "unknown"},
         {"raw": encoded("ü".encode("latin-1")), "mediaType": "text/plain; charset=iso-8859-1"},
         {"data": {}, "mediaType": "application/x-protobuf"},
@@ -107,7 +107,7 @@ def test_how_many_agents_a_message_has_passed_is_read_from_its_metadata(said: An
 
 
 def told(dialect: Dialect) -> list[Json]:
-    """How each kind of part is spelled."""
+    """Parts of each kind, in the spelling of this version."""
     task = Task(PeerMessage("m", "hi", "talk", None), "talk", "peer")
     task.say("here")
     task.give(FilePart(name="a.txt", media_type="text/plain", content=b"tck"))
@@ -139,7 +139,7 @@ def test_both_versions_spell_each_kind_of_part_in_their_own_way() -> None:
 
 
 def test_fields_may_have_the_names_of_the_proto_file_and_camel_case_wins() -> None:
-    """ProtoJSON: whoever reads takes both spellings. What is in data and metadata is the peer's own."""
+    """In ProtoJSON, a reader accepts both spellings. Names inside data and metadata are the peer's own and stay."""
     part = {"raw": "aGk=", "media_type": "text/plain", "metadata": {"some_key": 1}}
     given = {"history_length": 1, "historyLength": 2, "message": {"message_id": "m", "parts": [part]}}
     assert Version1().params(given) == {

@@ -1,4 +1,4 @@
-"""Tasks and their streams without a network between: what is seen at which moment, and how much is kept."""
+"""Tasks and their streams without a network: what a peer sees at each moment, and how much is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 class Engine:
-    """Takes a turn and says nothing before it is told what."""
+    """An engine that takes a turn and sends only the events that the test gives."""
 
     def __init__(self) -> None:
         self.says: asyncio.Queue[TurnEvent] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""Turns that end otherwise than answered: a task that waits for its peer, and a remark that is no task."""
+"""Turns that do not end with an answer: a task that waits for its peer, and a remark without a task."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def remark(text: str, *before: Event) -> Callable[[Turn], Iterable[Event]]:
 
 
 def asks(turn: Turn) -> Iterable[Event]:
-    """Wants to know the colour, and is content with red."""
+    """The engine asks for the colour, and accepts red."""
     if turn.message == "red":
         yield {"type": "delta", "text": "painted "}
         yield {"type": "done", "reply": "painted red"}
@@ -66,7 +66,7 @@ def test_a_remark_is_answered_by_a_message_and_leaves_no_task(
 
 @BOTH
 def test_a_peer_that_was_told_of_a_task_keeps_it(peerable: Gateway, bridge: BridgeDouble, version: str) -> None:
-    """A stream begins before anybody knows how the turn ends."""
+    """A stream begins before the gateway knows how the turn ends."""
     bridge.turn = remark("good morning")
     events = peer(peerable, lambda client: say(client, "hello"), streaming=True, version=version)
     assert [event.WhichOneof("payload") for event in events] == ["task", "artifact_update", "status_update"]
@@ -222,7 +222,7 @@ def test_a_task_that_is_being_worked_on_takes_no_message(peerable: Gateway, brid
 def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
     fresh_peerable: Gateway, bridge: BridgeDouble, version: str
 ) -> None:
-    """A mebibyte of JSON is twenty of objects, and a gateway in a cluster has 256."""
+    """One MiB of JSON becomes 20 MiB of objects, and a gateway in a cluster has 256 MiB."""
     released = threading.Event()
 
     def late(_: Turn) -> Iterable[Event]:

@@ -1,4 +1,4 @@
-"""What passes the key proxy, in both directions."""
+"""Which calls and answers pass the key proxy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_provider_is_called_with_the_real_key_in_its_own_header(
 
 
 def _tail(path: str) -> str:
-    """The path below the version prefix; the base of the vendor's SDK holds the prefix itself, except Anthropic's."""
+    """The path below the version prefix. The SDKs' base URLs contain the prefix itself, except Anthropic's."""
     bare = path.partition("?")[0]
     for prefix in ("/openai/v1", "/api/v1", "/v1beta"):
         bare = bare.removeprefix(prefix)
@@ -165,7 +165,7 @@ def test_refusals_of_the_provider_are_remembered_with_its_words(
 def test_a_server_of_the_operators_that_lacks_the_call_is_told_which(
     start_gateway: StartGateway, provider: Provider, own: bool, said: str
 ) -> None:
-    """It may speak chat completions alone, where the engine speaks messages."""
+    """Such a server may only speak chat completions, while the engine speaks messages."""
     provider.answer = lambda handler: handler.whole(404, b'{"error": {"message": "no"}}')
     gateway = start_gateway(
         provider="anthropic", model="claude-opus-5-5", llm_base_url=provider.url, own_model_server=own

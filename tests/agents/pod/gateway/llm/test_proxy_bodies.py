@@ -1,4 +1,4 @@
-"""What an engine may send to a model: the configured model alone, and bodies of any size in little memory."""
+"""Requests that an engine may send to a model: only for the configured model, and large bodies in little memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_without_a_configured_model_every_model_passes(start_gateway: StartGatew
     ],
 )
 def test_a_model_that_is_named_twice_is_refused(gateway: Gateway, provider: Provider, body: bytes) -> None:
-    """Parsers differ: some take the first, some the last."""
+    """Some parsers take the first name, others the last."""
     answer = gateway.call_model(data=body, headers=JSON)
     assert (answer.status_code, answer.json()["error"]["message"][-12:]) == (400, " comes twice")
     assert provider.requests == []
@@ -154,7 +154,7 @@ def test_a_large_packed_body_arrives_unpacked(gateway: Gateway, provider: Provid
 def test_a_body_beyond_the_limit_is_refused(gateway: Gateway, provider: Provider) -> None:
     too_much = b'{"model": "gpt-5", "input": "' + b" " * (33 * MIB) + b'"}'
     for data in (too_much, chunks(too_much)):
-        # A connection may also be closed while the body is still being sent.
+        # The connection may also be closed while the body is still being sent.
         with contextlib.suppress(requests.ConnectionError):
             assert gateway.call_model(data=data, headers=JSON).status_code == 413
     assert provider.requests == []
@@ -176,7 +176,7 @@ def test_many_bodies_of_32_mib_at_once_need_little_memory(start_gateway: StartGa
 
 
 class Peak:
-    """The most memory that a process takes meanwhile."""
+    """The most memory that a process uses inside the `with` block, in MiB."""
 
     def __init__(self, process: psutil.Process) -> None:
         self.mib = 0.0

@@ -1,4 +1,4 @@
-"""Which calls the key proxy passes on: inference of the provider, and nothing else that the key would open."""
+"""Which calls the key proxy passes on: inference of the provider, and no other call that the key would allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 
 def ask(gateway: Gateway, head: str, *headers: str, body: str = "") -> int:
-    """Send exactly this and tell the status."""
+    """Send exactly these bytes. Returns the status."""
     port = gateway.start.llm_port
     given = "".join(f"{line}\r\n" for line in headers)
     text = f"{head} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {LLM_TOKEN}\r\n{given}\r\n{body}"
@@ -26,7 +26,7 @@ def ask(gateway: Gateway, head: str, *headers: str, body: str = "") -> int:
         return int(connection.recv(4096).split()[1])
 
 
-# What the engines call, as each spells it.
+# The calls of the engines, as each of them writes them.
 INFERENCE = {
     "openai": [
         "POST /v1/chat/completions",
@@ -57,7 +57,7 @@ INFERENCE = {
     "xai": ["POST /v1/responses", "POST /v1/chat/completions"],
     "nous": ["POST /v1/chat/completions"],
 }
-# What the same keys open beside it.
+# Other calls that the same keys allow.
 MORE = {
     "anthropic": [
         "/v1/files",

@@ -1,4 +1,4 @@
-"""What of the key may come back through the key proxy: at most the beginning that all keys of a vendor share."""
+"""How much of the key may come back through the key proxy: at most the beginning that all keys of a vendor share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)
 
 
 def shown_of_the_key(text: str) -> int:
-    """How many characters of it stand in a row, from anywhere in the key."""
+    """The length of the longest piece of the key that is in the text."""
     return max(size for size in range(len(KEY) + 1) for at in range(len(KEY) - size + 1) if KEY[at : at + size] in text)
 
 

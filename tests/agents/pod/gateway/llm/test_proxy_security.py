@@ -16,7 +16,7 @@ GOOD = {"Authorization": f"Bearer {LLM_TOKEN}"}
 
 
 def raw(gateway: Gateway, target: str, *, method: str = "GET", host: str | None = None) -> int:
-    """Send a request target exactly as it is and tell the status."""
+    """Send the request target exactly as it is. Returns the status."""
     connection = http.client.HTTPConnection("127.0.0.1", gateway.start.llm_port, timeout=10)
     connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
     connection.putheader("Host", host or f"127.0.0.1:{gateway.start.llm_port}")

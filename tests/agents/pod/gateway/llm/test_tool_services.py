@@ -1,4 +1,4 @@
-"""Calls of tools to services of the owner's: the engine shows the pod's token, the service gets the owner's key."""
+"""Calls of tools to the owner's services: the engine sends the pod's token, and the service gets the owner's key."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_failing_service_says_nothing_about_the_model(gateway: Gateway, provid
 
 
 def test_many_slow_bodies_do_not_keep_the_model_from_being_asked(gateway: Gateway) -> None:
-    """Each of them holds one of the places for tools, none of those for the model."""
+    """Each of them uses one of the places for tools, and none of the places for the model."""
     head = (
         f"POST {SEARCH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {LLM_TOKEN}\r\n"
         "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"

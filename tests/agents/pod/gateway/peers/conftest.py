@@ -1,4 +1,4 @@
-"""An agent with a peer, and its engine's view of the gateway: the official client of MCP."""
+"""An agent with a peer. The official MCP client calls the gateway, as the agent's engine would."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _asking(
 
 @pytest.fixture
 def asking(_asking: Gateway, bridge: BridgeDouble, peer: PeerDouble) -> Gateway:
-    """A gateway whose agent has one peer; shared, so it is left as it was found."""
+    """A gateway whose agent has one peer. Many tests share it, so each must leave it as it was."""
     return _asking
 
 
 @pytest.fixture
 def fresh_asking(start_gateway: StartGateway, peer: PeerDouble) -> Gateway:
-    """The same, for this test alone."""
+    """A gateway whose agent has one peer, for one test alone."""
     return start_gateway(**with_peers({"name": "bob", "url": f"{peer.url}/rpc", "token": PEER_TOKEN}))
 
 
@@ -80,7 +80,7 @@ def connect(http: httpx2.AsyncClient, gateway: Gateway) -> Client:
 
 
 def use(gateway: Gateway, tool: str, **arguments: Any) -> CallToolResult:
-    """What an engine's MCP client gets for one call of a tool."""
+    """Call the tool, as an engine's MCP client does. Returns the result."""
 
     async def run() -> CallToolResult:
         headers = {"Authorization": f"Bearer {LLM_TOKEN}"}
@@ -101,7 +101,7 @@ def said(result: CallToolResult) -> Any:
 
 
 def ask(gateway: Gateway, message: str = "hello", **more: str) -> Any:
-    """The answer of a peer that gave one."""
+    """Send a message to the peer. Returns its answer; a failure fails the test."""
     result = use(gateway, "send_message", **{"peer": "bob", "message": message, **more})
     assert not result.is_error, result
     return said(result)

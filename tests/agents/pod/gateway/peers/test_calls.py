@@ -1,4 +1,4 @@
-"""What a peer is asked and how its answers are read; peers that are slow, endless, lying or not there."""
+"""How a peer is asked and how its answers are read, and peers that are slow, endless, lying or not there."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _raw(pieces: Iterable[bytes], status: int = 200, headers: tuple[tuple[str, s
 _NESTED = b'{"result": {"task": ' + b'{"a":' * 900 + b"1" + b"}" * 900 + b"}}"
 _DEEP_DATA = b'{"result": {"message": {"parts": [{"data":' + b"[" * 900 + b"]" * 900 + b"}]}}}"
 _LOCATION = (("Location", "http://169.254.169.254/"),)
-# What a peer answers, and a word of what the model is told.
+# The answer of a peer, and a word of the text that the model gets.
 NO_ANSWERS: dict[str, tuple[Callable[[], Json | Raw], str]] = {
     "no json": (lambda: _raw([b"{"]), "not JSON"),
     "brackets": (lambda: _raw([b"[" * 200_000]), "not JSON"),
@@ -124,7 +124,7 @@ def test_deep_data_is_passed_on_or_a_failure_and_nothing_breaks(asking: Gateway,
     assert "unexpected" not in asking.log
 
 
-# What a card holds, and a word of what the model is told.
+# The contents of a card, and a word of the text that the model gets.
 BAD_CARDS: dict[str, tuple[dict[str, Any], str]] = {
     "empty": ({}, "offers no JSON-RPC"),
     "nonsense": ({"supportedInterfaces": "x", "url": 5, "additionalInterfaces": [3]}, "offers no JSON-RPC"),
@@ -161,7 +161,7 @@ def test_outside_of_development_a_peer_on_loopback_is_not_dialled(
 
 
 def test_names_below_localhost_are_this_machine(start_gateway: StartGateway, peer: PeerDouble) -> None:
-    """So `make run` has its agents' hosts without a name server."""
+    """With `make run`, agents have such host names without a name server."""
     gateway = start_gateway(**with_peers({"name": "bob", "url": peer.url.replace("127.0.0.1", "bob.pods.localhost")}))
     assert ask(gateway)["reply"] == "as you say"
 
@@ -194,7 +194,7 @@ def _first(asked: list[Any], count: int) -> list[Any]:
 
 @pytest.mark.slow
 def test_a_call_ends_before_the_turn_that_made_it(asking: Gateway, peer: PeerDouble, bridge: BridgeDouble) -> None:
-    """A turn may take 110 s; of a chain's later agents each has 15 s less. Here the fourth asks the fifth."""
+    """A turn may take 110 s, and each later agent in a chain has 15 s less. Here the fourth agent asks the fifth."""
     peer.answer = lambda _: _raw(dripping())
     bridge.turn = lambda _: [{"type": "done", "reply": failure(asking)}]
     started = time.monotonic()
@@ -203,7 +203,7 @@ def test_a_call_ends_before_the_turn_that_made_it(asking: Gateway, peer: PeerDou
 
 
 def _tell(gateway: Gateway, *, hops: Any) -> Any:
-    """What another agent says to this one."""
+    """Another agent sends a message to this agent."""
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}], "metadata": {"agentpods/hops": hops}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
     headers = {"Authorization": f"Bearer {gateway.start.secrets.a2a_token}", "A2A-Version": "1.0"}
@@ -239,7 +239,7 @@ def test_the_last_agent_of_a_chain_asks_nobody(asking: Gateway, peer: PeerDouble
 def test_two_agents_that_ask_each_other_for_ever_come_to_an_end(
     start_gateway: StartGateway, asking: Gateway, bridge: BridgeDouble
 ) -> None:
-    """Both gateways have the same engine here, which passes on whatever it hears."""
+    """Here both gateways have the same engine, which passes on each message."""
     loop = start_gateway(**with_peers())
     loop.configure(**with_peers({"name": "bob", "url": f"{loop.public}/a2a", "token": "own-token-0123456789"}))
 
@@ -253,7 +253,7 @@ def test_two_agents_that_ask_each_other_for_ever_come_to_an_end(
 
 
 def _forget(gateway: Gateway, peer: PeerDouble) -> None:
-    """A card is remembered for some minutes, unless a call failed."""
+    """The gateway remembers a card for some minutes, unless a call failed. So let one call fail."""
     answer, peer.answer = peer.answer, lambda _: {"error": {"message": "again"}}
     failure(gateway)
     peer.answer = answer

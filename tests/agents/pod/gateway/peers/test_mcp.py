@@ -1,4 +1,4 @@
-"""The MCP server of the gateway as an engine meets it: the official client, and bytes on the wire."""
+"""The gateway's MCP server, as an engine uses it: with the official client, and as bytes on the wire."""
 
 from __future__ import annotations
 
