@@ -27,7 +27,7 @@ from typing import Any
 
 import requests
 
-# so that `python examples/demo.py` finds the other modules here
+# So that `python examples/demo.py` finds the other modules here.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples.client import AGENT_FIELDS, SETTLE_SECONDS, WEBHOOK_FIELDS, Client, NotPrepared, Wrong, every, expect
@@ -370,7 +370,7 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
-    # also ends the programs that the demo started, as Ctrl-C does
+    # Also ends the programs that the demo started, as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print("Starting what a service is to reach; the first time its chain comes from npm.", flush=True)
     with Outside(chosen.model_port) as outside:

@@ -41,7 +41,7 @@ def _prepare_environment() -> Stores | None:
     for name in set(named) - kept:
         os.environ.pop(name, None)
     os.environ.update(environment(stores.root / "home"))
-    # otherwise each of a thousand programs would compile every file again
+    # Otherwise each of a thousand programs would compile every file again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["BACKUP_STORE"] = "off"  # otherwise each rebuild and each deletion in a test would wait for a backup
     os.environ.setdefault("ENGINE_CACHE", str(ROOT / "var" / "engines"))
@@ -68,7 +68,7 @@ if STORES:
     _name_stores(STORES)
 django.setup()
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real hasher is slow on purpose
-# each test client has its own middleware, which would otherwise list all files at its start
+# Each test client has its own middleware, which would otherwise list all files at its start.
 settings.WHITENOISE_AUTOREFRESH = True
 if XDIST_WORKER:  # this process inherits DJANGO_SETTINGS_MODULE, so its settings were read before this file
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]

@@ -32,7 +32,7 @@ CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 MOUNTED_CERTIFICATES = "/run/secrets/certificates"
 _SOURCE = "deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
 NOT_IN_BASE = ("usr/share/info", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
-# debootstrap copies these files from this machine
+# Debootstrap copies these files from this machine.
 OF_THIS_MACHINE = ("etc/apt/sources.list", "etc/hostname", "etc/resolv.conf")
 
 
