@@ -1,4 +1,6 @@
-"""Starts a service with its own data for one demo, and stops it again. It uses only documented environment variables."""
+"""Starts a service with its own data for one demo, and stops it again. It uses only documented environment
+variables.
+"""
 
 from __future__ import annotations
 

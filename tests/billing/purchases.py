@@ -60,7 +60,9 @@ class Part:
 
 @dataclass
 class Model:
-    """The model. It ignores licences: while one is live it gives no answer, and it answers again when all time is over."""
+    """The model. It ignores licences: while one is live it gives no answer, and it answers again when all time
+    is over.
+    """
 
     now: datetime
     free_until: datetime

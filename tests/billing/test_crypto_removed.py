@@ -1,4 +1,6 @@
-"""A token is not accepted any more: its orders end, other orders continue, and operators decide about later payments."""
+"""A token is not accepted any more: its orders end, other orders continue, and operators decide about later
+payments.
+"""
 
 from __future__ import annotations
 

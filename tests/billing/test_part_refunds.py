@@ -1,4 +1,6 @@
-"""A part of a payment goes back: the ledger records it, the time stays, and the value of the time falls with the money."""
+"""A part of a payment goes back: the ledger records it, the time stays, and the value of the time falls with
+the money.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ class Banks(GoingBack):
             self.say("at Stripe goes back", row.external_id, cents)
 
     def fail_back(self) -> None:
-        """A refund fails, before or after a worker has looked at it. Then the money is owed, and an operator decides."""
+        """A refund fails, before or after a worker has looked at it. Then the money is owed, and an operator
+        decides.
+        """
         row = self._one_by_card()
         if row is None:
             return

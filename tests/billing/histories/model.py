@@ -100,7 +100,9 @@ class Licence:
 
 @dataclass
 class Membership:
-    """Charged each month from the day of the sale, for whichever agent, until the buyer cancels or the seller refunds."""
+    """Charged each month from the day of the sale, for whichever agent, until the buyer cancels or the seller
+    refunds.
+    """
 
     agent: str
     tier: str

@@ -1,4 +1,6 @@
-"""Scenes of payments, each for its own agent: the requests that report them, repeated reports, and the expected result."""
+"""Scenes of payments, each for its own agent: the requests that report them, repeated reports, and the expected
+result.
+"""
 
 from __future__ import annotations
 
