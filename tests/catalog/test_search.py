@@ -228,7 +228,7 @@ def test_what_is_published_and_unpublished_between_pages_moves_nobody_else(
     reading = pages(api, **query, limit=4)
     for number, page in enumerate(reading):
         seen += page
-        Persona.objects.filter(id=page[-1]).update(status=PersonaStatus.DRAFT)  # the next page would have begun here
+        Persona.objects.filter(id=page[-1]).update(status=PersonaStatus.DRAFT)  # the next page begins after it
         make(f"a-{number}", name="Zebrafish", tier=TierId.LARGE)  # this one belongs before it
         snapshot.forget()
     assert seen == [f"p-{number:02}" for number in range(20)]

@@ -25,7 +25,7 @@ PATHS = [
     "/tools?engine=pi",
 ]
 each_path = pytest.mark.parametrize("path", PATHS)
-# Operations for authors, and paths that nobody may write.
+# Operations that authors may use; nobody may use the other writing methods.
 WRITABLE = {("post", "/personas"), ("patch", "/personas/exam-coach"), ("delete", "/personas/exam-coach")}
 READ_ONLY = [
     (method, path) for path in PATHS for method in ("post", "put", "patch", "delete") if (method, path) not in WRITABLE

@@ -1,4 +1,4 @@
-"""One caller's requests wait behind its own, and not before everybody else's."""
+"""An account's requests wait in its own queue and do not delay other accounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Play = Callable[[Turns, list[str]], Coroutine[Any, Any, None]]
 
 
 def played(play: Play, *, running: int = 2, queued: int = 100) -> list[str]:
-    """Who got in, in this order."""
+    """The names of the callers in the order in which they got in."""
     came: list[str] = []
     asyncio.run(play(Turns(running=running, queued=queued), came))
     return came
@@ -57,7 +57,7 @@ def test_who_comes_late_is_next_after_one_of_those_who_wait() -> None:
 
 def test_a_full_queue_takes_the_latest_of_who_has_most_waiting() -> None:
     async def play(turns: Turns, came: list[str]) -> None:
-        flood = await asked(turns, came, *["flood"] * 6)  # two run, four wait: it is full
+        flood = await asked(turns, came, *["flood"] * 6)  # two run and four wait, so the queue is full
         await asked(turns, came, "bob")
         with pytest.raises(Refused):
             await flood[-1]
