@@ -78,7 +78,7 @@ def test_strangers_at_once_have_no_more_tries_together_than_one_after_the_other(
     def mistype(number: int) -> str:
         return _verify(_wrong(code), household=f"198.51.100.{number % 20}")
 
-    first = [mistype(number) for number in range(40)]  # each of the twenty requests mistypes once and then tries
+    first = [mistype(number) for number in range(40)]  # each of the twenty addresses: a slip, then a try
     outcomes = [*first, *_at_once(mistype, 40)]
     assert outcomes.count(WrongCode.__name__) == signin.STRANGE_TRIES
     assert outcomes.count(TooManyStrangers.__name__) == 80 - signin.STRANGE_TRIES

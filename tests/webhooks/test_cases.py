@@ -235,7 +235,7 @@ def a_connection_from_before_the_name_moved(world: World) -> None:
     assert (world.receiver.connections, world.internet.dialled) == (1, [PUBLIC])
 
 
-# 105 and 106: unknown networks, and networks that the operator allows.
+# 105 and 106: names that do not resolve yet, and networks that the operator allows.
 
 
 def a_name_that_does_not_resolve_yet(world: World) -> None:
