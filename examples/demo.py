@@ -324,9 +324,7 @@ class Demo:
         raise Wrong(f"it does not serve: {liveness}")
 
     def say(self, message: str, *, session: str | None = None) -> dict[str, Any]:
-        """Send one message and return the answer. A new key works within 30 seconds, so an empty reply is asked for
-        again.
-        """
+        """Send one message. A new key works within 30 seconds, so an empty reply is asked for again."""
         body = {"message": message, **({"sessionId": session} if session else {})}
         answer: dict[str, Any] = {}
         for _ in every(1, 40):

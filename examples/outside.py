@@ -23,9 +23,7 @@ PRODUCT = "agentpods-tiny"
 
 
 class Outside:
-    """Servers that listen as soon as they are created, on `port` and the next two ports; they end with the `with`
-    block.
-    """
+    """Servers that listen as soon as they are created, on `port` and the next two ports, until the block ends."""
 
     def __init__(self, port: int = 0) -> None:
         self.model = ModelServer(_free(port))

@@ -1,6 +1,4 @@
-"""Starts a service with its own data for one demo, and stops it again. It uses only documented environment
-variables.
-"""
+"""Starts a service with its own data for one demo, and stops it. It uses only documented environment variables."""
 
 from __future__ import annotations
 

@@ -78,9 +78,7 @@ def main() -> int:
 
 
 def old_client(kit: Path) -> int:
-    """Run the official client of 0.3 in its own environment beside the kit's. Returns 0 when it understood every
-    answer.
-    """
+    """Run the official client of 0.3 in its own environment. Returns 0 when it understood every answer."""
     python = _environment(kit / ".venv-0.3", OLD_CLIENT)
     address = f"http://127.0.0.1:{free_port()}"
     with scripted(address):

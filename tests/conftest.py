@@ -29,9 +29,7 @@ NUMBER = int(XDIST_WORKER.removeprefix("gw") or -1) + 1
 
 
 def _prepare_environment() -> Stores | None:
-    """Set the settings of a fresh checkout. The run has its own database servers, unless DATABASE_URL and REDIS_URL are
-    given.
-    """
+    """Set the settings of a fresh checkout, and the run's own servers unless DATABASE_URL and REDIS_URL are given."""
     if XDIST_WORKER:
         os.environ["REDIS_URL"] = _own_redis_database(os.environ["REDIS_URL"])
         return None
@@ -83,9 +81,7 @@ gc.set_threshold(100_000, 50, 100)  # imported objects stay: collecting them aga
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure coverage of started programs only in tests that do not repeat other tests; and sometimes vacuum the
-    database.
-    """
+    """Measure coverage of started programs only in tests that do not repeat others; vacuum now and then."""
     with measured.told_nothing() if measured.repeats(item) else nullcontext():
         done = yield
     if next(_tests) % emptying.TESTS_PER_VACUUM == 0:

@@ -58,9 +58,7 @@ def _empty(_: TransactionTestCase) -> None:
 
 @transaction.atomic
 def _delete() -> None:
-    """Delete all rows once all writers have ended. Any order works, because the triggers that check foreign keys are
-    off.
-    """
+    """Delete all rows once all writers have ended. Any order works, because foreign keys are not checked meanwhile."""
     with connection.cursor() as cursor:
         cursor.execute(_filled())
         filled = [table for (table,) in cursor.fetchall()]

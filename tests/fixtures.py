@@ -86,9 +86,7 @@ def django_assert_num_queries(
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """At the end, close the connections of leftover threads and processes, which would keep the database from being
-    dropped.
-    """
+    """At the end, close the connections of leftover threads and processes, so that the database can be dropped."""
     yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(

@@ -131,9 +131,7 @@ def _by_copies(paths: Iterable[Path]) -> Ran:
 
 
 def _by_programs(seen: coverage.CoverageData) -> Ran:
-    """The lines and branches that programs ran. coverage.py writes a function's end as its negative first line; here it
-    is 0.
-    """
+    """The lines and branches that programs ran. coverage.py writes a function's end as its negative first line."""
     return {
         str(Path(path).relative_to(ROOT)): (
             set(seen.lines(path) or ()),

@@ -39,9 +39,7 @@ WHERE table_name IN ('catalog_persona', 'catalog_personal10n') AND data_type IN 
 
 
 class Stores:
-    """The servers are started by the process that runs pytest; xdist workers read the addresses from the
-    environment.
-    """
+    """The process that runs pytest starts the servers; xdist workers get the addresses from the environment."""
 
     def __init__(self, settings: dict[str, str] | None = None) -> None:
         self.settings = THROWAWAY if settings is None else settings

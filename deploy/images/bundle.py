@@ -77,9 +77,7 @@ def _copy_standard_library(library: Path) -> None:
 
 
 def _copy_what_is_imported(app: Path, packages: Path) -> None:
-    """Copy our imported modules one by one, all modules of engines and bridge (some are imported later), and whole
-    packages.
-    """
+    """Copy our imported modules, all modules of engines and bridge (some are imported later), and whole packages."""
     said = subprocess.run([sys.executable, "-c", IMPORTS], cwd=app, check=True, capture_output=True).stdout
     imported: dict[str, str] = json.loads(said)
     for place in ("agents/engines", "agents/pod/bridge"):
@@ -99,9 +97,7 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def _tops_of_packages(imported: dict[str, str]) -> set[Path]:
-    """The top-level entries in site-packages that were imported. A `.pth` file there may import more than the bridge
-    does.
-    """
+    """The imported top-level entries of site-packages. A `.pth` file there may import more than the bridge does."""
     site = Path(sysconfig.get_paths()["purelib"])
     files = [Path(file) for file in imported.values() if Path(file).is_relative_to(site)]
     return {site / file.relative_to(site).parts[0] for file in files}
@@ -120,9 +116,7 @@ def _metadata(distribution: importlib.metadata.Distribution) -> Path:
 
 
 def _copy_shared_libraries(programs: Iterable[Path], target: Path) -> None:
-    """Copy the shared libraries under the names that the loader asks for, and the loader itself under a name of our
-    own.
-    """
+    """Copy the shared libraries under the names that the loader asks for, and the loader under our own name."""
     for program in programs:
         for name, path in _needs(program):
             wanted = target / (LOADER if name == path else Path(name).name)
@@ -143,9 +137,7 @@ def _strip(extensions: Iterable[Path]) -> None:
 
 
 def _compile(library: Path) -> None:
-    """Replace sources by compiled code. Engine sources also stay: they may be started as programs, and tracebacks show
-    them.
-    """
+    """Replace sources by compiled code. Engine sources stay too: they may be programs, and tracebacks show them."""
     mode = PycInvalidationMode.UNCHECKED_HASH
     kept = [library / "packages" / name for name in ("agents", *_modules_of_engine_packages())]
     for package in kept:
@@ -158,17 +150,13 @@ def _compile(library: Path) -> None:
 
 
 def _modules_of_engine_packages() -> Iterator[str]:
-    """The modules of engine packages. One of their files may be an engine's program, and its bytes show that it is
-    installed.
-    """
+    """The modules of engine packages. A file of them may be an engine's program, which shows that it is installed."""
     for distribution in _engine_packages():
         yield from (point.module.partition(".")[0] for point in distribution.entry_points)
 
 
 def _rebind(program: Path) -> None:
-    """Set RPATH, the older kind of run path: it also applies to the libraries of extensions, and LD_LIBRARY_PATH cannot
-    override it.
-    """
+    """Set RPATH, the older kind of run path: it also applies to libraries of extensions and beats LD_LIBRARY_PATH."""
     options = ["--set-interpreter", str(VOLUME / "lib" / LOADER), "--force-rpath", "--set-rpath", str(VOLUME / "lib")]
     subprocess.run(["patchelf", *options, program], check=True)  # noqa: S607
 

@@ -67,9 +67,7 @@ def mails(hostile: str | None = None) -> Iterator[tuple[str, Form, Mapping[str, 
 
 
 def _evil(key: str, value: Any, hostile: str) -> Any:
-    """Hostile text in place of the parts that other people write: names, titles, reasons. Ids, dates and addresses are
-    ours.
-    """
+    """Hostile text for the parts that other people write: names, titles, reasons. Ids, dates and addresses are ours."""
     theirs = {"name", "title", "reason"}
     return [hostile] if isinstance(value, list) and value else hostile if key in theirs else value
 

@@ -181,9 +181,7 @@ def test_a_code_that_a_stranger_asks_for_does_not_end_the_owners(api: APIClient,
 def test_all_strangers_together_have_few_guesses(
     api: APIClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SECURITY.md promises at most 5 tries for a code where it was requested, 50 an hour, and 2,000 first tries
-    a day.
-    """
+    """SECURITY.md promises at most 5 tries for a code where it was requested, 50 an hour, 2,000 first tries a day."""
     sign_in(api, HOME)
     settings.SHOW_DEV_CODES = False
     for number in range(30):

@@ -1,6 +1,4 @@
-"""Each person gets a valid code, however many strangers request codes too, and few mails are sent (SECURITY.md:
-Guessing).
-"""
+"""Each person gets a valid code, however many strangers ask too, and few mails are sent (SECURITY.md: Guessing)."""
 
 from __future__ import annotations
 

@@ -60,9 +60,7 @@ class Part:
 
 @dataclass
 class Model:
-    """The model. It ignores licences: while one is live it gives no answer, and it answers again when all time
-    is over.
-    """
+    """The model. It ignores licences: while one is live it gives no answer, until all time is over."""
 
     now: datetime
     free_until: datetime
@@ -160,9 +158,7 @@ class Model:
         self.tier, self.period, self.brought = home.tier, home.period, brought
 
     def _name_after(self) -> None:
-        """Take the period of the last payment with time left, or else of the last used-up payment that brought the
-        plan.
-        """
+        """Take the period of the last payment with time left, else of the last used-up payment for the plan."""
         paid = [part.whose for part in self.parts if part.whose][-1:]
         if paid and self.sold[paid[0]][0] != self.tier:
             paid = [whose for whose in self.sold if whose in self.brought - self.gone][-1:]

@@ -175,9 +175,7 @@ def test_44_with_a_newer_order_it_counts_for_that(order: Order, coins: Chain, cl
 def test_a_full_payment_to_an_expired_order_pays_it_though_another_was_placed(
     coins: Chain, clock: Clock, order: Order, seen: bool
 ) -> None:
-    """It makes no difference whether the payment was seen before the new order: it pays the old one, without an
-    operator.
-    """
+    """The payment pays the old order without an operator, also if it was seen before the new order."""
     old = order()
     wait(coins, clock, 2 * DAY)
     assert fresh(old).status == EXPIRED

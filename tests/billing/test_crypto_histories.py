@@ -68,9 +68,7 @@ class History:
             self.newest[asset] = self.place(asset=asset, tier=tier).pk
 
     def pass_(self, by: timedelta, seen: bool) -> None:
-        """Let time pass, with or without scans. A long time always has scans, so only money that is not final
-        stays unseen.
-        """
+        """Let time pass, with or without scans. A long time always has scans: only new money stays unseen."""
         until = self.clock.now + by
         while self.clock.now < until:
             self.clock.go(min(LONG, until - self.clock.now))

@@ -1,6 +1,4 @@
-"""A token is not accepted any more: its orders end, other orders continue, and operators decide about later
-payments.
-"""
+"""A token is not accepted any more: its orders end, others continue, and operators decide about later payments."""
 
 from __future__ import annotations
 

@@ -65,9 +65,7 @@ def test_a_node_that_lied_when_the_order_was_placed_keeps_no_payment_from_it(
 def test_each_unit_is_somebodys_when_three_orders_are_paid_in_the_wrong_order(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
-    """Orders A, B, C with different prices. A's price comes after B was placed, C's and B's come after C: nothing is
-    lost.
-    """
+    """Orders A, B, C with different prices: A's price comes after B was placed, C's and B's after C was placed."""
     first = order(tier="small")
     wait(coins, clock, 25 * HOUR)
     watch(clock)

@@ -69,9 +69,7 @@ def test_the_fortieth_plan_change_adds_what_the_twentieth_did(agent: Agent, cloc
 
 
 def test_who_renewed_often_takes_no_list_of_payments_along(agent: Agent, clock: Clock, pay: Pay) -> None:
-    """Only one row, the plan's, has the list of the plan's payments. The 20 spans of the plan before have no copy of
-    it.
-    """
+    """Only the plan's own row has the list of its payments. The 20 spans of the plan before have no copy of it."""
     for tier in ("small", "medium"):
         for number in range(20):
             pay(agent, f"{number} of {tier}", tier=tier, price_usd=Decimal(30))

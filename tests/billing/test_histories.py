@@ -1,6 +1,4 @@
-"""Random histories of one agent's payments through the rules, compared with a model that only knows dates and
-prices.
-"""
+"""Random histories of one agent's payments, compared with a model that only knows dates and prices."""
 
 from __future__ import annotations
 

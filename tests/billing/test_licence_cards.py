@@ -1,6 +1,4 @@
-"""After a cancellation here, the card is not charged again: we cancel at the provider, or tell the owner where, and
-check.
-"""
+"""After a cancellation the card is not charged again: we cancel at the provider, or tell the owner where, and check."""
 
 from __future__ import annotations
 

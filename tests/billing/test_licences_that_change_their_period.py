@@ -1,5 +1,6 @@
-"""A licence changes from yearly to monthly at its provider. The charge so far was for a year; each later month is a
-charge of its own, whatever happened to the licence here.
+"""A licence changes from yearly to monthly at its provider.
+
+The charge so far was for a year. Each later month is a charge of its own, whatever happened to the licence here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A part of a payment goes back: the ledger records it, the time stays, and the value of the time falls with
-the money.
-"""
+"""A part of a payment goes back: the ledger records it, the time stays, and the value of the time falls."""
 
 from __future__ import annotations
 

@@ -84,9 +84,7 @@ def test_a_day_that_is_given_meanwhile_keeps_nothing_on_the_plan_of_a_refunded_l
 def test_a_licence_beside_time_of_two_plans_leaves_the_plan_that_there_was_without_it(
     agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay
 ) -> None:
-    """A year of tiny was converted to small. A key of tiny comes and goes; then it is small again, until the
-    same day.
-    """
+    """A year of tiny became some of small. A key of tiny comes and goes; then it is small until the same day."""
     year_of_tiny(agent, pay, clock, 25)
     pay(agent, "two", tier="small", price_usd=Decimal("0.90"))
     without = held(agent, clock)

@@ -1,6 +1,4 @@
-"""A licence is charged while something else pays for its agent: the ledger has the charge once, and an operator
-decides.
-"""
+"""A licence is charged while something else pays for its agent: one row in the ledger, and an operator decides."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Verifications: at the end of the paid time, each day, and each hour while the provider is silent. The clock is
-frozen.
-"""
+"""Verifications: at the end of the paid time, each day, and each hour while the provider is silent. Time is frozen."""
 
 from __future__ import annotations
 

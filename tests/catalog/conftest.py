@@ -101,9 +101,7 @@ def _all_say(webs: list[Web], path: str, said: object) -> bool:
 
 @pytest.fixture
 def shelf(db: None, contents: files.Contents) -> None:
-    """The catalog with only one built-in persona, exam-coach: faster to load, and enough for tests of writing
-    personas.
-    """
+    """The catalog with only one built-in persona, exam-coach: faster to load, and enough for tests of writing."""
     few = files.Contents(rows={model: copy.deepcopy(rows) for model, rows in contents.rows.items() if model in LISTS})
     few.rows[Persona] = [copy.copy(row) for row in contents.rows[Persona] if row.pk == "exam-coach"]
     loading.write(few)

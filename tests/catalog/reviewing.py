@@ -151,9 +151,7 @@ def disclaimers(contents: Contents) -> Iterator[str]:
 
 
 def models(contents: Contents) -> Iterator[str]:
-    """Recommended models must work on an engine of the plan. An owner has a key of one vendor, so several are
-    needed.
-    """
+    """Recommended models must work on an engine of the plan, for several vendors: an owner has a key of one."""
     for persona in personas(contents):
         usable = {vendor for engine in _engines(contents, persona) for vendor in engine.accepted_providers or []}
         vendors = [name.partition(":")[0] for name in persona.recommended_models]

@@ -126,9 +126,7 @@ def test_each_host_of_the_console_is_looked_at(production: Any) -> None:
 
 
 def test_console_and_pods_of_one_ending_are_a_warning(production: Any) -> None:
-    """The two names may have one owner, or lie below a public suffix such as `co.uk`; only a long list could decide
-    that.
-    """
+    """Both names may have one owner, or lie below a public suffix such as `co.uk`: only a long list could tell."""
     production.PLATFORM_DOMAIN = "pods.example.com"
     assert [found.id for found in checks.console_apart_from_pods()] == ["agentpods.W002"]
 

@@ -145,9 +145,7 @@ def each_program_is_back(run: Run) -> None:
 
 @pytest.mark.slow
 def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again(make_run: MakeRun) -> None:
-    """After SIGTERM, PostgreSQL waits for its clients, which stay connected. During crash recovery it may wait for
-    ever.
-    """
+    """After SIGTERM, PostgreSQL waits for its clients, which stay. During crash recovery it may wait for ever."""
     run = make_run()
     run.start()
     stuck = run.running()["postgres"]

@@ -1,6 +1,4 @@
-"""`make run` with TLS=auto: Caddy, certificates from a real ACME server, and a DNS server whose answers the
-test sets.
-"""
+"""`make run` with TLS=auto: Caddy, certificates from a real ACME server, and DNS answers that the test sets."""
 
 from __future__ import annotations
 

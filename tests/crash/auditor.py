@@ -1,6 +1,4 @@
-"""The auditor: makes findings from the evidence. Each finding is a sentence with the rule and the agent. It trusts
-nobody.
-"""
+"""The auditor: turns evidence into findings, each a sentence with the rule and the agent. It trusts nobody."""
 
 from __future__ import annotations
 
@@ -106,9 +104,7 @@ def deliveries(evidence: Evidence) -> Findings:
 
 
 def receipts(evidence: Evidence) -> Findings:
-    """Each event arrives signed, at its agent's own address, and byte for byte as it was written, also when
-    repeated.
-    """
+    """Each event arrives signed, at its agent's own address, byte for byte as written, also when repeated."""
     owners = {promise.agent_id: promise for promise in evidence.promises}
     written = {event.pk: event for event in all_events(evidence)}
     arrived = set()

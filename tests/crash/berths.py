@@ -28,9 +28,7 @@ class Berths:
 
     @contextmanager
     def boarding(self, *, wait: bool) -> Iterator[Berth | None]:
-        """A berth for starting an agent; None if none is free and `wait` is false. It stays taken only if an agent uses
-        it.
-        """
+        """A berth for starting an agent; None if none is free and `wait` is false. It is kept only if it is used."""
         berth = Berth()
         if not self._free.acquire(blocking=wait):
             yield None

@@ -209,9 +209,7 @@ class Campaign:
         self.findings += self._wrongs()
 
     def _part(self) -> None:
-        """Delete all agents and check that nothing of them stays; then end the service and check that nothing of it
-        stays.
-        """
+        """Delete all agents and check that nothing of them stays; then end the service and check the same."""
         everybody([customer.remove_all for customer in self.customers])
         self._settle("after the farewell")
         say(f"calls {_counts(self.calls.outcomes)}; events arrived {len(self.receiver.received)}, "

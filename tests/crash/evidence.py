@@ -45,9 +45,7 @@ class Evidence:
 
 
 def gather(home: Path, *, promises: Iterable[Promise] = (), receipts: Iterable[Received] = ()) -> Evidence:
-    """Read receipts first, and rows before processes: so everything found later was caused by something found
-    earlier.
-    """
+    """Read receipts first, and rows before processes: everything found later was caused by something found earlier."""
     received, files = list(receipts), sight.disk(home)
     return Evidence(
         now=timezone.now(),

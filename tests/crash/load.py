@@ -1,6 +1,4 @@
-"""The customers' load: each account creates, pauses, resumes, rebuilds, deletes and configures, through the API
-only.
-"""
+"""The customers' load: each account creates, pauses, resumes, rebuilds, deletes and configures through the API."""
 
 from __future__ import annotations
 
@@ -129,9 +127,7 @@ class Customer:
             self._configure(promise, step if verb in CHANGES else replace(step, verb="rename"))
 
     def _aim(self, step: Step) -> tuple[str, Promise]:
-        """Choose the agent, so that most agents run, although stopping is fast and starting slow: at most one rests at
-        a time.
-        """
+        """Choose the agent, so that most agents run (starting is slow): at most one rests at a time."""
         promise = self.live[step.choice % len(self.live)]
         resting = [one for one in self.live if one.wanted == {"stopped"}]
         if resting and step.verb in {"pause", "resume"}:

@@ -28,8 +28,6 @@ class Promise:
         self.wanted = {WANTED[verb]}
 
     def refused(self, verb: str, *, unsure: bool) -> None:
-        """The request was refused because of the agent's status. An earlier try without an answer may have caused that
-        status.
-        """
+        """Refused because of the agent's status. An earlier try without an answer may have caused that status."""
         if unsure:
             self.wanted = {*self.wanted, WANTED[verb]}

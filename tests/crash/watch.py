@@ -14,9 +14,7 @@ Doubles = set[tuple[str, frozenset[int]]]
 
 
 def watch(home: Path, over: threading.Event, findings: list[str]) -> None:
-    """Look until `over` is set. Only doubles in two looks in a row are a finding: a single look may see a fork or an
-    end.
-    """
+    """Look until `over` is set. Doubles in two looks in a row are a finding: one look may see a fork or an end."""
     before: Doubles = set()
     while not over.wait(PAUSE_SECONDS):
         now = doubles(home)

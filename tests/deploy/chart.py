@@ -165,9 +165,7 @@ def _answer(chart: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_a_server_that_tells_its_kinds(helm: Any) -> Any:
-    """The chart for a server that lists its kinds. Helm without a server only knows versions, so a version stands for a
-    kind.
-    """
+    """The chart for a server that lists its kinds. Helm alone only knows versions, so a version stands for a kind."""
     copy = Path(tempfile.mkdtemp()) / CHART.name
     shutil.copytree(CHART, copy)
     template = copy / "templates" / "admission.yaml"

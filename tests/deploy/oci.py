@@ -23,9 +23,7 @@ class Image:
 
     @classmethod
     def unpack(cls, archive: Path, target: Path) -> Image:
-        """Unpack layer by layer, with owners and modes. The program tar does this, because it knows every kind of
-        entry.
-        """
+        """Unpack layer by layer, with owners and modes. The program tar does this: it knows every kind of entry."""
         blobs, root = target / "blobs", target / "root"
         blobs.mkdir()
         root.mkdir(mode=0o755)

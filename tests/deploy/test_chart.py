@@ -33,9 +33,7 @@ REMOTE = {"controlPlane": {"enabled": False}}
 
 
 def combinations() -> Iterator[dict[str, Any]]:
-    """All combinations of values that decide whether an object exists; values that only add to an object change
-    together.
-    """
+    """All combinations of values that decide whether an object exists; other values change together."""
     for routing, expose, policies, secret, more in product(
         ("gateway", "ingress", "none"),
         ("gateway", "ingress", "none"),
@@ -194,9 +192,7 @@ def test_a_probe_that_starts_a_program_waits_as_long_as_a_busy_node_takes_for_it
 
 @pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("beat", 10), ("worker", 10), ("worker-webhooks", 10)])
 def test_who_has_a_main_loop_is_probed_by_its_sign_of_life(name: str, silent: int, tmp_path: Path) -> None:
-    """The probe reads only the file's age: it starts no program, and a cluster or broker that is away does not end the
-    pod at once.
-    """
+    """The probe reads only the file's age: it starts no program, and a cluster or broker may be away for a while."""
     (container,) = containers(deployment(name))
     (file,) = [one["value"] for one in container["env"] if one["name"] == "PULSE_FILE"]
     here = tmp_path / "pulse"

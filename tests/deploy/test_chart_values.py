@@ -1,6 +1,4 @@
-"""The values of the chart: every setting is accepted; unknown values, wrong values and secrets in plain text are
-refused.
-"""
+"""The values of the chart: every setting is accepted; unknown values, wrong values and plain secrets are refused."""
 
 from __future__ import annotations
 

@@ -32,9 +32,7 @@ class Certificates:
         )
 
     def server(self, host: str, *others: str, expired: bool = False, self_signed: bool = False) -> ssl.SSLContext:
-        """The TLS context of a server for `host` and the other names. Its key and certificate are also in the file
-        `served`.
-        """
+        """The TLS context of a server for these names. Its key and certificate are also in the file `served`."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer, signer = (_name(host), key) if self_signed else (self._issuer, self._key)
         certificate = _builder(_name(host), issuer, key, expired=expired).add_extension(

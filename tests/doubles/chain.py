@@ -114,9 +114,7 @@ class Chain:
         return str(self._worked({"to": owner, "value": hex(amount)}, self.customer)["transactionHash"])
 
     def sweep(self, token: Token, owner: str, amount: int) -> str:
-        """Empty a deposit address as an operator's wallet does, whether or not the token allows it. Returns the
-        hash.
-        """
+        """Empty a deposit address as an operator's wallet does, even if the token refuses. Returns the hash."""
         self.rpc("anvil_impersonateAccount", owner)
         self.rpc("anvil_setBalance", owner, hex(10**18))
         data = called("transfer(address,uint256)", self.customer, amount)
@@ -138,9 +136,7 @@ class Chain:
         self.mine(2)
 
     def reorganise(self, depth: int, *, again: Sequence[str] = (), at: int | None = None) -> None:
-        """Replace the newest `depth` blocks by new ones. The transactions `again` are in the last new block, or in
-        block `at`.
-        """
+        """Replace the newest `depth` blocks. The transactions `again` are in the last new block, or in block `at`."""
         self.rpc("anvil_reorg", depth, [[transaction, depth - 1 if at is None else at] for transaction in again])
 
     def raw(self, tx_hash: str) -> str:

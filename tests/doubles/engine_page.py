@@ -14,9 +14,7 @@ POLICY = "default-src 'self'; connect-src *"
 
 
 class EnginePage:
-    """`seen` has all requests; /event does not end before `release` is called. `where` is the engine's answer about its
-    paths.
-    """
+    """`seen` has all requests; /event does not end before `release`. `where` is the engine's answer about its paths."""
 
     def __init__(self, *, asks: bool = True) -> None:
         self.asks = asks

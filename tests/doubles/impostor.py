@@ -25,7 +25,7 @@ class Impostor:
     """Speaks plain HTTP, or TLS if `context` is given. `port=0` takes any free port; another port must be free now."""
 
     def __init__(self, port: int = 0, *, host: str = "127.0.0.1", context: ssl.SSLContext | None = None) -> None:
-        self.told = b""  # what was received, without the TLS handshake
+        self.told = b""  # what was received, decrypted
         self.calls = 0
         self.called = threading.Event()
         self.context = context

@@ -221,9 +221,7 @@ class KubeApi:
         self._api.stale = None
 
     def compact(self, as_event: bool = False) -> None:
-        """Older versions are now too old for watches: they get 410 as the answer's status or in an event. Open watches
-        end so too.
-        """
+        """Older versions are now too old for watches: 410 as the answer's status or in an event. Open watches end."""
         self._watches.expires_by_event = as_event
         self._store.compact()
         if as_event:
@@ -251,9 +249,7 @@ class KubeApi:
         self._cluster.touch(namespace)
 
     def kill(self, namespace: str, container: str, *, oom: bool = False) -> None:
-        """Send SIGKILL to all processes of a running container; with `oom`, as the kernel does when memory is
-        used up.
-        """
+        """Send SIGKILL to all processes of a running container; `oom`: as the kernel does when memory is used up."""
         node.kill(self._cluster, namespace, container, oom=oom)
 
     def finalizer(self, namespace: str, on: str = "pod", name: str = HELD) -> None:
@@ -280,9 +276,7 @@ class KubeApi:
             self._registry.revise(kind, namespace, obj["metadata"]["name"], revision)
 
     def use(self, namespace: str, *, memory_bytes: int | None = None, disk_bytes: int | None = None) -> None:
-        """Set the memory and disk use in `stats/summary` of the namespace's pod, in bytes, in place of measured
-        values.
-        """
+        """Set the memory and disk use (bytes) in `stats/summary` of the namespace's pod, not the measured values."""
         self._cluster.usage[namespace] = Usage(memory_bytes, disk_bytes)
 
     def add_node(

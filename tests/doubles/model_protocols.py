@@ -238,9 +238,7 @@ def _responses(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]
 
 
 def _message(seen: Seen) -> Json:
-    """Each message has a new id, as the vendor's has: clients treat messages with the same id as one message; also tool
-    calls.
-    """
+    """Each message has a new id, as a vendor's has: clients treat messages (and tool calls) with one id as the same."""
     usage = {"input_tokens": 10, "output_tokens": 5}
     head = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": seen.model}
     return {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}

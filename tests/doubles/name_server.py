@@ -43,9 +43,7 @@ KINDS = ("A", "AAAA", "TXT")
 
 
 class NameServer:
-    """`answers(name, [...], [...])` sets the results of successive look-ups; the last one is for all further
-    look-ups.
-    """
+    """`answers(name, [...], [...])` sets the results of successive look-ups; the last one is for all later ones."""
 
     def __init__(self) -> None:
         self.asked: Counter[tuple[str, str]] = Counter()  # by name and type of record

@@ -1,7 +1,7 @@
 """An OAuth 2.0 service on loopback: it sends a code through the browser, and gives a token for the code.
 
 As real services do, it gives a token only if the caller names the address to which the browser was sent back. `granted`
-has the tokens.
+has the addresses that got a token.
 """
 
 from __future__ import annotations

@@ -104,9 +104,7 @@ def _check(shape: type, given: Any, *, place: str, leave_out: frozenset[str] | s
 
 
 def _is_optional(shape: type, name: str) -> bool:
-    """Whether the field is optional. With postponed annotations `NotRequired` is only text, so `typing` calls all
-    required.
-    """
+    """Whether the field is optional. With postponed annotations, `typing` calls all fields required."""
     return "NotRequired" in str(next(one.__annotations__[name] for one in _bases(shape) if name in one.__annotations__))
 
 

@@ -95,9 +95,7 @@ class StripeDouble:
             self.tell(self._queued.pop(0))
 
     def tell(self, event: Json, *, secret: str = "", at: int | None = None) -> int | None:
-        """Post an event to the webhook; a test may repeat this. Returns the HTTP status, or None when the event is
-        lost.
-        """
+        """Post an event to the webhook; a test may repeat this. Returns the HTTP status; None if it is lost."""
         if self.lost or self.post is None:
             return None
         body = wire(event)

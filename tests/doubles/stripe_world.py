@@ -177,9 +177,7 @@ class World:
         return invoice
 
     def fail(self, subscription_id: str, *, action: bool = False) -> Json:
-        """End a period, and fail to charge the card; with `action` because the bank wants 3-D Secure. Returns the
-        invoice.
-        """
+        """End a period, but the card is not charged (`action`: the bank wants 3-D Secure). Returns the invoice."""
         invoice = self.period_ends(subscription_id)
         self.refuse(invoice["id"], action=action)
         return invoice
@@ -340,9 +338,7 @@ class World:
             return made
 
     def fail_refund(self, refund_id: str, *, status: str = "failed") -> None:
-        """The refund fails: the bank cannot take the money, so the seller has it again. `status` may also be
-        `canceled`.
-        """
+        """The refund fails at the bank, so the seller has the money again. `status` may also be `canceled`."""
         with self.lock:
             refund = self.get(refund_id, "refund")
             refund["status"] = status

@@ -126,9 +126,7 @@ class TelegramPayments:
         return answer or {"ok": False, "error_message": "The bot did not answer"}
 
     def charge(self, link: str, *, person: int = 77, amount: int | None = None, currency: str = "XTR") -> Json:
-        """Take the stars: the charge enters the list, and the webhook gets an update. Returns the
-        successful_payment.
-        """
+        """Take the stars: the list has the charge, the webhook gets an update. Returns the successful_payment."""
         invoice = self._invoices[link]
         stars = invoice.stars if amount is None else amount
         return self.charge_for(invoice.payload, stars=stars, person=person, currency=currency)

@@ -33,9 +33,7 @@ class WhatsappDouble:
         return (200, {"id": PHONE}) if number == PHONE else (400, _UNSUPPORTED)
 
     def take(self, path: str, token: str, message: Json) -> tuple[int, Json]:
-        """`POST /<version>/<phone number id>/messages`: a text to a person, or the confirmation that a message was
-        read.
-        """
+        """`POST /<version>/<phone number id>/messages`: a text to a person, or a confirmation of reading."""
         parts = path.strip("/").split("/")
         if token != f"Bearer {ACCESS_TOKEN}":
             self.refused.append(path)

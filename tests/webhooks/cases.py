@@ -1,6 +1,4 @@
-"""The table of the 106 cases: allowed addresses of receivers, and the behaviour of receivers. test_cases.py
-runs them.
-"""
+"""The table of the 106 cases: allowed addresses of receivers, and how receivers behave. test_cases.py runs them."""
 
 from __future__ import annotations
 

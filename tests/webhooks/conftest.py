@@ -26,9 +26,7 @@ MakeAgent = Callable[..., Agent]
 
 @pytest.fixture
 def make_agent(db: None) -> MakeAgent:
-    """`make_agent(url=…)`: a running agent, with a webhook if it has a URL. Only rows are written; nothing is
-    deployed.
-    """
+    """`make_agent(url=…)`: a running agent, with a webhook if it has a URL. Only rows: nothing is deployed."""
     return partial(agent_of, User.objects.create_user("owner@example.com"))
 
 

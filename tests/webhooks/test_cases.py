@@ -46,7 +46,7 @@ class Case:
 def new_world(
     transactional_db: None, trusted: Certificates, settings: Any
 ) -> Callable[[], AbstractContextManager[World]]:
-    """The default settings of an installation with its own name server. The time limits for receivers are shortened."""
+    """The default settings of an installation, except for the name server. The time limits are shortened."""
 
     @contextmanager
     def begin() -> Iterator[World]:

@@ -1,6 +1,4 @@
-"""A year of random payments, gifts, refunds, suspensions and outages: product and model send each agent the same
-events.
-"""
+"""A year of random payments, gifts, refunds, suspensions and outages: product and model send the same events."""
 
 from __future__ import annotations
 

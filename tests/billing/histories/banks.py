@@ -25,9 +25,7 @@ class Banks(GoingBack):
             self.say("at Stripe goes back", row.external_id, cents)
 
     def fail_back(self) -> None:
-        """A refund fails, before or after a worker has looked at it. Then the money is owed, and an operator
-        decides.
-        """
+        """A refund fails, before or after a worker has seen it: the money is owed, and an operator decides."""
         row = self._one_by_card()
         if row is None:
             return
@@ -178,9 +176,7 @@ class Banks(GoingBack):
         self.say("appeal", one.payment, one.lost, one.held)
 
     def _given_up(self, one: Disputed) -> None:
-        """A lost dispute is won on appeal: the money counts again. If its time ended for another reason, the money is
-        owed.
-        """
+        """An appeal is won: the money counts again. If its time ended for another reason, the money is owed."""
         known = self.income[one.payment]
         before, back, one.lost = known.worth, one.lost, 0
         known.gone -= back

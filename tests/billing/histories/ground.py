@@ -74,9 +74,7 @@ class Sum:
 
 @dataclass
 class Disputed:
-    """A dispute: its payment and amount. If all is disputed, also the agent whose time was taken, the time, and the
-    plan.
-    """
+    """A dispute: its payment and amount. If all is disputed, also the time that was taken, from whom, and its plan."""
 
     payment: str
     cents: int

@@ -100,9 +100,7 @@ class Licence:
 
 @dataclass
 class Membership:
-    """Charged each month from the day of the sale, for whichever agent, until the buyer cancels or the seller
-    refunds.
-    """
+    """Charged each month from the day of the sale, for whichever agent, until it is cancelled or refunded."""
 
     agent: str
     tier: str

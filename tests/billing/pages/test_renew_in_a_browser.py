@@ -34,9 +34,7 @@ SHOW, ORDER = ".choose form[method=get] button", "#bill form button"
 
 
 class Visitor:
-    """The agent's owner at its page. Each call returns before the next, so that the test can move money between
-    calls.
-    """
+    """The agent's owner at its page. Each call returns first, so that the test can move money between calls."""
 
     def __init__(self, server: str, owner: User, *, lang: str = "en", **how: Any) -> None:
         self._runner = asyncio.Runner()

@@ -1,6 +1,4 @@
-"""Scenes of payments, each for its own agent: the requests that report them, repeated reports, and the expected
-result.
-"""
+"""Scenes of payments, each for its own agent: the requests that report them, repetitions, and the expected result."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ DUE = Told(task="billing.verify_due")
 
 @dataclass(kw_only=True)
 class Scene:
-    """A payment. `again` has the ways in which it may be reported again after a crash; each of them must repair
-    everything.
-    """
+    """A payment. `again` has the ways in which it may be reported after a crash; each must repair everything."""
 
     told: Sequence[Told]
     again: Sequence[Sequence[Told]]

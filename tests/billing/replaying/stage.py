@@ -86,9 +86,7 @@ class Stage:
         seed: int | None = None,
         patient: bool = False,
     ) -> list[End]:
-        """Run these in processes. `seed` shuffles the order for each process; with `patient` each repeats failed
-        requests.
-        """
+        """Run these in processes. `seed` shuffles the order in each process; `patient` repeats failed requests."""
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("started without pipes")
         job = {

@@ -266,9 +266,7 @@ def test_of_many_who_open_one_link_together_one_is_let_through(order: StarsOrder
 def test_who_is_let_through_while_another_order_is_made_keeps_the_one_he_pays(
     client: APIClient, agent: Agent, order: StarsOrder, telegram: TelegramPayments
 ) -> None:
-    """The new order first sees that nobody pays, and then waits for the agent's lock. Meanwhile somebody begins
-    to pay.
-    """
+    """The new order sees that nobody pays, and waits for the agent's lock. Meanwhile somebody begins to pay."""
 
     def replace() -> int:
         try:

@@ -114,9 +114,7 @@ def test_a_part_that_fails_after_an_operator_refunded_the_rest_is_owed_until_it_
 def test_what_is_decided_about_a_part_that_failed_does_not_go_with_the_rest(
     charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock, decide: str
 ) -> None:
-    """The failed part stays with us, is replaced by days, or is sent another way; the refund then takes all the
-    rest.
-    """
+    """The failed part stays with us, becomes days, or is sent another way; the refund then takes the rest."""
     for what in (100, "0 fails", 200):
         happens(stripe, charge, what)
         work()

@@ -267,9 +267,7 @@ def test_time_that_a_dispute_took_on_another_plan_goes_home_once_that_plan_is_go
 def test_time_that_comes_back_stays_on_the_plan_that_a_used_up_payment_brought(
     card: CardSubscription, charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock, pay: Pay
 ) -> None:
-    """A month of tiny is on small; the payment for small is used up when the bank decides. Then more of small is
-    refunded.
-    """
+    """A month of tiny is on small, whose payment is used up when the bank decides. Then more of small is refunded."""
     stripe.world.end(card.subscription_id)
     work()
     pay(agent, "small", tier="small", price_usd=Decimal(9))

@@ -1,6 +1,4 @@
-"""Every public page in a real Chromium: large, small, dark, light, by keyboard; without barriers, and with few
-bytes.
-"""
+"""Every public page in a real Chromium: large, small, dark, light, by keyboard; no barriers, and few bytes."""
 
 from __future__ import annotations
 

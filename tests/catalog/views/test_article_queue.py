@@ -1,6 +1,4 @@
-"""Articles written at the same time: a request that waits for the parser holds no connection, and only so many may
-wait.
-"""
+"""Articles written at the same time: a request that waits for the parser holds no connection, and few may wait."""
 
 from __future__ import annotations
 

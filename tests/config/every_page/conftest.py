@@ -1,6 +1,4 @@
-"""An account with everything that its pages can show: agents in each state, all ways to pay, personas, files, a
-deletion.
-"""
+"""An account with everything that its pages show: agents in each state, all ways to pay, personas, a deletion."""
 
 from __future__ import annotations
 

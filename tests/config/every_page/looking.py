@@ -14,7 +14,7 @@ from tests.keyboard import walked
 
 PHONE, DESK = 390, 1366
 MOST_BYTES = 100_000  # over the network, for a visitor's first page
-# The visible elements that lead further, and buttons that do nothing without a script.
+# The visible links and forms, and buttons outside of forms, which do nothing without a script.
 _WAYS = """
 (() => {
   const seen = one => one.checkVisibility({ visibilityProperty: true });

@@ -1,6 +1,4 @@
-"""Every page behind the sign-in in a real Chromium: no barriers, nothing wider than the window, nothing from other
-hosts.
-"""
+"""Every page behind the sign-in in a real Chromium: no barriers, nothing wider than the window, no other hosts."""
 
 from __future__ import annotations
 

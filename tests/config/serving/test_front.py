@@ -78,9 +78,7 @@ class Front:
         return int(self.worker().memory_info().rss)
 
     def dial(self, raw: bytes, *, buffer: int | None = None) -> socket.socket:
-        """A connection on which these bytes were sent; `buffer` is the number of bytes that it accepts without
-        reading.
-        """
+        """A connection on which these bytes were sent; it accepts `buffer` bytes without reading."""
         connection = socket.socket()
         if buffer is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -114,9 +112,7 @@ def slow(path: str = "/echo", length: int = 4000) -> bytes:
 
 
 def is_ended(connection: socket.socket, *, pause: float) -> bool:
-    """Whether the server closes the connection, while the client sends a byte every `pause` seconds and reads
-    nothing.
-    """
+    """Whether the server closes a connection on which a byte is sent every `pause` seconds and nothing is read."""
     patience = Patience(15)
     while not patience.ended():
         time.sleep(pause)

@@ -51,9 +51,7 @@ class Access:
         return self.tokens[token]
 
     def install(self, objects: Iterable[Object]) -> None:
-        """Install the accounts, roles and ClusterRoleBindings among these objects; a RoleBinding is stored as a normal
-        object.
-        """
+        """Install these accounts, roles and ClusterRoleBindings; a RoleBinding is stored as a normal object."""
         listed = list(objects)
         for role in listed:
             if role["kind"] in {"ClusterRole", "Role"}:

@@ -1,6 +1,4 @@
-"""Admission: nothing is created in a namespace that is being deleted, beyond a quota, or against the pod security
-level.
-"""
+"""Admission: nothing new in a namespace that is being deleted, beyond a quota, or against the pod security level."""
 
 from __future__ import annotations
 

@@ -33,9 +33,7 @@ def apply(resource: Resource, live: Object, intent: Object, *, manager: str, for
 def _settle(
     resource: Resource, live: Object, wanted: fields.Leaves, owners: Managers, key: tuple[str, str, str], *, force: bool
 ) -> None:
-    """Take over fields of other owners that we want to change. Without `force`, raise a conflict that names the
-    owners.
-    """
+    """Take over fields of other owners that we want to change. Without `force`, raise a conflict instead."""
     found = fields.leaves(resource, live)
     differing = {path for path, value in wanted.items() if path[-1] != "." and path in found and found[path] != value}
     disputed = {owner: paths & differing for owner, paths in owners.items() if owner != key and paths & differing}

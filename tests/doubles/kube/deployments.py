@@ -43,9 +43,7 @@ def _owned(cluster: Cluster, kind: str, by: Object) -> list[Object]:
 
 
 def _roll(cluster: Cluster, deployment: Object) -> None:
-    """Roll out. With Recreate, new pods start after the old ones ended; else old pods end after the new ones
-    are ready.
-    """
+    """Roll out. With Recreate, new pods start after the old ones ended; else old pods end when the new are ready."""
     wanted = deployment["spec"].get("replicas", 1)
     digest = _digest(deployment["spec"]["template"])
     sets = _owned(cluster, "ReplicaSet", deployment)

@@ -105,9 +105,7 @@ class Https(HTTPServer):
                 thread.start()
 
     def _secured(self, plain: socket.socket) -> ssl.SSLSocket | None:
-        """The TLS socket; None for a client that has gone. Wrapping such a socket fails and leaves a socket that nobody
-        can close.
-        """
+        """The TLS socket; None for a client that has gone: wrapping fails and leaves a socket that nobody closes."""
         try:
             plain.getpeername()
             # The handshake happens in the connection's own thread, with its first read.

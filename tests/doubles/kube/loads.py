@@ -1,6 +1,4 @@
-"""The requests of the pods on each node, updated with each change: counting a thousand pods for each pod would
-be slow.
-"""
+"""The requests of the pods on each node, updated with each change: counting all pods again for each would be slow."""
 
 from __future__ import annotations
 

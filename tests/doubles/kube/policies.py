@@ -51,9 +51,7 @@ class Policies:
         self.installed += [one for one in policies if one["metadata"]["name"] in bound]
 
     def check(self, deed: Deed) -> None:
-        """Raises the server's refusal if a policy does not allow the change. An error in an expression is a refusal
-        too.
-        """
+        """Raises the server's refusal if a policy forbids the change. An error in an expression forbids it too."""
         for policy in self.installed:
             spec, context = policy["spec"], self._context(deed)
             if not any(_is_about(rule, deed) for rule in spec["matchConstraints"]["resourceRules"]):

@@ -78,9 +78,7 @@ class Registry:
         dry: bool = False,
         judge: Judge = _lets_all,
     ) -> Object:
-        """Apply, and return the object. As in the real server, only `generation` and version show whether the object is
-        new.
-        """
+        """Apply, and return the object. As in the real server, only its `generation` and version show if it is new."""
         with self.store.changed:
             schema.validate(resource, intent)
             if "managedFields" in intent["metadata"]:
@@ -159,9 +157,7 @@ class Registry:
             return self.store.put(resource.kind, {**obj, "metadata": {**metadata, **obj["metadata"]}})
 
     def revise(self, kind: str, namespace: str, name: str, revision: Revision) -> Object | None:
-        """A write by the cluster's own parts, without validation. If `revision` returns None or an equal object,
-        nothing changes.
-        """
+        """A write by the cluster's own parts, without validation. None or an equal object means no change."""
         with self.store.changed:
             live = self.store.get(kind, namespace, name)
             wanted = revision(live) if live else None
@@ -346,9 +342,7 @@ def _marked(live: Object, options: Object) -> Object:
 
 
 def _grace(pod: Object, options: Object) -> int:
-    """The grace period in seconds. A second deletion may only shorten it; a pod that was never placed or has ended has
-    0.
-    """
+    """The grace period in seconds. A second deletion may only shorten it; it is 0 for a pod that is not running."""
     if not pod["spec"].get("nodeName") or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
         return 0
     asked = options.get("gracePeriodSeconds")

@@ -27,9 +27,7 @@ class Change:
     _line: bytes = field(default=b"", repr=False)
 
     def line(self, type: str) -> bytes:
-        """The change as a line of a watch. `type` may differ: for a selector, a change may be an addition or a
-        deletion.
-        """
+        """The change as a line of a watch. Its `type` may differ, because it depends on the watch's selector."""
         self._line = self._line or json.dumps(self.object).encode()
         return b'{"type":"%s","object":%s}\n' % (type.encode(), self._line)
 

@@ -68,9 +68,7 @@ class Watches:
                 return True
 
     def _next(self, watch: Watch) -> tuple[list[bytes], bool]:
-        """Wait for the next lines (none when a bookmark is due). The second value says whether the watch's time is
-        over.
-        """
+        """Wait for the next lines (none for a bookmark). The second value says whether the watch's time is over."""
         store, resource = self.store, watch.resource
         due = time.monotonic() + self.bookmark_seconds
         with store.changed:
@@ -117,9 +115,7 @@ def _line(type: str, obj: Object) -> bytes:
 
 
 def _seen(change: Change, wanted: Selector) -> bytes:
-    """The change as this watch sees it: an object that leaves the selection is deleted, and one that enters it is
-    added.
-    """
+    """The change as this watch sees it: an object that leaves the selection is deleted, one that enters is added."""
     is_in = change.type != "DELETED" and wanted(change.object)
     was_in = change.old is not None and wanted(change.old)
     if is_in:

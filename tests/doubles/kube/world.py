@@ -90,9 +90,7 @@ class World:
         self.write_secrets()
 
     def write_secrets(self) -> None:
-        """Write the secrets in their present version. The node and the container's own thread may do so at the same
-        time.
-        """
+        """Write the present secrets. The node and the container's own thread may do this at the same time."""
         with self._writing:
             self._write_secrets()
 
