@@ -1,4 +1,4 @@
-"""A small client of the interface that believes nothing it has not checked."""
+"""A small client of the API that checks each answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import requests
 
-WAIT_SECONDS = 130  # chat and webhook tests wait for somebody else
+WAIT_SECONDS = 130  # seconds; chat and webhook tests wait for another server
 SETTLE_SECONDS = 180
 
 AGENT_FIELDS = set(
@@ -24,11 +24,11 @@ WEBHOOK_FIELDS = {"webhookUrl", "webhookLastStatus", "webhookLastAt", "webhookLa
 
 
 class Wrong(Exception):
-    """Something is not as the interface says."""
+    """The service does not behave as its documentation says."""
 
 
 class NotPrepared(Exception):
-    """The service works, but was not started so that it can reach this demo's servers."""
+    """The service works, but its settings do not let it reach this demo's servers."""
 
 
 def expect(truth: object, otherwise: str) -> None:
@@ -37,14 +37,14 @@ def expect(truth: object, otherwise: str) -> None:
 
 
 class Client:
-    """JSON over HTTP with a bearer."""
+    """JSON over HTTP with a bearer token."""
 
     def __init__(self, base: str) -> None:
         self.base = base
         self.token = ""
 
     def ask(self, method: str, path: str, body: Any = None, *, status: int = 200, token: str | None = None) -> Any:
-        """The parsed answer. Raises Wrong for any other status."""
+        """Send a request and return the parsed answer. Raises Wrong for any other status."""
         bearer = self.token if token is None else token
         headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
         answer = requests.request(method, self.base + path, json=body, headers=headers, timeout=WAIT_SECONDS)
@@ -57,7 +57,7 @@ class Client:
 
 
 def every(pause: float, seconds: float) -> Iterator[None]:
-    """Turns until the time is up."""
+    """Yield every `pause` seconds until `seconds` have passed."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         yield

@@ -1,15 +1,15 @@
-"""A whole life of an agent, seen from outside: `make demo` against a running `make run`.
+"""The whole life of an agent, seen from outside: `make demo` runs against a running `make run`.
 
-It knows nothing of the project but its interface: it signs in, makes an API key, reads the catalog, creates an agent,
-talks to it, pauses, resumes and rebuilds it, pays for it with a licence key and in a stablecoin, and deletes it. It
-brings a model server, a webhook receiver, a seller of licence keys and a chain of its own, and checks each answer and
-each event on the way. It exits non-zero when anything is not as the interface promises.
+The demo knows only the public API. It signs in, makes an API key, reads the catalog, creates an agent, talks to it,
+pauses, resumes and rebuilds it, pays for it with a licence key and with a stablecoin, and deletes it. It has its own
+model server, webhook receiver, seller of licence keys and blockchain, and it checks each answer and each event. It
+exits with a non-zero status when anything differs from the documentation.
 
     python examples/demo.py [--base-url http://127.0.0.1:8000] [--model-port 8090] [--start "make run"]
 
-The service must be started so that it reaches these servers on this machine; against one that does not, the demo prints
-the settings to start it with. With `--start` (as `make demo` does) such a service is left alone, and the demo runs
-against one of its own, in a directory that is gone afterwards.
+The settings of the service must point to these servers on this machine. If they do not, the demo prints the settings to
+start the service with. With `--start` (as in `make demo`) the demo leaves such a service alone, and starts its own
+service in a temporary directory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from typing import Any
 
 import requests
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `python examples/demo.py` finds its neighbours
+# So that `python examples/demo.py` finds the other modules here.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples.client import AGENT_FIELDS, SETTLE_SECONDS, WEBHOOK_FIELDS, Client, NotPrepared, Wrong, every, expect
 from examples.events import all_genuine, came
@@ -37,12 +38,12 @@ from examples.paying import Paying
 from examples.peer import Peer
 from examples.webhook_receiver import WebhookReceiver
 
-PORT = 8090  # and the two after it
-BOOT_SECONDS = 600  # the first agent of a machine installs its engine
+PORT = 8090  # the demo uses this port and the next two
+BOOT_SECONDS = 600  # the first agent on a machine installs its engine
 
 
 class Demo:
-    """The walk; each step builds on those before it."""
+    """The steps of the demo; each step builds on the steps before it."""
 
     def __init__(self, base: str, outside: Outside) -> None:
         self.api = Client(base)
@@ -300,10 +301,10 @@ class Demo:
         self.api.ask("POST", "/auth/logout", status=204, token=self.session)
         self.api.ask("GET", "/me", status=401, token=self.session)
 
-    # What the steps share.
+    # Helpers of the steps.
 
     def wait_for(self, status: str, *, seconds: float = SETTLE_SECONDS) -> None:
-        """Poll the agent until it has the status."""
+        """Poll the agent until it has this status. Raises Wrong when the agent fails or does not get there in time."""
         for _ in every(0.5, seconds):
             self.agent = self.api.ask("GET", self.path)["agent"]
             if self.agent["status"] == status:
@@ -314,7 +315,7 @@ class Demo:
         raise Wrong(f"it is {self.agent['status']} instead of {status}: {why['cause']}: {why['message']}")
 
     def wait_until_serving(self) -> None:
-        """Right after `running` the pod may still boot; three minutes are allowed."""
+        """Wait until the pod serves: after `running` it may still boot for up to three minutes."""
         liveness = None
         for _ in every(0.5, SETTLE_SECONDS):
             liveness = self.api.ask("GET", f"{self.path}/liveness")["liveness"]
@@ -323,7 +324,7 @@ class Demo:
         raise Wrong(f"it does not serve: {liveness}")
 
     def say(self, message: str, *, session: str | None = None) -> dict[str, Any]:
-        """One turn. A new key is in force within 30 seconds, so an early empty reply is asked again."""
+        """Send one message. A new key works within 30 seconds, so an empty reply is asked for again."""
         body = {"message": message, **({"sessionId": session} if session else {})}
         answer: dict[str, Any] = {}
         for _ in every(1, 40):
@@ -333,7 +334,7 @@ class Demo:
         return answer
 
     def clean_up(self) -> None:
-        """Leave no agent behind, whatever happened."""
+        """Delete the demo's agents, also after a failure."""
         for agent in filter(None, (self.agent, self.peer.agent)):
             bearer = {"Authorization": f"Bearer {self.api.token}"}
             requests.delete(f"{self.api.base}/agents/{agent['id']}", headers=bearer, timeout=30)
@@ -342,7 +343,7 @@ class Demo:
 
 
 def run(base: str, outside: Outside) -> None:
-    """The whole walk against the service at `base`. Raises Wrong or NotPrepared."""
+    """Run all steps against the service at `base`. Raises Wrong or NotPrepared."""
     print(f"Agentpods at {base}; model server at {outside.model.base_url}")
     demo = Demo(base, outside)
     try:
@@ -356,7 +357,7 @@ def run(base: str, outside: Outside) -> None:
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A whole life of an agent, seen from outside.")
-    port = os.environ.get("PORT") or "8000"  # the same variables as `make run` takes
+    port = os.environ.get("PORT") or "8000"  # the same variable that `make run` reads
     parser.add_argument("--base-url", default=os.environ.get("BASE_URL") or f"http://127.0.0.1:{port}")
     parser.add_argument(
         "--model-port", type=int, default=PORT, help="where the model server listens; licences and chain: the two after"
@@ -367,7 +368,8 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it has started ends with it, as with Ctrl-C
+    # Also ends the programs that the demo started, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print("Starting what a service is to reach; the first time its chain comes from npm.", flush=True)
     with Outside(chosen.model_port) as outside:
         try:

@@ -1,4 +1,4 @@
-"""What the demo expects of the events that its receiver gets."""
+"""Checks of the events that the demo's receiver gets."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ EVENT_SECONDS = 60
 
 
 def came(receiver: WebhookReceiver, kind: str, data: dict[str, Any], *, skip: int = 0) -> None:
-    """The event of that type after the first `skip` ones arrived, with this data."""
+    """Wait for the event of this type after the first `skip` events, and check its data."""
     event = receiver.wait_for(kind, seconds=EVENT_SECONDS, skip=skip).event
     got = {name: event["data"].get(name) for name in data}
     expect(got == data, f"{kind}: data is {event['data']} instead of {data}")
 
 
 def all_genuine(receiver: WebhookReceiver, *, agent_id: str, counts: dict[str, int]) -> None:
-    """Each came signed, with its headers, for this agent; and so many of each type, each once."""
+    """Check that each event is signed, has its headers and concerns this agent, and that none is missing."""
     for received in receiver.received:
         expect(received.verified, f"not signed with the secret: {received.body!r}")
         event, headers = received.event, received.headers

@@ -1,9 +1,9 @@
-"""A small OpenAI-compatible model server in the standard library: models, chat completions and responses.
+"""A small OpenAI-compatible model server that needs only the standard library: models, chat completions, responses.
 
-It thinks with one rule: asked for a word, it answers with the word that it was told to remember earlier in the same
-conversation. So an answer proves that the engine sent the conversation's past along. Told "ask your peer NAME: …", it
-calls the tool for that, where it is offered (chat completions), and answers with what the peer said. It keeps every
-request, so that a caller can look at what the engine really sent.
+The model has one rule. When somebody asks for a word, it answers with the word that it was told to remember earlier in
+the same conversation. So the answer proves that the engine sent the earlier messages too. When it reads "ask your peer
+NAME: …" and the engine offers the tool for that (chat completions only), it calls the tool and answers with the peer's
+reply. The server keeps every request, so that the caller can see what the engine sent.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Asked:
 
     @property
     def text(self) -> str:
-        """Everything that the engine sent, as one text."""
+        """The whole request of the engine as one text."""
         return json.dumps(self.body, ensure_ascii=False)
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Listens from its creation on; `asked` is what it was asked, oldest first."""
+    """A model server that listens as soon as it is created; `asked` has the requests, oldest first."""
 
     daemon_threads = True
 
@@ -48,7 +48,7 @@ class ModelServer(ThreadingHTTPServer):
 
     @property
     def turns(self) -> list[Asked]:
-        """The requests for an answer, without key checks and model lists."""
+        """The requests for an answer, without checks of keys and lists of models."""
         return [asked for asked in self.asked if asked.body]
 
 
@@ -91,11 +91,11 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def log_message(self, *args: object) -> None:
-        """Say nothing: the demo prints its own steps."""
+        """Log nothing: the demo prints its own steps."""
 
 
 def answer_to(body: dict[str, Any]) -> str:
-    """The answer of the model: what its peer has just said, else the last word that it was told to remember."""
+    """The model's answer: the reply of its peer, or else the last word that it was told to remember."""
     last = _last_message(body)
     if last.get("role") == "tool":
         return f"My peer says: {json.loads(_text_of(last)).get('reply')}"
@@ -104,7 +104,7 @@ def answer_to(body: dict[str, Any]) -> str:
 
 
 def tool_calls(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The question to a peer, when the last message asks for one and the engine offers the tool."""
+    """A call of the tool that asks a peer, if the last message wants one and the engine offers the tool."""
     last = _last_message(body)
     found = ASK_PEER.search(_text_of(last)) if last.get("role") == "user" else None
     offered = {tool.get("function", {}).get("name") for tool in body.get("tools") or []}
@@ -151,7 +151,7 @@ def chat_completions(body: dict[str, Any]) -> tuple[Iterator[bytes], dict[str, A
 
 
 def responses(body: dict[str, Any]) -> tuple[Iterator[bytes], dict[str, Any]]:
-    """The same in the vocabulary of the responses API."""
+    """The same for the responses API."""
     text, item_id = answer_to(body), "msg_demo"
     part = {"type": "output_text", "text": text, "annotations": []}
     item = {"id": item_id, "type": "message", "role": "assistant", "status": "completed", "content": [part]}
@@ -189,5 +189,5 @@ def _sse(event: dict[str, Any]) -> bytes:
 
 
 def _parts(text: str) -> list[str]:
-    """A few words at a time, as models send them."""
+    """Pieces of a few words, as models send them."""
     return re.findall(r"\S+\s*", text)

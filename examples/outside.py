@@ -1,7 +1,7 @@
-"""What the demo has a service reach: a model provider, a seller of licence keys, and a chain with a stablecoin on it.
+"""The servers that the service reaches during the demo: a model provider, a seller of licence keys, and a blockchain.
 
-The last two are the ones that the project's own tests pay at. A receiver of webhooks is not among them: it has no
-setting but the network that it lies in.
+The project's own tests also pay at the seller and on the chain, which has a stablecoin. The webhook receiver is not
+here: the service needs no setting for it except the network in which it lies.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ PRODUCT = "agentpods-tiny"
 
 
 class Outside:
-    """Listens from its creation on, at the port and the two after it; leaving the block ends all of it."""
+    """Servers that listen as soon as they are created, on `port` and the next two ports, until the block ends."""
 
     def __init__(self, port: int = 0) -> None:
         self.model = ModelServer(_free(port))
         self.gumroad = GumroadServer(_free(port and port + 1))
-        # Blocks are numbered by the second, so that no chain is behind the one of the demo before it.
+        # The number of the first block is the time in seconds, so each demo's chain is ahead of the chain of an earlier
+        # demo.
         self.chain = Chain(_free(port and port + 2), first_block=int(time.time()))
         self._open = ExitStack()
 
@@ -43,7 +44,7 @@ class Outside:
         self._open.close()
 
     def settings(self) -> dict[str, str]:
-        """The environment of a service that is to reach it, and webhook receivers on this machine."""
+        """The environment of a service that reaches these servers and webhook receivers on this machine."""
         usdt = self.chain.usdt
         return {
             "LLM_BASE_URLS": f"openai={self.model.base_url}",
@@ -58,13 +59,13 @@ class Outside:
         }
 
     def sell(self, key: str, *, usd: Any) -> None:
-        """Somebody buys a month by card, and gets this key. A purchase has a name that no other ever had."""
+        """Sell this licence key for a month, paid by card. The ids of the purchase are new each time."""
         paid = {"price": int(Decimal(str(usd)) * 100), "sale_id": f"sale-{key}", "subscription_id": f"membership-{key}"}
         self.gumroad.sell(key, PRODUCT, sold_at=datetime.now(UTC).isoformat(), purchase=paid)
 
 
 def _free(port: int) -> int:
-    """That port, or where it is taken, any: then only a service that is started for it can reach it."""
+    """This port, or 0 (any port) if it is taken. Then only a service that is started for this demo knows the port."""
     try:
         socket.create_server(("127.0.0.1", port)).close()
     except OSError:

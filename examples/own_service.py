@@ -1,4 +1,4 @@
-"""Starts a service for one demo, with state of its own, and ends it again. Knows only the documented environment."""
+"""Starts a service with its own data for one demo, and stops it. It uses only documented environment variables."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pathlib import Path
 
 import requests
 
-START_SECONDS = 600  # the first start of a checkout makes its environment
+START_SECONDS = 600  # the first start of a checkout creates its Python environment
 STOP_SECONDS = 30
 NOT_INHERITED = ("BASE_URL", "DATABASE_URL", "REDIS_URL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-MONEY = ("GUMROAD_", "LEMONSQUEEZY_", "CRYPTO_", "STARS_")  # what a real seller has set is not the demo's
+MONEY = ("GUMROAD_", "LEMONSQUEEZY_", "CRYPTO_", "STARS_")  # the demo does not use the settings of a real seller
 
 
 @contextmanager
 def own_service(command: str, *, settings: dict[str, str]) -> Iterator[str]:
     """Run `command` with these settings; yields its address."""
     with tempfile.TemporaryDirectory(prefix="agentpods-demo-", ignore_cleanup_errors=True) as home:
-        Path(home).chmod(0o711)  # the embedded database may run as a user of its own
+        Path(home).chmod(0o711)  # the embedded database may run as another user
         port, router_port = _free_ports(2)
         base = f"http://127.0.0.1:{port}"
         places = {"PORT": str(port), "ROUTER_PORT": str(router_port), "AGENTPODS_HOME": f"{home}/var"}
@@ -63,13 +63,13 @@ def _wait_until_ready(base: str, process: subprocess.Popen[bytes], log: Path) ->
             if requests.get(f"{base}/health/ready", timeout=5).ok:
                 return
         except requests.RequestException:
-            pass  # not listening yet
+            pass  # the service does not listen yet
         time.sleep(0.2)
     raise TimeoutError("it did not start:\n" + log.read_text(errors="replace")[-4000:])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C does: the whole group, and then wait for the supervisor to have ended its own."""
+    """Stop the whole process group as Ctrl-C does, and wait until the supervisor has stopped its programs."""
     _signal(process, signal.SIGINT)
     try:
         process.wait(STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""The demo's paying steps: a licence key, then a month more in a stablecoin, on a chain of the demo's own."""
+"""The demo's payment steps: a licence key, then one more month with a stablecoin on the demo's own chain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from examples.events import came
 from examples.outside import TIER, Outside
 from examples.webhook_receiver import WebhookReceiver
 
-SCAN_SECONDS = 90  # the chain is looked at every 15 seconds
+SCAN_SECONDS = 90  # the service looks at the chain every 15 seconds
 MONTH = (timedelta(days=28), timedelta(days=31))
 
 TERM = {"mode", "stopsAt", "deletesAt", "paidTill", "paidProvider", "renewUrl"}
@@ -28,7 +28,7 @@ SUBSCRIPTION = {
 
 
 class Paying:
-    """Each step builds on those before it; `agent_id` is whom it is paid for."""
+    """The steps; each one builds on the steps before it. `agent_id` is the agent that the demo pays for."""
 
     def __init__(self, api: Client, receiver: WebhookReceiver, outside: Outside) -> None:
         self.api, self.receiver, self.outside = api, receiver, outside
@@ -122,7 +122,7 @@ class Paying:
         more = datetime.fromisoformat(self.paid_till) - datetime.fromisoformat(before)
         expect(MONTH[0] <= more <= MONTH[1], f"{more} more instead of a month")
 
-    # What the steps share.
+    # Helpers of the steps.
 
     def licence(self, key: str) -> dict[str, str]:
         return {"agentId": self.agent_id, "provider": "gumroad", "period": "monthly", "licenseKey": key}
@@ -133,7 +133,7 @@ class Paying:
         return found
 
     def confirmed(self, provider: str, *, till: str, subscription_id: str, skip: int = 0) -> None:
-        """The event says so, and the term too."""
+        """Check that the event and the term both say that the payment is confirmed."""
         data = {"subscriptionId": subscription_id, "provider": provider, "tier": TIER, "period": "monthly"}
         came(self.receiver, "payment.confirmed", {**data, "paidTill": till}, skip=skip)
         term = self.term()
@@ -142,7 +142,7 @@ class Paying:
         self.paid_till = till
 
     def wait_for(self, otherwise: str, reached: Callable[[dict[str, Any]], bool]) -> None:
-        """Poll the order until it is so."""
+        """Poll the order until `reached` is true. Raises Wrong with the text `otherwise`."""
         placed: dict[str, Any] = {}
         for _ in every(0.5, SCAN_SECONDS):
             placed = self.api.ask("GET", f"/crypto/orders/{self.order['id']}")

@@ -1,4 +1,4 @@
-"""The demo's second agent, which the first one asks."""
+"""The demo's second agent, which the first agent asks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from examples.outside import TIER
 
 
 class Peer:
-    """`agent` is empty while there is none."""
+    """The second agent. `agent` is empty while it does not exist."""
 
     def __init__(self, api: Client) -> None:
         self.api = api
         self.agent: dict[str, Any] = {}
 
     def make(self, persona_id: str, key: dict[str, str]) -> dict[str, str]:
-        """Once it runs: how it is named in `peers` of another agent."""
+        """Create the agent, wait until it runs, and return its entry for `peers` of another agent."""
         body = {"personaId": persona_id, "tier": TIER, "engine": "pi", "name": "Robin", "a2a": {"enabled": True}}
         self.agent = self.api.ask("POST", "/agents", body)["agent"]
         self._wait()

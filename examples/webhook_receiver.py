@@ -1,6 +1,6 @@
-"""A webhook receiver in the standard library: verifies each event before believing it. Copy it freely.
+"""A webhook receiver that needs only the standard library. It verifies each event before it uses it. Copy it freely.
 
-Run alone it prints what arrives:  SECRET=whsec_… python examples/webhook_receiver.py [PORT]
+Run alone, it prints the events that arrive: SECRET=whsec_… python examples/webhook_receiver.py [PORT]
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Received:
 
 
 def is_genuine(body: bytes, signature: str, secret: str) -> bool:
-    """The signature is over the raw bytes, and compared in constant time."""
+    """Whether the signature of the raw bytes is right, compared in constant time."""
     expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(expected.encode(), signature.encode())
 
 
 class WebhookReceiver(ThreadingHTTPServer):
-    """Keeps every delivery; a retry has the id of the first attempt, so an id is acted upon once."""
+    """A receiver that keeps every delivery. A retry has the same id as the first attempt: act on each id only once."""
 
     daemon_threads = True
 
@@ -49,7 +49,7 @@ class WebhookReceiver(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def wait_for(self, event_type: str, *, seconds: float, skip: int = 0) -> Received:
-        """The delivery of that type after the first `skip` ones. Raises TimeoutError."""
+        """Wait for the delivery of this type after the first `skip` deliveries. Raises TimeoutError."""
         deadline = time.monotonic() + seconds
         with self._arrived:
             while len(found := self.of_type(event_type)) <= skip:
@@ -58,7 +58,7 @@ class WebhookReceiver(ThreadingHTTPServer):
             return found[skip]
 
     def of_type(self, event_type: str) -> list[Received]:
-        """One delivery per event id, oldest first."""
+        """One genuine delivery for each event id, oldest first."""
         once: dict[str, Received] = {}
         for one in self.received:
             if one.verified:
@@ -66,7 +66,7 @@ class WebhookReceiver(ThreadingHTTPServer):
         return [one for one in once.values() if one.event["type"] == event_type]
 
     def keep(self, headers: dict[str, str], body: bytes) -> bool:
-        """Whether it is genuine; kept either way."""
+        """Keep the delivery, and return whether it is genuine."""
         genuine = is_genuine(body, headers.get("X-Service-Signature", ""), self.secret)
         with self._arrived:
             self.received.append(Received(headers, body, genuine))
@@ -80,11 +80,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         genuine = self.server.keep(dict(self.headers.items()), body)
-        self.send_response(204 if genuine else 401)  # any 2xx within 10 s means that it was received
+        self.send_response(204 if genuine else 401)  # any 2xx status within 10 s means that the event was received
         self.end_headers()
 
     def log_message(self, *args: object) -> None:
-        """Say nothing: `main` prints what arrives."""
+        """Log nothing: `main` prints the events."""
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""`A2A_TCK=<checkout> python -m tests.a2a_kit`: the conformance kit of A2A against our gateway.
+"""`A2A_TCK=<checkout> python -m tests.a2a_kit` runs the A2A conformance kit against our gateway.
 
-The kit (a2aproject/a2a-tck, branch 1.0-dev) is not ours and stays outside. It runs twice: before an engine that plays
-the kit's scenarios (tests/a2a_kit_script.py), and before a real pi with a model of ours, which answers in text. The kit
-shows no credential, so a small proxy in front adds the agent's token. It knows 1.0 alone: at the end the official
-client of 0.3 talks to the scripted engine (tests/a2a_old_client.py).
+The kit (a2aproject/a2a-tck, branch 1.0-dev) is not part of this repository. It runs twice: against an engine that plays
+the kit's scenarios (tests/a2a_kit_script.py), and against a real pi engine with a model of ours, which answers in text.
+The kit sends no credential, so a small proxy in front adds the agent's token. The kit tests only version 1.0, so at the
+end the official client of version 0.3 talks to the scripted engine (tests/a2a_old_client.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOKEN = "a2a-token-for-the-kit"
 OLD_CLIENT = "a2a-sdk==0.3.26"
 SEND_003 = "test_must_requirement[CORE-SEND-003-jsonrpc]"
 _PI = "pi answers in text and with a task; the scripted engine shows that the gateway can else"
-# What does not pass, and why that is as it should be. Anything else that fails is ours.
+# The tests that fail, and why that is right. Any other failure is a fault of ours.
 KITS_FAULT = {
     SEND_003: "the kit's fault: the requirement names no expected_error, so that only an agent that takes the message "
     "passes. With the one line that the kit lacks ours passes, see below",
@@ -48,7 +48,7 @@ OF_A_REAL_ENGINE = {
     "test_task_has_data_artifact[jsonrpc]": _PI,
     "test_returns_message_with_text_part[jsonrpc]": _PI,
 }
-# The line that the kit lacks, as a plugin of pytest: it judges the answer by the kit's own rule for errors.
+# The line that is missing in the kit, as a pytest plugin: it checks the answer by the kit's own rule for errors.
 MENDED = """
 from tck.requirements.base import CONTENT_TYPE_NOT_SUPPORTED_ERROR
 from tck.requirements.registry import get_requirement_by_id
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def old_client(kit: Path) -> int:
-    """The official client of 0.3, in an environment of its own beside the kit's."""
+    """Run the official client of 0.3 in its own environment. Returns 0 when it understood every answer."""
     python = _environment(kit / ".venv-0.3", OLD_CLIENT)
     address = f"http://127.0.0.1:{free_port()}"
     with scripted(address):
@@ -89,7 +89,7 @@ def old_client(kit: Path) -> int:
 
 
 def run(kit: Path, subject: Subject) -> int:
-    """The kit's verdict on one subject: 0 where nothing failed but what is expected."""
+    """Run the kit against one subject. Returns 0 when only expected tests fail."""
     address = f"http://127.0.0.1:{free_port()}"
     reports = Path(tempfile.mkdtemp())
     (reports / "mended.py").write_text(MENDED, encoding="utf-8")
@@ -115,7 +115,7 @@ def _ask(kit: Path, address: str, report: Path, *more: str, paths: str = "") -> 
 
 
 def _environment(place: Path, *packages: str | Path) -> Path:
-    """The Python of an environment with these, made where it is missing."""
+    """The Python of an environment with these packages. The environment is created if it is missing."""
     python = place / "bin" / "python"
     if not python.exists():
         uv = [sys.executable, "-m", "uv"]
@@ -141,7 +141,7 @@ def _judge(subject: Subject, report: Path) -> int:
 
 
 def _tell_requirements(report: dict[str, Any]) -> None:
-    """The kit's own account by requirement; one whose tests could not begin is FAIL there too."""
+    """Print the kit's own report by requirement. It also says FAIL for a requirement whose tests could not start."""
     for level in ("MUST", "SHOULD", "MAY"):
         of_it = {name: one for name, one in report["per_requirement"].items() if one["level"] == level}
         counts = Counter(one["status"] for one in of_it.values())
@@ -187,7 +187,7 @@ def scripted(address: str) -> Iterator[None]:
 
 @contextmanager
 def real_pi(address: str) -> Iterator[None]:
-    """As an agent of this machine has it: a pod of the local runtime."""
+    """Serve a pod of the local runtime with a real pi engine, as on a machine with one server."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.conf import settings
 
@@ -214,7 +214,7 @@ def real_pi(address: str) -> Iterator[None]:
 
 @contextmanager
 def in_front(address: str, behind: str, hear: Callable[[bytes], Any] = len) -> Iterator[None]:
-    """The agent's public address, with its token on every call; `hear` is told each body before the agent."""
+    """Serve the agent's public address and add its token to each call; `hear` gets each body before the agent does."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -241,7 +241,7 @@ async def _front(port: int, behind: str, hear: Callable[[bytes], Any]) -> web.Ap
             kept = {k: v for k, v in answer.headers.items() if k.lower() not in {"content-length", "transfer-encoding"}}
             response = web.StreamResponse(status=answer.status, headers=kept)
             await response.prepare(request)
-            with contextlib.suppress(ConnectionResetError):  # the kit leaves streams before their end
+            with contextlib.suppress(ConnectionResetError):  # the kit closes streams before they end
                 async for piece in answer.content.iter_any():
                     await response.write(piece)
             return response

@@ -1,7 +1,7 @@
-"""The engine that the conformance kit wants: what it does is in the message's id (the kit's scenarios/*.feature).
+"""The engine for the conformance kit: the message's id says what the engine does (the kit's scenarios/*.feature).
 
-An engine hears no ids, so the proxy in front of the agent tells them to the script. The kit sends one message after the
-other.
+An engine does not see message ids, so the proxy in front of the agent passes them to this script. The kit sends one
+message at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def gives(part: Part) -> list[Event]:
     return [{"type": "part", "part": wire(part)}, *says()]
 
 
-# In this order: some begin as others do.
+# The order matters: some names begin with another name.
 SCENARIOS: Mapping[str, Callable[[], list[Event]]] = {
     "tck-artifact-file-url": lambda: gives(LinkPart(**_OUTPUT, url="https://example.com/output.txt")),
     "tck-artifact-file": lambda: gives(FilePart(**_OUTPUT, content=b"tck")),
@@ -51,7 +51,7 @@ class Script:
         self._message_id = ""
 
     def hear(self, body: bytes) -> None:
-        """What goes to the agent next."""
+        """Read the id of the message that the agent gets next."""
         try:
             said: Any = json.loads(body)["params"]["message"]["messageId"]
         except (ValueError, LookupError, TypeError):

@@ -1,11 +1,11 @@
-"""The official client of 0.3 (a2a-sdk 0.3), which cannot be installed beside that of 1.0: run by its own Python.
+"""The official client of 0.3 (a2a-sdk 0.3). It cannot be installed beside version 1.0, so it has its own Python.
 
-`python a2a_old_client.py <address> <token>`, before the script's engine (tests/a2a_kit_script.py), whose scenarios are
-chosen by the message's id. Ends with 0 when the client understood every answer.
+Run `python a2a_old_client.py <address> <token>` against the scripted engine (tests/a2a_kit_script.py): the message's id
+chooses the scenario. It exits with 0 when the client understood every answer.
 """
 
 # mypy: ignore-errors
-# What it imports is another version of what the project's environment has.
+# The package imported here has another version in the project's environment.
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def message(scenario: str, *parts: Part, task_id: str | None = None) -> Message:
 
 
 async def last(client: Client, sent: Message) -> Any:
-    """The task at the end, or the message in its place."""
+    """The task at the end, or the message if there is no task."""
     events = [event async for event in client.send_message(sent)]
     return events[-1][0] if isinstance(events[-1], tuple) else events[-1]
 

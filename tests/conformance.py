@@ -1,6 +1,6 @@
-"""`agentpods-conformance`: runs the suites against an engine or a runtime that a package of a third party brings.
+"""`agentpods-conformance` runs the conformance suites against an engine or a runtime of a third-party package.
 
-The package must be installed beside Agentpods (`.venv/bin/python -m pip install …`). What follows `--` goes to pytest.
+The package must be installed beside Agentpods (`.venv/bin/python -m pip install …`). Arguments after `--` go to pytest.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def main() -> None:
         _check("agentpods.runtimes", given.runtime, ours=())
         os.environ["CONFORMANCE_RUNTIME"] = given.runtime
         command += [RUNTIME_SUITE]
-    os.execv(sys.executable, [*command, *given.pytest])  # the one program that this is for
+    os.execv(sys.executable, [*command, *given.pytest])  # this program only starts pytest
 
 
 def _engines() -> tuple[str, ...]:
-    from agents.engines import ENGINES  # only where it is asked for
+    from agents.engines import ENGINES  # imported only when it is needed
 
     return tuple(ENGINES)
 

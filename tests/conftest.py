@@ -1,4 +1,4 @@
-"""What every test may use. The environment is prepared first, because settings are read once, at import."""
+"""Set-up for all tests. The environment is prepared first, because settings are read once, at import."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from django.db import connection
 
 from tests.stores import TEMPLATE, Stores, environment
 
-# A busy machine is no failure: no test is timed, with or without CI in the environment.
+# No hypothesis test has a deadline, with or without CI in the environment: a busy machine is not a failure.
 hypothesis.settings.register_profile("untimed", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
 XDIST_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
-_COPIED = "AGENTPODS_TEST_TEMPLATE"  # the database that each process of this run copies
+_COPIED = "AGENTPODS_TEST_TEMPLATE"  # names the database that each process of this run copies
 NUMBER = int(XDIST_WORKER.removeprefix("gw") or -1) + 1
 
 
 def _prepare_environment() -> Stores | None:
-    """Settings as a fresh checkout has them; stores of our own unless DATABASE_URL and REDIS_URL are given."""
+    """Set the settings of a fresh checkout, and the run's own servers unless DATABASE_URL and REDIS_URL are given."""
     if XDIST_WORKER:
         os.environ["REDIS_URL"] = _own_redis_database(os.environ["REDIS_URL"])
         return None
@@ -39,14 +39,15 @@ def _prepare_environment() -> Stores | None:
     for name in set(named) - kept:
         os.environ.pop(name, None)
     os.environ.update(environment(stores.root / "home"))
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of a thousand programs would compile all anew
-    os.environ["BACKUP_STORE"] = "off"  # else each rebuild and deletion of a test would wait for a backup
+    # Otherwise each of a thousand programs would compile every file again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["BACKUP_STORE"] = "off"  # otherwise each rebuild and each deletion in a test would wait for a backup
     os.environ.setdefault("ENGINE_CACHE", str(ROOT / "var" / "engines"))
     return stores
 
 
 def _own_redis_database(url: str) -> str:
-    """A database number per xdist worker, so that no worker flushes another's."""
+    """The URL with another database number for each xdist worker, so that no worker deletes another's data."""
     if url.startswith("redis+socket://"):
         return re.sub(r"virtual_host=\d+", f"virtual_host={NUMBER}", url)
     return re.sub(r"(://[^/]+)(/\d*)?", rf"\g<1>/{NUMBER}", url, count=1)
@@ -64,9 +65,10 @@ STORES = _prepare_environment()
 if STORES:
     _name_stores(STORES)
 django.setup()
-settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow, as it should be
-settings.WHITENOISE_AUTOREFRESH = True  # each client has middleware of its own, and would list all files first
-if XDIST_WORKER:  # its settings were read before this file, as it inherits DJANGO_SETTINGS_MODULE
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real hasher is slow on purpose
+# Each test client has its own middleware, which would otherwise list all files at its start.
+settings.WHITENOISE_AUTOREFRESH = True
+if XDIST_WORKER:  # this process inherits DJANGO_SETTINGS_MODULE, so its settings were read before this file
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 
 from tests import emptying, measured  # noqa: E402 # as fixtures, it needs Django's applications
@@ -74,12 +76,12 @@ from tests.fixtures import *  # noqa: E402, F403
 
 emptying.install()
 _tests = itertools.count(1)
-gc.set_threshold(100_000, 50, 100)  # what was imported stays: to walk over it again and again took a twentieth of all
+gc.set_threshold(100_000, 50, 100)  # imported objects stay: collecting them again and again took 5 % of the time
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Only programs of tests that do not repeat others are measured for coverage."""
+    """Measure coverage of started programs only in tests that do not repeat others; vacuum now and then."""
     with measured.told_nothing() if measured.repeats(item) else nullcontext():
         done = yield
     if next(_tests) % emptying.TESTS_PER_VACUUM == 0:

@@ -1,10 +1,11 @@
-"""What tests that commit leave behind is taken away: from tables that have rows, without making Django's own anew.
+"""Deletes the rows that committing tests leave behind: only from tables that have rows, and without Django's own rows.
 
-Django's `flush` does all of them and then content types and permissions, which takes a third of a second each time. To
-delete a few hundred rows takes a fifth of what TRUNCATE takes, which makes the files of each table and index anew.
+Django's `flush` empties all tables and then creates content types and permissions again, which takes a third of a
+second each time. TRUNCATE creates the files of each table and index again: deleting a few hundred rows takes only a
+fifth of that time.
 
-What tests roll back stays in the files of the tables as dead rows, half a megabyte of catalog each time: later tests
-would read and write beside hundreds of megabytes of them. So now and then a VACUUM takes them away.
+The rows that tests roll back stay in the tables' files as dead rows, half a megabyte of catalog each time. Later tests
+would have to pass hundreds of megabytes of them. So VACUUM runs now and then.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from psycopg.errors import DeadlockDetected
 
 TRIES = 3
 TESTS_PER_VACUUM = 50
-KEPT = {"django_content_type", "auth_permission"}  # as the migrations made them
+KEPT = {"django_content_type", "auth_permission"}  # rows that the migrations created
 
 
 def install() -> None:
-    """For every test of this process that commits."""
+    """Use this deletion for every committing test of this process."""
     TransactionTestCase._fixture_teardown = _empty  # type: ignore[attr-defined] # where Django flushes
 
 
 def vacuum() -> None:
-    """Shrink the files of the test's database, if there is one; but not of tables that others have locked."""
+    """Shrink the files of the test's database, if there is one. Skips tables that are locked by others."""
     at = connection.settings_dict
     if connection.connection is None or connection.in_atomic_block:
         return
@@ -47,7 +48,7 @@ def _empty(_: TransactionTestCase) -> None:
         try:
             _delete()
         except OperationalError as error:
-            # Somebody whom the test has just killed may still write to two tables, while we lock the same two.
+            # A process that the test has just killed may still write to two tables while we lock them.
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
         else:
@@ -57,7 +58,7 @@ def _empty(_: TransactionTestCase) -> None:
 
 @transaction.atomic
 def _delete() -> None:
-    """Once all who write have ended, and in any order: without the triggers that look at keys."""
+    """Delete all rows once all writers have ended. Any order works, because foreign keys are not checked meanwhile."""
     with connection.cursor() as cursor:
         cursor.execute(_filled())
         filled = [table for (table,) in cursor.fetchall()]

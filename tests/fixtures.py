@@ -1,4 +1,4 @@
-"""Fixtures for all apps; those of one app are in its own conftest."""
+"""Fixtures for all apps. The fixtures of one app are in its own conftest."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ OUR_ADDRESS = "203.0.113.10"
 
 @pytest.fixture
 def api() -> APIClient:
-    """A caller without a credential. A server error is answered, not raised, as it would be in real life."""
+    """A client without a credential. A server error becomes an answer, as in production, and is not raised."""
     return APIClient(raise_request_exception=False)
 
 
 @pytest.fixture(autouse=True)
 def empty_redis() -> None:
-    """Throttles and queues of one test are not another's."""
+    """Each test starts with empty throttles, queues and cache."""
     redis_client().flushdb()
     cache.clear()
 
 
 @pytest.fixture(autouse=True)
 def own_catalog() -> None:
-    """What one test read of its catalog is not served to the next one until a second ends: the first use looks."""
+    """Make the first use look at the database again, so that a test does not see the catalog of the test before it."""
     snapshot._holder._checked_at = 0.0
 
 
 @pytest.fixture(scope="session", autouse=True)
 def no_names() -> Iterator[None]:
-    """Customers' hostnames do not exist, unless a test has a name server of its own."""
+    """No customer hostname exists, unless a test has its own name server."""
     with NameServer().listening() as server:
         settings.DOMAIN_NAMESERVERS = [server.address]
         yield
@@ -54,7 +54,7 @@ def no_names() -> Iterator[None]:
 
 @pytest.fixture
 def dns(settings: Settings) -> Iterator[NameServer]:
-    """The world's names, as the test tells them. `203.0.113.10` is ours."""
+    """A name server whose answers the test sets. `203.0.113.10` is our address."""
     settings.EXPECTED_IP = OUR_ADDRESS
     with NameServer().listening() as server:
         settings.DOMAIN_NAMESERVERS = [server.address]
@@ -63,7 +63,7 @@ def dns(settings: Settings) -> Iterator[NameServer]:
 
 @pytest.fixture
 def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database's clock goes with the test's."""
+    """The database's clock follows the test's clock."""
     monkeypatch.setattr("config.clock.of_the_database", timezone.now)
 
 
@@ -71,7 +71,7 @@ def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 def django_assert_num_queries(
     django_assert_num_queries: Callable[..., AbstractContextManager[CaptureQueriesContext]],
 ) -> Callable[..., AbstractContextManager[CaptureQueriesContext]]:
-    """Counted without the catalog's look at its version, which falls where a second ends."""
+    """Count queries without the check of the catalog's version, which happens once a second."""
 
     @contextmanager
     def count(*arguments: Any, **named: Any) -> Generator[CaptureQueriesContext]:
@@ -86,7 +86,7 @@ def django_assert_num_queries(
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """At the end, threads and processes that tests left connected must not keep the database from being dropped."""
+    """At the end, close the connections of leftover threads and processes, so that the database can be dropped."""
     yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(
@@ -105,7 +105,7 @@ def celery(transactional_db: None, tmp_path: Path) -> Iterator[Workers]:
 
 @pytest.fixture
 def smtp(settings: Settings) -> Iterator[SmtpServer]:
-    """A real mail server, and settings that use it."""
+    """A real mail server, and the settings that use it."""
     server = SmtpServer()
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 5

@@ -1,11 +1,11 @@
-"""A page by its keyboard alone: where Tab leads, what is seen there, and what Enter and Space do."""
+"""Walks through a page by keyboard alone: where Tab leads, what is visible there, and what Enter and Space do."""
 
 from __future__ import annotations
 
 from playwright.async_api import Page
 
 PARTS_OF_A_DATE = 5
-# What can be pressed, chosen or filled in, in the order of the document; of radio buttons the one that Tab stops at.
+# All visible controls, in the order of the document. Of a group of radio buttons only the one at which Tab stops.
 _BEGIN = """
 (() => {
   const WAYS = "a[href], button, input:not([type=hidden]), select, textarea, summary, iframe, [tabindex]";
@@ -83,8 +83,8 @@ _PAST = """
 
 
 async def walked(page: Page) -> list[str]:
-    """What is wrong for whoever has no mouse, on the page that is open or in its open dialog, a line each."""
-    await page.emulate_media(reduced_motion="reduce")  # else a page may still be scrolling when it is looked at
+    """The problems for a person without a mouse, on the open page or in its open dialog, one line each."""
+    await page.emulate_media(reduced_motion="reduce")  # otherwise a page may still be scrolling when it is checked
     found = await _unfolded(page)
     if await page.locator(".skip").count():
         found += await _skipping(page)
@@ -93,7 +93,7 @@ async def walked(page: Page) -> list[str]:
 
 
 async def _walk(page: Page, count: int) -> None:
-    """Until Tab leads to nothing new. Regions that scroll are stops of the browser's own, and a date has several."""
+    """Press Tab until nothing new gets focus. Scrolling regions get focus too, and a date field has several parts."""
     presses, seen = count + 1, -1
     while seen != (now := await page.evaluate("walked.seen.length")):
         for _ in range(presses):
@@ -102,7 +102,7 @@ async def _walk(page: Page, count: int) -> None:
 
 
 async def _unfolded(page: Page) -> list[str]:
-    """Each part that is folded opens by Enter and closes by Space, and is left open."""
+    """Check that each folded part opens with Enter and closes with Space, and leave it open."""
     found, at = [], 0
     while at < await page.evaluate(_SUMMARIES):
         was = await page.evaluate(_SUMMARY, at)
@@ -118,7 +118,7 @@ async def _unfolded(page: Page) -> list[str]:
 
 
 async def _skipping(page: Page) -> list[str]:
-    """The first stop leads past the navigation."""
+    """Check that the first Tab stop is a link that skips the navigation."""
     await page.evaluate(_BEGIN)
     await page.keyboard.press("Tab")
     if not await page.evaluate(_SKIP):

@@ -1,8 +1,8 @@
-"""Which programs that tests start are measured for coverage: it nearly doubles what the start of one costs.
+"""Decides which programs started by tests are measured for coverage: measuring nearly doubles the time of their start.
 
-The gate wants every line to be run by somebody, and each is run by many. So programs of what repeats are not measured:
-of the later cases of a test that has many, of what is generated, and of tests marked `unmeasured`. What runs in the
-test processes themselves is always measured, as that costs little (tests/measuring.py).
+The coverage check needs each line to run in some measured process, and many tests run the same line. So programs in
+repeating tests are not measured: later cases of a parametrised test, generated tests, and tests marked `unmeasured`.
+Code in the test processes themselves is always measured, because that costs little (tests/measuring.py).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from contextlib import contextmanager
 
 import pytest
 
-_TOLD = "COVERAGE_PROCESS_"  # by which coverage measures a process that is started
-CASES = 5  # of each parameter, that are measured
+_TOLD = "COVERAGE_PROCESS_"  # coverage.py measures a started program because of this variable
+CASES = 5  # this many values of each parameter are measured
 
 
 def unmeasured() -> dict[str, str]:
-    """This process's environment, for a program that runs what other tests measure."""
+    """The environment of this process without coverage, for a program whose code other tests measure."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_TOLD)}
 
 
@@ -28,7 +28,7 @@ def is_on() -> bool:
 
 
 def repeats(test: pytest.Item) -> bool:
-    """Whether it does at length what other tests, or earlier cases of its own, are measured with."""
+    """Whether other tests, or earlier cases of this test, already measure the same code."""
     if test.get_closest_marker("unmeasured"):
         return True
     cases = getattr(test, "callspec", None)
@@ -39,7 +39,7 @@ def repeats(test: pytest.Item) -> bool:
 
 @contextmanager
 def told_nothing() -> Iterator[None]:
-    """Programs that are started meanwhile are not measured."""
+    """Do not measure programs that are started within this block."""
     told = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_TOLD)}
     try:
         yield

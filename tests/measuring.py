@@ -1,9 +1,9 @@
-"""Branch coverage of the suite: the plugin that `make coverage` loads.
+"""Branch coverage of the test suite: the plugin that `make coverage` loads.
 
-Two libraries measure. SlipCover measures what runs in the test processes, and in copies of a process (forking.py): it
-puts marks into the bytecode of our packages alone, so everything else goes as fast as ever. With coverage.py, Python
-calls a function for each line of Django too, and tests took half as much again. coverage.py measures the other programs
-that tests start: SlipCover would compile every file anew there. One report has all.
+Two libraries measure. SlipCover measures the test processes and their forks (forking.py). It marks only the bytecode of
+our packages, so other code is as fast as usual; with coverage.py, Python would call a function for each line of Django
+too, and tests took half as long again. coverage.py measures the other programs that tests start, because SlipCover
+would compile every file again there. One report combines both.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import coverage
 import pytest
 import slipcover
 
-Report = dict[str, Any]  # as SlipCover writes it
+Report = dict[str, Any]  # in SlipCover's format
 Branch = tuple[int, int]  # from line, to line; 0 is the end of the function
 Ran = dict[str, tuple[set[int], set[Branch]]]  # by file: lines and branches
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 COPY = "copy-"
-_PLUGINS = "PYTEST_PLUGINS"  # how `make coverage` names this file
-_TO = "COVERAGE_TO"  # the directory where each process leaves what it saw
+_PLUGINS = "PYTEST_PLUGINS"  # `make coverage` names this plugin in this variable
+_TO = "COVERAGE_TO"  # the directory where each process writes its results
 _LISTS_ALL = "gw0"  # the one test process that also lists the files that nothing imports
 
 
@@ -38,19 +38,19 @@ def is_on() -> bool:
 
 
 def rule(name: str) -> Any:
-    """Of pyproject.toml, by the name that coverage.py gives it."""
+    """A coverage rule of pyproject.toml, by coverage.py's name for it."""
     return of_programs().get_option(name)
 
 
 def of_programs() -> coverage.Coverage:
-    """What measures a program."""
+    """The coverage.py object that measures started programs."""
     return coverage.Coverage(
         data_file=str(_seen() / "programs"), data_suffix=True, config_file=str(ROOT / "pyproject.toml"), messages=False
     )
 
 
 def begin(*, lists_all: bool = False) -> slipcover.Slipcover:
-    """Measure what this process imports from here on."""
+    """Measure all modules that this process imports from now on."""
     source, omit = rule("run:source"), rule("run:omit")
     recorder = slipcover.Slipcover(
         immediate=True,
@@ -64,18 +64,18 @@ def begin(*, lists_all: bool = False) -> slipcover.Slipcover:
 
 
 def leave(recorder: slipcover.Slipcover, name: str) -> None:
-    """Write what this process saw, for the report."""
+    """Write the results of this process for the report."""
     (_seen() / f"{name}.json").write_text(json.dumps(recorder.get_coverage()), encoding="utf-8")
 
 
 class OfAWorker:
-    """Measures this test process from before it reads the settings, and the programs that it starts."""
+    """Measures this test process from before the settings are read, and the programs that it starts."""
 
     def __init__(self) -> None:
-        os.environ.pop(_PLUGINS)  # a test may run pytest as a program
+        os.environ.pop(_PLUGINS)  # because a test may run pytest as a program
         self._recorder = begin(lists_all=WORKER == _LISTS_ALL)
         programs = of_programs()
-        # By patterns, and not by packages: else each program would list all our files when it ends.
+        # Patterns instead of packages: otherwise each program would list all our files when it ends.
         programs.set_option("run:include", [str(ROOT / package / "*") for package in rule("run:source")])
         programs.set_option("run:source", None)
         os.environ["COVERAGE_PROCESS_CONFIG"] = programs.config.serialize()
@@ -86,7 +86,7 @@ class OfAWorker:
 
 
 class OfTheRun:
-    """One report of all that test processes, copies and programs have left."""
+    """Combines the results of test processes, forks and programs into one report."""
 
     def __init__(self) -> None:
         os.environ[_TO] = tempfile.mkdtemp(prefix="agentpods-coverage-")
@@ -131,7 +131,7 @@ def _by_copies(paths: Iterable[Path]) -> Ran:
 
 
 def _by_programs(seen: coverage.CoverageData) -> Ran:
-    """coverage.py says the end of a function as minus its first line."""
+    """The lines and branches that programs ran. coverage.py writes a function's end as its negative first line."""
     return {
         str(Path(path).relative_to(ROOT)): (
             set(seen.lines(path) or ()),
@@ -142,7 +142,7 @@ def _by_programs(seen: coverage.CoverageData) -> Ran:
 
 
 def _count_as_run(report: Report, ran: Ran) -> None:
-    """What would be missing. Lines that do not count, such as `pragma: no cover`, do not count here either."""
+    """Mark the missing lines that programs did run. Excluded lines, such as `pragma: no cover`, stay excluded."""
     found: Report = {"meta": report["meta"], "files": {}}
     for name, file in report["files"].items():
         lines, branches = ran.get(name, (set(), set()))

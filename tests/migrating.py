@@ -1,4 +1,4 @@
-"""Migrates the test's database one old migration at a time, which a new database does with squashed ones instead."""
+"""Migrates the test's database to old migrations one by one. A new database uses the squashed migrations instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db.migrations.loader import MigrationLoader
 
 
 def migrate(*to: tuple[str, str]) -> None:
-    """Forth or back to these; to the newest where none is named, so that the models can read it."""
+    """Migrate forwards or backwards to these migrations, or to the newest ones, which the models need."""
     executor = MigrationExecutor(connection)
     executor.loader = MigrationLoader(connection, replace_migrations=False)
     executor.migrate(list(to) or executor.loader.graph.leaf_nodes())

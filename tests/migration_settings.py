@@ -1,4 +1,4 @@
-"""The settings with the migration linter, a tool of development, as one more application."""
+"""The settings with the migration linter, a development tool, as an additional application."""
 
 from config.settings import *  # noqa: F403
 from config.settings import INSTALLED_APPS

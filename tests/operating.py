@@ -1,4 +1,4 @@
-"""An operator at the admin, for tests: chooses an action on a list, reads the page that asks, and sends it."""
+"""An operator in the admin, for tests: chooses an action on a list, reads the page that asks, and submits it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHY = "a test of ours"
 
 
 def staff(*permissions: str) -> Client:
-    """Somebody who may open the admin, with these permissions alone."""
+    """A client of a staff member with only these permissions."""
     user = User.objects.create_user(f"staff{User.objects.count()}@example.com", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
@@ -23,20 +23,20 @@ def staff(*permissions: str) -> Client:
 
 
 def choose(console: Client, place: str, action: str, *rows: Model, **more: Any) -> Any:
-    """Where the action of a list leads."""
+    """Choose the action on a list, and return the page that it leads to."""
     body = {"action": action, "_selected_action": [row.pk for row in rows], **more}
     return console.post(place, body, follow=True)
 
 
 def send(console: Client, asking: Any, *, reason: str = WHY, follow: bool = True, **typed: Any) -> Any:
-    """The form of a step's page, with what it remembers of itself."""
+    """Submit the form of a step's page, with its hidden field."""
     name, value = asking.context["seen"]
     address = f"{asking.request['PATH_INFO']}?{asking.request['QUERY_STRING']}"
     return console.post(address, {name: value, "reason": reason, "confirm": "1", **typed}, follow=follow)
 
 
 def act(console: Client, place: str, action: str, *rows: Model, reason: str = WHY, **typed: Any) -> str:
-    """Choose it and send its page, if it has one. Returns the page after that."""
+    """Choose the action and submit its page, if it has one. Returns the page after that."""
     asking = choose(console, place, action, *rows)
     if "step" in asking.context:
         asking = send(console, asking, reason=reason, **typed)

@@ -1,8 +1,8 @@
-"""How long a test waits for an event before it says that the event does not come.
+"""How long a test waits for an event before it fails.
 
-Limits are for a machine with a core for each process that wants one. Where several share a core, everything takes so
-many times as long, and a second counts for so much less. So what is promised in seconds is still held to them, and no
-test loses a race against its neighbours.
+A time limit is meant for a machine with one core for each busy process. When several processes share a core, everything
+takes that many times as long, and a second counts for less. So promises in seconds are still checked, and no test fails
+only because other tests run at the same time.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _LOAD = Path("/proc/loadavg")
 
 
 class Patience:
-    """`Patience(15)`: at its end after 15 seconds of such a machine."""
+    """`Patience(15)` ends after 15 seconds on an idle machine."""
 
     def __init__(self, seconds: float) -> None:
         self._left, self._seen = seconds, time.monotonic()
 
     def ended(self) -> bool:
-        """To be asked often: it counts from one question to the next."""
+        """Whether the time is over. Call this often: each call counts the time since the call before."""
         now = time.monotonic()
         self._left -= (now - self._seen) / crowding()
         self._seen = now
@@ -30,7 +30,7 @@ class Patience:
 
 
 def crowding() -> float:
-    """How many processes want each core, at least one: over the last minute or now, whichever is more."""
+    """How many processes want each core, at least 1: the larger of the last minute's average and the present value."""
     if not _LOAD.exists():
         return 1.0
     minute, _, _, now, _ = _LOAD.read_text(encoding="utf-8").split()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 import socket
 
-_chance = random.SystemRandom()  # the module's own is seeded alike for every test, and in every process of a run
+_chance = random.SystemRandom()  # the seed of the module's own generator is the same in every test and process
 _given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port that is free, as is the one after it, the router's. Below those that the kernel hands to clients.
+    """A free port whose next port is also free, for the router. Both are below the ports that the kernel gives to
+    clients.
 
-    Another one each time, for who asks for several before listening on the first.
+        Each call returns another port, for tests that ask for several ports before they listen on the first.
     """
     while True:
         port = _chance.randrange(20_000, 32_000, 2)

@@ -1,4 +1,4 @@
-"""One embedded PostgreSQL and one embedded Redis for a whole test run, in a directory of its own, ended with pytest."""
+"""One embedded PostgreSQL and one embedded Redis for a whole test run, in their own directory. They end with pytest."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ START_SECONDS = 30
 MAX_CONNECTIONS = 400
 REDIS_DATABASES = 64
 
-# What a test database may lose in a power cut, it need not write.
+# A test database may lose data in a power cut, so it need not wait for the disk.
 THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
-# The catalog's long texts are written thousands of times, and compressing them is most of what that costs.
+# The catalog's long texts are written thousands of times, and compressing them is most of the cost.
 UNPACKED = """
 SELECT format('ALTER TABLE %I ALTER COLUMN %I SET STORAGE EXTERNAL', table_name, column_name)
 FROM information_schema.columns
@@ -39,14 +39,14 @@ WHERE table_name IN ('catalog_persona', 'catalog_personal10n') AND data_type IN 
 
 
 class Stores:
-    """Started by the process that runs pytest; its xdist workers inherit the addresses through the environment."""
+    """The process that runs pytest starts the servers; xdist workers get the addresses from the environment."""
 
     def __init__(self, settings: dict[str, str] | None = None) -> None:
         self.settings = THROWAWAY if settings is None else settings
         self.root = Path(tempfile.gettempdir(), f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}")
         self.data = self.root / "postgres"
         self.socket = self.root / "redis.sock"
-        self.embedded: set[str] = set()  # which of DATABASE_URL and REDIS_URL are ours to serve
+        self.embedded: set[str] = set()  # the URLs (DATABASE_URL, REDIS_URL) that we serve ourselves
         self.processes: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -63,7 +63,7 @@ class Stores:
 
     def start(self) -> None:
         _remove_what_dead_runs_left()
-        self.root.mkdir(mode=0o711)  # the server's user passes through when root runs the tests
+        self.root.mkdir(mode=0o711)  # the server's own user must pass through this directory when root runs the tests
         if "DATABASE_URL" in self.embedded:
             postgres.initialise(self.data, sync=False)
             self.start_database()
@@ -71,7 +71,7 @@ class Stores:
             self.start_redis()
 
     def start_database(self) -> subprocess.Popen[bytes]:
-        """Also again, after a test has ended it."""
+        """Start PostgreSQL. A test that stopped the server can call this again."""
         command = postgres.command(
             self.data, sockets=self.data, max_connections=MAX_CONNECTIONS, settings=self.settings
         )
@@ -81,12 +81,12 @@ class Stores:
         return self._started(redis.command(self.socket, databases=REDIS_DATABASES), self._redis_answers)
 
     def create_database(self, name: str = "agentpods") -> None:
-        """The one that the URL names, or another; a test run makes its own instead."""
+        """Create this database. A test run makes its own databases."""
         with psycopg.connect(self._server, autocommit=True) as server:
             server.execute(SQL("create database {}").format(Identifier(name)))
 
     def create_template(self) -> None:
-        """A database that is migrated once, for all test processes to copy."""
+        """Create and migrate one database, which all test processes copy."""
         self.create_database(TEMPLATE)
         migrated = {**os.environ, "DATABASE_URL": self.database_url.replace("/agentpods?", f"/{TEMPLATE}?")}
         subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity=0"], check=True, cwd=ROOT, env=migrated)
@@ -96,7 +96,7 @@ class Stores:
 
     def stop(self) -> None:
         for process in self.processes:
-            process.send_signal(signal.SIGINT)  # PostgreSQL does not wait for its clients
+            process.send_signal(signal.SIGINT)  # PostgreSQL then does not wait for its clients
         psutil.wait_procs([psutil.Process(p.pid) for p in self.processes if p.poll() is None], timeout=5)
         for process in self.processes:
             process.kill()
@@ -135,7 +135,7 @@ class Stores:
 
 
 def _remove_what_dead_runs_left() -> None:
-    """A run that was killed could not clean up; its servers died with it."""
+    """Delete the directories of killed runs, which could not clean up. Their servers are already dead."""
     for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         pid = directory.name.removeprefix(PREFIX).partition("-")[0]
         if pid.isdigit() and not psutil.pid_exists(int(pid)) and directory.stat().st_uid == os.geteuid():
@@ -143,7 +143,7 @@ def _remove_what_dead_runs_left() -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """What every process of a test run sees, whoever starts it."""
+    """The environment of every process in a test run."""
     myself = psutil.Process()
     return {
         "AGENTPODS_ENV": "development",

@@ -1,4 +1,4 @@
-"""The one report of what test processes, copies and programs have run (tests/measuring.py)."""
+"""The combined coverage report of test processes, forks and programs (tests/measuring.py)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(program: str, **environment: str) -> None:
 
 
 def line(text: str) -> int:
-    """Its number in the file."""
+    """The number of the line with this text."""
     lines = (measuring.ROOT / FILE).read_text(encoding="utf-8").splitlines()
     (number,) = (number for number, found in enumerate(lines, 1) if text in found)
     return number

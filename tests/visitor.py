@@ -1,4 +1,4 @@
-"""A visitor who finds every name on this machine: HTTPS under a name, with a certificate that is looked at."""
+"""A visitor for whom every name leads to this machine, over HTTPS with verified certificates."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Reply:
     headers: Mapping[str, str]
     body: bytes
     handshake_seconds: float
-    serial: str  # of the certificate that was shown
+    serial: str  # of the certificate that the server showed
 
     def json(self) -> Any:
         return json.loads(self.body)
 
 
 class _Connection(http.client.HTTPSConnection):
-    """To 127.0.0.1, whatever the name."""
+    """A connection to 127.0.0.1, whatever the name."""
 
     handshake_seconds = 0.0
     serial = ""
@@ -54,7 +54,7 @@ class Visitor:
         self._context = ssl.create_default_context(cafile=roots)
 
     def ask(self, name: str, path: str = "/", *, method: str = "GET", body: Any = None, **headers: str) -> Reply:
-        """Raises ssl.SSLError where no certificate of this name is shown."""
+        """Send a request to this name. Raises ssl.SSLError if the server has no certificate for the name."""
         connection = _Connection(name, self._port, context=self._context, come_from=self._come_from)
         sent = {word.replace("_", "-"): value for word, value in headers.items()}
         if body is not None:

@@ -19,7 +19,7 @@ START_SECONDS = 60
 
 
 class Web:
-    """One server process: `web.get("/tiers")`. `arguments` are those of its command line."""
+    """One server process: `web.get("/tiers")`. `arguments` go to its command line."""
 
     def __init__(self, log: Path, *arguments: str) -> None:
         self.port = free_port()

@@ -1,4 +1,4 @@
-"""`python -m tests.with_stores COMMAND…`: run a command against stores of its own, as a test run has them."""
+"""`python -m tests.with_stores COMMAND…` runs a command with the database servers of a test run."""
 
 from __future__ import annotations
 

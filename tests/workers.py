@@ -1,4 +1,4 @@
-"""Real Celery workers for tests that need them: processes of their own, on the test's database and queues."""
+"""Real Celery workers for tests: processes on the test's own database and queues."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Workers:
         return self._run(arguments, log, until=until, environment=environment)
 
     def beat(self, *, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Start the schedule, as `make run` does."""
+        """Start Celery beat, as `make run` does."""
         arguments = ["beat", "-s", str(self.logs / "beat"), "-l", "INFO"]
         return self._run(arguments, self.logs / "beat.log", until="beat: Starting", environment=environment)
 
@@ -78,7 +78,7 @@ class Workers:
 
 
 def database_url() -> str:
-    """The URL of the database that the running test uses, for processes that it starts."""
+    """The URL of the running test's database, for processes that the test starts."""
     at = connection.settings_dict
     user = quote(at["USER"]) + (f":{quote(at['PASSWORD'])}" if at["PASSWORD"] else "")
     return f"postgresql://{user}@/{at['NAME']}?host={quote(at['HOST'], safe='')}" + (

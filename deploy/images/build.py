@@ -1,7 +1,8 @@
-"""`make images`: the images of deploy/images/*/Dockerfile as OCI archives, without a daemon and without a registry.
+"""`make images` builds the images of deploy/images/*/Dockerfile as OCI archives, without a daemon and a registry.
 
-The base is Debian as debootstrap unpacks it. How this machine reaches its mirrors (apt's sources and options, pip.conf,
-npmrc, certificates) is mounted into the steps that need it and is in no layer.
+The base image is Debian as debootstrap unpacks it. The configuration with which this machine reaches its mirrors (apt's
+sources and options, pip.conf, npmrc, certificates) is mounted into the build steps that need it. No image layer
+contains it.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ("agentpods", "pi", "hermes", "opencode", "claude-code", "openclaw", "n8n")
-# Engines whose lock has a program for one processor alone.
+# Engines whose lock file has a program for only one type of processor.
 PROCESSORS = {"opencode": "x86_64"}
-# Not made unless asked for: an engine's image with the double of its program, on the engine's own.
+# Images that are built only on request: the image of an engine with the test double of its program inside.
 DOUBLES = {"pi-double": "pi"}
 SUITE = "bookworm"
 BASE = f"localhost/debian:{SUITE}"
-TOOLS = ("debootstrap", "buildah")  # programs, and the packages of Debian that they are in
+TOOLS = ("debootstrap", "buildah")  # the programs that the build needs; the Debian packages have the same names
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 MOUNTED_CERTIFICATES = "/run/secrets/certificates"
 _SOURCE = "deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
 NOT_IN_BASE = ("usr/share/info", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
-OF_THIS_MACHINE = ("etc/apt/sources.list", "etc/hostname", "etc/resolv.conf")  # debootstrap puts them there
+# Debootstrap copies these files from this machine.
+OF_THIS_MACHINE = ("etc/apt/sources.list", "etc/hostname", "etc/resolv.conf")
 
 
 def run(*words: str | Path, quiet: bool = False) -> str:
@@ -43,7 +45,7 @@ def run(*words: str | Path, quiet: bool = False) -> str:
 
 
 class Builder:
-    """buildah with a store of its own, which is gone afterwards."""
+    """buildah with its own storage, which is deleted at the end."""
 
     def __init__(self, scratch: Path, volumes: Sequence[str]) -> None:
         self._scratch = scratch
@@ -74,7 +76,7 @@ class Builder:
         image = f"localhost/{name}:{tag}"
         own = ["--pull-never"] if base.startswith("localhost/") else []
         self.buildah(
-            # With layers: what two images begin with alike is made once, and is one layer where they are pulled.
+            # With `--layers`, the steps that two images share are built once and pulled once.
             "build", "--layers", "--isolation", "chroot", "--format", "oci", *own, *_open_files(),
             "--build-arg", f"BASE={base}", "--ignorefile", place / "Dockerfile.dockerignore",
             "--file", place / "Dockerfile", *self._mounts, "--tag", image, ROOT,
@@ -83,14 +85,14 @@ class Builder:
         self.buildah("push", "--quiet", image, f"oci-archive:{archive}:{image}")
 
     def close(self) -> None:
-        """A build that failed leaves its containers mounted, and what is mounted cannot be removed."""
+        """Unmount what a failed build left mounted: a mounted directory cannot be deleted."""
         mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
         for place in reversed([place for place in mounted if Path(place).is_relative_to(self._scratch)]):
             run("umount", place, quiet=True)
 
 
 def _open_files() -> list[str]:
-    """As many as this machine allows: npm opens thousands at once."""
+    """The largest number of open files that this machine allows: npm opens thousands at once."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     return ["--ulimit", f"nofile={most}:{most}"]
 
@@ -101,12 +103,12 @@ def _cut(system: Path) -> None:
     for path in OF_THIS_MACHINE:
         (system / path).unlink(missing_ok=True)
     for file in (system / "usr/share/doc").rglob("*"):
-        if file.is_file() and file.name != "copyright":  # the licences stay
+        if file.is_file() and file.name != "copyright":  # licence texts stay in the image
             file.unlink()
 
 
 def _client_configuration(scratch: Path) -> dict[str, Path]:
-    """What the Dockerfiles mount, as far as this machine has it."""
+    """The configuration files that the Dockerfiles mount, as far as this machine has them."""
     told = run("apt-get", "indextargets", "--format", _SOURCE, "Created-By: Packages", "Origin: Debian", quiet=True)
     (scratch / "sources").write_text("".join(f"{line}\n" for line in dict.fromkeys(told.splitlines())))
     options = [line for line in run("apt-config", "dump", quiet=True).splitlines() if line.startswith("Acquire::")]

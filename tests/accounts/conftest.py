@@ -1,4 +1,4 @@
-"""People who sign in through the front door, and a Redis that is not there."""
+"""People who sign in with a code, and a Redis that is away."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SignIn = Callable[..., APIClient]
 
 @pytest.fixture(autouse=True)
 def _fresh_process() -> Iterator[None]:
-    """What a process remembers of outages and counts is gone with each test."""
+    """Forget a process's memory of outages and counts before and after each test."""
     volatile.forget_outage()
     throttling.forget_local()
     yield
@@ -30,7 +30,7 @@ def _fresh_process() -> Iterator[None]:
 
 @pytest.fixture
 def sign_in(api: APIClient) -> SignIn:
-    """`sign_in("ann@example.com")`: a client with that person's session token, got as they would get it."""
+    """`sign_in("ann@example.com")` signs a person in with a code and returns a client with the session token."""
 
     def through_the_mailbox(email: str = "ann@example.com", **verify: Any) -> APIClient:
         code = api.post("/auth/request", {"email": email}, format="json").json()["devCode"]
@@ -59,7 +59,7 @@ def with_token(token: str) -> APIClient:
 
 
 def new_key(session: APIClient, name: str = "agent") -> tuple[dict[str, Any], APIClient]:
-    """A key of the session's user, and a client that uses it."""
+    """Create a key for the session's user. Returns the key, and a client that uses it."""
     made = session.post("/keys", {"name": name}, format="json").json()
     return made["key"], with_token(made["secret"])
 

@@ -1,4 +1,4 @@
-"""Requests and tries from many addresses, at a frozen noon."""
+"""Requests for codes and tries from many addresses, at a frozen noon."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def clock() -> Iterator[Any]:
 
 
 def ask(api: APIClient, address: str, email: str = ANN) -> str:
-    """The code; empty where codes are not shown."""
+    """Request a code and return it; empty where the API does not show codes."""
     answer = api.post("/auth/request", {"email": email}, format="json", REMOTE_ADDR=address)
     assert answer.status_code == 202
     return str(answer.json().get("devCode", ""))
@@ -36,7 +36,7 @@ def enter(api: APIClient, code: str, address: str, email: str = ANN) -> Any:
 
 
 def ask_at(api: APIClient, settings: Settings, address: str) -> str:
-    """The code, where codes are not shown."""
+    """Request a code where the API does not show codes, and return it from the mail."""
     settings.SHOW_DEV_CODES = False
     ask(api, address)
     return mailed_code()

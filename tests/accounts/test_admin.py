@@ -163,7 +163,7 @@ def test_nothing_is_deleted(console: Client, ann: APIClient, model: str) -> None
 
 
 def test_an_account_is_not_closed_past_the_rule(console: Client, ann: APIClient) -> None:
-    """Suspending stops agents too: it is an action with a reason, no tick box."""
+    """Suspending also stops agents, so it is an action with a reason and not a tick box."""
     user = User.objects.get(email="ann@example.com")
     page = f"/admin/accounts/user/{quote(user.pk)}/change/"
     answer = console.post(page, _form(console, page, without="is_active"))
@@ -215,7 +215,7 @@ def test_staff_cannot_raise_their_rights_or_take_over_a_superuser(operator: User
 
 
 def _form(client: Client, page: str, without: str = "") -> dict[str, str]:
-    """What a browser would send back from this page."""
+    """The fields that a browser would send from this page."""
     html = client.get(page).content.decode()
     fields = {}
     for tag in re.findall(r"<input[^>]+>", html):

@@ -1,4 +1,4 @@
-"""Keys and groups: what cannot be taken back is shown first and has a reason."""
+"""API keys and groups: an action that cannot be undone first shows its effect and asks for a reason."""
 
 from __future__ import annotations
 

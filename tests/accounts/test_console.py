@@ -1,4 +1,4 @@
-"""The operators' console as their browser meets it."""
+"""The operators' console, as seen by their browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unmeasured
 
 @pytest.mark.django_db
 def test_the_console_sets_no_cookie_but_its_session_and_its_csrf_token() -> None:
-    """These two are `__Host-` cookies wherever BASE_URL is https; a cookie of the framework's own would not be."""
+    """Where BASE_URL is https, these two are `__Host-` cookies; a cookie of the framework would not be."""
     operator = User.objects.create_superuser("operator@example.com", "a-long-password")
     key, _ = keys.create(User.objects.create_user("ann@example.com"), name="a key", now=timezone.now())
     browser = Client()

@@ -30,15 +30,15 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class Crash(BaseException):
-    """The process dies here."""
+    """The process dies at this point."""
 
 
 def _nothing() -> None:
-    """No trouble."""
+    """Does nothing."""
 
 
 class ThingsViewSet(ApiViewSet):
-    """Makes a thing (an API key, as it is at hand) and stores the reply with it, or afterwards."""
+    """Makes an API key, as an example, and stores the reply in the same transaction or afterwards."""
 
     serializer_class = KeyNameSerializer
     before: ClassVar[Callable[[], None]] = staticmethod(_nothing)
@@ -248,7 +248,7 @@ def _crash() -> None:
 
 
 def _die(monkeypatch: pytest.MonkeyPatch, client: APIClient, method: str = "post") -> None:
-    """A process that is gone in the middle of the request: nothing after this point runs."""
+    """Let the process die in the middle of the request: no code runs after this point."""
     monkeypatch.setattr("accounts.replies.release", lambda _: None)
     with pytest.raises(Crash):
         getattr(client, method)("/things", {"name": "x"}, format="json", headers={"idempotency-key": "k-1"})

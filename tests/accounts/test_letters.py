@@ -189,7 +189,7 @@ def test_a_letter_goes_to_a_worker_at_once_and_to_the_next_when_that_one_is_kill
     assert letter.mail_attempts == 1
     smtp.replies["DATA"] = "451 nobody listens any more"
     smtp.before_taking.set()
-    wait_until(lambda: smtp.refused == 1)  # of the worker that is gone
+    wait_until(lambda: smtp.refused == 1)  # a mail of the worker that is gone
     assert letter.mail_due_at is not None
     assert letters.send_due(now=letter.mail_due_at - timedelta(seconds=1)) == 0
     del smtp.replies["DATA"]

@@ -1,4 +1,4 @@
-"""Operators look at the mails that people get, and send one to themselves."""
+"""Operators look at the mails that people get, and send one to themselves as a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mail that people get, in every language: whole in text and HTML, and with a link that helps."""
+"""Every mail in every language: complete as text and as HTML, and with a link to the right page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOSTILE = "\r\nBcc: eve@example.com\n\n\u202e<script>alert(1)</script>{{ code }}
 
 
 class Marks(HTMLParser):
-    """The elements of a mail, and what a reader sees of it."""
+    """The elements of a mail, and the text that a reader sees."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def mails(hostile: str | None = None) -> Iterator[tuple[str, MailForm, Mapping[s
 
 
 def _evil(key: str, value: Any, hostile: str) -> Any:
-    """What others write: names, titles, reasons. Ids, dates and addresses are ours."""
+    """Hostile text for the parts that other people write: names, titles, reasons. Ids, dates and addresses are ours."""
     theirs = {"name", "title", "reason"}
     return [hostile] if isinstance(value, list) and value else hostile if key in theirs else value
 
@@ -113,7 +113,7 @@ def test_every_link_of_a_mail_is_a_page_of_ours_or_the_bill_that_it_was_given() 
 
 
 def flowing(*words: str) -> str:
-    """One after the other, without what separates them: in the text a button ends with a colon."""
+    """The texts in sequence without separators: in the text version a button ends with a colon."""
     return re.sub(r"[\s:]", "", "".join(words))
 
 

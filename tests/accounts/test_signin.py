@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _at_once(work: Callable[[int], T], times: int) -> list[T]:
-    """`work(0)`, `work(1)`, … in threads that have database connections of their own."""
+    """Run `work(0)`, `work(1)`, … in threads with their own database connections. Returns the results."""
 
     def alone(number: int) -> T:
         try:
@@ -38,7 +38,7 @@ def _at_once(work: Callable[[int], T], times: int) -> list[T]:
 
 
 def _verify(code: str, email: str = ANN, *, household: str = HOME, now: datetime = NOON) -> str:
-    """What came of it: `in`, or the name of the refusal."""
+    """Try the code. Returns `in`, or the name of the refusal."""
     try:
         signin.verify_code(email, code=code, household=household, attribution=None, now=now)
     except ServiceError as refusal:
@@ -78,7 +78,7 @@ def test_strangers_at_once_have_no_more_tries_together_than_one_after_the_other(
     def mistype(number: int) -> str:
         return _verify(_wrong(code), household=f"198.51.100.{number % 20}")
 
-    first = [mistype(number) for number in range(40)]  # each of the twenty has a slip and a try
+    first = [mistype(number) for number in range(40)]  # each of the twenty addresses: a slip, then a try
     outcomes = [*first, *_at_once(mistype, 40)]
     assert outcomes.count(WrongCode.__name__) == signin.STRANGE_TRIES
     assert outcomes.count(TooManyStrangers.__name__) == 80 - signin.STRANGE_TRIES
@@ -86,7 +86,8 @@ def test_strangers_at_once_have_no_more_tries_together_than_one_after_the_other(
 
 
 def test_of_codes_asked_for_at_once_one_lives() -> None:
-    codes = _at_once(lambda _: _request(), signin.TRIES_PER_CODE)  # so the last of them may still be tried
+    # As many as this, so that the last code may still be tried.
+    codes = _at_once(lambda _: _request(), signin.TRIES_PER_CODE)
     assert SignInCode.objects.count() == 1
     assert [_verify(code) for code in codes].count("in") == 1
 
@@ -96,7 +97,7 @@ def test_the_digest_of_a_code_is_not_the_same_for_two_mailboxes() -> None:
 
 
 def _tagged(number: int) -> str:
-    """Another address, and account, of Ann's mailbox."""
+    """Another address of Ann's mailbox, which has another account."""
     return ANN.replace("@", f"+{number}@")
 
 

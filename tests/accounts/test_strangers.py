@@ -1,4 +1,4 @@
-"""Strangers keep nobody out of their account, and have few guesses at it (SECURITY.md: Guessing)."""
+"""Strangers can lock nobody out of an account, and have few guesses at its codes (SECURITY.md: Guessing)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_where_somebody_signed_in_lately_any_code_may_be_typed_whatever_stranger
 def test_who_mistyped_often_where_somebody_signed_in_lately_types_no_codes_of_others(
     api: APIClient, clock: Any
 ) -> None:
-    """Or a whole café where the owner once signed in could guess at every code that lives."""
+    """Otherwise a whole café where the owner once signed in could guess at all codes that are valid."""
     sign_in(api, HOME)
     elsewhere = ask(api, PHONE)
     for number in range(50):
@@ -181,7 +181,7 @@ def test_a_code_that_a_stranger_asks_for_does_not_end_the_owners(api: APIClient,
 def test_all_strangers_together_have_few_guesses(
     api: APIClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SECURITY.md promises at most 5 a code where it was asked for, 50 an hour, and 2,000 a day for first tries."""
+    """SECURITY.md promises at most 5 tries for a code where it was requested, 50 an hour, 2,000 first tries a day."""
     sign_in(api, HOME)
     settings.SHOW_DEV_CODES = False
     for number in range(30):
@@ -213,7 +213,7 @@ def test_the_page_keeps_the_same_rule(api: APIClient) -> None:
 
 
 def _typed(code: str, address: str) -> Any:
-    """As the form of the page sends it."""
+    """Send the code as the page's form does."""
     browser = Client(REMOTE_ADDR=address)
     token = browser.get("/sign-in").cookies["csrf"].value
     form = urlencode({"email": ANN, "code": code, "csrfmiddlewaretoken": token})

@@ -1,4 +1,4 @@
-"""Whoever asks has a code that lives, however many strangers ask, and few mails are sent (SECURITY.md: Guessing)."""
+"""Each person gets a valid code, however many strangers ask too, and few mails are sent (SECURITY.md: Guessing)."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_other_spellings_of_the_mailbox_keep_nobody_out(
 
 
 def test_all_strangers_together_cause_few_mails(api: APIClient, settings: Settings, clock: Any) -> None:
-    """SECURITY.md promises at most 3 an hour, and beyond those one every five minutes."""
+    """SECURITY.md promises at most 3 an hour, and beyond these one every five minutes."""
     settings.SHOW_DEV_CODES = False
     for minute in range(30):
         clock.move_to(NOON + timedelta(minutes=minute))

@@ -1,4 +1,4 @@
-"""Sign-ups and creates are closed and opened by the operator, at once."""
+"""An operator closes and opens sign-ups and the creation of agents, with effect at once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_closed_sign_ups_refuse_new_accounts_and_let_existing_ones_in(
 def test_only_the_right_code_tells_that_sign_ups_are_closed(
     api: APIClient, settings: Settings, sign_in: SignIn
 ) -> None:
-    """Who cannot read the mailbox gets the same answers as ever, for every address."""
+    """A person who cannot read the mailbox gets the same answers as always, for every address."""
     sign_in("ann@example.com")
     settings.SIGN_UPS_OPEN = False
     told = []

@@ -1,4 +1,4 @@
-"""What the table of `make bench` says."""
+"""The table that `make bench` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: real stores, real servers, and a table at the end."""
+"""`python -m benchmarks`: real databases, real servers, and a table at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_benchmark_that_does_not_exist_is_named_with_those_that_do() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["G4", "G7"])
 def test_a_benchmark_ends_with_its_figures_whatever_they_are(name: str) -> None:
-    """Not how fast: only that what is measured and what it is compared with still run."""
+    """This test does not check the speed, only that the benchmark and its comparison still run."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", name], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Agents and their owner as in tests/agents, a clock that the test moves, and money."""
+"""Agents and their owner as in tests/agents, a clock that tests move, and payments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["catalog", "client", "make_agent", "other", "owner", "running", "runt
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
-FREE_UNTIL = NOON + 7 * DAY  # of an agent that was made at noon: what is paid begins then
+FREE_UNTIL = NOON + 7 * DAY  # the end of the free days of an agent that was created at noon; paid time begins here
 
 SNAPSHOTS = {
     "tiny": {"id": "tiny", "monthlyUsd": 5, "annualUsd": 50},
@@ -33,7 +33,7 @@ Pay = Callable[..., Payment]
 
 
 class Clock:
-    """Frozen time; `go` moves it and does what is due then."""
+    """Frozen time; `go` moves it and then runs everything that is due."""
 
     def __init__(self, traveller: time_machine.Traveller) -> None:
         self._traveller = traveller
@@ -56,13 +56,13 @@ def clock(one_clock: None) -> Iterator[Clock]:
 
 @pytest.fixture(autouse=True)
 def clock_first(request: pytest.FixtureRequest) -> None:
-    """Whoever has a clock has agents that were made by it, in whatever order a test names the two."""
+    """Freeze the clock before agents are created, whatever the order of the fixtures in a test."""
     if "clock" in request.fixturenames:
         request.getfixturevalue("clock")
 
 
 def tick(agent: Agent, clock: Clock) -> Agent:
-    """All that billing and the reconciler have to do now: as many steps as it takes."""
+    """Run billing and the reconciler until nothing is due now."""
     for _ in range(10):
         lapses.step_due(now=clock.now)
         agent = settle(agent)
@@ -91,7 +91,7 @@ def licence(till: datetime, *, key: str = "KEY-1", ref: str = "sub-1") -> Licenc
 
 @pytest.fixture
 def pay(clock: Clock) -> Pay:
-    """Money for an agent, as a provider's driver tells it."""
+    """Records a payment for an agent, as the driver of a payment provider does."""
 
     def paid(agent: Agent, external_id: str = "one", **changes: Any) -> Payment:
         bought = purchase(**changes)

@@ -1,4 +1,4 @@
-"""A chain, an installation that takes stablecoins on it, and orders that people pay."""
+"""A chain, an installation that accepts stablecoins on it, and orders that people pay."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def one_chain() -> Iterator[Chain]:
 
 @pytest.fixture
 def chain(one_chain: Chain) -> Iterator[Chain]:
-    """As it was when it began, for each test."""
+    """The chain in its first state for each test."""
     snapshot = one_chain.snapshot()
     yield one_chain
     one_chain.revert(snapshot)
@@ -42,7 +42,7 @@ def chain(one_chain: Chain) -> Iterator[Chain]:
 
 @pytest.fixture
 def coins(chain: Chain, settings: Settings) -> Chain:
-    """An installation that takes both coins: usdt has 6 decimals here, usdc 18."""
+    """An installation that accepts both coins. In these tests usdt has 6 decimals and usdc has 18."""
     settings.CRYPTO_RPC_URLS = [chain.url]
     settings.CRYPTO_CHAIN_ID = CHAIN_ID
     settings.CRYPTO_XPUB = XPUB
@@ -53,7 +53,7 @@ def coins(chain: Chain, settings: Settings) -> Chain:
 
 @pytest.fixture
 def proxy(coins: Chain, settings: Settings) -> Iterator[RpcProxy]:
-    """The only node: one that can be made to fail."""
+    """A proxy as the only node, which a test can make fail."""
     double = RpcProxy(coins.url)
     settings.CRYPTO_RPC_URLS = [double.url]
     yield double
@@ -62,7 +62,7 @@ def proxy(coins: Chain, settings: Settings) -> Iterator[RpcProxy]:
 
 @pytest.fixture
 def order(coins: Chain, clock: Clock, running: Agent) -> Order:
-    """`order(asset=…)`: the running agent's."""
+    """`order(asset=…)` places an order for the running agent."""
 
     def placed(agent: Agent | None = None, **wanted: Any) -> CryptoOrder:
         values: dict[str, Any] = {"asset": Asset.USDT, "tier": None, "period": Period.MONTHLY, **wanted}
@@ -76,13 +76,13 @@ def scan(clock: Clock) -> None:
 
 
 def settle(chain: Chain, clock: Clock) -> None:
-    """All that was sent becomes final, and is seen."""
+    """Make everything sent so far final, and scan the chain."""
     chain.final()
     scan(clock)
 
 
 def wait(chain: Chain, clock: Clock, by: timedelta) -> None:
-    """Time goes by on the chain too, with scans all along."""
+    """Move the test's clock and the chain's, with scans at intervals."""
     steps = 4
     for _ in range(steps):
         clock.go(by / steps)
@@ -92,7 +92,7 @@ def wait(chain: Chain, clock: Clock, by: timedelta) -> None:
 
 
 def looked(clock: Clock) -> None:
-    """As if scans had gone on until now."""
+    """Mark the chain as scanned until now."""
     ChainState.objects.update(read_at=clock.now)
 
 
@@ -113,6 +113,6 @@ def pays(token: Token, order: CryptoOrder, amount: int | None = None) -> str:
 
 
 def state(order: CryptoOrder) -> tuple[str, int]:
-    """Its status, and what was seen for it."""
+    """The order's status, and the units seen for it."""
     row = fresh(order)
     return row.status, int(row.seen)

@@ -1,4 +1,4 @@
-"""Gumroad and Lemon Squeezy as counterparts of these tests, and what agents look like after them."""
+"""Gumroad and Lemon Squeezy for these tests, and helpers that read the agents' state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLENTY = 1_000_000
 
 @pytest.fixture
 def gumroad(settings: Any) -> Iterator[GumroadServer]:
-    """One product of the smallest plan, one with a variant for each of two, one that is sold once."""
+    """Three products: one for the smallest plan, one with variants for two plans, and one that is sold only once."""
     with GumroadServer() as server:
         settings.GUMROAD_URL = server.url
         settings.GUMROAD_PRODUCTS = {"tiny": TINY, "small": SMALL, "medium": SMALL, "tiny:annual": ONCE}
@@ -71,7 +71,7 @@ def licence_of(agent: Agent) -> Subscription:
 
 
 def check(clock: Clock, after: timedelta | None = None, *, at: datetime | None = None) -> int:
-    """Move the clock, and ask about what is due then."""
+    """Move the clock, and verify the licences that are due."""
     if after is not None:
         clock.go(after)
     if at is not None:

@@ -1,9 +1,9 @@
-"""What purchases amount to: a model of its own, written from the rules in words. It knows hours, prices and calendars.
+"""A model of purchases, written from the rules in words. It knows hours, prices and calendars.
 
-Free days come first. Each payment owns its time. On another plan the unused share of what was received buys time at the
-list price, a day for a 365th of a year's price. A refund takes back what is left of its payment's time; once what
-brought another plan is gone, the rest is again on the plan before that, whatever days were given meanwhile. A payment
-that is used up brought its plan, too.
+- Free days come first. Each payment owns its time.
+- On another plan, the unused share of the money buys time at the list price. A day costs a 365th of a year's price.
+- A refund takes back what is left of its payment's time. Once the payments that brought another plan are gone, the rest
+  is on the plan before again, whatever days were given meanwhile. A used-up payment counts as having brought its plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from billing.vocabulary import Period
 MONTHS = {Period.MONTHLY: 1, Period.ANNUAL: 12}
 YEAR = 365 * 86_400
 MONTHLY = {"tiny": 5, "small": 9, "medium": 19, "large": 39}
-TEN_OF_TWELVE = Fraction(10, 12)  # a year is sold for ten months
+TEN_OF_TWELVE = Fraction(10, 12)  # a year is sold for the price of ten months
 SECOND = timedelta(seconds=1)
 
 
@@ -32,7 +32,7 @@ def months_after(moment: datetime, months: int, anchor: int) -> datetime:
 
 @dataclass(frozen=True)
 class HomePart:
-    """A plan that some time was on, its seconds there, and the payments that brought the plan."""
+    """An earlier plan of some time: the seconds that the time had there, and the payments that brought the plan."""
 
     tier: str
     period: Period
@@ -41,18 +41,18 @@ class HomePart:
 
     @property
     def usd(self) -> Fraction:
-        """The list price of a second."""
+        """The list price per second."""
         return MONTHLY[self.tier] * (TEN_OF_TWELVE if self.period == Period.ANNUAL else 1) * Fraction(12, YEAR)
 
 
 @dataclass
 class Part:
-    """Whose it is, how many seconds are left of it, and what was received for those."""
+    """The time of one payment: the payment, the seconds left, and the dollars received for them."""
 
     whose: str
     seconds: int
     usd: Fraction
-    homes: list[HomePart] = field(default_factory=list)  # none: it is on the plan that it was bought for
+    homes: list[HomePart] = field(default_factory=list)  # empty: still on the plan that it was bought for
 
     def was_on(self, tier: str) -> int | None:
         return max((number for number, one in enumerate(self.homes) if one.tier == tier), default=None)
@@ -60,7 +60,7 @@ class Part:
 
 @dataclass
 class Model:
-    """Knows nothing of licences: while one is live it says nothing, and its word counts again when all is over."""
+    """The model. It ignores licences: while one is live it gives no answer, until all time is over."""
 
     now: datetime
     free_until: datetime
@@ -74,7 +74,7 @@ class Model:
     charged: dict[str, int] = field(default_factory=dict)
     sold: dict[str, tuple[str, Period]] = field(default_factory=dict)
     brought: set[str] = field(default_factory=set)  # payments of the present plan
-    gone: set[str] = field(default_factory=set)  # payments that are taken back
+    gone: set[str] = field(default_factory=set)  # payments that were taken back
 
     @property
     def until(self) -> datetime:
@@ -105,14 +105,14 @@ class Model:
             self.anchor = self.until.day
 
     def give(self, days: int, tier: str, usd: Decimal) -> None:
-        """Worth the list price of the plan that it is given on; it belongs to nobody's payment."""
+        """Give days, which belong to no payment. Their value is the list price of the present plan."""
         if not self.parts:
             self.tier, self.period, self.brought = tier, Period.MONTHLY, set()
         self.parts.append(Part("", days * 86_400, Fraction(usd) * 12 * days / 365))
         self.anchor = self.until.day
 
     def stand_still(self, length: timedelta) -> None:
-        """Suspended: nothing is used up, neither free days nor paid ones."""
+        """Suspended: neither free nor paid days are used up."""
         if self.now < self.free_until:
             self.free_until += length
         self.now += length
@@ -130,10 +130,12 @@ class Model:
             self.anchor = self.until.day
 
     def _go_home(self) -> None:
-        """All that brought the plan has gone back: where all that is left was bought for others, it is the one before.
+        """All payments that brought the plan have gone back: if all time left was bought for other plans, return to one
+        of them.
 
-        That is one that it was bought for, or one that a payment brought which has not gone back. What was there is as
-        it was; what was not comes by its value, unless it is on that plan already.
+        The plan to return to is the plan of the purchase, or a plan that a payment brought which has not gone back.
+        Time that was on that plan is as it was there; other time is converted by its value, unless it is on that plan
+        already.
         """
         counted = [part for part in self.parts if part.whose] or self.parts
         if not counted or not all(part.homes for part in counted):
@@ -156,7 +158,7 @@ class Model:
         self.tier, self.period, self.brought = home.tier, home.period, brought
 
     def _name_after(self) -> None:
-        """It is sold as the last payment was that is left, or the last that brought it and is used up."""
+        """Take the period of the last payment with time left, else of the last used-up payment for the plan."""
         paid = [part.whose for part in self.parts if part.whose][-1:]
         if paid and self.sold[paid[0]][0] != self.tier:
             paid = [whose for whose in self.sold if whose in self.brought - self.gone][-1:]
@@ -164,7 +166,7 @@ class Model:
             self.period = self.sold[paid[0]][1]
 
     def forget(self) -> None:
-        """It cannot say until all that there is now is over."""
+        """The model does not know the answer until all present time is over."""
         self.parts, self.known = [], False
 
     def time(self, now: datetime) -> None:

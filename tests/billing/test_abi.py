@@ -1,4 +1,4 @@
-"""The ABI and checksums, and what is imported for them."""
+"""The ABI, address checksums, and which libraries are imported for them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_libraries_of_stablecoins_are_there_before_threads_start_and_only_wh
 
 
 def test_first_callers_at_once_leave_the_limit_of_recursion_as_it_was() -> None:
-    """web3 raises it. Put back by two threads at once it stayed raised, and a nested body ended the process."""
+    """web3 raises the recursion limit. Two threads once failed to restore it, and a nested body ended the process."""
     code = (
         "import django, sys, threading; django.setup()\n"
         "from billing.crypto import abi, configuration\n"

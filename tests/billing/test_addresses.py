@@ -1,4 +1,4 @@
-"""Deposit addresses: derived from an xpub, one an agent, and nothing starts with a wrong one."""
+"""Deposit addresses: derived from an xpub, one for each agent. A wrong xpub stops the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators see of money, and do about it."""
+"""Payments in the admin: what operators see and do."""
 
 from __future__ import annotations
 

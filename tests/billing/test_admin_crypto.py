@@ -1,4 +1,4 @@
-"""What operators see of stablecoins, and do about them."""
+"""Stablecoins in the admin: what operators see and do."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def console(operator: User) -> Client:
 
 @pytest.fixture
 def clerk(clock: Clock) -> Client:
-    """Who may look at everything and correct nothing."""
+    """A staff member who may see everything and change nothing."""
     user = User.objects.create_user("clerk@example.com", is_staff=True)
     user.user_permissions.add(*Permission.objects.filter(codename__startswith="view_"))
     client = Client()

@@ -1,4 +1,4 @@
-"""A licence's activation at its provider: made once, given back."""
+"""A licence's activation at its provider: made once, and given back once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_18_the_key_of_a_deleted_agent_pays_for_another(
 def test_one_licence_makes_no_more_than_one_trial_a_paid_one(
     agent: Agent, mine: APIClient, lemon: LemonSqueezyServer, settings: Settings
 ) -> None:
-    """Else a licence of the smallest plan would pay for week after week of the largest."""
+    """Otherwise a licence of the smallest plan could pay for the largest plan, week after week."""
     settings.MAX_TRIALS = 3
     lemon.sell(LEMON)
     wanted = {"personaId": agent.persona_id, "tier": "tiny"}
@@ -78,7 +78,7 @@ def test_18_the_licence_of_a_deleted_agent_is_given_back_within_a_day(
     lifecycle.delete(agent, actor="user:x")
     assert check(clock, DAY) == 1
     assert (licence.instances, licence_of(agent).status) == ({}, EXPIRED)
-    assert licence_of(agent).check_at == clock.now + DAY  # it may be charged again
+    assert licence_of(agent).check_at == clock.now + DAY  # the card may be charged again
 
 
 def test_a_provider_that_refuses_the_activation_pays_for_nothing(
@@ -121,7 +121,7 @@ def test_an_activation_without_an_answer_is_made_later(
 def test_an_activation_whose_answer_was_lost_is_not_taken_away(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
-    """The process died after the provider had activated: now it refuses another one."""
+    """The process died after the provider had activated the licence, so the provider refuses a second activation."""
     licence = lemon.sell(LEMON)
     post(mine, agent, LEMON, provider="lemonsqueezy")
     Subscription.objects.update(instance="")
@@ -136,7 +136,7 @@ def test_an_activation_whose_answer_was_lost_is_not_taken_away(
 def test_a_callback_while_the_owner_activates_makes_no_second_activation(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
-    """The licence is ours, its provider is just being asked, and somebody has it verified."""
+    """A callback asks for a verification just while the licence is being activated."""
     licence, asked = lemon.sell(LEMON, limit=5), list[int]()
 
     def called_back(path: str) -> None:
@@ -154,7 +154,7 @@ def test_a_callback_while_the_owner_activates_makes_no_second_activation(
 
 
 def died_after_activating(agent: Agent) -> None:
-    """What a process leaves that was killed before it could write down the answer."""
+    """The row that a process leaves when it is killed before it can store the provider's answer."""
     Subscription.objects.filter(agent=agent).update(instance=f"{bindings.UNCONFIRMED} {NOON.isoformat()}")
 
 
@@ -187,7 +187,7 @@ def test_what_a_process_did_not_come_to_activate_is_activated_by_the_next(
 def test_an_activation_whose_name_nobody_knows_is_used_by_the_next_agent(
     agent: Agent, mine: APIClient, make_agent: MakeAgent, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
-    """It cannot be given back, so the licence would be of no use to its owner any more."""
+    """Nobody can give this activation back, so otherwise the owner could not use the licence any more."""
     licence = lemon.sell(LEMON)
     post(mine, agent, LEMON, provider="lemonsqueezy")
     died_after_activating(agent)

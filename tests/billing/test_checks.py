@@ -1,4 +1,4 @@
-"""What `check --deploy` and the books say of providers that do not tell everything."""
+"""The warnings of `check --deploy` and of the books about providers that do not report everything."""
 
 from __future__ import annotations
 

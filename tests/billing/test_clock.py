@@ -1,4 +1,4 @@
-"""Time is UTC, and a worker whose clock is wrong does nothing with it."""
+"""Times are in UTC, and a worker with a wrong clock does nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_66_a_change_of_summer_time_moves_no_date(make_agent: MakeAgent, owner: User, clock: Clock, pay: Pay) -> None:
-    clock.at(datetime(2027, 3, 1, 1, 30, tzinfo=UTC))  # 02:30 in Berlin, an hour that the last Sunday does not have
+    # 02:30 in Berlin, an hour that does not exist on the last Sunday of March.
+    clock.at(datetime(2027, 3, 1, 1, 30, tzinfo=UTC))
     agent = make_agent(timezone="Europe/Berlin")
     pay(agent)
     assert signed_in(owner).get(f"/agents/{agent.pk}/term").json()["term"]["paidTill"] == "2027-04-08T01:30:00Z"

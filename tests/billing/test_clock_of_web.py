@@ -1,4 +1,4 @@
-"""A web process whose clock is wrong decides nothing about money; whoever asks may ask again."""
+"""A web process with a wrong clock makes no decision about money; the caller may try again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coupons: what an operator takes off orders in coins and stars, as often as it may be and no more."""
+"""Coupons: discounts on orders in coins and Stars, within their limits of use."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_late_payment_of_an_expired_order_keeps_its_price(
 def test_late_payments_use_a_coupon_no_more_often_than_it_may_be(
     client: APIClient, agent: Agent, make_agent: MakeAgent, owner: User, coins: Chain, clock: Clock
 ) -> None:
-    """Three orders with it, each given up for one without it, and all three paid a little late."""
+    """Three orders use the coupon, each is replaced by an order without it, and all three are paid a little late."""
     Coupon.objects.create(code="HALF", percent=50, uses=1)
     placed = []
     for one in [agent, come_to_rest(make_agent(owner)), come_to_rest(make_agent(owner))]:

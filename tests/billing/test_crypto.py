@@ -1,4 +1,4 @@
-"""Orders in stablecoins on a real chain: what pays them, and when."""
+"""Orders in stablecoins on a real chain: which payments pay them, and when."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_44_with_a_newer_order_it_counts_for_that(order: Order, coins: Chain, cl
 def test_a_full_payment_to_an_expired_order_pays_it_though_another_was_placed(
     coins: Chain, clock: Clock, order: Order, seen: bool
 ) -> None:
-    """Whether anybody had seen it by then or not: it is one order's, and no operator has to decide."""
+    """The payment pays the old order without an operator, also if it was seen before the new order."""
     old = order()
     wait(coins, clock, 2 * DAY)
     assert fresh(old).status == EXPIRED

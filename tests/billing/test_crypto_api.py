@@ -1,4 +1,4 @@
-"""`/crypto` and `/crypto/orders` as a caller sees them."""
+"""`/crypto` and `/crypto/orders` for a client of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lay at an address before its order is what most nodes say, whatever one says while the order is placed."""
+"""The balance of an address before an order is what most nodes say, even if one node lies while the order is placed."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ __all__ = ["chain", "coins", "one_chain", "order"]
 pytestmark = pytest.mark.django_db
 
 NEWEST = {"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber", "params": []}
-NO_ARGUMENTS = len("0x") + 8  # of a call's data
+NO_ARGUMENTS = len("0x") + 8  # the length of call data without arguments
 
 
 class Liar(RpcProxy):
-    """Names other blocks, other times or another token than there are."""
+    """A node that reports other block hashes, other times or another token."""
 
     other_hashes = False
     other_symbol = False
-    all_new = False  # each block, however old, is of this minute
+    all_new = False  # every block, however old, seems to be from this minute
 
     def _spoilt(self, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
         told = super()._spoilt(call, answer)
@@ -60,7 +60,7 @@ class Liar(RpcProxy):
 
 
 class Forgetful(RpcProxy):
-    """Has forgotten how things stood before a block, as most nodes have after a while."""
+    """A node that has forgotten the state before a block, as most nodes do after a while."""
 
     before = 0
 
@@ -80,7 +80,7 @@ def honest(coins: Chain) -> Iterator[Forgetful]:
 
 @pytest.fixture
 def liar(coins: Chain, honest: Forgetful, settings: Settings) -> Iterator[Liar]:
-    """Of three nodes the one that is asked first; the others are honest."""
+    """The first of three nodes; the other two are honest."""
     double = Liar(coins.url)
     settings.CRYPTO_RPC_URLS = [double.url, honest.url, f"{honest.url}/"]
     yield double
@@ -147,7 +147,7 @@ def test_what_lay_there_before_pays_no_order_whatever_one_node_says(
 def test_an_order_is_paid_though_its_baseline_cannot_be_read_again(
     order: Order, coins: Chain, clock: Clock, liar: Liar, honest: Forgetful, lie: str
 ) -> None:
-    """The workers were down for so long that honest nodes have forgotten how things stood at its block."""
+    """The workers were down so long that honest nodes have forgotten the state at the order's block."""
     coins.mine(30)
     says(liar, LIES[lie])
     wanted = order()
@@ -164,7 +164,7 @@ def test_an_order_is_paid_though_its_baseline_cannot_be_read_again(
 
 
 class Uneven(RpcProxy):
-    """An address that leads to several nodes: every other answer is by one that is two blocks behind."""
+    """An address with several nodes behind it: every second answer is from a node that is two blocks behind."""
 
     def answer(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
         self.behind = 0 if self.requests % 2 else 2
@@ -193,7 +193,7 @@ def test_addresses_that_lead_to_nodes_that_lag_take_orders(
 def test_what_has_just_paid_an_order_pays_no_second_one(
     order: Order, coins: Chain, clock: Clock, liar: Liar, settings: Settings
 ) -> None:
-    """The first node tells of no transfers, so nobody knows yet which one it was."""
+    """The first node reports no transfers, so nobody knows yet which transfer paid the first order."""
     settings.CRYPTO_CONFIRMATION = "depth:1"
     first = order()
     liar.no_logs = True

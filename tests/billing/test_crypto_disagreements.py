@@ -1,4 +1,4 @@
-"""Several nodes, of which one hides, makes up, or calls final what the others do not: nobody's money is lost by it."""
+"""Several nodes, one of which hides or invents money, or calls it final before the others do: nobody loses money."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def first(coins: Chain, settings: Settings) -> Iterator[RpcProxy]:
-    """Of three nodes the one that is asked first; the others are honest."""
+    """The first of three nodes; the other two are honest."""
     double = RpcProxy(coins.url)
     settings.CRYPTO_RPC_URLS = [double.url, coins.url, f"{coins.url}/"]
     yield double
@@ -33,7 +33,7 @@ def first(coins: Chain, settings: Settings) -> Iterator[RpcProxy]:
 def test_a_second_payment_that_only_one_node_calls_final_is_not_swallowed_by_the_first(
     order: Order, coins: Chain, clock: Clock, settings: Settings
 ) -> None:
-    """Both lie before the block that the first node calls final, and one before that of the others."""
+    """Both payments are final for the first node, but only one of them is final for the other nodes."""
     slow = RpcProxy(coins.url)
     settings.CRYPTO_RPC_URLS = [coins.url, slow.url, f"{slow.url}/"]
     slow.late_final = 4
@@ -137,7 +137,7 @@ def test_a_node_that_tells_what_no_chain_has_stops_nobody(
 
 
 class Elsewhere(RpcProxy):
-    """Tells each transfer twice, and both in a block where it is not."""
+    """A node that reports each transfer twice, both times in a wrong block."""
 
     def _spoilt(self, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
         told = super()._spoilt(call, answer)
@@ -153,7 +153,7 @@ class Elsewhere(RpcProxy):
 def test_a_transfer_is_one_row_in_the_place_that_most_nodes_say_whatever_one_says_of_it(
     order: Order, coins: Chain, clock: Clock, settings: Settings
 ) -> None:
-    """Else what had paid an order would be an operator's to give out once more."""
+    """Otherwise an operator could give out the money of a paid order once more."""
     liar = Elsewhere(coins.url)
     settings.CRYPTO_RPC_URLS = [liar.url, coins.url, f"{coins.url}/"]
     wanted = order()

@@ -1,4 +1,4 @@
-"""Payments that were taken at a depth at which the chain could still drop them."""
+"""Payments that were accepted at a depth at which the chain could still drop them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_what_only_moved_to_another_block_was_never_gone(paid: CryptoOrder, coin
 def test_of_three_nodes_one_that_has_forgotten_a_payment_says_nothing(
     paid: CryptoOrder, coins: Chain, clock: Clock, settings: Settings
 ) -> None:
-    """Nor do two of three that do not answer."""
+    """The same holds if a second node does not answer."""
     forgets = RpcProxy(coins.url)
     forgets.no_receipts = True
     settings.CRYPTO_RPC_URLS = [forgets.url, coins.url, coins.url.replace("127.0.0.1", "localhost")]

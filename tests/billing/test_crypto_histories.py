@@ -1,7 +1,7 @@
-"""Random histories of orders, transfers, sweeps and late looks: every unit is one order's, or an operator's.
+"""Random histories of orders, transfers, sweeps and late scans: every unit belongs to one order or to an operator.
 
-The model knows when which order was placed and what was sent after it. What is sent belongs to the newest order of its
-coin at that moment, whoever has seen it by then: all of the order's price pays it, less waits for an operator.
+The model knows when each order was placed and what was sent after it. A transfer belongs to the newest order of its
+coin at that moment, whether or not it has been seen. The full price pays the order; less waits for an operator.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sent:
     tx_hash: str
     amount: int
     at: datetime
-    order: str | None  # the newest of its coin when it was sent
+    order: str | None  # the newest order of this coin when the transfer was sent
 
 
 @dataclass
@@ -63,12 +63,12 @@ class History:
         self.sent.append(Sent(token.send(self.address, amount), amount, self.clock.now, self.newest.get(asset)))
 
     def order(self, asset: Asset, tier: str) -> None:
-        """Refused while money of another order is on its way."""
+        """Place an order; refused while money for another order is on its way."""
         with suppress(MoneySeen):
             self.newest[asset] = self.place(asset=asset, tier=tier).pk
 
     def pass_(self, by: timedelta, seen: bool) -> None:
-        """With nobody looking, or with a look now and then: long silence is only of what is not final."""
+        """Let time pass, with or without scans. A long time always has scans: only new money stays unseen."""
         until = self.clock.now + by
         while self.clock.now < until:
             self.clock.go(min(LONG, until - self.clock.now))
@@ -78,7 +78,7 @@ class History:
                 self.look(final=True, late=True)
 
     def sweep(self, asset: Asset) -> None:
-        """All of a coin that lies there, whether anybody has seen it or not, recorded once it is final."""
+        """Sweep the whole balance of a coin, seen or not, and record the sweep once it is final."""
         token: Token = getattr(self.coins, asset)
         if held := token.held(self.address):
             tx_hash = self.coins.sweep(token, self.address, held)
@@ -103,10 +103,10 @@ class History:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@example(  # another order is placed before the first one's baseline is final, and after its money came
+@example(  # another order is placed before the first one's baseline is final, after its money came
     acts=[("send", Asset.USDT, 6), ("pass", HOUR, False), ("order", Asset.USDT, "small")]
 )
-@example(  # within one block's time, with another order's baseline in between
+@example(  # within the time of one block, with another order's baseline in between
     acts=[
         ("pass", HOUR, False),
         ("order", Asset.USDC, "tiny"),
@@ -127,7 +127,7 @@ def test_every_unit_that_comes_is_one_orders_or_one_decision_of_an_operator(
         first = order()
         history = History(coins, clock, order, to(first), {first.asset: first.pk})
         for name, *values in acts:
-            clock.go(timedelta(seconds=10))  # no two orders are of one moment
+            clock.go(timedelta(seconds=10))  # no two orders have the same time
             getattr(history, {"pass": "pass_"}.get(name, name))(*values)
         history.end()
         _each_transfer_is_somebodys(history)
@@ -138,7 +138,7 @@ def test_every_unit_that_comes_is_one_orders_or_one_decision_of_an_operator(
 
 @contextmanager
 def _undone(coins: Chain) -> Iterator[None]:
-    """The chain and the database are as they were before. Time goes on: the chain's clock cannot be set back."""
+    """Restore the chain and the database afterwards. Time goes on, because the chain's clock cannot be set back."""
     snapshot = coins.snapshot()
     with transaction.atomic():
         yield
@@ -170,7 +170,7 @@ def _what_came_for_it_paid_it(row: CryptoOrder, sent: list[Sent]) -> None:
 def test_however_many_orders_an_account_replaces_one_of_them_is_read_again(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
-    """A stranger who orders and sends dust again and again takes no time of the nodes from others."""
+    """A stranger who places orders and sends tiny amounts again and again must not use up the nodes' time."""
     first = order(tier="tiny")
     for tier in ["small", "tiny"] * 3:
         clock.go(timedelta(seconds=1))

@@ -1,4 +1,4 @@
-"""The books of stablecoins: a hand in the database is found, and what the rules do is not."""
+"""The books of stablecoins: the checks find manual changes in the database, and report nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def paid(order: Order, coins: Chain, clock: Clock) -> CryptoOrder:
-    """In two parts and too much; then something that bought nothing, and something for the next order."""
+    """A paid order: paid in two parts and too much. Then money that bought nothing, and a part for the next order."""
     wanted = order()
     for part in (2, 4):
         pays(coins.usdt, wanted, part * USD)
@@ -53,7 +53,7 @@ def found(clock: Clock) -> list[str]:
 
 
 def by_hand(statement: str, *values: int) -> None:
-    """Past the triggers, as only a superuser of the database can."""
+    """Change rows without the triggers, as only a superuser of the database can."""
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         cursor.execute(statement, values)
@@ -175,7 +175,7 @@ def test_the_books_show_what_is_broken_and_what_waits(
 
 
 def test_a_check_that_takes_too_long_for_a_page_is_named(clock: Clock) -> None:
-    """Without orders: looking at the chain would read the table that is locked here, in the test's own transaction."""
+    """There are no orders: a check of the chain would read the table that is locked here."""
     with psycopg.connect(database_url()) as other:
         other.execute("LOCK TABLE billing_sweep")
         looked = invariants.look(now=clock.now, seconds=1)

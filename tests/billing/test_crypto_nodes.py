@@ -1,4 +1,4 @@
-"""Orders in stablecoins when the chain changes its mind, and when nodes lag, lie, fail, or know little."""
+"""Orders in stablecoins when the chain reorganises, and when nodes lag, lie, fail, or know little."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def test_a_thousand_orders_are_read_in_twelve_requests_and_one_for_the_names_of_
     order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock
 ) -> None:
     _many(999, like=order(), template=make_agent(), clock=clock)
-    coins.mine(5)  # so that the newest block, the final one and the baseline's are three
+    coins.mine(5)  # so that the newest block, the final block and the baseline's block are different
     before = proxy.requests
     scan(clock)
     assert CryptoOrder.objects.filter(baseline_final=True).count() == 1000
@@ -327,7 +327,7 @@ def test_a_thousand_orders_are_read_in_twelve_requests_and_one_for_the_names_of_
 def test_however_many_orders_a_node_lies_about_each_node_is_asked_once_about_all(
     order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings
 ) -> None:
-    """One that hangs, or a liar that is asked first, costs a scan as much for a thousand orders as for one."""
+    """A hanging node, or a liar that is asked first, costs a scan no more time for a thousand orders than for one."""
     wanted = order()
     _many(299, like=wanted, template=make_agent(), clock=clock)
     settings.CRYPTO_RPC_URLS = [proxy.url, coins.url, f"{coins.url}/"]
@@ -343,7 +343,7 @@ def test_however_many_orders_a_node_lies_about_each_node_is_asked_once_about_all
 
 
 def _many(count: int, *, like: CryptoOrder, template: Agent, clock: Clock) -> None:
-    """As many orders more, each of an agent of its own."""
+    """More such orders, each for its own agent."""
     agents = [Agent(**_copied(template, number)) for number in range(count)]
     Agent.objects.bulk_create(agents, batch_size=500)
     for number, agent in enumerate(agents):

@@ -1,4 +1,4 @@
-"""An hour without a chain, and chains that are told anew: nobody loses money or time, and nothing counts twice."""
+"""An hour without a chain, and reorganised chains: nobody loses money or time, and nothing counts twice."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_38_a_payment_that_comes_again_in_another_block_counts_once(
 def test_38_a_deep_reorganisation_before_it_is_final_takes_back_what_was_seen(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
-    """A block before the newest is not final here, so both may go."""
+    """The block before the newest is not final here, so both blocks may disappear."""
     wanted = order()
     pays(coins.usdt, wanted, int(wanted.amount) - 1)
     pays(coins.usdt, wanted, 1)

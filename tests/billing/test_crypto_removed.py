@@ -1,4 +1,4 @@
-"""A token that is taken no more: its orders end, others go on, and what still comes of it is decided about."""
+"""A token is not accepted any more: its orders end, others continue, and operators decide about later payments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DAY = timedelta(days=1)
 
 
 def sells(settings: Settings, **tokens: Token) -> None:
-    """What CRYPTO_TOKENS names from now on."""
+    """Set CRYPTO_TOKENS to these tokens from now on."""
     symbols = {"usdt": "USDT", "usdc": "USDC"}
     settings.CRYPTO_TOKENS = {
         name: f"{token.address}:{token.decimals}:{symbols[name]}" for name, token in tokens.items()
@@ -207,7 +207,7 @@ def test_a_coin_that_has_another_contract_now_is_not_paid_by_the_one_before(
 def test_what_was_paid_before_its_token_was_removed_is_not_taken_for_gone(
     order: Order, coins: Chain, clock: Clock, settings: Settings
 ) -> None:
-    """At a depth of some blocks the chain is asked again for two hours whether it is still there."""
+    """With a confirmation depth, payments are checked on the chain again for two hours."""
     settings.CRYPTO_CONFIRMATION = "depth:1"
     wanted = order()
     pays(coins.usdt, wanted)

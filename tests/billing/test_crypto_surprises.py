@@ -1,4 +1,4 @@
-"""Nodes that lie at odd moments, orders that are paid in the wrong order, blocks that are replaced again and again."""
+"""Nodes that lie at odd moments, orders paid in the wrong order, and blocks that are replaced again and again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Twice(RpcProxy):
 def test_a_node_that_lied_when_the_order_was_placed_keeps_no_payment_from_it(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings
 ) -> None:
-    """One of three says that a million lies there already, when the order is placed and in scans after it."""
+    """One of three nodes claims a balance of a million, when the order is placed and in scans after it."""
     settings.CRYPTO_RPC_URLS = [proxy.url, coins.url, f"{coins.url}/"]
     proxy.invents = 10**12
     wanted = order()
@@ -65,7 +65,7 @@ def test_a_node_that_lied_when_the_order_was_placed_keeps_no_payment_from_it(
 def test_each_unit_is_somebodys_when_three_orders_are_paid_in_the_wrong_order(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
-    """A, then B, then C (other prices); A's price after B was placed, C's and B's after C: nothing is lost."""
+    """Orders A, B, C with different prices: A's price comes after B was placed, C's and B's after C was placed."""
     first = order(tier="small")
     wait(coins, clock, 25 * HOUR)
     watch(clock)

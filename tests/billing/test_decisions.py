@@ -1,4 +1,4 @@
-"""What operators do about money that bought nothing: each once, on the right agent, for good."""
+"""Decisions of operators about money that bought nothing: each once, for the right agent, and final."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_what_was_sent_back_is_in_the_ledger_with_its_amount(stray: Deposit, clo
 
 
 def sales(client: Client) -> dict[str, str]:
-    """The one line of the report, but for names."""
+    """The only line of the sales report."""
     client.force_login(User.objects.get(is_superuser=True))
     answer = client.get("/admin/billing/reports/", {"from": "2026-11", "to": "2026-12", "csv": "sales"})
     (line,) = csv.DictReader(io.StringIO(answer.content.decode()))
@@ -203,7 +203,7 @@ def sales(client: Client) -> dict[str, str]:
 def test_what_bought_nothing_is_received_with_its_decision_once_and_counted_as_dollars(
     stray: Deposit, clock: Clock, running: Agent, admin_client: Client, decided: str
 ) -> None:
-    """Its coin has 18 decimals, and nobody has ever ordered in it."""
+    """The coin has 18 decimals, and nobody has ever placed an order in it."""
     letters = Letter.objects.count()
     decide = getattr(decisions, decided)
     decide(stray, now=clock.now, **WHO, **({"days": 30} if decided == "credit" else {}))

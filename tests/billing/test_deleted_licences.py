@@ -1,4 +1,4 @@
-"""The licence of a deleted agent: what its provider charges and gives back is in the ledger all the same."""
+"""The licence of a deleted agent: later charges and refunds of its provider are in the ledger."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_its_refund_is_in_the_ledger_once_whenever_it_is_told(
 def test_it_is_asked_about_for_90_days_after_it_was_paid_last(
     agent: Agent, gumroad: GumroadServer, clock: Clock
 ) -> None:
-    """A card may be charged after all, and money may go back after the end."""
+    """A card may be charged late, and money may go back after the end."""
     found = bought(agent, gumroad, clock)
     lifecycle.delete(agent, actor="user:x")
     check(clock, 31 * DAY)

@@ -1,4 +1,4 @@
-"""Gumroad tells of refunds and disputes of a membership's first payment alone, and for ever, whatever is paid since."""
+"""Gumroad reports only refunds and disputes of a membership's first payment, and keeps reporting them for ever."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture
 def renewed(sale: Sale, clock: Clock) -> Sale:
-    """A month of $5, and ten days of the next."""
+    """A month of $5, and ten days of the second month."""
     check(clock, at=SECOND + DAY)
     check(clock, at=SECOND + 10 * DAY)
     return sale
 
 
 def told(clock: Clock, sale: Sale, purchase: Mapping[str, object]) -> None:
-    """Twice, for the same word changes nothing."""
+    """Verify twice, because repeating the same report must change nothing."""
     sale.purchase = dict(purchase)
     for _ in range(2):
         check(clock, DAY)
@@ -110,7 +110,7 @@ def test_of_another_currency_the_ledger_says_that_it_went_back_without_an_amount
 
 
 def test_what_ended_the_membership_is_told_beside_it(renewed: Sale, agent: Agent, clock: Clock) -> None:
-    """A bank that takes the first payment back ends the membership at once: of the running month nothing went back."""
+    """A bank takes the first payment back, and the membership ends at once. No money of the running month went back."""
     told(clock, renewed, DISPUTED | {"subscription_cancelled_at": f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"})
     assert paid_till(agent, clock) is None
     assert sorted(ledger()[2:], key=str) == [("refund", 500), ("revoke", None)]

@@ -1,4 +1,4 @@
-"""A plan change adds as much as the one before it did, on however many plans somebody's time has been."""
+"""A plan change adds as many bytes as the change before, however many plans the time has been on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.migrating import migrate
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 PLANS = ["small", "medium", "large"]
-DIGITS = 128  # ids and times get a digit more now and then
+DIGITS = 128  # ids and times get longer by a digit now and then
 BEFORE = ("billing", "0027_passed_plans")
 
 
@@ -34,14 +34,14 @@ def agent(clock: Clock, running: Agent, pay: Pay) -> Agent:
 
 
 def change(agent: Agent, clock: Clock, pay: Pay, *, times: int) -> Iterator[Payment]:
-    """Each is had for a day."""
+    """Change the plan once a day."""
     for number, tier in enumerate(islice(cycle(PLANS), times)):
         clock.go(DAY)
         yield pay(agent, f"change {number}", tier=tier, price_usd=Decimal(30))
 
 
 def held() -> tuple[int, int]:
-    """How many rows billing has, and of how many bytes."""
+    """The number of billing's rows, and their size in bytes."""
     rows, size = 0, 0
     for model in (one for one in apps.get_app_config("billing").get_models() if not one._meta.proxy):
         with connection.cursor() as cursor:
@@ -64,12 +64,12 @@ def test_the_fortieth_plan_change_adds_what_the_twentieth_did(agent: Agent, cloc
         was = now
     assert {rows for rows, _ in added[5:]} == {added[5][0]}
     assert max(statements) <= statements[1] + 3
-    one, last = (sum(size for _, size in some) for some in (added[17:20], added[37:40]))  # one of each plan
+    one, last = (sum(size for _, size in some) for some in (added[17:20], added[37:40]))  # one change to each plan
     assert abs(one - last) <= DIGITS
 
 
 def test_who_renewed_often_takes_no_list_of_payments_along(agent: Agent, clock: Clock, pay: Pay) -> None:
-    """The plan's one row has it, and none of the spans that leave that plan: those of the plan before are twenty."""
+    """Only the plan's own row has the list of its payments. The 20 spans of the plan before have no copy of it."""
     for tier in ("small", "medium"):
         for number in range(20):
             pay(agent, f"{number} of {tier}", tier=tier, price_usd=Decimal(30))
@@ -97,7 +97,7 @@ def test_a_refund_after_forty_changes_asks_as_much_as_after_ten(agent: Agent, cl
 def test_plans_that_are_refunded_one_after_the_other_are_left_one_after_the_other(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
-    """Each leaves what there was without it: the plan and, to the second, until when."""
+    """Each refund restores the earlier state: the plan and, to the second, the end of the paid time."""
     was: list[tuple[str, timedelta]] = []
 
     def now() -> tuple[str, timedelta]:

@@ -1,4 +1,4 @@
-"""Random histories of one agent's money through the rules, beside a model that only knows dates and prices."""
+"""Random histories of one agent's payments, compared with a model that only knows dates and prices."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ class Histories(RuleBasedStateMachine):
         self.clock.at(NOON)
         self.agent = settle(self.make_agent())
 
-    # What everything is compared with.
+    # The state for all comparisons.
 
     def rows(self) -> list[Any]:
         tables = (Subscription, Payment, Order, StarsOrder, StrayCharge)
         return [list(table.objects.order_by("pk").values()) for table in tables]
 
     def allowed(self, act: Callable[[], object]) -> bool:
-        """Whether it was; what is refused leaves nothing behind."""
+        """Whether the action was allowed. A refused action must leave no trace."""
         before = self.rows()
         try:
             with transaction.atomic():
@@ -128,7 +128,7 @@ class Histories(RuleBasedStateMachine):
         self.buy(self.model.tier, period)
 
     def _late(self, bought: Purchase) -> Order:
-        """One that had been given up, so that it takes the place of no other."""
+        """An expired order, so that it replaces no other order."""
         return Order.objects.create(
             id=new_id("cry"),
             user_id=self.agent.user_id,
@@ -179,7 +179,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.placed)
     @rule(pick=PICK, short=st.integers(0, 1))
     def charge(self, pick: int, short: int) -> None:
-        """One of the orders, whatever has become of it."""
+        """Charge one of the orders, in any status."""
         placed = StarsOrder.objects.get(pk=self.placed[-1 - pick % len(self.placed)])
         amount = placed.amount_stars - (short if pick == 1 else 0)
         one = StarsCharge(id=new_id("chg"), payer_id=77, currency="XTR", amount=amount, payload=placed.pk)
@@ -214,7 +214,7 @@ class Histories(RuleBasedStateMachine):
         charges.give_back(one, now=self.clock.now)
         assert self.rows() == before
 
-    # A licence, which a provider counts.
+    # A licence, whose time the provider counts.
 
     @precondition(lambda self: len(self.receipts) > 1)
     @rule(tier=TIERS, months=st.integers(0, 2))
@@ -276,7 +276,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(days=st.sampled_from([0, 1, 3, 10, 40]), hours=st.integers(1, 23))
     def time_passes(self, days: int, hours: int) -> None:
-        """A day at a time, as long as somebody looks; beat looks after orders too."""
+        """Move the clock a day at a time, with the regular tasks."""
         for _ in range(max(1, days // 5)):
             self.clock.go(timedelta(days=min(days, 5), hours=hours))
             stars_orders.expire_due(now=self.clock.now)
@@ -285,7 +285,7 @@ class Histories(RuleBasedStateMachine):
             self._returned(next(one for one in self.told if one.id == due))
         self.model.time(self.clock.now)
 
-    # What must hold after each of these.
+    # Must be true after each step.
 
     @invariant()
     def every_payment_is_one_row_and_one_event(self) -> None:
@@ -310,7 +310,7 @@ class Histories(RuleBasedStateMachine):
             assert (row.status == SubscriptionStatus.EXPIRED) == (row.expired_at is not None)
 
     def moved(self, name: str, status: str, moves: dict[str, set[str]]) -> None:
-        """One rule may take more than one step."""
+        """Check a change of status; one rule may take more than one step."""
         was = self.seen.get(name, status)
         reachable = moves[was] | {further for one in moves[was] for further in moves[one]}
         assert status == was or status in reachable, (name, was, status)

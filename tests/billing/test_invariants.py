@@ -1,4 +1,4 @@
-"""What contradicts the invariants is found, and nothing else."""
+"""The checks find every violation of the invariants, and nothing else."""
 
 from __future__ import annotations
 

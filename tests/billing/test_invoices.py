@@ -1,4 +1,4 @@
-"""Invoices and credit notes: who gets one, what stands on it, and that numbers have no gaps."""
+"""Invoices and credit notes: who gets them, their content, and numbers without gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator gives a licence to another agent."""
+"""An operator moves a licence to another agent."""
 
 from __future__ import annotations
 

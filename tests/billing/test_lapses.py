@@ -1,4 +1,4 @@
-"""An agent that nobody pays for: warned, stopped, kept, deleted. The clock is frozen and moved."""
+"""An unpaid agent: warned, stopped, kept, deleted. The clock is frozen and moved by the test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def free(clock: Clock, running: Agent) -> Agent:
-    """Running since noon, on its free trial."""
+    """An agent that runs since noon, on its free trial."""
     return running
 
 

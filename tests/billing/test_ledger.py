@@ -1,4 +1,4 @@
-"""The ledger as owners read it: newest first, a page at a time, nobody else's."""
+"""The ledger for owners: newest first, page by page, and only their own rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.billing.conftest import DAY, NOON, purchase
 
 
 def write(agent: Agent, number: int) -> Payment:
-    """Two of each moment."""
+    """Write a row; two rows share each time."""
     receipt = Receipt(
         provider=Provider.USDC, external_id=f"{agent.pk} {number}", agent_id=agent.pk, purchase=purchase()
     )

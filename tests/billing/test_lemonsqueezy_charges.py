@@ -1,4 +1,4 @@
-"""What Lemon Squeezy's own interface tells beside a licence: what was charged, what went back, and when it was not."""
+"""Lemon Squeezy's API for the seller, read with each licence: charges, refunds, and charges that failed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture
 def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
-    """A month for $9.00 and $1.80 of taxes, which are never ours."""
+    """A month for $9.00 plus $1.80 of taxes; the taxes are never ours."""
     settings.LEMONSQUEEZY_API_KEY = API_KEY
     licence = lemon.sell(LEMON)
     licence.charge(BOUGHT, 1080, tax=180)
@@ -62,7 +62,7 @@ def test_the_ledger_says_what_was_charged_without_taxes(agent: Agent, sold: Lice
     assert amounts(agent) == [("payment", 900)]
     sold.expires_at = SECOND
     clock.at(NOON.replace(month=12, hour=13))
-    sold.charge(RENEWED, 600, tax=100)  # a discount
+    sold.charge(RENEWED, 600, tax=100)  # with a discount
     check(clock)
     assert amounts(agent) == [("payment", 900), ("renewal", 500)]
     assert licence_of(agent).price_usd == Decimal("5.00")
@@ -108,7 +108,7 @@ def test_an_earlier_charge_that_went_back_is_in_the_ledger_and_takes_no_time(
 def test_parts_that_went_back_are_in_the_ledger_once_each_and_the_whole_ends_the_licence(
     agent: Agent, sold: Licence, clock: Clock
 ) -> None:
-    for cents in (300, 300, 540):  # of 1,080 with taxes
+    for cents in (300, 300, 540):  # parts of 1,080 with taxes
         sold.charges[0].give_back(cents)
         check(clock, DAY)
     assert amounts(agent) == [("payment", 900), ("refund", 250), ("refund", 200)]
@@ -270,7 +270,7 @@ def test_a_word_that_is_not_signed_as_it_should_be_is_refused(
 def test_many_signed_words_are_all_heard(
     agent: Agent, sold: Licence, clock: Clock, api: APIClient, settings: Any
 ) -> None:
-    """One refund is told four times, the last time when it is done."""
+    """Lemon Squeezy reports one refund four times; only the last report comes when it is complete."""
     settings.LEMONSQUEEZY_WEBHOOK_SECRET = SECRET
     for _ in range(12):
         check(clock)

@@ -1,4 +1,4 @@
-"""Who cancels here is charged no more: by us where the provider lets us, else the owner is told where, and we look."""
+"""After a cancellation the card is not charged again: we cancel at the provider, or tell the owner where, and check."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -
 
 
 class Killed(BaseException):
-    """As a worker's process ends."""
+    """Ends the worker's process at this point."""
 
 
 def dies(*_: object, **__: object) -> None:

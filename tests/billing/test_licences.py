@@ -182,7 +182,7 @@ def test_04_fifty_threads_that_activate_one_key_make_one_subscription_and_one_ev
 
 @pytest.mark.django_db(transaction=True)
 def test_a_race_that_is_lost_burns_no_activation(make_agent: MakeAgent, lemon: LemonSqueezyServer) -> None:
-    """While its key is being verified, another agent activates it from beginning to end."""
+    """While the key is being verified, another agent activates it completely."""
     first, second = make_agent(), make_agent()
     now = first.created_at
     licence = lemon.sell(LEMON, limit=5, expires_at=(now + 30 * DAY).isoformat())
@@ -311,7 +311,7 @@ class Died(Exception):
 
 
 class DyingAt:
-    """Breaks the nth statement of a connection, as if the process had been killed there."""
+    """Makes the nth statement of a connection fail, as if the process had been killed there."""
 
     def __init__(self, nth: int) -> None:
         self.left = nth

@@ -1,4 +1,4 @@
-"""A renewal that an operator refunded at Gumroad and noted here: Gumroad itself does not tell of it."""
+"""An operator refunded a renewal at Gumroad and recorded that here, because Gumroad does not report it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture
 def refunded(agent: Agent, gumroad: GumroadServer, sale: Sale, clock: Clock) -> Payment:
-    """The renewal of 21 December, given back a day later."""
+    """The renewal of 21 December, refunded a day later."""
     check(clock, at=RENEWED)
     renewal = Payment.objects.get(agent=agent, kind="renewal")
     corrections.refund_payment(renewal, now=clock.now, **WHY)

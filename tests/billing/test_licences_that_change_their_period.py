@@ -1,5 +1,7 @@
-"""A licence's provider changes it from yearly to monthly: that is charged for by the year, and each month after that is
-a charge of its own, whatever has become of the licence here."""
+"""A licence changes from yearly to monthly at its provider.
+
+The charge so far was for a year. Each later month is a charge of its own, whatever happened to the licence here.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ def test_an_earlier_end_is_no_charge_once_the_agent_is_deleted(by_the_year: Sale
 
 @pytest.fixture
 def lemons(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
-    """A year of tiny, changed to months after ten days."""
+    """A year of tiny, changed to monthly after ten days."""
     settings.LEMONSQUEEZY_API_KEY = API_KEY
     clock.at(NOON)
     licence = lemon.sell(LEMON, 103, expires_at="2027-11-21T12:00:00.000000Z")

@@ -1,4 +1,4 @@
-"""Mails about money: a receipt at once, a word before the end, and when a renewal or the money itself goes wrong."""
+"""Mails about money: a receipt at once, reminders before the end, and mails when a renewal or a payment fails."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 def subjects(agent: Agent) -> list[str]:
-    """Each test lets time go by between two mails."""
+    """The subjects in the order of writing; tests let time pass between two mails."""
     return [letter.subject for letter in Letter.objects.filter(user=agent.user_id).order_by("written_at")]
 
 
 def hours_until(agent: Agent, clock: Clock, moment: timedelta) -> None:
-    """Every six hours somebody looks."""
+    """Let time pass until this moment, with a tick every six hours."""
     while clock.now + 6 * HOUR <= NOON + moment:
         clock.go(6 * HOUR)
         tick(agent, clock)

@@ -1,4 +1,4 @@
-"""Money that pays nothing and is not lost from sight: other tokens, the chain's own coin, other chains."""
+"""Money that pays for nothing but is still noticed: other tokens, the chain's own coin, other chains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def watched(coins: Chain, settings: Settings) -> Chain:
 
 @pytest.fixture
 def polygon(watched: Chain, settings: Settings) -> Iterator[RpcProxy]:
-    """Another chain, where the same addresses have the same keys."""
+    """Another chain, where the same keys control the same addresses."""
     double = RpcProxy(watched.url)
     double.chain_id = OTHER
     settings.CRYPTO_OTHER_RPC_URLS = {OTHER: double.url}

@@ -1,4 +1,4 @@
-"""What a provider charged or gave back while nobody looked is in the ledger all the same."""
+"""Charges and refunds that happened while no worker ran are in the ledger too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def back(agent: Agent) -> list[int]:
 
 
 def two_more(sold: Licence) -> None:
-    """Two months are charged, of which our workers see nothing."""
+    """Two months are charged while our workers see nothing."""
     for month in ("2026-12", "2027-01"):
         sold.charge(f"{month}-21T12:05:00.000000Z", 1080, tax=180)
     sold.expires_at = THIRD
@@ -51,7 +51,7 @@ def test_each_charge_is_in_the_ledger_once_however_late_anybody_looks(
 def test_what_was_refunded_and_charged_again_within_days_is_two_charges_and_one_refund(
     agent: Agent, sold: Licence, clock: Clock, seen: bool
 ) -> None:
-    """Whether anybody looked in between or not; and each later look finds nothing new."""
+    """It does not matter whether a check ran in between, and each later check finds nothing new."""
     first = sold.charge("2026-12-21T12:05:00.000000Z", 1080, tax=180)
     sold.expires_at = "2027-01-21T12:00:00.000000Z"
     first.give_back()
@@ -108,7 +108,7 @@ def test_a_sale_of_gumroads_that_goes_back_after_its_end_is_in_the_ledger_once(
 def test_a_charge_whose_amount_nobody_told_at_its_time_is_in_the_ledger_once(
     agent: Agent, sold: Licence, clock: Clock, settings: Any
 ) -> None:
-    """The API key was missing for one renewal, so its row has no amount. Later looks go on: they see what goes back."""
+    """The API key was missing for one renewal, so its row has no amount. Later checks still see refunds."""
     for month, key in (("2026-12", ""), ("2027-01", settings.LEMONSQUEEZY_API_KEY)):
         settings.LEMONSQUEEZY_API_KEY = key
         charged = datetime.fromisoformat(f"{month}-21T12:05:00+00:00")
@@ -125,7 +125,7 @@ def test_a_charge_whose_amount_nobody_told_at_its_time_is_in_the_ledger_once(
 def test_the_value_of_what_is_left_is_that_of_the_newest_charge_whichever_was_noted_first(
     agent: Agent, sold: Licence, clock: Clock
 ) -> None:
-    """Fourteen days of the last month, which cost half as much as those before it."""
+    """Fourteen days of the last month are left, and that month cost half as much as the months before."""
     for month in range(1, 7):
         sold.charge(f"2027-{month:02}-21T12:05:00.000000Z", 1080, tax=180)
     sold.charge("2027-07-21T12:05:00.000000Z", 540, tax=90)

@@ -1,4 +1,4 @@
-"""A month is a month: every payment adds what was sold, whatever came before."""
+"""A month is a month: every payment adds the time that was sold, whatever came before."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ acts = st.lists(
 
 
 def paid_till(agent: Agent, clock: Clock) -> datetime:
-    """Until when it is paid; where it is not, from when it would be."""
+    """The end of the paid time; without paid time, the moment when paid time would begin."""
     return max(begin(agent, clock), standing.term(agent, now=clock.now).paid_till or clock.now)
 
 
 def begin(agent: Agent, clock: Clock) -> datetime:
-    """When paid time begins: after the free days."""
+    """The moment when paid time begins: after the free days."""
     agent.refresh_from_db()
     return max(clock.now, standing.free_until(agent, now=clock.now))
 
@@ -96,14 +96,14 @@ def payment(pay: Pay, agent: Agent, tier: str, period: Period) -> Payment:
 
 
 def same_plan(agent: Agent, row: Payment) -> bool:
-    """Whether the payment before this one, if it still counted, was for the same plan."""
+    """Whether an earlier payment in this subscription was for the same plan."""
     paid = list(agent.payments.filter(subscription=row.subscription).order_by("at", "pk"))
     return len(paid) > 1
 
 
 @pytest.mark.parametrize("day", [1, 2, 19, 28])
 def test_after_given_days_a_new_run_of_months_begins(running: Agent, pay: Pay, clock: Clock, day: int) -> None:
-    """Paid on 31 January until 28 February; then days are given, and each month is one again."""
+    """Paid on 31 January until 28 February. Then days are given, and each later payment is a whole month again."""
     corrections.grant(running, reason="until the test", actor=OPERATOR, now=clock.now)
     clock.at(NOON.replace(year=2027, month=1, day=31))
     pay(running, "one")

@@ -1,4 +1,4 @@
-"""Fifty threads at money whose payment names another agent than the one that has its time: no deadlock."""
+"""Fifty threads work on money that one agent paid and another agent has: no deadlock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WHY = {"reason": "asked", "actor": "operator:x"}
 
 @pytest.fixture
 def two(clock: Clock, make_agent: MakeAgent, settings: Any) -> tuple[Agent, Agent]:
-    """The payer's row of the database is locked before the other one's."""
+    """Two agents in the order of their ids, which is the order in which their rows are locked."""
     settings.MAX_FREE_AGENTS = 10
     first, second = sorted((settle(make_agent()) for _ in range(2)), key=lambda one: one.pk)
     clock.at(FREE_UNTIL + DAY)
@@ -82,7 +82,7 @@ def test_what_was_paid_for_a_deleted_agent_and_moved_goes_back_once(two: tuple[A
 def test_a_dispute_that_is_won_waits_for_both_agents_in_their_order(
     two: tuple[Agent, Agent], stripe: StripeDouble, clock: Clock
 ) -> None:
-    """The time was moved before it was disputed, and goes back to who had it then, while other money goes back."""
+    """The time was moved before the dispute. It returns to its last owner while other money goes back."""
     heir, payer = two
     stripe.world.pay(orders.order(payer, tier=None, period=Period.MONTHLY, now=clock.now).session_id)
     work()
@@ -155,7 +155,7 @@ def enter(agent: Agent, clock: Clock) -> None:
 def test_money_that_is_ours_again_is_one_charge_whoever_sees_it_first(
     two: tuple[Agent, Agent], gumroad: GumroadServer, clock: Clock
 ) -> None:
-    """A dispute was won: a worker looks for the deleted agent while the key is entered for another one."""
+    """The dispute was won. A worker checks for the deleted agent while the key is entered for another agent."""
     gone, other = two
     found = bought(gone, gumroad, clock)
     lifecycle.delete(gone, actor="user:x")

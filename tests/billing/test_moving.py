@@ -1,4 +1,4 @@
-"""Paid time of a deleted agent is its account's for 90 days, and may be moved to another agent."""
+"""The account keeps the paid time of a deleted agent for 90 days, and may move it to another agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A smaller plan from the end of the paid time on, where nothing renews by itself."""
+"""A smaller plan from the end of the paid time on, where nothing renews automatically."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MONTH = 30 * DAY  # from 28 November
 
 @pytest.fixture
 def agent(clock: Clock, running: Agent, pay: Pay) -> Agent:
-    """Paid for a month of small, which ends on 28 December."""
+    """An agent that is paid for a month of small, which ends on 28 December."""
     pay(running, tier="small", price_usd=Decimal(10))
     return settle(running)
 

@@ -1,4 +1,4 @@
-"""A licence's charge is in the ledger once, whatever its provider says of it afterwards and whoever gives it back."""
+"""A licence's charge is in the ledger once, whatever its provider reports later and whoever enters the key."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_was_refunded_by_hand_is_not_charged_again_beside_a_card_or_once_th
 def test_another_day_of_the_same_end_is_no_charge(
     agent: Agent, gumroad: GumroadServer, clock: Clock, later: timedelta, deleted: bool
 ) -> None:
-    """Gumroad counts a cancelled membership's end from its last charge, which may have been late."""
+    """Gumroad counts the end of a cancelled membership from its last charge, which may have been late."""
     found = bought(agent, gumroad, clock)
     clock.go(3 * DAY)
     found.purchase = {"subscription_cancelled_at": at(END + later)}

@@ -1,4 +1,4 @@
-"""More coins than an order asked for, of which parts go back: what was too much is no price, and no revenue."""
+"""More coins than the order's price, and partial refunds: the excess is neither price nor revenue."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WHO = {"reason": "asked", "actor": "operator:x"}
 def test_in_whatever_order_all_of_it_goes_back_the_books_end_at_nothing(
     order: Order, coins: Chain, clock: Clock, settings: Settings, admin_client: Client, acts: tuple[str, ...]
 ) -> None:
-    """$4.00 for a month at $2.50: $1.00 is given back, $1.50 was too much, and 20 of 30 days later come back."""
+    """$4.00 for a month at $2.50: $1.00 is refunded, $1.50 was too much, and 20 of 30 days are refunded later."""
     settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "IE"
     Coupon.objects.create(code="HALF", percent=50)
     pays(coins.usdt, order(coupon="HALF"), 4 * USD)

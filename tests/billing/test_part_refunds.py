@@ -1,4 +1,4 @@
-"""A part of a payment's money goes back: the ledger says so, the time stays, and its value goes with the money."""
+"""A part of a payment goes back: the ledger records it, the time stays, and the value of the time falls."""
 
 from __future__ import annotations
 
@@ -76,18 +76,18 @@ def test_a_part_that_goes_back_takes_no_time(agent: Agent, payment: Payment, clo
 
 
 def test_what_is_left_is_worth_less_by_as_much(agent: Agent, payment: Payment, clock: Clock) -> None:
-    """Of $5.00 for a month $2.50 went back: on a plan that costs twice as much it is a quarter of the month."""
+    """$2.50 of $5.00 for a month went back: on a plan at twice the price this is a quarter of a month."""
     refund(payment, 250, clock)
     clock.at(FREE_UNTIL)
     other = paid(agent, clock, "two", 1000, tier="small", price_usd=Decimal("10.00"), tier_snapshot=SNAPSHOTS["small"])
     month = 31 * DAY  # from 28 November to 28 December, and from there to 28 January
-    quarter = Decimal("2.50") / (Decimal("10.00") * 12 / 365)  # days, for a day is a 365th of twelve months
+    quarter = Decimal("2.50") / (Decimal("10.00") * 12 / 365)  # in days; a day costs a 365th of twelve months
     converted = end(other) - FREE_UNTIL - (30 * DAY)
     assert abs(converted / DAY - float(quarter)) < 0.01, (converted, month)
 
 
 def test_a_part_of_a_coin_with_18_decimals_takes_its_share_of_the_value(agent: Agent, clock: Clock) -> None:
-    """Of 5 USDC 4.86 went back: what is left of the month is worth 0.14."""
+    """4.86 of 5 USDC went back: the rest of the month is worth 0.14."""
     refund(paid(agent, clock, cents=5 * 10**18), 486 * 10**16, clock)
     assert Span.objects.get().usd == Decimal("0.14")
 
@@ -187,7 +187,7 @@ def test_each_part_has_a_credit_note(agent: Agent, clock: Clock, settings: Any) 
 
 
 def test_parts_too_small_for_a_credit_note_are_on_the_last_one(agent: Agent, clock: Clock, settings: Any) -> None:
-    """$5.00 in coins: ten parts of less than half a cent, then the rest."""
+    """$5.00 in coins: ten refunds of less than half a cent, then the rest."""
     settings.SELLER_NAME = "Pods Ltd"
     payment = paid(agent, clock, cents=5_000_000)
     for _ in range(10):

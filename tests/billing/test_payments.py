@@ -1,4 +1,4 @@
-"""Money in, exactly once; what it buys, and what becomes of time that was paid before."""
+"""Payments count exactly once; the time that they buy, and the effect on earlier paid time."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_16_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -
 
 
 def test_another_plan_takes_over_the_value_that_is_left(agent: Agent, pay: Pay, clock: Clock) -> None:
-    """What is left of five dollars, at ten dollars for a twelfth of a year."""
+    """The rest of five dollars, on a plan at ten dollars for a twelfth of a year."""
     pay(agent, price_usd=Decimal("5.00"))
     clock.at(FREE_UNTIL + 10 * DAY)
     row = pay(agent, "two", tier="small", price_usd=Decimal("10.00"))
@@ -131,7 +131,7 @@ def test_another_plan_takes_over_the_value_that_is_left(agent: Agent, pay: Pay, 
 
 
 def test_on_another_plan_each_payment_is_worth_what_was_paid_for_it(agent: Agent, pay: Pay, clock: Clock) -> None:
-    """A year for $60, of which nothing is used, and a month for $10 are $70: seven months at $10."""
+    """An unused year for $60 and a month for $10 are $70 together: seven months at $10."""
     pay(agent, period=Period.ANNUAL, price_usd=Decimal("60.00"))
     pay(agent, "two", price_usd=Decimal("10.00"))
     row = pay(agent, "three", tier="small", price_usd=Decimal("10.00"))
@@ -140,7 +140,7 @@ def test_on_another_plan_each_payment_is_worth_what_was_paid_for_it(agent: Agent
 
 
 def test_a_cheap_licence_makes_no_other_money_cheap(agent: Agent, pay: Pay, clock: Clock) -> None:
-    """Bought beside a licence that cost nothing: as long as at the price that its plan is sold for."""
+    """Time bought beside a free licence costs the list price of the licence's plan."""
     till = NOON + 30 * DAY
     snapshot = {"id": "small", "monthlyUsd": 10, "annualUsd": 100}
     plan = {"tier": "small", "price_usd": Decimal(0), "tier_snapshot": snapshot}

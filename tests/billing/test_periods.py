@@ -1,4 +1,4 @@
-"""Value as time of a plan, and time as value."""
+"""Converting value to time of a plan, and time to value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from billing import periods
 from billing.vocabulary import Period
 
 PRICES = st.decimals(min_value="1.00", max_value="9999.99", places=2)
-A_YEAR_COSTS = {Period.MONTHLY: 12, Period.ANNUAL: 1}  # periods
+A_YEAR_COSTS = {Period.MONTHLY: 12, Period.ANNUAL: 1}  # the number of periods in a year's price
 YEAR_SECONDS = 31_536_000
 
 

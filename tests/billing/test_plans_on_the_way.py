@@ -1,6 +1,6 @@
-"""An agent had one plan, then another, then a third, and what brought the third is gone: it has the second again.
+"""An agent had one plan, then a second, then a third, and the payment for the third is gone: it has the second again.
 
-A payment that is used up brought its plan, too. Only where that has gone back, it is the first one.
+A used-up payment still counts for its plan. Only if that payment went back too, the agent has the first plan.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ def sound(clock: Clock) -> object:
 
 
 def held(agent: Agent, clock: Clock) -> Held:
-    """What the agent is, what it pays for, and until when."""
+    """The agent's plan, the plan that it pays for, and the end of its paid time."""
     agent = tick(agent, clock)
     row = Subscription.objects.paid().get(agent=agent)
     return agent.tier, row.tier, standing.term(agent, now=clock.now).paid_till
 
 
 def plus(was: Held, by: timedelta) -> Held:
-    """What was not used meanwhile, since other time ran."""
+    """The same, but later: this much time was not used, because other time ran."""
     assert was[2] is not None
     return was[0], was[1], was[2] + by
 
 
 def year(agent: Agent, pay: Pay, tier: str) -> Payment:
-    """At half its price."""
+    """A year at half its price."""
     return pay(agent, f"year of {agent.pk}", tier=tier, period=Period.ANNUAL, price_usd=Decimal(USD[tier] * 5))
 
 
@@ -74,7 +74,7 @@ def refund(payment: Payment, clock: Clock) -> None:
 
 
 def told(clock: Clock) -> str:
-    """This moment, as Gumroad writes it."""
+    """The present time in Gumroad's format."""
     return f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -115,7 +115,7 @@ def test_where_the_second_is_refunded_too_it_is_the_first_again_with_all_of_its_
 def test_the_plan_of_a_payment_that_is_used_up_is_the_agents_once_all_else_has_gone_back(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
-    """What was given on the dearer plan has its value there: 9 USD a month against 5."""
+    """Days given on the dearer plan keep their value: 9 USD a month there, 5 here."""
     month(agent, pay, "tiny")
     rest = month(agent, pay, "tiny", "second month")
     clock.go(40 * DAY)
@@ -132,7 +132,7 @@ def test_the_plan_of_a_payment_that_is_used_up_is_the_agents_once_all_else_has_g
 def test_a_second_plan_whose_used_up_payment_was_sent_back_is_no_plan_to_go_back_to(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
-    """What of the year ran on it stays used."""
+    """The part of the year that ran on the second plan stays used."""
     year(agent, pay, "tiny")
     bought = clock.now
     second = month(agent, pay, "small")
@@ -144,7 +144,7 @@ def test_a_second_plan_whose_used_up_payment_was_sent_back_is_no_plan_to_go_back
     tier, plan, till = held(agent, clock)
     assert end is not None
     assert till is not None
-    on_small = end - (bought + 30 * DAY)  # of the year's value
+    on_small = end - (bought + 30 * DAY)  # this much of the year's value ran on small
     part = (end - clock.now) / on_small
     assert (tier, plan) == ("tiny", "tiny")
     assert abs(till - (clock.now + 365 * DAY * part)) < timedelta(seconds=2)
@@ -216,7 +216,7 @@ def test_of_four_plans_the_last_leaves_the_third(agent: Agent, clock: Clock, pay
 
 
 def test_the_first_plan_that_was_bought_back_and_is_used_up_is_the_third(agent: Agent, clock: Clock, pay: Pay) -> None:
-    """The year's rest came back by its value, and stays that when a fourth is refunded."""
+    """The rest of the year returned by its value, and stays so when a fourth plan is refunded."""
     year(agent, pay, "tiny")
     month(agent, pay, "small")
     clock.go(5 * DAY)
@@ -232,7 +232,7 @@ def test_the_first_plan_that_was_bought_back_and_is_used_up_is_the_third(agent: 
 def test_the_second_stays_when_more_of_it_is_bought_and_refunded_after_the_third(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
-    """Its price and its provider are its payment's."""
+    """Price and provider are those of the second plan's payment."""
     year(agent, pay, "tiny")
     month(agent, pay, "small", provider=Provider.USDT)
     clock.go(40 * DAY)

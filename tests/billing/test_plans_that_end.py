@@ -1,4 +1,4 @@
-"""Once the licence or the payment that brought another plan is gone, the agent has what it had without it."""
+"""Once the licence or payment that brought another plan is gone, the agent has what it would have without it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sound(clock: Clock) -> object:
 
 
 def held(agent: Agent, clock: Clock) -> tuple[str, str, datetime | None]:
-    """What the agent is, what it pays for, and until when."""
+    """The agent's plan, the plan that it pays for, and the end of its paid time."""
     agent = Agent.objects.get(pk=agent.pk)
     row = Subscription.objects.paid().get(agent=agent)
     return agent.tier, row.tier, standing.term(agent, now=clock.now).paid_till
@@ -68,7 +68,7 @@ def test_a_licence_of_another_plan_that_is_refunded_leaves_what_there_was_withou
 def test_a_day_that_is_given_meanwhile_keeps_nothing_on_the_plan_of_a_refunded_licence(
     agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay
 ) -> None:
-    """It comes along by its value: a day of small is 1.8 days of tiny."""
+    """The given day is converted by its value: a day of small is 1.8 days of tiny."""
     without = year_of_tiny(agent, pay, clock, 25)
     sold = gumroad.sell(KEY, SMALL, purchase={"variants": "(Small)"})
     activate(agent, clock)
@@ -84,7 +84,7 @@ def test_a_day_that_is_given_meanwhile_keeps_nothing_on_the_plan_of_a_refunded_l
 def test_a_licence_beside_time_of_two_plans_leaves_the_plan_that_there_was_without_it(
     agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay
 ) -> None:
-    """A year of tiny became some of small; a key of tiny comes and goes, and it is small again until the same day."""
+    """A year of tiny became some of small. A key of tiny comes and goes; then it is small until the same day."""
     year_of_tiny(agent, pay, clock, 25)
     pay(agent, "two", tier="small", price_usd=Decimal("0.90"))
     without = held(agent, clock)
@@ -131,7 +131,7 @@ def test_what_was_bought_for_the_larger_plan_too_keeps_it(agent: Agent, clock: C
 
 
 def test_who_buys_the_old_plan_back_has_the_value_at_its_list_price(agent: Agent, clock: Clock, pay: Pay) -> None:
-    """A year of tiny at half its price is worth half a year once its owner changes plans by buying."""
+    """A year of tiny at half its price is worth half a year, once the owner changes plans by buying."""
     year_of_tiny(agent, pay, clock, 25)
     pay(agent, "two", tier="small", price_usd=Decimal(10))
     pay(agent, "three", tier="tiny", price_usd=Decimal(5))
@@ -151,7 +151,7 @@ def test_who_buys_the_old_plan_back_has_the_value_at_its_list_price(agent: Agent
 def test_no_history_ends_earlier_for_an_upgrade_that_was_refunded(
     make_agent: MakeAgent, clock: Clock, pay: Pay, months: int, waits: tuple[int, int], usd: int, given_days: int
 ) -> None:
-    """The same life twice, once with an upgrade in it that is refunded after some days."""
+    """The same life twice, once with an upgrade that is refunded after some days."""
     clock.at(NOON)
     ends = []
     for upgraded in (False, True):
@@ -168,7 +168,7 @@ def test_no_history_ends_earlier_for_an_upgrade_that_was_refunded(
             corrections.refund_payment(upgrade, now=clock.now, **WHY)
             assert held(agent, clock)[0] == "tiny"
         elif upgrade is not None:
-            return  # it was used up: what runs now runs on its plan
+            return  # the upgrade was used up, so the rest runs on its plan
         row = Subscription.objects.filter(agent=agent).latest("current_period_end")
         ends.append(row.current_period_end)
     assert ends[1] >= ends[0]

@@ -1,4 +1,4 @@
-"""What an owner was promised is kept: by new settings, and by whatever somebody gives."""
+"""Promises to owners are kept: after changes of settings, and whatever somebody gives."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_new_agents_get_the_new_length(
     client: APIClient, make_agent: MakeAgent, clock: Clock, settings: Settings
 ) -> None:
     settings.TRIAL_DAYS = 14
-    snapshot.forget()  # the catalog is kept for a moment
+    snapshot.forget()  # the catalog is cached for a moment
     agent = make_agent()
     assert standing.term(agent, now=clock.now).stops_at == agent.entitled_until == NOON + 14 * DAY
     assert client.get("/tiers").json()["trial"]["days"] == 14
@@ -83,7 +83,7 @@ def test_days_are_credited_on_the_plan_that_is_paid(running: Agent, pay: Pay, cl
     assert standing.term(running, now=clock.now).paid_till == (NOON + 7 * DAY).replace(month=12) + 3 * DAY
 
 
-# Two agents with the same payments; one is given things besides.
+# Two agents with the same payments; one of them also gets gifts.
 
 acts = st.lists(
     st.one_of(
@@ -104,7 +104,7 @@ class Twins:
         self.given, self.bare, self.clock, self.client, self._pay = given, bare, clock, client, pay
 
     def wait(self, hours: int) -> None:
-        """Through every moment at which something is due for one of them, and what was promised is looked at there."""
+        """Move through every moment at which something is due for one of the agents, and check the promises there."""
         target = max(self.clock.now, self.clock.now + hours * HOUR)
         while self.bare.desired != Desired.DELETED:
             due = [one.term_due_at for one in (self.given, self.bare) if one.term_due_at is not None]

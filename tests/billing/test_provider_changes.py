@@ -1,4 +1,4 @@
-"""What a provider changes of a licence, and what the ledger says of it: what was charged, and what went back."""
+"""A provider changes a licence, and the ledger records the charges and refunds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["gumroad", "sale"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
-END = NOON.replace(month=12)  # of the first month
+END = NOON.replace(month=12)  # the end of the first month
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_who_changes_from_yearly_to_monthly_is_paid_for_the_month(
 def test_what_was_bought_beside_it_keeps_its_value_when_the_plan_changes(
     agent: Agent, clock: Clock, gumroad: GumroadServer, pay: Pay
 ) -> None:
-    """Five dollars, beside a plan for $9 and then beside one for $19."""
+    """Five dollars beside a plan for $9, and then beside a plan for $19."""
     sale = gumroad.sell(KEY, SMALL, purchase={"variants": "(Small)"})
     activate(agent, clock)
     pay(agent, price_usd=Decimal(5))

@@ -1,4 +1,4 @@
-"""Who had paid before there were reminders is told before the end too."""
+"""Agents that were paid before reminders existed get reminders too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence, tick
 from tests.migrating import migrate
 
-# Slow: a migration that is there does not change any more.
+# Slow, because a finished migration does not change any more.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 BEFORE = ("billing", "0013_invoices")
@@ -27,7 +27,7 @@ def whole() -> Iterator[None]:
 
 
 def deployed(agent: Agent, clock: Clock) -> Agent:
-    """As the release before left it, which looked again when all was over."""
+    """An agent as the release before left it: its next check was at the end of its paid time."""
     agent = tick(agent, clock)
     Agent.objects.filter(pk=agent.pk).update(term_due_at=agent.entitled_until)
     migrate(BEFORE)

@@ -55,7 +55,7 @@ def refund_part(payment: Payment, cents: int, clock: Clock) -> None:
 
 
 def report(client: Client, name: str, first: str = "2026-11", last: str = "2027-12") -> Rows:
-    client.force_login(User.objects.get(is_superuser=True))  # whose session the clock may have ended
+    client.force_login(User.objects.get(is_superuser=True))  # the move of the clock may have ended this user's session
     answer = client.get(PAGE, {"from": first, "to": last, "csv": name})
     assert answer.status_code == 200, answer.content
     assert answer.headers["Content-Type"].startswith("text/csv")
@@ -106,7 +106,7 @@ def test_each_plan_provider_and_currency_has_a_line(agent: Agent, clock: Clock, 
 
 
 def test_the_report_is_the_ledger_to_the_cent(agent: Agent, clock: Clock, admin_client: Client) -> None:
-    """Added up by hand, row after row, from what the ledger holds."""
+    """Compared with a sum over all rows of the ledger."""
     for number in range(12):
         payment = paid(agent, clock, f"p{number}", 500 + number * 37)
         if number % 3 == 0:
@@ -128,7 +128,7 @@ def test_the_report_is_the_ledger_to_the_cent(agent: Agent, clock: Clock, admin_
 
 
 def test_what_went_back_in_parts_is_what_came_to_the_cent(agent: Agent, clock: Clock, admin_client: Client) -> None:
-    """$5.00 in coins, in three parts that are each rounded up: nothing is kept."""
+    """$5.00 in coins, in three parts that are each rounded up: nothing is left."""
     payment = paid(agent, clock, "one", 5_000_000, currency="usdc")
     for _ in range(2):
         refund_part(payment, 1_666_666, clock)
@@ -149,7 +149,7 @@ def test_money_that_bought_nothing_is_told_apart_and_open(agent: Agent, clock: C
 
 
 def test_euros_are_no_dollars(agent: Agent, clock: Clock, admin_client: Client) -> None:
-    """What they bought is worth its price; what bought nothing is worth nobody knows how many dollars."""
+    """Euros that bought a plan count as its dollar price; for euros that bought nothing, the dollars are unknown."""
     paid(agent, clock, "sold", 450, currency="eur")
     agent.desired = "deleted"
     agent.save(update_fields=["desired"])
@@ -187,7 +187,7 @@ def test_of_a_licence_the_same_share_of_its_last_charge_is_deferred(
     lemon.sell(LEMON)
     activate(agent, clock, LEMON, Provider.LEMONSQUEEZY)
     price = Payment.objects.get().price_usd or Decimal(0)
-    clock.go(15 * DAY)  # of thirty
+    clock.go(15 * DAY)  # half of the thirty days
     (line,) = report(admin_client, "deferred-now")
     assert (line["provider"], Decimal(line["deferred_usd"])) == ("lemonsqueezy", price / 2)
 
@@ -201,7 +201,7 @@ def test_the_end_of_a_month_is_kept_once(agent: Agent, clock: Clock, admin_clien
         clock.go(timedelta(minutes=10))
     corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
     (line,) = report(admin_client, "deferred")
-    # Of 30 days from noon of 28 November 27.5 are not used.
+    # Of 30 days from noon of 28 November, 27.5 are unused.
     assert (line["month"], line["deferred_usd"]) == ("2026-11", "4.58")
 
 

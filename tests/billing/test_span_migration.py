@@ -1,4 +1,4 @@
-"""What was paid before there were spans is divided among the payments that bought it."""
+"""Time that was paid before spans existed is divided among its payments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence
 from tests.migrating import migrate
 
-# Slow: a migration that is there does not change any more.
+# Slow, because a finished migration does not change any more.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 BEFORE = ("billing", "0008_was_paid")
@@ -47,7 +47,7 @@ def test_by_what_each_was_paid_until(agent: Agent, pay: Pay, clock: Clock) -> No
     given = corrections.credit(agent, days=73, reason="an outage", actor="operator:x", now=clock.now)
     migrate(BEFORE)
     migrate()
-    month = FREE_UNTIL.replace(month=12) - NOON  # the free days with it: that is what the payment said
+    month = FREE_UNTIL.replace(month=12) - NOON  # with the free days, because the payment said so
     assert spans() == [
         ("one", month, Decimal(5), False),
         ("two", 31 * DAY, Decimal(5), False),

@@ -32,7 +32,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture(autouse=True)
 def sound(clock: Clock) -> object:
-    """Whatever a test did, nothing contradicts an invariant after it."""
+    """After each test, the books have no violations of the invariants about spans."""
     yield
     assert [found for found in invariants.broken(now=clock.now) if "spans" in found or "no row" in found] == []
 
@@ -156,7 +156,7 @@ def test_a_refund_of_a_licence_leaves_what_was_beside_it(agent: Agent, pay: Pay,
 
 
 def test_given_time_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, clock: Clock) -> None:
-    """73 given days of a plan for $5 a month are $12: 36.5 days of one for $10."""
+    """73 given days of a plan for $5 a month are $12: 36.5 days of a plan for $10."""
     corrections.credit(agent, days=73, reason="an outage", actor=OPERATOR, now=clock.now)
     snapshot = {"id": "small", "monthlyUsd": 10, "annualUsd": 100}
     row = pay(agent, "two", tier="small", price_usd=Decimal(1), tier_snapshot=snapshot)
@@ -164,7 +164,7 @@ def test_given_time_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, c
 
 
 def test_a_discount_prices_no_other_money(agent: Agent, pay: Pay, clock: Clock) -> None:
-    """What is left of five dollars buys at the list price of the new plan, however little was paid for that."""
+    """The rest of five dollars buys time at the new plan's list price, however little was paid for the new plan."""
     pay(agent)
     snapshot = {"id": "small", "monthlyUsd": 10, "annualUsd": 100}
     row = pay(agent, "two", tier="small", price_usd=Decimal(1), tier_snapshot=snapshot)

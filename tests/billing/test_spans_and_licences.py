@@ -1,4 +1,4 @@
-"""What is bought beside a licence, when its provider is silent, late, or changes its mind."""
+"""Time bought beside a licence, when the licence's provider is silent, late, or changes its answer."""
 
 from __future__ import annotations
 

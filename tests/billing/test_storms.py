@@ -1,4 +1,4 @@
-"""Fifty threads at once, on a real database: what goes back, is moved, ordered or told of counts once."""
+"""Fifty threads at once on a real database: each refund, move, order and report counts once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CHANCE = random.Random(7)
 
 
 def storm(acts: Sequence[Callable[[], object]]) -> list[str]:
-    """All at once, in turn. Returns what went wrong; what the rules refuse did not."""
+    """Run all of these at once. Returns the errors; refusals by the rules are not errors."""
     problems: list[str] = []
     gate = threading.Barrier(THREADS)
 
@@ -69,7 +69,7 @@ def storm(acts: Sequence[Callable[[], object]]) -> list[str]:
 
 
 class Codes:
-    """What webhooks are answered: those of Stripe, and those that are forged, old or huge."""
+    """The answers to webhooks: to Stripe's, and to forged, old and huge ones."""
 
     def __init__(self, bodies: list[str], clock: Clock) -> None:
         self.bodies, self.clock = bodies, clock
@@ -92,11 +92,11 @@ class Codes:
 
 def signed(body: str, *, age: int = 0) -> str:
     at = int(time.time()) - age
-    return f"t={at},v1={WebhookSignature._compute_signature(f'{at}.{body}', SECRET)}"  # as Stripe does
+    return f"t={at},v1={WebhookSignature._compute_signature(f'{at}.{body}', SECRET)}"  # the signature that Stripe makes
 
 
 def received(agent: Agent, name: str, clock: Clock) -> Payment:
-    """$5 in coins."""
+    """A payment of $5 in coins."""
     receipt = Receipt(
         provider=Provider.USDC, external_id=name, agent_id=agent.pk, purchase=purchase(), amount=500, currency="usd"
     )

@@ -1,4 +1,4 @@
-"""Sweeps: refused while money is waited for, and remembered."""
+"""Sweeps: refused while an order waits for money, and recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came for an order and was swept: the balance, with what a recorded sweep took, must tell of it."""
+"""Money that came for an order and was swept: the balance plus the recorded sweep must show it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def look(chain: Chain, clock: Clock, times: int = 2) -> None:
 
 
 def sweep(chain: Chain, order: CryptoOrder, amount: int | None = None) -> str:
-    """Final before anybody has looked: the balance never showed the money."""
+    """Sweep and make it final before any scan, so that no scan sees the money in the balance."""
     tx_hash = chain.sweep(chain.usdt, to(order), int(order.amount) if amount is None else amount)
     chain.final()
     return tx_hash
@@ -179,7 +179,7 @@ def test_what_a_sweep_took_that_nobody_recorded_is_an_operators_to_decide(
 def test_with_two_nodes_a_sweep_that_one_of_them_made_up_pays_nothing(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings
 ) -> None:
-    """Both must tell of the transfer, however much was swept."""
+    """Both nodes must report the transfer, however much was swept."""
     first = order()
     pays(coins.usdt, first)
     settle(coins, clock)

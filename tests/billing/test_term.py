@@ -1,4 +1,4 @@
-"""The term as a pure function, against a clock that ticks hour by hour and knows nothing of intervals."""
+"""The term as a pure function, compared with a model that counts hour by hour and knows no intervals."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def test_of_several_payments_that_ended_the_last_one_counts() -> None:
     assert term_at(41 * DAY, *rows).stops_at == NOON + 43 * DAY
 
 
-# What an hour at a time makes of it.
+# The model that counts single hours.
 
 
 @dataclass
 class Hours:
-    """An account's life in whole hours: free ones from its creation on, what is bought, grace after that.
+    """An account's life in whole hours: free hours from its creation, then paid hours, then grace.
 
     A suspended hour uses up nothing. Grace ends no earlier than the free hours.
     """
@@ -148,7 +148,7 @@ steps = st.lists(
 
 
 class Rows:
-    """The same life as rows: what billing/subscriptions.py writes, with its one live subscription."""
+    """The same life as rows, as billing/subscriptions.py writes them, with one live subscription at most."""
 
     def __init__(self) -> None:
         self.rows: list[PaidPart] = []
@@ -193,7 +193,7 @@ def test_any_history_gives_the_mode_and_the_time_left_that_a_ticking_clock_gives
         match what:
             case "wait":
                 hours.pass_by(amount)
-            case "pay" if not hours.suspended:  # the API is closed to a suspended account
+            case "pay" if not hours.suspended:  # a suspended account cannot use the API
                 rows.pay(amount, now=hours.now)
                 hours.paid, hours.grace = hours.paid + amount, None
             case "refund" if hours.paid and not hours.suspended:

@@ -1,4 +1,4 @@
-"""A licence is charged while something else pays for its agent: the ledger has it, once, and an operator is asked."""
+"""A licence is charged while something else pays for its agent: one row in the ledger, and an operator decides."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 OTHER = "B1B2C3D4-E5F60718-293A4B5C-6D7E8F90"
 HOUR = DAY / 24
 BY = {"reason": "asked", "actor": "operator:x"}
-# Gumroad tells of the refund of the purchase that the key hangs on: of a renewal after its plan was changed there.
+# Gumroad reports a refund of the key's purchase; after a change of plan that purchase is a renewal.
 RENEWAL = {"sale_timestamp": "2026-12-29T12:00:00Z"}
 
 
@@ -42,7 +42,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture
 def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
-    """A key of tiny, whose first renewal failed."""
+    """A key for tiny whose first renewal failed."""
     clock.at(FREE_UNTIL + DAY)
     sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
     activate(agent, clock)
@@ -53,7 +53,7 @@ def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
 
 @pytest.fixture
 def waiting(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
-    """The renewal's charge, made after all while a card pays for small."""
+    """The late charge of that renewal, while a card already pays for small."""
     stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
     work()
     sold.purchase = {}
@@ -66,7 +66,7 @@ def gumroads() -> list[Payment]:
 
 
 def income() -> int:
-    """Cents that the ledger says Gumroad took, less what went back."""
+    """Cents from Gumroad according to the ledger, minus refunds."""
     took = sum((row.amount or Decimal(0) for row in gumroads() if row.kind in {"payment", "renewal"}), Decimal(0))
     back = sum((row.amount or Decimal(0) for row in gumroads() if row.kind == "refund"), Decimal(0))
     return int(took - back)
@@ -179,7 +179,7 @@ def test_a_deleted_agents_licence_that_goes_on_being_charged_is_in_the_ledger_an
 def test_euros_that_went_back_are_received_and_returned_at_the_price_that_they_paid(
     agent: Agent, gumroad: GumroadServer, clock: Clock, gone: str
 ) -> None:
-    """How many they were nobody knows here: the ledger has them without an amount."""
+    """The number of euros is unknown here, so the ledger has these rows without an amount."""
     found = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
     found.purchase = {"currency": "eur", "price": 450}
     activate(agent, clock)

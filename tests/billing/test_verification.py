@@ -1,4 +1,4 @@
-"""Asking again: at the end of what is paid, each day, each hour while there is no answer. The clock is frozen."""
+"""Verifications: at the end of the paid time, each day, and each hour while the provider is silent. Time is frozen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["gumroad", "lemon", "sale"]
 pytestmark = pytest.mark.django_db
 
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
-END = NOON.replace(month=12)  # of the first month
+END = NOON.replace(month=12)  # the end of the first month
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
@@ -76,7 +76,8 @@ def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(agent: Age
 @pytest.mark.parametrize(
     "purchase", [{"refunded": True}, {"disputed": True}, {"subscription_cancelled_at": "2026-11-21T13:00:00Z"}]
 )
-@pytest.mark.parametrize(("after", "stops"), [(DAY, NOON + 7 * DAY), (10 * DAY, NOON + 13 * DAY)])  # day 7: the trial's
+# Day 7: the end of the trial.
+@pytest.mark.parametrize(("after", "stops"), [(DAY, NOON + 7 * DAY), (10 * DAY, NOON + 13 * DAY)])
 def test_05_what_was_reversed_expires_at_once_and_grace_begins(
     agent: Agent, sale: Sale, clock: Clock, purchase: dict[str, Any], after: timedelta, stops: datetime
 ) -> None:

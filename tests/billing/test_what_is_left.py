@@ -1,4 +1,4 @@
-"""What is left once a key was disabled, a payment or a plan has gone back, or all but a gift is gone."""
+"""What the agent has left after a disabled key, a refunded payment or plan, or when only a gift remains."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_a_key_that_was_disabled_and_is_enabled_again_is_no_second_charge_though
 def test_a_payment_that_is_refunded_leaves_the_plan_that_the_payment_before_it_had_brought(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
-    """Without the third payment it is small until the year's rest, converted, is used up."""
+    """Without the third payment, the plan is small until the converted rest of the year is used up."""
     pay(agent, "year", period=Period.ANNUAL, price_usd=Decimal(50))
     clock.at(FREE_UNTIL + DAY)
     pay(agent, "upgrade", tier="small", price_usd=Decimal(10))
     agent = tick(agent, clock)
     without = row(agent).current_period_end
     again = pay(agent, "again", tier="small", price_usd=Decimal(10))
-    clock.go(40 * DAY)  # the upgrade's month is used up: the year's rest runs, as small
+    clock.go(40 * DAY)  # the upgrade's month is used up: the rest of the year now runs as small
     agent = tick(agent, clock)
     corrections.refund_payment(again, now=clock.now, **WHY)
     agent = tick(agent, clock)
@@ -86,7 +86,7 @@ def test_a_plan_that_was_chosen_for_a_subscription_that_is_over_says_nothing_abo
 
 
 def test_given_days_that_are_left_alone_are_by_nobody(agent: Agent, clock: Clock, pay: Pay) -> None:
-    """Else the daily check says that no paid order of that kind paid for them."""
+    """Otherwise the daily check reports that no paid order of that provider paid for them."""
     pay(agent, "tiny", provider=Provider.USDT)
     pay(agent, "medium", tier="medium", price_usd=Decimal(19))
     corrections.credit(agent, days=10, now=clock.now, **WHY)

@@ -1,4 +1,4 @@
-"""The catalog as the data files have it, data files to change, and a persona that somebody published."""
+"""The catalog from the data files, a copy of the files to change, and a persona that somebody published."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LISTS = set(files.LISTS.values())
 
 @pytest.fixture(autouse=True)
 def fresh_memory() -> Iterator[None]:
-    """What one test's database held is not another's catalog."""
+    """Forget the catalog in memory, so that no test sees the catalog of another test."""
     snapshot.forget()
     yield
     snapshot.forget()
@@ -33,19 +33,16 @@ def fresh_memory() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def contents() -> files.Contents:
-    """The data files, read once."""
     return loaded.contents()
 
 
 @pytest.fixture
 def catalog(db: None, contents: files.Contents) -> loading.Report:
-    """The built-in catalog, loaded."""
     return loaded.load(contents)
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A copy of the data files that a test may change."""
     return Path(shutil.copytree(files.DATA, tmp_path / "data"))
 
 
@@ -56,7 +53,7 @@ def author(db: None) -> User:
 
 @pytest.fixture
 def community(catalog: loading.Report, author: User) -> Persona:
-    """A published community persona with nothing optional."""
+    """A published community persona without optional fields."""
     return Persona.objects.create(
         id="night-owl",
         icon="🦉",
@@ -76,7 +73,7 @@ def community(catalog: loading.Report, author: User) -> Persona:
 
 @pytest.fixture(scope="session")
 def started(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Web]]:
-    """Two web processes, kept for the next test as an operator keeps them: they look at the database when asked."""
+    """Two web processes, kept for the following tests, as operators keep web processes running."""
     logs = tmp_path_factory.mktemp("webs")
     webs = [Web(logs / f"{number}.log") for number in range(2)]
     try:
@@ -98,13 +95,13 @@ def webs(transactional_db: None, started: list[Web]) -> list[Web]:
 
 
 def _all_say(webs: list[Web], path: str, said: object) -> bool:
-    """Whether what they saw of another test's database is forgotten."""
+    """Whether all processes give this answer, so that none still has the catalog of an earlier test."""
     return all(web.get(path).json() == said for web in webs)
 
 
 @pytest.fixture
 def shelf(db: None, contents: files.Contents) -> None:
-    """The catalog with one built-in persona, exam-coach: sooner loaded, and enough for those who write others."""
+    """The catalog with only one built-in persona, exam-coach: faster to load, and enough for tests of writing."""
     few = files.Contents(rows={model: copy.deepcopy(rows) for model, rows in contents.rows.items() if model in LISTS})
     few.rows[Persona] = [copy.copy(row) for row in contents.rows[Persona] if row.pk == "exam-coach"]
     loading.write(few)

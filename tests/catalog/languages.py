@@ -1,7 +1,7 @@
-"""Which of the catalog's languages a sentence is in: its letters against those of all other personas' texts.
+"""Finds the language of a sentence: compares its letters with the letters of all other personas' texts.
 
-The texts to check are themselves the best measure of how such texts are written, and nothing is downloaded. What is
-checked is left out of the measure, so a text that was left in another language cannot vouch for itself.
+The texts to check are themselves the best sample of how such texts are written, and nothing has to be downloaded. The
+checked text is not part of the sample, so a text in a wrong language cannot confirm itself.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-# Text of one persona in one language.
+# By persona and language: the texts.
 Shelf = Mapping[str, Mapping[str, list[str]]]
 
-# Below this many letters a label is as good Spanish as it is Portuguese.
+# A label with fewer letters than this may be Spanish as well as Portuguese.
 TELLING = 24
 SENTENCE_END = re.compile(r"(?<=[.?!:;…])[»”“’)]*\s+")
 WORD = re.compile(r"[^\W\d_]{2,}")
 # Spreadsheet formulas, Python and SQL are the same in every language.
 CODE = re.compile(r"=\w[\w.]*\([^()]*\)|\b[a-z]\.\w+|\w+ = \S+|\w+\([^()]*\)|\w+[./]\w+")
 GRAMS = (2, 3, 4)
-# Of 2 to 4 letters over all six languages; only the smoothing needs it, roughly.
+# The approximate number of combinations of 2 to 4 letters in all six languages, for the smoothing.
 POSSIBLE = 200_000
 SMOOTHING = 0.2
-# By how much the likelihood (its logarithm) has to be higher: words that Spanish and Portuguese share decide nothing.
+# How much higher the logarithm of the likelihood must be. Words that Spanish and Portuguese share decide nothing.
 SURE = 25
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, those within quotation marks as well."""
+    """The sentences of a text, also those within quotation marks."""
     yield from (part for part in SENTENCE_END.split(text) if part.strip())
 
 
 def telling(sentence: str) -> list[str]:
-    """The words by which a language is known: names, abbreviations and code are none."""
+    """The words that show the language, without names, abbreviations and code."""
     return [word for word in WORD.findall(CODE.sub(" ", sentence)) if word.islower()]
 
 
-# Words without which nobody writes three sentences, and which the other five languages do not have.
+# Words that occur in any three sentences of their language and do not exist in the other five.
 FUNCTION_WORDS = {
     "en": "the and of you is with for that it your",
     "ru": "и не на что вы по для это как из",
@@ -50,13 +50,13 @@ FUNCTION_WORDS = {
 
 
 def anchored(texts: Iterable[str]) -> str:
-    """The language that whole texts are in, by words known beforehand: the measure below knows the catalog alone."""
+    """The language of whole texts, by the words above: the comparison below only knows the catalog's own texts."""
     words = Counter(word.lower() for text in texts for word in re.findall(r"[^\W\d_]+", text))
     return max(FUNCTION_WORDS, key=lambda lang: sum(words[word] for word in FUNCTION_WORDS[lang].split()))
 
 
 class Languages:
-    """Tells the languages of a shelf of texts, by persona and language."""
+    """Knows the texts of a shelf by persona and language."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._own = {name: {lang: _count(texts) for lang, texts in by.items()} for name, by in shelf.items()}
@@ -70,7 +70,7 @@ class Languages:
         self._found: dict[tuple[str, str], dict[str, float]] = {}
 
     def foreign(self, sentence: str, *, persona: str, lang: str) -> str | None:
-        """Which other language a sentence of a persona's text in `lang` is surely in; None also when too short."""
+        """The other language in which this sentence surely is, if any. None also for a sentence that is too short."""
         words = telling(sentence)
         if sum(map(len, words)) < TELLING:
             return None
@@ -79,7 +79,7 @@ class Languages:
         return best if found[best] - found[lang] > SURE else None
 
     def _likelihoods(self, sentence: str, words: list[str], persona: str) -> dict[str, float]:
-        """Of all languages, worked out once: the same sentence is asked for in the place of several."""
+        """The likelihood of each language, cached, because a sentence is asked for several times."""
         if (persona, sentence) not in self._found:
             grams, own = list(_grams(words)), self._own[persona]
             found = {lang: self._likelihood(grams, lang, own.get(lang, Counter())) for lang in self._all}

@@ -1,4 +1,4 @@
-"""Entries of a list of models in the form of models.dev, written as its own are."""
+"""Entries of a list of models in the format of models.dev."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def provider(name: str, *models: dict[str, Any], **given: Any) -> dict[str, Any]
 
 
 def document(*providers: dict[str, Any]) -> dict[str, Any]:
-    """With a provider that we do not know, as the real list has a hundred."""
+    """A list with one more provider, which we do not know; the real list has a hundred of them."""
     others = provider("cloudburst", model("cloudburst-9", 1, 2))
     return {entry["id"]: entry for entry in (*providers, others)}

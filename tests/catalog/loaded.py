@@ -1,4 +1,4 @@
-"""The built-in catalog in a test's database: loaded by the product once in a process, then copied table by table."""
+"""The built-in catalog in a test's database: the product loads it once per process, then tests copy its tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from catalog import files, loading, snapshot
 from catalog.models import CatalogVersion, Persona, PersonaDocument, PersonaL10n
 
 MODELS: list[type[models.Model]] = [*files.LISTS.values(), Persona, PersonaL10n, PersonaDocument, CatalogVersion]
-TABLES = [model._meta.db_table for model in MODELS]  # Django's public API
+TABLES = [model._meta.db_table for model in MODELS]  # part of Django's public API
 
 
 @dataclass
 class Loaded:
-    """What the first load wrote, as PostgreSQL gives and takes it."""
+    """The rows of the first load, in PostgreSQL's format for COPY."""
 
     report: loading.Report
     tables: dict[str, bytes]
@@ -35,7 +35,7 @@ def contents() -> files.Contents:
 
 
 def load(contents: files.Contents) -> loading.Report:
-    """The same rows as `loading.write(contents)` makes in an empty database, some ten times sooner."""
+    """Write the same rows as `loading.write(contents)` into an empty database, about ten times faster."""
     global _loaded  # noqa: PLW0603 # of this process
     if _loaded is None:
         report = loading.write(copy.deepcopy(contents))
@@ -48,7 +48,7 @@ def load(contents: files.Contents) -> loading.Report:
 
 @dataclass
 class Scene:
-    """Rows that many tests begin with, and the snapshot that was read of them."""
+    """Rows with which many tests begin, and the snapshot read from them."""
 
     tables: dict[str, bytes]
     snapshot: snapshot.Snapshot
@@ -58,10 +58,11 @@ _scenes: dict[str, Scene] = {}
 
 
 def enter(name: str, make: Callable[[], None]) -> None:
-    """The built-in catalog and what `make` adds, in the database and in this process's memory, made once in a process.
+    """Put the built-in catalog and the rows of `make` into the database and this process's memory, made once per
+    process.
 
-    Without what searches look through, and without translations, which are in memory: to copy these takes longer than
-    all the rest.
+    The search index and the translations are left out, because copying them takes longer than everything else.
+    Translations are still in memory.
     """
     if scene := _scenes.get(name):
         _restore(scene.tables)
@@ -77,9 +78,9 @@ def enter(name: str, make: Callable[[], None]) -> None:
 
 
 def _remember(seen: snapshot.Snapshot) -> None:
-    """As a process that read the catalog before: it looks at the version at once, and reads only what changed.
+    """Behave like a process that read the catalog before: the next use checks the version and reads only changed rows.
 
-    Another object, so that the answers which were made of it under another test's settings are not given again.
+    The snapshot is a new object, so that answers cached under another test's settings are not used again.
     """
     snapshot._holder._snapshot, snapshot._holder._checked_at = replace(seen), 0.0
 
@@ -91,7 +92,7 @@ def _out_of(table: str) -> bytes:
 
 @transaction.atomic
 def _restore(tables: dict[str, bytes]) -> None:
-    """Without the triggers: what they write is among the tables."""
+    """Copy the rows with the triggers off: the rows that triggers write are already among the tables."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         for table, rows in tables.items():

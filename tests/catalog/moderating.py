@@ -1,4 +1,4 @@
-"""A moderator at the console, for tests."""
+"""A moderator in the console, for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def staff(*permissions: str) -> Client:
-    """Somebody who may open the console, with these permissions alone."""
+    """A client of a staff member with only these permissions."""
     user = User.objects.create_user(f"staff{User.objects.count()}@example.com", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
@@ -34,12 +34,12 @@ def review(persona: Persona) -> str:
 
 
 def seen(page: str) -> dict[str, str]:
-    """What the page remembers of the personas that it shows."""
+    """The hidden fields with the state of the personas that the page shows."""
     return dict(re.findall(r'name="(seen [^"]+)" value="([^"]+)"', page))
 
 
 def act(console: Client, address: str, action: str, *chosen: Any, **more: str) -> Any:
-    """Choose an action on a list as a browser would, and land where it leads."""
+    """Choose an action on a list as a browser does, and return the page after it."""
     page = console.get(address).content.decode()
     return console.post(
         address, {"action": action, "_selected_action": [one.pk for one in chosen], **seen(page), **more}, follow=True
@@ -47,7 +47,7 @@ def act(console: Client, address: str, action: str, *chosen: Any, **more: str) -
 
 
 def confirm(console: Client, address: str, **typed: str) -> Any:
-    """Open the page of a step, and send what it remembers of itself with what was typed."""
+    """Open the page of a step, and submit it with its hidden field and these typed values."""
     asking = console.get(address)
     kept = [asking.context["seen"]] if asking.context and "seen" in asking.context else []
     return console.post(address, {**dict(kept), "confirm": "1", **typed}, follow=True)

@@ -1,4 +1,4 @@
-"""What a built-in persona has to be, as a reviewer's list of what is wrong; each check says where."""
+"""The rules for built-in personas: each check yields its findings, and each finding says where."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SOUL_WORDS = range(200, 601)
 DEMO_LINES = range(4, 9)
 LABELS = range(4, 7)
 TERMS = range(4, 7)
-# Measured over four words in a row: the alikest two of ours share less than one in a hundred.
+# Measured over four words in a row: the two most similar souls of ours share less than one in a hundred.
 ALIKE = 0.03
 PROVIDERS = 5
-# On WhatsApp an agent can speak, but nobody can speak to it (agents/engines/hermes_channels.py).
+# On WhatsApp an agent can send messages, but nobody can write to it (agents/engines/hermes_channels.py).
 DEAF = {"whatsapp"}
 TERM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CYRILLIC = re.compile(r"[а-яё]", re.IGNORECASE)
 LATIN = re.compile(r"[a-z]", re.IGNORECASE)
 QUESTION = re.compile(r"[?]")
 FORMULA = re.compile(r"=\w[\w.]*\([^()]*\)")
-# What does not belong into the printed text of each language.
+# Characters that are wrong in printed text of each language.
 FOREIGN_MARKS = {
     "en": '"«»„',
     "ru": "\"”'",
@@ -36,9 +36,9 @@ FOREIGN_MARKS = {
     "tr": "\"«»'",
     "ind": "\"«»„'",
 }
-# Letters of Cyrillic beside which a line of code may stand.
+# The number of Cyrillic letters beside which a line of code may stand.
 RUSSIAN = 20
-# A lesson quotes the language that is taught.
+# A lesson quotes the language that it teaches.
 LESSONS = {"language-partner"}
 
 Text = Persona | PersonaL10n
@@ -56,7 +56,7 @@ def texts(contents: Contents) -> list[tuple[str, str, Text]]:
 
 
 def read_by_visitors(text: Text) -> Iterator[tuple[str, str]]:
-    """Everything a visitor reads in one language, with the field it is in."""
+    """Each text that a visitor reads in one language, with its field."""
     yield from (("name", text.name), ("tagline", text.tagline), ("forWho", text.for_who))
     yield from (("does", label) for label in text.does)
     yield from (("doesExamples", question) for question in (text.examples or {}).values())
@@ -79,7 +79,7 @@ def souls(contents: Contents) -> Iterator[str]:
 
 
 def likenesses(contents: Contents) -> Iterator[str]:
-    """Souls that say the same, and souls made by one template."""
+    """Souls with similar text, and souls made from one template."""
     shingles = {persona.id: _shingles(persona.soul) for persona in personas(contents)}
     openings = {persona.id: _openings(persona.soul) for persona in personas(contents)}
     for one, other in combinations(shingles, 2):
@@ -112,7 +112,7 @@ def demos(contents: Contents) -> Iterator[str]:
 
 
 def labels(contents: Contents) -> Iterator[str]:
-    """The questions are keyed by the labels, in each language by its own."""
+    """In each language, the example questions must have the labels of that language as keys."""
     for persona, lang, text in texts(contents):
         if list(text.does_examples or {}) != text.does:
             yield f"{persona}: {lang}: doesExamples: not the labels of does"
@@ -131,7 +131,7 @@ def examples(contents: Contents) -> Iterator[str]:
 
 
 def completeness(contents: Contents) -> Iterator[str]:
-    """Every language says all that English says, and none says it in English."""
+    """Each language must have everything that English has, and nothing in English."""
     every = {(persona, lang): dict.fromkeys(read_by_visitors(text)) for persona, lang, text in texts(contents)}
     for persona in personas(contents):
         english = every[persona.id, "en"]
@@ -151,7 +151,7 @@ def disclaimers(contents: Contents) -> Iterator[str]:
 
 
 def models(contents: Contents) -> Iterator[str]:
-    """Recommended is what an engine of that plan can use; the owner has a key of one vendor, so there is a choice."""
+    """Recommended models must work on an engine of the plan, for several vendors: an owner has a key of one."""
     for persona in personas(contents):
         usable = {vendor for engine in _engines(contents, persona) for vendor in engine.accepted_providers or []}
         vendors = [name.partition(":")[0] for name in persona.recommended_models]
@@ -173,7 +173,7 @@ def words(contents: Contents) -> Iterator[str]:
 
 
 def tiers(contents: Contents) -> Iterator[str]:
-    """The smallest plan on which an engine has all the channels; only who runs programs is offered more."""
+    """The plan must be the smallest with an engine for all channels, unless the persona runs programs."""
     plans = [row.pk for row in contents.rows[Tier]]
     for persona in personas(contents):
         fitting = [plan for plan in plans if _engines(contents, persona, plan=plan)]
@@ -184,7 +184,7 @@ def tiers(contents: Contents) -> Iterator[str]:
 
 
 def _engines(contents: Contents, persona: Persona, *, plan: str | None = None) -> list[Engine]:
-    """The finished engines that run on the plan and hear on every channel of the persona."""
+    """The stable engines that run on the plan and receive messages on every channel of the persona."""
     plans = [row.pk for row in contents.rows[Tier]]
     room = plans.index(plan or persona.tier)
     return [
@@ -198,7 +198,7 @@ def _engines(contents: Contents, persona: Persona, *, plan: str | None = None) -
 
 
 def marks(contents: Contents) -> Iterator[str]:
-    """Quotation marks and dots as they are printed in each language; formulas keep their own."""
+    """Quotation marks and dots must be those of printed text in each language, except in formulas."""
     for persona, lang, text in texts(contents):
         for field, said in read_by_visitors(text):
             plain = FORMULA.sub("=", said)
@@ -213,7 +213,7 @@ def _foreign_marks(persona: str, lang: str) -> str:
 
 
 def scripts(contents: Contents) -> Iterator[str]:
-    """Russian is in Cyrillic, up to names and code, and nothing else is."""
+    """Russian text must be Cyrillic, except for names and code, and no other text may be Cyrillic."""
     for persona, lang, text in texts(contents):
         for field, said in read_by_visitors(text):
             cyrillic, latin = len(CYRILLIC.findall(said)), len(LATIN.findall(said))
@@ -224,9 +224,9 @@ def scripts(contents: Contents) -> Iterator[str]:
 
 
 def languages(contents: Contents, known: Languages, *, only: str = "") -> Iterator[str]:
-    """No text and no sentence is in another of the six languages; of one persona, when one is named.
+    """No text and no sentence may be in another of the six languages. `only` limits the check to one persona.
 
-    `known` leaves out what is judged, so it may have been made of the texts before that one persona was changed.
+    `known` ignores the judged text itself, so it may be older than the change of that persona.
     """
     everything = shelf(contents)
     for persona in [only] if only else everything:
@@ -239,7 +239,7 @@ def languages(contents: Contents, known: Languages, *, only: str = "") -> Iterat
 
 
 def _sentences(contents: Contents, *, only: str) -> Iterator[tuple[str, str, str, str]]:
-    """Every sentence with where it stands, without the conversations that teach a language."""
+    """Every sentence with its place, without conversations that teach a language."""
     judged = [found for found in texts(contents) if only in {found[0], ""}]
     for persona, lang, text in judged:
         for field, said in read_by_visitors(text):
@@ -248,7 +248,7 @@ def _sentences(contents: Contents, *, only: str) -> Iterator[tuple[str, str, str
 
 
 def shelf(contents: Contents) -> dict[str, dict[str, list[str]]]:
-    """All that visitors read, by persona and language."""
+    """All texts that visitors read, by persona and language."""
     found: dict[str, dict[str, list[str]]] = {}
     for persona, lang, text in texts(contents):
         found.setdefault(persona, {})[lang] = [said for _, said in read_by_visitors(text)]
@@ -273,5 +273,5 @@ CHECKS = (
 
 
 def review(contents: Contents, known: Languages) -> list[str]:
-    """Everything that is wrong; empty is a catalog to offer."""
+    """All findings; a catalog without findings may be published."""
     return [*(problem for check in CHECKS for problem in check(contents)), *languages(contents, known)]

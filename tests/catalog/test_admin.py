@@ -1,4 +1,4 @@
-"""The catalog in the console: found, checked, kept apart from the files, and heard of by every process."""
+"""The catalog in the console: search, validation, protection of rows from files, and news to every process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def url(row: CatalogRow | Article | type[CatalogRow] | type[Article], tail: str 
 
 
 def as_browser(form: BaseForm) -> dict[str, Any]:
-    """What a browser would send of a form as it stands."""
+    """The values that a browser would send for this form."""
     sent: dict[str, Any] = {}
     for bound in form:
         value = bound.value()
@@ -242,7 +242,7 @@ def test_a_list_takes_the_same_queries_for_any_number_of_rows(console: Client, m
     assert counts[1] <= max(counts[0], 8)
 
 
-@pytest.mark.parametrize("digits", ["40", "0f"])  # the admin writes ids with `_40` otherwise in its addresses
+@pytest.mark.parametrize("digits", ["40", "0f"])  # the admin writes `_40` and the like differently in its addresses
 def test_articles_are_written_found_and_deleted_for_all_processes(
     console: Client, digits: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Moderation in the console: who may do it, what the pages say, and that nothing an author wrote is ever markup."""
+"""Moderation in the console: permissions, texts of the pages, and that an author's text is never markup."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_what_is_chosen_beyond_the_page_is_counted_and_not_passed(console: Clien
     assert Persona.objects.filter(in_queue()).count() == 21
 
 
-# Who may.
+# Permissions.
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def test_a_step_wants_the_consoles_own_form(community: Persona, steps: list[str]
     assert status(community) == "published"
 
 
-# Nothing that an author wrote is ever markup.
+# An author's text is never markup.
 
 SCRIPT = "<script>alert(1)</script>"
 EVERY_WAY_OUT = (
@@ -244,7 +244,7 @@ MARKUP = re.compile(r"<script>alert|<img src=x|<svg onload|</pre><script|href=.?
 
 @pytest.fixture(params=[SCRIPT, EVERY_WAY_OUT])
 def hostile(request: pytest.FixtureRequest, community: Persona) -> Persona:
-    """A persona of which every authored field is an attack."""
+    """A persona with an attack in every field that an author writes."""
     evil = str(request.param)
     texts: dict[str, Any] = {
         "name": evil,

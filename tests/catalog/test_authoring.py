@@ -1,4 +1,4 @@
-"""Writing personas, over HTTP: drafts, changes, deletion, limits, and who may."""
+"""Writing personas through the API: drafts, changes, deletion, limits, permissions."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_a_banned_author_reads_unpublishes_and_deletes(writer: Writer, api: APIC
     writer.delete(draft)
 
 
-# Several at once.
+# Concurrent requests.
 
 
 def _at_once(acts: list[Callable[[], Any]]) -> list[Any]:
@@ -354,7 +354,7 @@ def test_the_first_two_drafts_of_an_account_make_one_author(crowd: Writer) -> No
 
 
 def test_what_is_read_while_it_is_changed_is_of_one_moment(crowd: Writer) -> None:
-    """Another connection writes as soon as the persona is read, before what belongs to it is."""
+    """Another connection writes after the persona was read, and before its related rows are read."""
     path = f"/personas/{crowd.draft()['id']}"
     article = {"title": "A", "lang": "en", "body": "x"}
     for where in ("/me/personas", f"/me{path}"):

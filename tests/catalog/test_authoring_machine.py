@@ -1,4 +1,4 @@
-"""Whatever author and moderators do in whatever order: answers, and what visitors see, are those of a small model."""
+"""Random actions of an author and of moderators: answers and public pages equal those of a small model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.catalog.writing import FULL, Writer
 
 @dataclass(frozen=True)
 class Expected:
-    """What is true of one persona; `status` None when it is deleted."""
+    """The expected state of one persona; `status` is None after its deletion."""
 
     status: str | None = "draft"
     soul: str = FULL["soul"]
@@ -60,7 +60,7 @@ def _author(expected: Expected, act: str) -> tuple[str, str, Any, tuple[int, Exp
 
 
 def _moderate(expected: Expected, act: str, author: User, persona_id: str) -> Expected:
-    """What an operator does; what is not possible changes nothing."""
+    """An action of an operator; an impossible action changes nothing."""
     persona = Persona.objects.filter(pk=persona_id).first()
     withdrawn = replace(expected, status=expected.status and "draft")
     with suppress(Conflict):

@@ -1,4 +1,4 @@
-"""The built-in personas, as a visitor judges them, and that the review of them sees what is wrong."""
+"""The built-in personas pass the review, and the review finds deliberate mistakes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def known(shelf: Shelf) -> Languages:
 
 @pytest.fixture
 def rewrite(contents: files.Contents, tmp_path: Path) -> Rewrite:
-    """The contents with one more persona's file changed; files that stay as they are need no second reading."""
+    """Changes one more persona's file and returns the contents; unchanged files are not read again."""
     for name in files.LISTS:
         shutil.copy(files.DATA / f"{name}.yaml", tmp_path)
     (tmp_path / "personas").mkdir()
@@ -58,7 +58,7 @@ def as_given(persona: str) -> Data:
 
 
 def instead(contents: files.Contents, changed: files.Contents) -> files.Contents:
-    """The personas of `changed` in the place of those of the same name."""
+    """The personas of `changed` in place of the personas with the same ids."""
     ids = changed.ids(Persona)
     others = [row for row in reviewing.personas(contents) if row.id not in ids]
     texts = [row for row in contents.rows[PersonaL10n] if isinstance(row, PersonaL10n) and row.persona_id not in ids]
@@ -87,7 +87,7 @@ def say(lang: str, **columns: Any) -> Change:
 
 
 def everywhere(change: Change) -> Change:
-    """The same in English and in every language, which the loader holds together."""
+    """The same change in English and in every language, because the loader demands the same structure."""
 
     def change_all(data: Data) -> None:
         for text in (data, *data["localizations"].values()):
@@ -97,7 +97,7 @@ def everywhere(change: Change) -> Change:
 
 
 def line(lang: str, number: int, text: str) -> Change:
-    """Another sentence in a demo."""
+    """Replaces a line of a demo in this language."""
 
     def change(data: Data) -> None:
         demo = data["localizations"][lang]["demo"]
@@ -107,7 +107,7 @@ def line(lang: str, number: int, text: str) -> Change:
 
 
 def question(lang: str, text: str, *, everywhere: bool = False) -> Change:
-    """Another example question below the first label, or below all."""
+    """Replaces the example question of the first label, or of all labels."""
 
     def change(data: Data) -> None:
         does = data["localizations"][lang]["does"]
@@ -117,7 +117,7 @@ def question(lang: str, text: str, *, everywhere: bool = False) -> Change:
 
 
 def swap(one: str, other: str) -> Change:
-    """Two languages under each other's key."""
+    """Exchanges the texts of two languages."""
 
     def change(data: Data) -> None:
         texts = data["localizations"]
@@ -261,7 +261,7 @@ def test_spanish_and_portuguese_are_told_apart(shelf: Shelf, known: Languages, g
 
 
 def share_seen(shelf: Shelf, known: Languages, given: str, taken_for: str) -> float:
-    """How many of one language's sentences would be seen if they stood in another's texts."""
+    """The share of one language's sentences that would be noticed among the texts of another language."""
     asked = [
         known.foreign(sentence, persona=persona, lang=taken_for) is not None
         for persona, by in shelf.items()

@@ -1,4 +1,4 @@
-"""Each page of the admin in a real Chromium: its policy refuses nothing that the page needs."""
+"""Each page of the admin in a real Chromium: its content policy blocks nothing that the page needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 
 def places(client: Client) -> Iterator[str]:
-    """All that answers: lists, forms for new rows, and forms and history of one row of each kind."""
+    """All admin pages: lists, forms for new rows, and the form and history of one row of each kind."""
     yield from ("/admin/", "/admin/password_change/", "/admin/billing/books/")
     for model in admin.site._registry:
         kind = f"{model._meta.app_label}_{model._meta.model_name}"
@@ -37,7 +37,7 @@ def places(client: Client) -> Iterator[str]:
 
 
 def operator() -> tuple[Client, dict[str, str]]:
-    """And the cookie of their session."""
+    """An operator's client, and the cookie of their session."""
     client, name = Client(), settings.SESSION_COOKIE_NAME
     client.force_login(User.objects.create_superuser("operator@example.com", "a-long-password"))
     return client, {name: client.cookies[name].value}

@@ -1,4 +1,4 @@
-"""The class that a model's prices put it in."""
+"""The cost class of a model, from its prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages of third parties, as the catalog reads them."""
+"""How the catalog reads engine packages of third parties."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MINE = SimpleNamespace(id="mine")
 
 
 class Point:
-    """What importlib gives for an entry point, without a file behind it."""
+    """A stand-in for an entry point of importlib, without a file."""
 
     group, value = GROUP, "mine:PACKAGE"
 
@@ -40,7 +40,7 @@ class Point:
 
 @pytest.fixture
 def packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """Put points into it, before anything reads."""
+    """The entry points that the catalog finds; add to this dict before anything reads it."""
     points: dict[str, Any] = {}
     monkeypatch.setattr(engine_packages, "ENGINE_PACKAGES", points)
     monkeypatch.setattr(engine_packages, "ENGINES_TWICE", {"twice"})
@@ -113,6 +113,6 @@ def test_the_pods_take_what_is_whole_and_leave_the_others_out(monkeypatch: pytes
 
 
 def test_a_point_is_what_importlib_gives() -> None:
-    """The stand-in above has the names that are read."""
+    """The real class has all attributes that are used of the stand-in."""
     real = EntryPoint(name="mine", value="mine:PACKAGE", group=GROUP)
     assert all(hasattr(real, name) for name in ("name", "value", "group", "load"))

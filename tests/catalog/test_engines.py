@@ -1,4 +1,4 @@
-"""Engines."""
+"""Engines in the catalog."""
 
 from __future__ import annotations
 

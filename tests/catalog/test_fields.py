@@ -1,4 +1,4 @@
-"""Column types of the catalog, as an operator's form sees them."""
+"""Column types of the catalog in an operator's form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reviewed data files: what ours say, and what wrong ones are told."""
+"""The reviewed data files: the content of ours, and the error messages for wrong files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTENTS = files.read()
 ENGINES = {row.id: row for row in CONTENTS.rows[Engine] if isinstance(row, Engine)}
 MODELS = [row for row in CONTENTS.rows[LlmModel] if isinstance(row, LlmModel)]
 
-# Read off the sources named in the data file: a change of the rule or of a price must be meant.
+# Copied from the sources named in the data file, so that a rule or a price changes only on purpose.
 COST_CLASSES = {
     "cheap": {
         "openai:gpt-6-luna",

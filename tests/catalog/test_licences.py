@@ -1,4 +1,4 @@
-"""Engines that not everybody may host for others."""
+"""Engines whose licence does not let everybody host them for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from a list of models, whatever it holds."""
+"""Reading a list of models, whatever it contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models, and which one is used when nobody chose."""
+"""Models, and the default model when nobody chose one."""
 
 from __future__ import annotations
 

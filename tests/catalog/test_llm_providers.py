@@ -1,4 +1,4 @@
-"""LLM providers."""
+"""LLM providers in the catalog."""
 
 from __future__ import annotations
 

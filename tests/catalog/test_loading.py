@@ -1,4 +1,4 @@
-"""Loading the data files, over and over, around what operators edit."""
+"""Loading the data files again and again, without losing the changes of operators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def drop(source: Path, name: str, start: str) -> None:
 
 
 def drop_speech(source: Path) -> None:
-    """A toolset that one engine has."""
+    """Remove the toolset `tts`, which only one engine has."""
     drop(source, "toolsets.yaml", "- {id: tts,")
     path = source / "engines.yaml"
     text = path.read_text(encoding="utf-8")

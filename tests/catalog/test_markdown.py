@@ -1,4 +1,4 @@
-"""Markdown that authors wrote, as HTML."""
+"""Authors' Markdown, rendered as HTML."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HOSTILE = [
 
 
 class Seen(HTMLParser):
-    """Every element of a text with its attributes."""
+    """Collects every element of a text with its attributes."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ ENDLESS = {
     "lines of brackets": "[a\n" * 21_000,
     "tables": "|\n|-\n" * 13_000,
 }
-LEFT = 10.0  # seconds of the processor on a busy machine; a tenth is usual, and without a bound it was minutes
+LEFT = 10.0  # seconds of processor time on a busy machine; 0.1 is usual, and without a limit it took minutes
 
 
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)

@@ -1,4 +1,4 @@
-"""Getting the list, from a real server and from files, good and bad."""
+"""Downloading the list of models: from a real server and from files, good and bad."""
 
 from __future__ import annotations
 

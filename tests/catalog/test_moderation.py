@@ -1,4 +1,4 @@
-"""What moderators do, and what authors are told of it."""
+"""Actions of moderators, and the mails that authors get about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that ask moderators why, show the mail and do it."""
+"""The pages where moderators give a reason, see the mail and confirm."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_reason_is_required_and_bounded(console: Client, community: Persona, r
 
 
 def test_line_ends_of_browsers_do_not_count(console: Client, community: Persona) -> None:
-    reason = "line\r\n" * 400  # 2,000 characters with one for each end
+    reason = "line\r\n" * 400  # 2,000 characters if each line end counts as one
     confirm(console, f"{QUEUE}take-down/?persona={community.pk}", reason=reason)
     assert status(community) == "draft"
 
@@ -139,7 +139,8 @@ def test_an_author_is_banned_from_the_queue_and_let_back_in(console: Client, com
 
 
 def test_every_step_is_reached_from_the_pages_of_a_persona_and_of_its_author(console: Client, catalog: object) -> None:
-    owner = User.objects.create_user("hex@example.com", id=f"usr_24{'0' * 22}")  # _24 is a $ in the console's addresses
+    # In the console's addresses, _24 means $.
+    owner = User.objects.create_user("hex@example.com", id=f"usr_24{'0' * 22}")
     community = Persona.objects.create(id="owl", name="Owl", status="published", owner=owner)
     authors.held(str(community.owner_id))
     take_down, ban = f"take-down/?persona={community.pk}", f"ban/?author={community.owner_id}"

@@ -1,4 +1,4 @@
-"""Personas as agents use them, and how often they were deployed."""
+"""Personas for agents, and the count of their deployments."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_persona_that_somebody_holds_shows_its_count_a_minute_later() -> None:
 
 
 def test_list_and_detail_show_one_count(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # the catalog is looked at here alone
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # so that the catalog is checked only here
     snapshot.look()
     for count in (1, 2):
         personas.count_deployment("exam-coach")

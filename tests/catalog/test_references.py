@@ -1,4 +1,4 @@
-"""Whether the ids that a row names exist."""
+"""Whether the ids in a row exist."""
 
 from __future__ import annotations
 

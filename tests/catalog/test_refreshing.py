@@ -1,4 +1,4 @@
-"""Keeping the models current: what comes, what goes, what stays, and who may undo it."""
+"""Refreshing the models: which are added, removed and kept, and who may undo a change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.catalog.listed import document, model, provider
 pytestmark = pytest.mark.usefixtures("catalog")
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
-UNUSED = "openrouter:openai/gpt-6-astra"  # in the data files, recommended by no persona
+UNUSED = "openrouter:openai/gpt-6-astra"  # in the data files, but recommended by no persona
 
 
 def refresh(*providers: dict[str, Any], write: bool = True, newest: int = 2, now: datetime = NOW) -> Diff:
@@ -59,7 +59,7 @@ def make_own() -> None:
 
 
 def change(source: Path, old: str, new: str) -> None:
-    """In a copy of the data files."""
+    """Change a copy of the data files."""
     path = source / "models.yaml"
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -271,7 +271,7 @@ def test_a_refresh_asks_the_database_as_often_however_many_models_there_are() ->
         refresh(GROQ)
     with CaptureQueriesContext(connection) as many:
         refresh(*(provider(name, *(model(f"m-{n}", n, n) for n in range(30))) for name in ("openai", "google", "xai")))
-    assert len(many) <= len(one) + 1  # one INSERT
+    assert len(many) <= len(one) + 1  # all in one INSERT
 
 
 def test_an_empty_catalog_cannot_be_refreshed() -> None:
@@ -281,7 +281,7 @@ def test_an_empty_catalog_cannot_be_refreshed() -> None:
         refresh(GROQ)
 
 
-# Beside load_catalog, which every start of the service runs.
+# Together with load_catalog, which runs at every start of the service.
 
 WHOLE = provider(
     "openrouter", model("lab/nine", 9, 90), model("z-ai/glm-5.3", 1, 4), model("z-ai/glm-5.3-flash", 0.2, 0.5)

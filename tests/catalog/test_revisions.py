@@ -1,4 +1,4 @@
-"""Of the personas only those that changed are read anew, whoever changed them and however."""
+"""Only changed personas are read again, whoever changed them and however."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_texts_and_articles_that_go_are_changes_too(community: Persona) -> N
     _add_article(community)
     seen = [revisions.of_personas()[community.id]]
     for rows in (PersonaL10n.objects.filter(persona=community), Article.objects.filter(persona=community)):
-        rows._raw_delete(rows.db)  # past the rows' own delete
+        rows._raw_delete(rows.db)  # without the rows' own delete method
         seen.append(revisions.of_personas()[community.id])
     assert len(set(seen)) == 3
 

@@ -1,4 +1,4 @@
-"""What `GET /personas?q=` finds, in which order, and how it goes on."""
+"""`GET /personas?q=`: what it finds, in which order, and paging."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Make = Callable[..., Persona]
 
 @pytest.fixture
 def make(author: User) -> Make:
-    """A published persona, written past everything that is ours."""
+    """Writes a published persona directly into the database, without our rules."""
 
     def make(id: str, **columns: object) -> Persona:
         plain = {"icon": "🦉", "name": "Nobody", "tagline": "Nothing", "for_who": "Anyone", "does": ["Little"]}
@@ -42,7 +42,7 @@ def found(api: APIClient, **query: str | int) -> list[str]:
 
 
 def pages(api: APIClient, **query: str | int) -> Iterator[list[str]]:
-    """Page after page, each asked for when it is wanted."""
+    """Page after page; each page is requested only when it is needed."""
     answer = api.get("/personas", query)
     while True:
         yield [persona["id"] for persona in answer.json()["personas"]]
@@ -124,7 +124,7 @@ def test_words_are_understood_in_the_language_that_is_asked_for(api: APIClient, 
     persona = make("owl", name="Zebrafish", tags=["opera"])
     PersonaL10n.objects.create(persona=persona, lang="es", name="Lechuza", tagline="T", for_who="F", does=["D"])
     assert found(api, q="lechuzas", lang="es") == ["owl"]
-    assert found(api, q="opera", lang="es") == ["owl"]  # tags belong to all languages
+    assert found(api, q="opera", lang="es") == ["owl"]  # tags apply to all languages
     assert found(api, q="lechuzas") == []
     assert found(api, q="zebrafish", lang="es") == []
     assert found(api, q="zebrafish", lang="pt") == []
@@ -228,8 +228,8 @@ def test_what_is_published_and_unpublished_between_pages_moves_nobody_else(
     reading = pages(api, **query, limit=4)
     for number, page in enumerate(reading):
         seen += page
-        Persona.objects.filter(id=page[-1]).update(status=PersonaStatus.DRAFT)  # where the next page begins
-        make(f"a-{number}", name="Zebrafish", tier=TierId.LARGE)  # before it
+        Persona.objects.filter(id=page[-1]).update(status=PersonaStatus.DRAFT)  # the next page begins after it
+        make(f"a-{number}", name="Zebrafish", tier=TierId.LARGE)  # this one belongs before it
         snapshot.forget()
     assert seen == [f"p-{number:02}" for number in range(20)]
 
@@ -239,7 +239,7 @@ def test_whom_the_catalog_in_memory_does_not_have_is_passed_over(api: APIClient,
         make(f"p-{number}", name="Zebrafish")
     assert found(api, q="zebrafish", limit=2) == ["p-0", "p-1"]
     for number in range(20):
-        make(f"a-{number:02}", name="Zebrafish")  # in the database alone: nothing told the catalog
+        make(f"a-{number:02}", name="Zebrafish")  # only in the database: the catalog does not hear of it
     assert list(chain(*pages(api, q="zebrafish", limit=2))) == ["p-0", "p-1", "p-2"]
 
 
@@ -303,5 +303,5 @@ def test_a_search_is_one_statement_and_a_filter_none(api: APIClient) -> None:
     for query, expected in queries:
         with CaptureQueriesContext(connection) as asked:
             api.get("/personas", query)
-        # The look at the catalog's version comes once a second, whoever asks.
+        # The catalog's version is checked once a second, in any request.
         assert len([one for one in asked.captured_queries if "catalog_catalogversion" not in one["sql"]]) == expected

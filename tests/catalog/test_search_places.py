@@ -1,4 +1,4 @@
-"""Cursors: each is taken back by the search that gave it, and by no other."""
+"""Cursors: only the search that gave a cursor accepts it."""
 
 from __future__ import annotations
 

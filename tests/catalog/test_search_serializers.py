@@ -1,4 +1,4 @@
-"""The parameters of `GET /personas`, and what the answer to them looks like."""
+"""The parameters of `GET /personas`, and the format of the answer."""
 
 from __future__ import annotations
 

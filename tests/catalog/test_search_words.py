@@ -1,4 +1,4 @@
-"""How what a visitor typed is read."""
+"""How a visitor's search text is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JSON columns of a persona may hold."""
+"""The allowed content of a persona's JSON columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog in memory: one cheap look a second, and a change reaches every process within that second."""
+"""The catalog in memory: one cheap check a second, and a change reaches every process within that second."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_threads_that_come_together_read_the_catalog_once() -> None:
 
 def test_two_web_processes_see_a_change_within_a_second(webs: list[Web]) -> None:
     for price in range(6, 9):
-        assert all(web.get("/tiers").ok for web in webs)  # both have just looked
+        assert all(web.get("/tiers").ok for web in webs)  # both have just checked the catalog
         tier = Tier.objects.get(id="tiny")
         tier.monthly_usd = Decimal(price)
         tier.save()
@@ -192,7 +192,7 @@ def test_a_change_between_two_looks_of_a_request_is_seen_by_the_next(
 
 
 class Counted:
-    """A lock that knows how often it was asked for."""
+    """A lock that counts how often it was asked for."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -214,7 +214,7 @@ def test_while_a_look_hangs_an_answer_waits_for_it_once(monkeypatch: pytest.Monk
     monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)
     monkeypatch.setattr(snapshot._holder, "_checked_at", time.monotonic() - 601)
     monkeypatch.setattr(snapshot._holder, "_lock", lock)
-    lock.lock.acquire()  # as a thread does whose look the database does not answer
+    lock.lock.acquire()  # held like this by a thread whose check gets no answer from the database
     assert [snapshot.current() for _ in range(100)] == [before] * 100
     assert lock.asked == 1
 

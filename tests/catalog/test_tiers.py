@@ -1,4 +1,4 @@
-"""Plans."""
+"""Plans (tiers) in the catalog."""
 
 from __future__ import annotations
 

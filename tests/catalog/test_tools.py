@@ -1,4 +1,4 @@
-"""Toolsets."""
+"""Toolsets in the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog's version."""
+"""The version of the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking rows off the catalog, and offering them again."""
+"""Hiding rows of the catalog, and offering them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two transactions that want the same rows."""
+"""Two transactions that need the same rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() 
 
 
 def act_while_held(act: Callable[[], Any], rows: Sequence[QuerySet[Any]]) -> Any:
-    """What the act returns whom this transaction keeps waiting for the first of these, and then locks the others.
+    """Run `act` in a thread while this transaction holds the first of these rows; then lock the others here. Returns
+    act's result.
 
-    PostgreSQL ends one of the two transactions when the act has already locked any of the others.
+    If the act has already locked one of the others, PostgreSQL ends one of the two transactions (a deadlock).
     """
     outcome: list[Any] = []
 

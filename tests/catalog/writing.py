@@ -1,4 +1,4 @@
-"""Authors at work: their client, and a persona that may be published as it is."""
+"""Authors: their client, and a persona that is complete enough to publish."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SMALL: dict[str, Any] = {name: FULL[name] for name in ("name", "tagline", "forWh
 
 
 class Writer:
-    """A person with a session who writes personas; every call says what it must be answered with."""
+    """A person with a session who writes personas. Each call checks the status of the answer."""
 
     def __init__(self, user: User) -> None:
         self.user = user
@@ -66,7 +66,7 @@ class Writer:
         return self.call("DELETE", path, status=status)
 
     def draft(self, **texts: Any) -> Any:
-        """A complete draft but for what is said otherwise; None leaves a field out."""
+        """Create a complete draft with these changes; None leaves a field out."""
         body = {name: value for name, value in (FULL | texts).items() if value is not None}
         return self.post("/personas", body)["persona"]
 
@@ -74,7 +74,7 @@ class Writer:
         return self.post(f"/personas/{self.draft(**texts)['id']}/publish")["persona"]
 
     def refusal(self, method: str, path: str, body: Any = None, *, status: int = 400) -> str:
-        """The message of what is refused."""
+        """Send a request that is refused, and return the message."""
         refused = self.call(method, path, body, status=status)
         assert set(refused) == {"error", "message"}
         return str(refused["message"])
@@ -111,7 +111,7 @@ LARGEST: dict[str, Any] = {
     "recommendedModels": ["openai:gpt-6-luna"],
 }
 _RU = FULL["ru"]
-# What cannot be written, and how the message begins.
+# Wrong values, and how the message begins.
 WRONG: list[tuple[dict[str, Any], str]] = [
     *[({name: 5}, f"{name}: must be a string") for name in ("icon", "name", "tagline", "forWho", "soul", "disclaimer")],
     *[({name: None}, f"{name}: ") for name in ("icon", "name", "tagline", "forWho", "soul", "does", "tags", "tier")],

@@ -1,4 +1,4 @@
-"""A real `python -m config.run` on a home of its own, as `make run` starts it."""
+"""A real `python -m config.run` with its own home directory, as `make run` starts it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Run:
         kept = {name: value for name, value in unmeasured().items() if name not in SETTINGS}
         kept.pop("AGENTPODS_SUPERVISOR", None)
         self.environment = {**kept, "AGENTPODS_HOME": str(home), "PORT": str(self.port), **more}
-        self.environment["MAKELEVEL"] = "1"  # as under make: it ends when we are killed
+        self.environment["MAKELEVEL"] = "1"  # as under make: it ends when the test process is killed
         self.output = home.parent / f"{home.name[:20]}.out"
         self.process: subprocess.Popen[bytes] | None = None
         if user:
@@ -51,7 +51,7 @@ class Run:
             os.chown(home, *pwd.getpwnam(user)[2:4])
 
     def start(self, *, until_up: bool = True) -> float:
-        """Start it; returns the seconds until it answered."""
+        """Start the service. Returns the seconds until it answered."""
         began = time.monotonic()
         with self.output.open("ab") as out:
             self.process = subprocess.Popen(
@@ -80,7 +80,7 @@ class Run:
             connection.close()
 
     def wait(self, true: Callable[[], object], *, seconds: float) -> float:
-        """Wait for something to be so; returns how long it took."""
+        """Wait until this is true. Returns the seconds that it took."""
         began, patience = time.monotonic(), Patience(seconds)
         while not true():
             assert not patience.ended(), f"not within {seconds} s:\n{self.said()}"
@@ -88,7 +88,7 @@ class Run:
         return time.monotonic() - began
 
     def everything(self) -> list[psutil.Process]:
-        """All processes of this run, whoever their parent is now, those of its pods among them."""
+        """All processes of this run and of its pods, whatever their parent is now."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -100,7 +100,7 @@ class Run:
         return found
 
     def pods(self) -> list[psutil.Process]:
-        """Gateways, bridges, engines and what these started."""
+        """Gateways, bridges, engines, and the processes that these started."""
         return [
             process
             for process in self.everything()
@@ -108,7 +108,6 @@ class Run:
         ]
 
     def running(self) -> dict[str, psutil.Process]:
-        """The main process of each program."""
         assert self.process
         found = {}
         for process in psutil.Process(self.process.pid).children():
@@ -160,7 +159,7 @@ class Run:
 
 
 def environment(process: psutil.Process) -> dict[str, str]:
-    """What it was started with; a gateway's is closed to all but root."""
+    """The environment of the process; only root can read a gateway's."""
     try:
         return process.environ()
     except psutil.Error:
@@ -168,7 +167,7 @@ def environment(process: psutil.Process) -> dict[str, str]:
 
 
 def can_run_us(user: str) -> bool:
-    """Whether we are root and `user` may use our interpreter, which may lie in a home that others cannot enter."""
+    """Whether we are root and `user` can run our Python, which may be in a home directory that others cannot enter."""
     if os.geteuid() != 0:
         return False
     with suppress(PermissionError):
@@ -182,7 +181,7 @@ MakeRun = Callable[..., Run]
 
 @pytest.fixture
 def base() -> Iterator[Path]:
-    """A short directory that any user may enter, unlike pytest's own."""
+    """A directory with a short name that any user may enter, unlike pytest's own."""
     base = Path(tempfile.mkdtemp(prefix="agentpods-run-"))
     base.chmod(0o755)
     yield base
@@ -191,7 +190,7 @@ def base() -> Iterator[Path]:
 
 @pytest.fixture
 def make_run(base: Path) -> Iterator[MakeRun]:
-    """`make_run()`: not started yet, on a fresh home; all of them are ended with the test."""
+    """`make_run()` prepares a run with a fresh home, not started yet; all runs end with the test."""
     runs: list[Run] = []
 
     def make(home: Path | None = None, *, user: str | None = None, **environment: str) -> Run:

@@ -27,7 +27,7 @@ class Owners(Serializer):
 
 
 def problem_with(data: Any, shape: type[Serializer] = Pets) -> str:
-    """The message that a caller gets for this body."""
+    """The message in the answer to this body."""
     serializer = shape(data=data)
     with pytest.raises(exceptions.ValidationError) as refused:
         serializer.is_valid(raise_exception=True)
@@ -91,7 +91,8 @@ def test_a_method_field_keeps_its_method() -> None:
         (exceptions.MethodNotAllowed("PUT"), 405, "BAD_REQUEST"),
         (exceptions.Throttled(wait=3), 429, "RATE_LIMITED"),
         (OperationalError("the server is away"), 503, "INTERNAL"),
-        (PoolTimeout("no connection"), 500, "INTERNAL"),  # Django wraps it; bare, it is a fault of ours
+        # Normally Django wraps this error; without the wrapper it is a fault of ours.
+        (PoolTimeout("no connection"), 500, "INTERNAL"),
         (ProgrammingError("no such column: secret"), 500, "INTERNAL"),
         (RuntimeError("secret"), 500, "INTERNAL"),
     ],
@@ -105,7 +106,7 @@ def test_whatever_is_raised_becomes_an_error_body(error: Exception, status: int,
 
 
 def test_messages_are_the_same_for_every_reader(api: APIClient) -> None:
-    """Programs and language models read them; only mails and pages speak the reader's language."""
+    """Programs and language models read the messages; only mails and pages are translated."""
     for asked in ("ru", "en", "de, ru;q=0.5"):
         answer = api.post("/auth/verify", {"email": "a@example.com"}, format="json", headers={"Accept-Language": asked})
         assert answer.json()["message"] == "code: This field is required."

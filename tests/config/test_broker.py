@@ -1,4 +1,4 @@
-"""Celery's workers and Redis: whatever happens to it, work goes on once it is back."""
+"""Celery's workers and Redis: whatever happens to Redis, work continues once Redis is back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def broker(tmp_path: Path, settings: Any) -> Iterator[Broker]:
 
 
 def _resumes(celery: Workers) -> bool:
-    """Whether a task sent from now on is done."""
+    """Whether a new task runs."""
     patience = Patience(SECONDS_TO_RESUME)
     before = _done(celery)
     while _done(celery) <= before:

@@ -1,4 +1,4 @@
-"""What Caddy does with requests, in front of servers of a test's own: streams, websockets, headers, names, restarts."""
+"""Caddy in front of test servers: streams, websockets, headers, names, restarts."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ HEARD = web.AppKey("heard", asyncio.Semaphore)
 
 
 class Front:
-    """Caddy that is up; `ask` counts what it asked before ordering certificates."""
+    """A running Caddy; `asked` has the names for which Caddy asked permission before it ordered certificates."""
 
     def __init__(self, port: int, roots: Path) -> None:
         self.port, self.asked = port, list[str]()
-        self.heard = asyncio.Semaphore(0)  # of the router: what the other side has told
+        self.heard = asyncio.Semaphore(0)  # released when the other side has received something
         self.tls = ssl.create_default_context(cafile=roots)
         self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
 
@@ -51,7 +51,7 @@ async def echo(request: web.Request) -> web.Response:
 
 
 async def stream(request: web.Request) -> web.StreamResponse:
-    """Word by word: the next one is sent when the visitor has told that the last one came."""
+    """Send a stream event by event: each only after the visitor has confirmed the one before."""
     response = web.StreamResponse(headers={"Content-Type": request.query.get("type", "text/event-stream")})
     await response.prepare(request)
     for number in range(3):
@@ -61,7 +61,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
 
 
 async def upload(request: web.Request) -> web.Response:
-    """Tells of the first piece before the rest has come."""
+    """Confirm the first piece before the rest has arrived."""
     first = await request.content.readany()
     request.app[HEARD].release()
     rest = await request.content.read()
@@ -93,7 +93,7 @@ async def server(name: str, port: int) -> AsyncIterator[web.Application]:
 
 @pytest.fixture
 def front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Scenario], None]]:
-    """`front(scenario)`: runs it beside Caddy, a web and a router of ours."""
+    """`front(scenario)` runs the scenario with Caddy, a web server and a router."""
     home = tmp_path / "home"
     (home / "run").mkdir(parents=True)
     with NameServer().listening() as names:

@@ -1,4 +1,4 @@
-"""What refuses to start in production, and what `check --deploy` finds."""
+"""Problems that prevent a start in production, and the warnings of `check --deploy`."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_each_host_of_the_console_is_looked_at(production: Any) -> None:
 
 
 def test_console_and_pods_of_one_ending_are_a_warning(production: Any) -> None:
-    """They may be of one owner, or names below a public suffix such as `co.uk`: only a long list could tell."""
+    """Both names may have one owner, or lie below a public suffix such as `co.uk`: only a long list could tell."""
     production.PLATFORM_DOMAIN = "pods.example.com"
     assert [found.id for found in checks.console_apart_from_pods()] == ["agentpods.W002"]
 

@@ -1,4 +1,4 @@
-"""What `make run` says of troubles, within seconds and without drowning its terminal."""
+"""`make run` prints problems within seconds, and does not flood its terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from config.run.console import MOST_LINES, ProgramPrinter
 
 
 def printed(text: str, *, program: str = "web", channel: str = "stdout", log: str | None = "web.log") -> Any:
-    """supervisord's event."""
+    """An event of supervisord."""
     config = SimpleNamespace(name=program, stdout_logfile=log, stderr_logfile=None)
     return SimpleNamespace(process=SimpleNamespace(config=config), data=text, channel=channel)
 

@@ -1,4 +1,4 @@
-"""Every admin of the project at once: names, filters, and that nothing is taken away unasked."""
+"""All admin pages of the project: names, filters, and that every deletion asks first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from config.admin_steps import DeleteRows, WithSteps
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
-# The names of the lists, each read by a person: a new one is read, then added.
+# The names of the lists. A person reads each new name before adding it here.
 LISTS = {
     *("API keys", "groups", "idempotent replies", "letters", "sessions", "sign-in codes", "suspensions", "switches"),
     "wrong tries",
@@ -52,7 +52,7 @@ LISTS = {
     ),
     *("deliveries", "events", "hooks", "incidents", "loops"),
 }
-# Actions that are no steps, for they take nothing away (`ban` and `take_down` lead to pages of their own).
+# Actions without a confirmation page, because they delete nothing (`ban` and `take_down` lead to pages of their own).
 PLAIN = {
     *("resume_agents", "talk_test_agents", "restore_accounts", "cordon_clusters", "uncordon_clusters"),
     *("drill_repositories", "back_up_agents"),

@@ -1,4 +1,4 @@
-"""Each answer says what a browser may do with it; in the admin no script runs but our own files."""
+"""Each answer has a content security policy; in the admin only our own script files run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def admin(db: None) -> Client:
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda one: str(one.relative_to(ROOT)))
 def test_no_page_of_the_admin_has_a_script_or_a_style_in_itself(template: Path) -> None:
-    """Its policy would not let them work."""
+    """The content policy would block inline scripts and styles."""
     assert not INLINE.search(template.read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Secrets at rest whose key is lost: the row lives on, only who needs the secret fails."""
+"""Encrypted secrets whose key is lost: the row stays, and only operations that need the secret fail."""
 
 from __future__ import annotations
 

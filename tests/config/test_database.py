@@ -22,7 +22,7 @@ def test_words_of_the_url_go_before_ours() -> None:
 
 
 def test_a_server_that_takes_connections_and_says_nothing_is_given_up() -> None:
-    """What we pass is what libpq takes: 2 s is the least that it knows."""
+    """libpq accepts our options; 2 s is its shortest time-out."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/a?connect_timeout=2"
         options = database.parse(url, pool_size=2)["OPTIONS"]

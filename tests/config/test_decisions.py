@@ -1,4 +1,4 @@
-"""Decisions are short and found in the index; the project's own words are few."""
+"""Decisions are short and listed in the index, and the project has only few words of its own."""
 
 from __future__ import annotations
 

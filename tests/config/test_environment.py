@@ -1,4 +1,4 @@
-"""How `.venv` is made, with a lock of one package that lies in a directory, as behind a mirror."""
+"""How `.venv` is created, with a lock file for one package in a local directory, as behind a mirror."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-no
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
-    """Pins `only`, which lies in tmp_path/wheels."""
+    """A lock file that pins the package `only` in tmp_path/wheels."""
     wheel = tmp_path / "wheels" / "only-1.0-py3-none-any.whl"
     wheel.parent.mkdir()
     with zipfile.ZipFile(wheel, "w") as file:
@@ -39,7 +39,7 @@ def lock(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def venv(tmp_path: Path) -> Path:
-    """An environment that has the pip and the uv of ours; making one with its own takes seconds."""
+    """An environment that uses our pip and uv: installing its own takes seconds."""
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     place = next(venv.glob("lib/python*/site-packages"))

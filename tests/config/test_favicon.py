@@ -1,4 +1,4 @@
-"""What a browser asks for at the root without being told."""
+"""Files that browsers request at the root without a link."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ print(files.allow({}), *resource.getrlimit(resource.RLIMIT_NOFILE))
 
 
 def allowed(wanted: int, *, soft: int, hard: int) -> list[int]:
-    """What a process with these limits has after it asked for more."""
+    """The limits of a process that had these limits and asked for more."""
     command = f"ulimit -Sn {soft}; ulimit -Hn {hard}; exec {sys.executable} -c '{SAID.format(wanted)}'"
     said = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
     return [int(number) for number in said.stdout.split()]

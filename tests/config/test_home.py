@@ -1,4 +1,4 @@
-"""${AGENTPODS_HOME}: what is made there, once, and for whom."""
+"""${AGENTPODS_HOME}: which files are created there, once, and for which user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.run import home, prepare
 
 @pytest.fixture
 def long_home(base: Path) -> Iterator[Path]:
-    """So long a name that no socket fits below it."""
+    """A home directory whose name is too long for any socket."""
     long = base / ("x" * 120)
     home.make(long)
     yield long

@@ -1,4 +1,4 @@
-"""A program that `launch` started ends with its parent, under the user that it was told."""
+"""A program that `launch` started ends with its parent, and runs as the user that `launch` was told."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.patience import Patience
 pytestmark = pytest.mark.unmeasured
 
 LAUNCH = [sys.executable, "-m", "config.run.launch"]
-# A parent that starts LAUNCH's words, tells the pid and waits for its own end.
+# A parent that runs the given command, prints its pid and waits to be killed.
 PARENT = "import subprocess, sys, time; print(subprocess.Popen(sys.argv[1:]).pid, flush=True); time.sleep(60)"
 
 

@@ -1,4 +1,4 @@
-"""What the API's parser refuses, and what reading a hostile body costs."""
+"""Bodies that the API's parser refuses, and the cost of reading a hostile body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taken ports are told before anything is installed, so all of it runs on Python alone."""
+"""Occupied ports are reported before anything is installed, so this code needs only the standard library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL as root runs it: under a user of its own, wherever the checkout lies."""
+"""The embedded PostgreSQL when root runs it: as its own user, wherever the checkout is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_pid_file_of_another_program_is_forgotten_and_a_servers_is_kept(tmp_pa
     for text in (f"{os.getpid()}\n/data\n", "no pid\n", ""):
         pid_file.write_text(text, encoding="utf-8")
         postgres.forget_stale_pid(tmp_path)
-    assert pid_file.exists()  # the last two are for the server to judge
+    assert pid_file.exists()  # the server itself judges the last two
     pid_file.write_text(f"{os.getpid()}\n", encoding="utf-8")
     postgres.forget_stale_pid(tmp_path)
     assert not pid_file.exists()

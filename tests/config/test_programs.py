@@ -7,7 +7,7 @@ from config.run.programs import RunProgram, programs
 
 
 def served_by() -> dict[str, set[str]]:
-    """Which queues each of `make run`'s workers takes from."""
+    """The queues of each worker in `make run`."""
     return {program.name: set(_queues(program)) for program in programs() if "worker" in program.command}
 
 
@@ -20,12 +20,12 @@ def test_every_periodic_job_has_a_worker() -> None:
 
 
 def test_mail_does_not_wait_until_slow_removals_are_done() -> None:
-    """Removals fill every thread of whoever serves `lifecycle`."""
+    """Removals may occupy every thread of the worker for `lifecycle`."""
     assert [name for name, queues in served_by().items() if "default" in queues and "lifecycle" not in queues]
 
 
 def test_whoever_takes_what_concerns_pods_takes_all_of_it() -> None:
-    """In a cluster it alone has an account, and it alone reaches pods where they are managed."""
+    """In a cluster, only this worker has an account and reaches the pods."""
     of_pods = {"backups.step", "backups.take_due"}
     assert {queue for task, _, queue in BEAT.values() if task.startswith("agents.") or task in of_pods} == {"lifecycle"}
     asked_for = ["backups.step", "agents.reconcile"]

@@ -1,4 +1,4 @@
-"""What is not the public internet: the same for webhooks, for pods' policies and for the chart's."""
+"""Networks outside the public internet: the same list for webhooks, for the policies of pods and for the chart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from config import public_networks
 from config.public_networks import Network
 from tests.config.conftest import ROOT
 
-# IANA's registries of special-purpose addresses, as text, without what is inside of another entry.
+# IANA's registries of special-purpose addresses, as text, without networks inside other entries.
 SPECIAL = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
@@ -20,7 +20,7 @@ SPECIAL = [
     "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10",
     "fec0::/10", "ff00::/8",
 ]  # fmt: skip
-# Metadata and control addresses of clouds, and private addresses in every wrapping that IPv6 has for them.
+# Metadata and control addresses of clouds, and private addresses in each of their IPv6 forms.
 CONTROL = [
     "169.254.169.254", "169.254.170.2", "168.63.129.16", "100.100.100.200", "192.0.0.192", "169.254.0.23",
     "fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe", "::ffff:169.254.169.254", "::10.0.0.1", "64:ff9b::a00:1",
@@ -36,7 +36,7 @@ OPEN = [
 
 
 def inside(address: str) -> bool:
-    """Whether a policy with these blocks lets a packet to this address out."""
+    """Whether a policy with these blocks lets a packet out to this address."""
     target = ip_address(address)
     return any(
         target in ip_network(whole) and not any(target in ip_network(hole) for hole in holes)
@@ -66,7 +66,7 @@ def test_all_else_is_public_up_to_the_edges(address: str) -> None:
 
 
 def test_a_hole_lies_inside_its_network() -> None:
-    """Kubernetes refuses a policy in which it does not."""
+    """Kubernetes refuses a policy with a hole outside its network."""
     own: list[Network] = [
         IPv4Network("9.9.9.0/24"),
         IPv6Network("fd00::/8"),
@@ -101,6 +101,6 @@ def test_a_network_is_open_if_a_part_of_it_is(network: str, is_open: bool) -> No
 
 
 def test_the_charts_copy_is_todays() -> None:
-    """`python -m config.public_networks` writes it."""
+    """`python -m config.public_networks` writes the chart's copy."""
     copy = ROOT / "deploy" / "helm" / "agentpods" / "files" / "not-public.json"
     assert json.loads(copy.read_text(encoding="utf-8")) == public_networks.internet()

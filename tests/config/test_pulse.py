@@ -1,4 +1,4 @@
-"""A program's sign of life."""
+"""A program's sign of life: a file that it touches again and again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_worker_touches_its_file_as_long_as_it_takes_tasks(celery: Workers, tm
 
 
 def test_beat_touches_its_file_as_long_as_it_sends_tasks(celery: Workers, tmp_path: Path) -> None:
-    """What it writes down itself may stay in memory until it ends: that is no sign of life."""
+    """Beat's own file may stay in memory until beat ends, so it is no sign of life."""
     file = tmp_path / "pulse"
     celery.beat(environment={"PULSE_FILE": str(file)})
     is_touched_again_and_again(file)

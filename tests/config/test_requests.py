@@ -1,4 +1,4 @@
-"""Request ids, in answers and in the log lines of production."""
+"""Request ids in answers and in production logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run contract of `make run` (design: Run contract), with real processes."""
+"""The promises of `make run`, tested with real processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 def test_it_starts_and_starts_again_on_one_home_of_a_very_long_name_after_it_was_killed(
     make_run: MakeRun, base: Path, subtests: pytest.Subtests
 ) -> None:
-    """What is asked of a run that is up is asked of this one, for a start takes much longer."""
+    """A start takes long, so all checks of a running service use this one run."""
     run = make_run(base / ("x" * 120))
     run.start()
     user, password = its_first_words_are_what_one_needs(run)
@@ -48,7 +48,7 @@ def test_it_starts_and_starts_again_on_one_home_of_a_very_long_name_after_it_was
         "EMAIL_HOST": "127.0.0.1",
         "EMAIL_PORT": str(free_port()),
     }
-    run.start()  # how quickly: benchmarks/second_start.py
+    run.start()  # benchmarks/second_start.py measures the time
     assert (run.home / "operator.txt").read_text(encoding="utf-8").split() == [user, password]
     assert (run.home / "secrets.env").read_text(encoding="utf-8") == secrets
     for asked in (
@@ -64,7 +64,7 @@ def test_it_starts_and_starts_again_on_one_home_of_a_very_long_name_after_it_was
 
 
 def its_first_words_are_what_one_needs(run: Run) -> tuple[str, str]:
-    """Returns the operator's name and password."""
+    """Check the first output of the run. Returns the operator's name and password."""
     assert run.status("/health") == 200
     user, password = (run.home / "operator.txt").read_text(encoding="utf-8").split()
     run.wait(lambda: f"user {user}   password {password}" in run.said(), seconds=10)
@@ -95,7 +95,7 @@ def _is_back(run: Run, name: str, killed: psutil.Process) -> bool:
 
 
 def the_embedded_servers_are_told_no_secret(run: Run) -> None:
-    """Whoever breaks into one of them finds nothing there that opens anything else."""
+    """An attacker who breaks into one of these servers finds no secret of another part."""
     for name in ("postgres", "redis"):
         server = run.running()[name]
         for process in (server, *server.children(recursive=True)):
@@ -113,7 +113,7 @@ def its_home_is_its_own(run: Run) -> None:
 
 
 def a_mail_server_that_is_down_is_told_of(run: Run) -> None:
-    """At once, and in the status; not to whom it was to go."""
+    """At once on the terminal and in the status, without the mail's receiver."""
     base = f"http://127.0.0.1:{run.port}"
     requests.post(f"{base}/auth/request", json={"email": "you@example.com"}, timeout=60)
     told = f"the mail server failed (127.0.0.1:{run.environment['EMAIL_PORT']}: "
@@ -145,7 +145,7 @@ def each_program_is_back(run: Run) -> None:
 
 @pytest.mark.slow
 def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again(make_run: MakeRun) -> None:
-    """SIGTERM makes it wait for its clients, who stay; asked while it recovers from a crash it may wait for ever."""
+    """After SIGTERM, PostgreSQL waits for its clients, which stay. During crash recovery it may wait for ever."""
     run = make_run()
     run.start()
     stuck = run.running()["postgres"]

@@ -1,4 +1,4 @@
-"""Pods and the supervisor they were started under, with a real engine."""
+"""Pods and the supervisor that started them, with a real engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORPHAN_SECONDS = 60
 
 
 def make_agent(run: Run) -> dict[str, Any]:
-    """A running agent of a fresh account, through the public API."""
+    """Create an agent through the API with a new account, and wait until it runs."""
     base, mail = f"http://127.0.0.1:{run.port}", {"email": "pods@example.com"}
     code = requests.post(f"{base}/auth/request", json=mail, timeout=10).json()["devCode"]
     token = requests.post(f"{base}/auth/verify", json={**mail, "code": code}, timeout=10).json()["token"]

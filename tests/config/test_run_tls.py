@@ -1,4 +1,4 @@
-"""`make run` with TLS=auto: Caddy, certificates from a real ACME server, and names whose DNS a test tells."""
+"""`make run` with TLS=auto: Caddy, certificates from a real ACME server, and DNS answers that the test sets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUICK_SECONDS = 3.0
 
 
 class Served(Run):
-    """A run that is up, and who visits it."""
+    """A running service, and its visitors."""
 
     https: int
     http: int
@@ -88,7 +88,7 @@ def _caddy(run: Run) -> psutil.Process | None:
 
 
 def test_one_server_with_certificates(served: Served, subtests: pytest.Subtests) -> None:
-    """One run for all, for a start takes much longer than what is asked of it; each builds on those before."""
+    """One run for all checks, because a start takes long; each check builds on the checks before."""
     for asked in (
         the_console_is_served_over_https,
         plain_http_goes_on_to_https,
@@ -133,7 +133,7 @@ def plain_http_goes_on_to_https(run: Served) -> None:
 
 
 def a_visitor_cannot_say_where_they_come_from(run: Served) -> None:
-    """The limit of ten sign-in codes is of the address that a visitor really has."""
+    """The limit of ten sign-in codes counts the visitor's real address."""
     body = {"email": "somebody@example.com"}
     told = [
         run.ask("/auth/request", method="POST", body=body, X_Forwarded_For=f"198.51.100.{number}").status
@@ -172,7 +172,7 @@ def an_agents_own_host_has_a_certificate(run: Served) -> None:
 
 
 def refused_within(run: Served, name: str) -> float:
-    """How long it takes until no certificate is shown."""
+    """The seconds until the server refuses this name, for which it has no certificate."""
     began = time.monotonic()
     with pytest.raises(ssl.SSLError):
         run.visitor().ask(name)

@@ -1,4 +1,4 @@
-"""Settings: documented each, read loudly."""
+"""Settings: each is documented, and a wrong value stops the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new database is made by squashed migrations: it is the one that the migrations before make one by one."""
+"""The squashed migrations create the same database as the original migrations, one by one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ executor.loader = MigrationLoader(connection, replace_migrations=False)
 squashed = {name for name, migration in executor.loader.disk_migrations.items() if migration.replaces}
 executor.migrate([node for node in executor.loader.graph.leaf_nodes() if node not in squashed])
 """
-# What a database holds beside its rows, each as one line.
+# Everything that a database has except its rows, one line each.
 HOLDS = """
 select concat_ws(' ', 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage,
         pg_get_expr(d.adbin, d.adrelid))
@@ -44,7 +44,7 @@ union select concat_ws(' ', 'function', pg_get_functiondef(oid)) from pg_proc
     where pronamespace = 'public'::regnamespace and prokind = 'f'
 union select concat_ws(' ', 'sequence', sequencename, start_value, min_value, data_type) from pg_sequences
 """
-# Left for processes of an older release, which a new database has none of.
+# Only for processes of an older release; a new database does not have these.
 LEFT_BEHIND = re.compile(r"accounts_signincode|code_inbox|code_mail_due|catalog_catalogversion .*counts_at")
 
 

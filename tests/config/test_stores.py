@@ -1,4 +1,4 @@
-"""What a test run stands on: a PostgreSQL and a Redis of its own, and nothing outside this machine."""
+"""The database servers of a test run: its own PostgreSQL and Redis, and nothing outside this machine."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""The size budget, and the rule that one module alone assigns a status."""
+"""The limits of size, and the rule that only one module assigns a status."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_a_broker_that_is_down_is_no_error_and_is_waited_for_once(settings: Sett
 
 
 def _calls(server: socket.socket) -> int:
-    """How many have connected to it, whom it has not answered."""
+    """The number of connections that wait at this server unanswered."""
     if server.fileno() < 0:
         return 0
     server.setblocking(False)

@@ -1,4 +1,4 @@
-"""One owner with one agent, and the OpenAPI document that describes what they may do."""
+"""One owner with one agent, and the OpenAPI document of the API."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ __all__ = ["bridge", "catalog", "client", "gateway_of", "make_agent", "owner", "
 
 @pytest.fixture(scope="session")
 def document() -> dict[str, Any]:
-    """What `/openapi.json` serves."""
+    """The document that `/openapi.json` serves."""
     schema: dict[str, Any] = json.loads(docs.document().body)
     return schema

@@ -1,4 +1,4 @@
-"""The tables of the interface specification, as sets of field names."""
+"""The tables of docs/spec.md, as sets of field names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MODEL = names("id provider name label costTier")
 LLM_PROVIDER = names("id label envVar")
 TOOLSET = names(
     "id name description defaultEnabled group engines keyNeededOn"
-)  # the last two are ours, as `service` is
+)  # the last two are our own additions, as `service` is
 TOOLSET_OPTIONAL = {"plugin", "service"}
 LIVENESS = names("reachable serving")
 WEBHOOK = names("url secret events")
@@ -51,7 +51,7 @@ EVENT_TYPES = [
 ]
 CODES = names("BAD_REQUEST UNAUTHORIZED INVALID_CODE FORBIDDEN NOT_FOUND CONFLICT RATE_LIMITED INTERNAL")
 
-# Component of the OpenAPI document: (always there, sometimes there).
+# By component of the OpenAPI document: fields that are always there, and fields that are sometimes there.
 COMPONENTS: dict[str, tuple[set[str], set[str]]] = {
     "Agent": (AGENT, AGENT_WEBHOOK),
     "AgentQuota": (AGENT_QUOTA, set()),

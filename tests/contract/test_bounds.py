@@ -1,4 +1,4 @@
-"""What a body may hold: how many bytes, how many elements and entries, how deep. Counts come before what is counted."""
+"""Limits of request bodies: bytes, elements, entries and depth. Counts are checked before the content."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ pytestmark = pytest.mark.unmeasured
 Document = dict[str, Any]
 
 KIB = 1024
-OPEN_TO_ALL_KIB = 256  # what nobody in particular may have us read
+OPEN_TO_ALL_KIB = 256  # for endpoints that anybody may call
 AGENT = {"personaId": "exam-coach", "tier": "tiny"}
 RU = {"name": "П", "tagline": "П", "forWho": "П", "does": []}
 SERVER = {"name": "s", "command": "c"}
 
 
 def taken(operation: dict[str, Any]) -> int:
-    """How many bytes the document says that a body may have."""
+    """The largest body in bytes, according to the document."""
     return KIB * int(re.fullmatch(r"At most (\d+) KiB\.", operation["requestBody"]["description"])[1])  # type: ignore[index]  # else it fails here
 
 
 def several(document: Document, schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every array, and every object of keys that are the caller's own, in a body of this shape."""
+    """Every array, and every object with keys of the caller's choice, in a body with this schema."""
     for reference in [schema, *schema.get("allOf", []), *schema.get("oneOf", []), *schema.get("anyOf", [])]:
         if "$ref" in reference:
             yield from several(document, document["components"]["schemas"][reference["$ref"].split("/")[-1]], path)
@@ -60,7 +60,8 @@ def test_every_list_and_every_map_that_is_sent_is_bounded(document: Document) ->
 @pytest.mark.usefixtures("db")
 def test_a_body_larger_than_the_document_says_is_413(api: APIClient, client: APIClient, document: Document) -> None:
     for method, path, operation in operations(document):
-        if "requestBody" not in operation or path == "/payments/stars/callback":  # that one asks for its secret first
+        # This endpoint checks its secret first.
+        if "requestBody" not in operation or path == "/payments/stars/callback":
             continue
         caller = api if operation["security"] == [{}] else client
         body = f'{{"a": "{"a" * taken(operation)}"}}'
@@ -142,7 +143,7 @@ def test_a_bad_credential_is_told_before_the_body_is_looked_at(api: APIClient, d
     ],
 )
 def test_too_many_are_counted_and_not_looked_at(client: APIClient, path: str, body: Any, message: str) -> None:
-    """Naming each of the 340,001 wrong elements took 44 s and 1 GB."""
+    """Listing each of 340,001 wrong elements took 44 s and 1 GB."""
     raw = json.dumps(body, separators=(",", ":"))
     tracemalloc.start()
     try:
@@ -171,7 +172,7 @@ def test_a_message_stays_short_whatever_came(client: APIClient) -> None:
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH, MAX_DEPTH + 1])
 def test_a_body_has_at_most_sixty_four_levels(client: APIClient, depth: int) -> None:
-    inner = depth - 1  # the body itself is one
+    inner = depth - 1  # the body itself is one level
     for raw in (
         f'{{"name":"P","x":{"[" * inner}{"]" * inner}}}',
         '{"name":"P","x":' + '{"a":' * inner + "1" + "}" * depth,
@@ -185,7 +186,7 @@ def test_a_body_has_at_most_sixty_four_levels(client: APIClient, depth: int) -> 
 
 @pytest.mark.parametrize("piece", ["[", '{"a":'])
 def test_a_deep_body_is_refused_whatever_limit_of_recursion_a_library_left(piece: str) -> None:
-    """With Python's own parser, a limit raised a hundredfold ended the process instead of the call."""
+    """With Python's own parser and a limit raised a hundredfold, such a body ended the process instead of the call."""
     code = (
         "import django, io, sys, threading; django.setup()\n"
         "from config.parsing import StrictJSONParser\n"

@@ -1,4 +1,4 @@
-"""What the catalog tells of an engine is what its adapter does."""
+"""The catalog's description of an engine agrees with the engine's adapter."""
 
 from __future__ import annotations
 

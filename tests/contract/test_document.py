@@ -1,4 +1,4 @@
-"""The OpenAPI document against the tables of the specification."""
+"""The OpenAPI document agrees with the tables of docs/spec.md."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ def test_every_operation_has_a_name_of_its_own_a_summary_a_group_and_a_security_
         assert operation["security"] in ([{"bearer": []}], [{}]), at
 
 
-# Providers call these; what they say is proven otherwise.
+# Providers call these endpoints; they prove their identity in other ways.
 CALLBACKS = {
     "/payments/{provider}/callback",
     "/payments/stars/callback",
     "/payments/stripe/callback",
     "/agents/{id}/channels/whatsapp",
 }
-# Where a secret of another kind may be wrong.
+# Endpoints where a secret in the request itself may be wrong.
 SECRETS = {"/auth/verify", "/payments/stars/callback", "/payments/{provider}/callback"}
 
 
 def _names_an_agent(document: Document, operation: dict[str, Any]) -> bool:
-    """An `agentId` in a query or a body, which may be nobody's (design: API)."""
+    """Whether the query or the body has an `agentId`, for which there may be no agent."""
     if any(parameter["name"] == "agentId" for parameter in operation.get("parameters", [])):
         return True
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})

@@ -1,4 +1,4 @@
-"""Whatever goes wrong is answered as `{error, message}`."""
+"""Every failure is answered with `{error, message}`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNKNOWN = {
 
 
 def is_an_error(answer: Any, status: int, code: str) -> str:
-    """The message, once the answer is an error body of this status and code."""
+    """Check that the answer is an error with this status and code. Returns its message."""
     assert answer.status_code == status, answer.content
     assert answer["Content-Type"] == "application/json"
     body = answer.json()
@@ -45,7 +45,7 @@ def with_a_body(document: Document) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def telegram(client: APIClient, settings: Settings) -> None:
-    """The secret that Telegram shows, where it comes before everything else."""
+    """Send Telegram's secret, because its endpoint checks that before everything else."""
     settings.STARS_WEBHOOK_SECRET = client.defaults["HTTP_X_TELEGRAM_BOT_API_SECRET_TOKEN"] = "of-telegram"
 
 
@@ -66,7 +66,7 @@ def test_every_method_that_a_path_does_not_have_is_405(client: APIClient, docume
 @pytest.mark.usefixtures("telegram")
 def test_a_malformed_body_is_refused_before_the_agent_is_looked_up(client: APIClient, document: Document) -> None:
     for method, path in with_a_body(document):
-        if path.endswith("/channels/whatsapp"):  # the secret that its body is signed with is the agent's
+        if path.endswith("/channels/whatsapp"):  # its body is signed with the agent's secret
             continue
         for body in ('{"a": ', '{"a": "\\ud800"}', '{"a": NaN}', "[" * 60_000, "[]", '"text"', "5", "null", "true"):
             is_an_error(client.generic(method, path, body, content_type="application/json"), 400, "BAD_REQUEST")

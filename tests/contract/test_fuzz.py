@@ -1,6 +1,7 @@
-"""Generated requests over the whole interface: no 5xx, no undocumented answer, no body that breaks its schema.
+"""Generated requests to the whole API: no 5xx, no undocumented answer, no body that breaks its schema.
 
-Bounded and the same each time, because it is part of every test run; `make fuzz` goes on for as long as it is told.
+The number of requests is limited and they are the same each time, because this is part of every test run. `make fuzz`
+runs as long as it is told.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tests.fuzz.run import Plan, new_caller, run
 from webhooks import events, hooks
 
 pytestmark = [
-    pytest.mark.django_db(transaction=True),  # requests end as in real life, and give back their connections
+    pytest.mark.django_db(transaction=True),  # requests end as in production, and release their connections
     pytest.mark.unmeasured,
 ]
 
@@ -63,7 +64,7 @@ ALWAYS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-# A valid body may still be refused by a rule that no schema can say; an invalid one must be. Unknown query parameters
+# A rule that no schema can express may refuse a valid body; an invalid body must be refused. Unknown query parameters
 # are ignored.
 MODES = {GenerationMode.POSITIVE: ALWAYS, GenerationMode.NEGATIVE: [*ALWAYS, negative_data_rejection]}
 REFUSALS = ["400", "401", "403", "404", "409", "413", "415", "422"]
@@ -72,13 +73,13 @@ BOUNDS = bounds(
 )
 
 
-# Waits for a worker to deliver.
+# It waits for a worker that delivers.
 NOT_HERE = ("/agents/{id}/webhook/test",)
 
 
 @pytest.fixture
 def bearers(owner: User) -> dict[GenerationMode, str]:
-    """Both kinds of credential: what is valid comes from a person, what is not from an agent."""
+    """Both kinds of credential: a session for valid requests, an API key for invalid ones."""
     now = timezone.now()
     session, key = sessions.start(owner, attribution=None, now=now)[1], keys.create(owner, name="fuzz", now=now)[1]
     return {GenerationMode.POSITIVE: f"Bearer {session}", GenerationMode.NEGATIVE: f"Bearer {key}"}
@@ -102,18 +103,19 @@ def test_generated_requests_get_documented_answers(
     for operation in operations(document, tag):
         if tag == "Personas":
             own = _written(running.user_id)
-        if mode is GenerationMode.POSITIVE or operation.body or operation.query:  # else nothing can be sent wrong
+        # Without a body or a query nothing can be invalid.
+        if mode is GenerationMode.POSITIVE or operation.body or operation.query:
             drive(operation, mode, own=own, bearer=bearers[mode])
 
 
-# Every edge of every schema is four thousand calls, over a minute of a core.
+# All edge cases of every schema are four thousand calls, over a minute of processor time.
 @pytest.mark.parametrize("kind", ["session", pytest.param("key", marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("catalog", "runtime")
 def test_schemathesis_finds_nothing_as_anybody_would_run_it(
     live_server: LiveServer, settings: Settings, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Over HTTP, with every edge of every schema and with chains of calls that hand on what they made."""
-    # Else each of thousands of answers waits 40 ms for an acknowledgement.
+    """Over HTTP, with all edge cases of the schemas, and with chains of calls that use each other's results."""
+    # Otherwise each of thousands of answers waits 40 ms for a TCP acknowledgement.
     monkeypatch.setattr(WSGIRequestHandler, "disable_nagle_algorithm", True)
     settings.TRUSTED_PROXIES = [ipaddress.ip_network("127.0.0.0/8")]
     caller = new_caller(live_server.url, "fuzz@example.com")
@@ -128,7 +130,7 @@ def test_no_operation_is_left_out(document: dict[str, Any]) -> None:
 
 
 def _written(user_id: str) -> dict[str, str]:
-    """A persona of the caller's, and an article."""
+    """A persona of the caller, with an article."""
     now = timezone.now()
     persona = authoring.draft(user_id, texts={"name": "Owl"}, now=now)
     article = articles.write(persona, texts={"title": "Night", "lang": "en", "body": "# Night"}, now=now)
@@ -145,7 +147,7 @@ def operations(document: dict[str, Any], tag: str) -> Iterator[Any]:
 
 
 def drive(operation: Any, mode: GenerationMode, *, own: dict[str, str], bearer: str) -> None:
-    """Send what is generated for this operation, to what the caller owns where an agent or a delivery is named."""
+    """Send generated requests for this operation; ids of agents and deliveries are replaced by the caller's own."""
     known = {parameter.name for parameter in operation.query}
 
     @BOUNDS

@@ -1,4 +1,4 @@
-"""What a body was parsed into is gone with its answer, not with a collection that comes some time later."""
+"""The memory of a parsed body is free after the answer, without waiting for garbage collection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unmeasured
 MANY = [{"name": "x"}] * 60_000
 REFUSED = {"personaId": "study-buddy", "tier": "tiny", "a2a": {"enabled": True, "peers": MANY}}
 TIMES = 5
-MOST_KEPT_BYTES = 10 * 2**20  # of all of them: each is 1 MiB of text, which may wait, and 15 MiB of objects
+MOST_KEPT_BYTES = 10 * 2**20  # of all bodies: each is 1 MiB of text, which may stay for a while, and 15 MiB of objects
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def without_collections() -> Iterator[None]:
 
 
 def _kept(client: APIClient, method: str, path: str, body: Any) -> int:
-    """Bytes that are still held after calls that were refused, without those that the first one leaves for good."""
+    """The bytes still in use after refused calls, not counting those that the first call leaves for good."""
     before = 0
     for number in range(TIMES + 1):
         answer = client.generic(method, path, body, content_type="application/json")

@@ -1,4 +1,4 @@
-"""The answers themselves: exact envelopes, exact fields, and the types that the OpenAPI document promises."""
+"""The answers of the API: exact envelopes, exact fields, and the types in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 
 def is_as_promised(document: Document, method: str, path: str, answer: Any) -> dict[str, Any]:
-    """The parsed answer, once it has the status, the schema and the exact keys of the document."""
+    """Check the answer's status, schema and keys against the document. Returns the parsed answer."""
     promised = document["paths"][path][method.lower()]["responses"]
     assert str(answer.status_code) in promised, f"{method} {path}: {answer.status_code} {answer.content!r}"
     schema = promised[str(answer.status_code)]["content"]["application/json"]["schema"]

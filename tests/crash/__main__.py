@@ -1,7 +1,7 @@
 """`make test-crash`: SEED, SECONDS, AGENTS, ACCOUNTS, ENGINE_CACHE and KEEP=1 come from the environment.
 
-The service runs on a home of its own, which is gone after a clean campaign and kept, with its logs and journals, after
-one with findings.
+The service has its own home directory. The directory is deleted after a campaign without findings. After findings it is
+kept, with logs and journals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.config.conftest import ROOT, Run
 def main() -> int:
     seed = os.environ.get("SEED") or str(secrets.randbelow(1_000_000))
     base = Path(tempfile.mkdtemp(prefix="agentpods-crash-"))
-    base.chmod(0o711)  # the embedded PostgreSQL's user passes through when root runs this
+    base.chmod(0o711)  # the embedded PostgreSQL's user must pass through when root runs this
     journal = base / "journal"
     journal.mkdir()
     cache = os.environ.get("ENGINE_CACHE") or str(ROOT / "var" / "engines")
@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def _become_its_reader(run: Run) -> None:
-    """Django in this process reads the very database that the service writes."""
+    """Make Django in this process read the service's own database."""
     import django
 
     os.environ.update(AGENTPODS_HOME=str(run.home), DJANGO_SETTINGS_MODULE="config.settings", DATABASE_POOL_SIZE="2")

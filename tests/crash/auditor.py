@@ -1,4 +1,4 @@
-"""The auditor: from the evidence to findings, each a sentence that names the rule and the agent. It believes nobody."""
+"""The auditor: turns evidence into findings, each a sentence with the rule and the agent. It trusts nobody."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.crash.sight import BRIDGE, ENGINE, GATEWAY, Seen
 
 Findings = Iterator[str]
 
-# The life cycle as the interface promises it, written down a second time on purpose.
+# The life cycle in docs/spec.md, written a second time on purpose.
 LEGAL = {
     "provisioning": {"running", "failed", "stopped", "deleted"},
     "running": {"provisioning", "stopped", "failed", "deleted"},
@@ -28,11 +28,11 @@ INNER_PORTS = ("management_port", "llm_port", "bridge_port")
 
 
 def audit(evidence: Evidence) -> list[str]:
-    """Everything that is not as it must be once the service has come to rest."""
+    """Everything that is wrong once the service has come to rest."""
     return [finding for rule in RULES for finding in rule(evidence)]
 
 
-# The database by itself.
+# The database alone.
 
 
 def unsettled(evidence: Evidence) -> Findings:
@@ -68,11 +68,11 @@ def reservations(evidence: Evidence) -> Findings:
         yield f"reservation: {row.method} {row.path} with key {row.key} was never answered"
 
 
-# Events and what the receiver got of them.
+# Events, and their arrival at the receiver.
 
 
 def events_of_moves(evidence: Evidence) -> Findings:
-    """Each move that owners are told of has one event, and each event a move."""
+    """Each change of status that owners hear of has one event, and each event has such a change."""
     for agent in evidence.agents.values():
         moves = Counter(
             (f"agent.{row.to_status}", row.at)
@@ -104,7 +104,7 @@ def deliveries(evidence: Evidence) -> Findings:
 
 
 def receipts(evidence: Evidence) -> Findings:
-    """What arrived is what was written: each event, signed, at its agent's own address; a repeat is the same bytes."""
+    """Each event arrives signed, at its agent's own address, byte for byte as written, also when repeated."""
     owners = {promise.agent_id: promise for promise in evidence.promises}
     written = {event.pk: event for event in all_events(evidence)}
     arrived = set()
@@ -127,9 +127,10 @@ def receipts(evidence: Evidence) -> Findings:
 
 
 def event_chains(evidence: Evidence) -> Findings:
-    """The bodies of an agent's events tell one story: each begins where the one before it ended, `deleted` is last.
+    """The events of an agent are a chain: each begins with the status where the one before ended, and `deleted` is
+    last.
 
-    Provisioning has no event: what stopped, failed or was deleted may come from there whatever was told before.
+    Provisioning has no event: stopped, failed and deleted may follow provisioning, whatever the event before said.
     """
     for agent_id, events in evidence.events.items():
         stated = "provisioning"
@@ -147,7 +148,7 @@ def _signature(body: bytes, secret: str) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-# What customers were promised.
+# Promises to customers.
 
 
 def promises(evidence: Evidence) -> Findings:
@@ -167,7 +168,7 @@ def promises(evidence: Evidence) -> Findings:
 
 
 def processes(evidence: Evidence) -> Findings:
-    """One gateway and one bridge with its engine for each agent that runs, in its present pod, and none beside."""
+    """Each running agent has one gateway and one bridge with its engine, in its present pod, and nothing else runs."""
     wanted = {agent.namespace: agent for agent in evidence.agents.values() if agent.status == "running"}
     found: dict[str, list[Seen]] = {}
     for seen in evidence.processes:
@@ -223,7 +224,7 @@ def directories(evidence: Evidence) -> Findings:
 
 
 def ports(evidence: Evidence) -> Findings:
-    """A port has one owner; a running pod listens on its own, a pod that does not run on none."""
+    """A port has one owner. A running pod listens on its own ports; a pod that does not run listens on none."""
     promised = list(evidence.disk.ports.values())
     for record in evidence.disk.records.values():
         promised += [record[name] for name in INNER_PORTS if name in record]
@@ -252,7 +253,7 @@ def _stray_listeners(evidence: Evidence) -> Findings:
 
 
 def revisions(evidence: Evidence) -> Findings:
-    """Whatever was configured last has reached the pod."""
+    """The newest configuration has reached the pod."""
     for agent in evidence.agents.values():
         reported = evidence.reports.get(agent.namespace, [])
         if agent.status == "running" and any(revision != agent.spec_revision for revision in reported):
@@ -276,6 +277,6 @@ RULES: list[Callable[[Evidence], Findings]] = [
 
 
 def repeats(evidence: Evidence) -> int:
-    """How often an event arrived once more."""
+    """How often events arrived again."""
     arrived = [receipt.header("X-Service-Delivery") for receipt in evidence.receipts]
     return len(arrived) - len(set(arrived))

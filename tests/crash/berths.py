@@ -1,4 +1,4 @@
-"""At most so many agents boot at once: whoever starts one takes a berth, which is free again when it has come up."""
+"""A limit on agents that boot at the same time: starting one needs a berth, which is free again after the boot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Berths:
 
     @contextmanager
     def boarding(self, *, wait: bool) -> Iterator[Berth | None]:
-        """A berth to start an agent in, None where there is none and we do not wait. Kept only if it was taken."""
+        """A berth for starting an agent; None if none is free and `wait` is false. It is kept only if it is used."""
         berth = Berth()
         if not self._free.acquire(blocking=wait):
             yield None
@@ -43,7 +43,7 @@ class Berths:
                     self._taken.append(berth)
 
     def watch(self, over: threading.Event) -> None:
-        """Free the berths of agents that are no longer on their way up."""
+        """Free the berths of agents that have finished booting."""
         while not over.wait(POLL_SECONDS):
             with self._lock:
                 taken = list(self._taken)

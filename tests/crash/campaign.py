@@ -1,4 +1,4 @@
-"""One campaign: a service of its own under load, faults by the plan, then the audit, a farewell and the audit again."""
+"""A campaign: a service under load, planned faults, an audit, the deletion of everything, and a second audit."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ from tests.doubles.model_server import ModelServer
 from tests.doubles.receiver import Receiver, after, status
 
 BERTHS = 4
-RECEIVER_SECONDS = 1.5  # so that whoever delivers is often killed in the midst of it
+RECEIVER_SECONDS = 1.5  # so that a kill often hits a worker during a delivery
 START_SECONDS = 300.0
 INSTALL_SECONDS = 900.0
 FILL_SECONDS = 900.0
-SETTLE_SECONDS = 240.0  # a lease, a slow removal, the last retry of a delivery, a restart that waits for a minute
+# Time for a lease, a slow removal, the last retry of a delivery, a restart that waits for a minute.
+SETTLE_SECONDS = 240.0
 AUDIT_PAUSE_SECONDS = 3.0
 END_SECONDS = 15.0
 PROGRESS_SECONDS = 30.0
@@ -60,13 +61,13 @@ class Campaign:
     journal: Path
     customers: list[Customer] = field(default_factory=list)
     berths: Berths = field(default_factory=lambda: Berths(BERTHS))
-    over: threading.Event = field(default_factory=threading.Event)  # of the load
-    closed: threading.Event = field(default_factory=threading.Event)  # of everything
+    over: threading.Event = field(default_factory=threading.Event)  # set at the end of the load
+    closed: threading.Event = field(default_factory=threading.Event)  # set at the end of everything
     findings: list[str] = field(default_factory=list)
     struck: Counter[Kind] = field(default_factory=Counter)
 
     def wage(self) -> None:
-        """All of it; what is wrong is in `findings` then."""
+        """Run the whole campaign; `findings` then has the problems."""
         say(f"starting the service at {self.run.home}, port {self.run.port}")
         self.run.start(until_up=False)
         self.run.wait(lambda: self.run.status("/health/ready") == 200, seconds=START_SECONDS)
@@ -93,9 +94,9 @@ class Campaign:
         try:
             return gather(self.run.home, promises=self.promises, receipts=self.receiver.received)
         finally:
-            connection.close()  # the server may be another one the next time
+            connection.close()  # the server may be another one at the next try
 
-    # Before.
+    # Before the faults.
 
     def _gather_customers(self) -> None:
         base = f"http://127.0.0.1:{self.run.port}"
@@ -110,7 +111,7 @@ class Campaign:
             self.customers.append(Customer(number, self.options.seed, client, hook, persona, share, self.berths))
 
     def _fill(self) -> None:
-        """The first agent alone, because it installs the engine; then everybody's."""
+        """Create the first agent alone, because it installs the engine; then all other agents."""
         first, *_ = self.customers
         share, first.share = first.share, 1
         first.fill()
@@ -131,7 +132,7 @@ class Campaign:
         if not promised or not wait_until(all_run, seconds=seconds):
             raise SystemExit(f"{what} did not come up: {self._wrongs() or audit(self.evidence())}")
 
-    # The storm.
+    # The faults.
 
     def _storm(self) -> None:
         faults = plan(self.options.seed, self.options.seconds)
@@ -153,7 +154,7 @@ class Campaign:
         self._judge_redis(away)
 
     def _strike_all(self, striker: Striker, faults: list[Fault], began: float) -> Iterator[tuple[float, float, Kind]]:
-        """Strike at the planned seconds; yields when Redis alone was away."""
+        """Strike at the planned seconds. Yields start, end and kind of the faults where only Redis is away."""
         for fault in faults:
             time.sleep(max(0.0, began + fault.second - time.monotonic()))
             start = time.monotonic() - began
@@ -165,15 +166,15 @@ class Campaign:
                 yield start, time.monotonic() - began, fault.kind
 
     def _judge_redis(self, away: Iterable[tuple[float, float, Kind]]) -> None:
-        """Whatever is refused while nothing but Redis is away, is refused because of it; that may not be."""
+        """A request that is refused while only Redis is away is a finding: Redis may be away without refusals."""
         for start, end, kind in away:
             refused = [sentence for second, sentence in self.calls.failures if start <= second <= end]
             self.findings += [f"redis: refused during {kind}: {sentence}" for sentence in refused]
 
-    # After.
+    # After the faults.
 
     def _settle(self, when: str) -> None:
-        """Audit until nothing is found or the time is over; what is found then stays."""
+        """Audit until there are no findings or the time is over; the last findings stay."""
         began, found = time.monotonic(), ["not audited"]
 
         def clean() -> bool:
@@ -188,7 +189,7 @@ class Campaign:
         self.findings += [f"{when}: {finding}" for finding in found]
 
     def _programs(self) -> list[str]:
-        """Every program of the service once, and none that escaped its supervisor."""
+        """Findings about the service's programs: each must run once, below its supervisor."""
         if self.run.process is None:
             return ["the service was not started"]
         missing = PROGRAMS.keys() - self.run.running().keys()
@@ -202,13 +203,13 @@ class Campaign:
         ]
 
     def _talk(self) -> None:
-        """Each customer finds what it was promised: its agents and no others, as configured, and they answer."""
+        """Each customer checks the promises: exactly its agents, as configured, and they answer."""
         everybody([customer.complain for customer in self.customers])
         self.findings += [finding for customer in self.customers for finding in customer.complaints]
         self.findings += self._wrongs()
 
     def _part(self) -> None:
-        """All agents are deleted, and nothing of any of them stays; then the service ends, and nothing of it stays."""
+        """Delete all agents and check that nothing of them stays; then end the service and check the same."""
         everybody([customer.remove_all for customer in self.customers])
         self._settle("after the farewell")
         say(f"calls {_counts(self.calls.outcomes)}; events arrived {len(self.receiver.received)}, "
@@ -221,7 +222,7 @@ class Campaign:
             self.findings += [f"end: {one.pid} {_title(one)} is left" for one in self.run.everything()]
 
     def _linger(self) -> None:
-        """For a second auditor: everything stays as it is until Enter or Ctrl-C."""
+        """Keep everything for a second auditor until Ctrl-C."""
         say(f"kept for you: home {self.run.home}, port {self.run.port}, journals {self.journal}; Ctrl-C goes on")
         try:
             threading.Event().wait()
@@ -232,7 +233,7 @@ class Campaign:
         return [wrong for customer in self.customers for wrong in customer.wrongs]
 
     def write_journals(self) -> None:
-        """What the outside knows, for other auditors: agents as promised, events as they arrived."""
+        """Write the knowledge of the outside for other auditors: the promised agents and the received events."""
         with (self.journal / "promises.jsonl").open("w", encoding="utf-8") as file:
             for promise in self.promises:
                 file.write(json.dumps({**asdict(promise), "wanted": sorted(promise.wanted)}) + "\n")
@@ -243,7 +244,7 @@ class Campaign:
 
 
 def everybody(acts: list[Callable[[], None]]) -> None:
-    """All at the same time."""
+    """Run all of these at the same time."""
     threads = [threading.Thread(target=act, daemon=True) for act in acts]
     for thread in threads:
         thread.start()
@@ -253,14 +254,14 @@ def everybody(acts: list[Callable[[], None]]) -> None:
 
 @contextmanager
 def prepared(options: Options, run: Run, journal: Path) -> Iterator[Campaign]:
-    """A campaign with its model server and receiver; the service is gone when the block ends."""
+    """A campaign with its model server and receiver; the service ends with the block."""
     with ExitStack() as stack:
         model = stack.enter_context(ModelServer())
         receiver = stack.enter_context(Receiver([after(RECEIVER_SECONDS, status(204))]).listening())
         run.environment |= {
             "LLM_BASE_URLS": f"openai={model.base_url('openai')}",
             "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",
-            "TRUSTED_PROXIES": "127.0.0.1/32",  # customers come from addresses of their own
+            "TRUSTED_PROXIES": "127.0.0.1/32",  # each customer has its own address
             "MAX_FREE_AGENTS": str(-(-options.agents // options.accounts)),
             "MAX_TRIALS": "0",
         }

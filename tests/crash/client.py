@@ -1,4 +1,4 @@
-"""A customer's HTTP: asks again until there is an answer, and writes down each try."""
+"""A customer's HTTP client: repeats requests until there is an answer, and records each try."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ AGAIN_SECONDS = 0.7
 
 
 class NoAnswer(Exception):
-    """The service did not answer for minutes."""
+    """There was no answer for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     status: int
     body: Any
-    unsure: bool  # an earlier try went out and was not answered: it may have been taken
+    unsure: bool  # an earlier try got no answer, so the service may have carried it out
 
 
 @dataclass(slots=True)
 class Calls:
-    """The journal of all customers, in memory to count and in a file to read."""
+    """The journal of all customers: counts in memory, and a file."""
 
     path: Path
     began: float = field(default_factory=time.monotonic)
     outcomes: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[float, str]] = field(default_factory=list)  # (second, sentence)
+    failures: list[tuple[float, str]] = field(default_factory=list)  # pairs: second, sentence
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, account: str, method: str, path: str, outcome: str, *, sent: float) -> None:
@@ -59,7 +59,7 @@ class Client:
     def ask(
         self, method: str, path: str, body: Any = None, *, key: str = "", patience: float = PATIENCE_SECONDS
     ) -> Answer:
-        """The first answer that is one: neither a broken connection nor a 5xx, nor "try again"."""
+        """Repeat the request until there is a final answer: no broken connection, no 5xx, and no "try again"."""
         until = time.monotonic() + patience
         unsure = False
         while True:
@@ -88,6 +88,6 @@ class Client:
 
 
 def _is_again(answer: requests.Response) -> bool:
-    """Told to come back: a fault of the moment, a limit, or the same create still running."""
+    """Whether to repeat: a temporary fault, a limit, or the same create request that still runs."""
     still_running = answer.status_code == 409 and answer.json().get("message", "").startswith("Idempotency-Key")
     return answer.status_code >= 500 or answer.status_code == 429 or still_running

@@ -1,4 +1,4 @@
-"""A small world that an auditor has nothing to say about: one agent that runs, with all that belongs to it."""
+"""A small world without findings: one running agent with everything that belongs to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from webhooks.models import Delivery, Event, State
 
 __all__ = ["catalog", "make_agent", "owner", "runtime"]
 
-# Listens on the ports that follow, starts what comes after them, and rests.
+# Listens on the given ports, starts the child process, and sleeps.
 PROGRAM = """
 import socket, subprocess, sys, time
 held = [socket.create_server(("127.0.0.1", int(port))) for port in sys.argv[1].split(",") if port]
@@ -48,7 +48,7 @@ class World:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def complete(self) -> None:
-        """Everything that the agent's pod leaves on the machine, and its events with the receiver."""
+        """Add the files and processes of the agent's pod, and its events at the receiver."""
         self.write_pod(self.agent.namespace, self.record)
         self.promise_port(self.agent.pk, self.record["public_port"])
         public, management, llm, bridge = (self.record[name] for name in PORTS)
@@ -71,7 +71,7 @@ class World:
         (self.home / "data" / f"{agent_id}.port").write_text(str(port))
 
     def start(self, role: str, namespace: str, *, ports: list[int] | None = None, engine: bool = False) -> int:
-        """A process that carries what a pod's program carries. Its engine is its child."""
+        """Start a process with the marks of a pod's program. Its engine is its child."""
         marks = {"AGENTPODS_HOME": str(self.home), "AGENTPODS_NAMESPACE": namespace, "AGENTPODS_ROLE": "engine"}
         words = [f"agents.pod.{role}", f"--namespace={namespace}", f"--home={self.home}"] if role != "engine" else []
         listening = ",".join(map(str, ports or []))
@@ -80,7 +80,7 @@ class World:
         return self._started[-1].pid
 
     def deliver(self) -> None:
-        """Every event arrives, once more if it has already."""
+        """Let every event arrive, or arrive again."""
         Delivery.objects.update(state=State.DELIVERED, finished_at=timezone.now())
         secret = self.promises[0].hook_secret
         for event in Event.objects.filter(agent=self.agent):
@@ -91,7 +91,7 @@ class World:
             self.receipts.append(Received("/hook/a", list(signed.items()), body, 0.0))
 
     def finds(self, *words: str) -> str:
-        """The finding with all these words, once there is one."""
+        """Wait for a finding with all these words."""
 
         def look() -> str | None:
             return next((one for one in self.audit() if all(word in one for word in words)), None)
@@ -100,7 +100,7 @@ class World:
         return found
 
     def end(self, role: str) -> None:
-        """SIGKILL to the pod's only process of this role."""
+        """Send SIGKILL to the pod's only process with this role."""
         (seen,) = (one for one in sight.pod_processes(self.home) if one.role == role)
         psutil.Process(seen.pid).kill()
 

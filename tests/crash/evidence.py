@@ -1,4 +1,4 @@
-"""All that an audit looks at, taken at one moment: rows, processes, files, ports, and what the outside was told."""
+"""The evidence for an audit, collected at one time: rows, processes, files, ports, promises and receipts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.crash.sight import Disk, Seen
 from tests.doubles.receiver import Received
 from webhooks.models import Delivery, Event
 
-# Of an agent: all but its secrets, which an auditor cannot open.
+# The columns of an agent without its secrets, which the auditor cannot decrypt.
 AGENT = (
     "id", "status", "desired", "suffix", "generation", "spec_revision", "deadline_at", "reconcile_at", "lease_until",
     "cause", "cause_message", "endpoint_url",
@@ -39,13 +39,13 @@ class Evidence:
     processes: list[Seen]
     disk: Disk
     listening: set[int]
-    reports: dict[str, list[int | None]]  # by namespace: the revisions that bridge and gateway say they run
+    reports: dict[str, list[int | None]]  # by namespace: the revisions that bridge and gateway report
     promises: list[Promise]
     receipts: list[Received] = field(repr=False)
 
 
 def gather(home: Path, *, promises: Iterable[Promise] = (), receipts: Iterable[Received] = ()) -> Evidence:
-    """Receipts first and rows before processes: what is found in a later place was allowed by an earlier one."""
+    """Read receipts first, and rows before processes: everything found later was caused by something found earlier."""
     received, files = list(receipts), sight.disk(home)
     return Evidence(
         now=timezone.now(),

@@ -1,4 +1,4 @@
-"""The plan of a campaign: which fault comes at which second. A pure function of the seed, so that a seed replays it."""
+"""The plan of a campaign: which fault happens at which second. It depends only on the seed, so a seed repeats it."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ class Kind(StrEnum):
     GATEWAY = "gateway"
     BRIDGE = "bridge"
     ENGINE = "engine"
-    GATEWAY_HANGS = "gateway-hangs"  # SIGSTOP, and nobody ever lets it go on
+    GATEWAY_HANGS = "gateway-hangs"  # SIGSTOP, and nobody ever continues the process
     POSTGRES_RESTART = "postgres-restart"  # SIGINT: an orderly, fast shutdown
     REDIS_WIPE = "redis-wipe"  # FLUSHALL
     REDIS_HANGS = "redis-hangs"  # SIGSTOP for a minute
-    REDIS_AWAY = "redis-away"  # killed for a minute, as often as it is started again
+    REDIS_AWAY = "redis-away"  # killed for a minute, each time that it is started again
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     second: float
     kind: Kind
-    choice: int  # which of the processes of that kind, counted round
+    choice: int  # which of the processes of that kind, modulo their number
     lasts: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.second:6.1f} {self.kind}" + (f" for {self.lasts:.0f} s" if self.lasts else "")
 
 
-# Each round holds every one of these as often as it stands here; pods are most of what there is.
+# A round has each kind of fault as often as it stands here; most of them hit pods.
 ROUND = [kind for kind in Kind if kind not in {Kind.REDIS_HANGS, Kind.REDIS_AWAY}]
 ROUND += [Kind.GATEWAY, Kind.BRIDGE, Kind.ENGINE, Kind.ENGINE]
 PAUSES = (2.5, 7.5)
-# While Redis alone is away nothing else is struck, so that every refused request is its doing.
+# While only Redis is away there are no other faults, so that Redis is the cause of each refused request.
 QUIET_BEFORE, QUIET_AFTER = 12.0, 3.0
 LONGEST_AWAY = 60.0
 CHOICES = 10_000
 
 
 def plan(seed: str, seconds: float) -> list[Fault]:
-    """All faults of a campaign of so many seconds, in their order."""
+    """All faults of a campaign with this length, in their order."""
     dice = random.Random(f"faults of {seed}")
     long = _long_ones(dice, seconds)
     part = min(1.0, seconds / 300)

@@ -1,4 +1,4 @@
-"""Customers under way: each account creates, pauses, resumes, rebuilds, deletes and configures, over HTTP alone."""
+"""The customers' load: each account creates, pauses, resumes, rebuilds, deletes and configures through the API."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Step:
 
 
 def script(seed: str, account: int) -> Iterator[Step]:
-    """What this account does, for ever; which agent it is done to depends on those that it has then."""
+    """The endless steps of this account. Which agent a step concerns depends on the agents at that time."""
     dice = random.Random(f"load of {seed}, account {account}")
     while True:
         verb = dice.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
@@ -51,7 +51,7 @@ def script(seed: str, account: int) -> Iterator[Step]:
 
 @dataclass(slots=True)
 class Customer:
-    """One account. `share` is how many agents it keeps."""
+    """One account. `share` is the number of agents that it keeps."""
 
     number: int
     seed: str
@@ -61,7 +61,7 @@ class Customer:
     share: int
     berths: Berths
     promises: list[Promise] = field(default_factory=list)
-    wrongs: list[str] = field(default_factory=list)  # answers that should not have been
+    wrongs: list[str] = field(default_factory=list)  # answers that should not have happened
     complaints: list[str] = field(default_factory=list)
     made: int = 0
 
@@ -70,14 +70,14 @@ class Customer:
         return [promise for promise in self.promises if not promise.deleted]
 
     def work(self, over: threading.Event) -> None:
-        """Until it is over; what is under way then is still brought to its end."""
+        """Take steps until `over` is set; the last step is completed."""
         for step in script(self.seed, self.number):
             if over.wait(step.pause):
                 return
             self._guarded(partial(self._take, step))
 
     def fill(self) -> None:
-        """Have the whole share, as quickly as there are berths."""
+        """Create agents up to the share, as fast as there are berths."""
         while len(self.live) < self.share and not self.wrongs:
             self._guarded(partial(self._create, wait=True))
 
@@ -86,7 +86,7 @@ class Customer:
             self._guarded(partial(self._delete, promise))
 
     def complain(self) -> None:
-        """Find out what is otherwise than it was promised."""
+        """Find all differences from the promises."""
         found = self.complaints
         listed = {agent["id"]: agent for agent in self.client.ask("GET", "/agents").body["agents"]}
         expected = {promise.agent_id for promise in self.live}
@@ -101,7 +101,7 @@ class Customer:
                 found += self._conversation(promise)
 
     def _conversation(self, promise: Promise) -> list[str]:
-        """An agent that runs answers; one without a key says nothing."""
+        """A running agent with a key must answer; without a key its reply must be empty."""
         answer = self.client.ask("POST", f"/agents/{promise.agent_id}/chat", {"message": "Are you there?"})
         wanted = "pong" if promise.settings.get("llmProvider") else ""
         if answer.status != 200 or answer.body["reply"] != wanted:
@@ -115,7 +115,7 @@ class Customer:
             self.wrongs.append(f"answer: {error}")
 
     def _take(self, step: Step) -> None:
-        """The step, or a new name where it needs a berth and there is none."""
+        """Take the step; where it needs a berth and none is free, rename the agent instead."""
         if len(self.live) < self.share and self._create(wait=False):
             return
         if not self.live:
@@ -127,7 +127,7 @@ class Customer:
             self._configure(promise, step if verb in CHANGES else replace(step, verb="rename"))
 
     def _aim(self, step: Step) -> tuple[str, Promise]:
-        """Most agents shall run, though stopping is quick and starting is not: one rests at a time, one is replaced."""
+        """Choose the agent, so that most agents run (starting is slow): at most one rests at a time."""
         promise = self.live[step.choice % len(self.live)]
         resting = [one for one in self.live if one.wanted == {"stopped"}]
         if resting and step.verb in {"pause", "resume"}:
@@ -137,7 +137,7 @@ class Customer:
         return step.verb, promise
 
     def _create(self, *, wait: bool) -> bool:
-        """Whether there was a berth for it."""
+        """Create an agent. Returns whether there was a berth for it."""
         name = f"{self.client.account}-{self.made}"
         url = f"{self.hook_url}/{name}"
         wanted = {"personaId": self.persona, "tier": "tiny", "name": name, "webhookUrl": url}
@@ -158,7 +158,7 @@ class Customer:
             return True
 
     def _move(self, promise: Promise, verb: str) -> bool:
-        """Whether it was asked for: what boots needs a berth."""
+        """Ask for the move. Returns False if it needs a berth and none is free."""
         if verb not in BOOTING:
             self._ask_move(promise, verb)
             return True
@@ -197,7 +197,7 @@ class Customer:
 
 
 def _change(step: Step) -> tuple[str, str, Any, dict[str, Any]]:
-    """The request of a configuring step, and what the agent shows once it is acknowledged."""
+    """The request of a configuring step, and the agent's fields after it."""
     number = step.choice
     plain: dict[str, dict[str, Any]] = {
         "rename": {"name": f"Name {number}"},

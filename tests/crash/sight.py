@@ -1,4 +1,4 @@
-"""What lives on the machine of one home: processes, directories, listening ports; read without the product's code."""
+"""The state of the machine for one home: processes, directories, listening ports; read without the product's code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 import psutil
 
 GATEWAY, BRIDGE, ENGINE = "gateway", "bridge", "engine"
-# What pods may listen on; below the kernel's range for outgoing connections.
+# The ports of pods, below the kernel's range for outgoing connections.
 POD_PORTS = range(20_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One process of a pod. `role` is gateway or bridge, or what the process carries in its environment."""
+    """One process of a pod. `role` is gateway or bridge, or the role in the process's environment."""
 
     pid: int
     role: str
@@ -32,9 +32,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The home's files that concern pods."""
+    """The files in the home directory that concern pods."""
 
-    records: dict[str, dict[str, Any]]  # `pods/<namespace>/`, with its pod.json, empty without one
+    records: dict[str, dict[str, Any]]  # by directory in `pods/`: its pod.json, empty without one
     data: frozenset[str]  # agents with a data directory
     ports: dict[str, int]  # the public port promised to each agent
     locks: frozenset[str]
@@ -42,12 +42,12 @@ class Disk:
 
 
 def pod_processes(home: Path) -> list[Seen]:
-    """Every live process of every pod of this home, whoever its parent is now."""
+    """Every live process of every pod of this home, whatever its parent is now."""
     return [seen for process in psutil.process_iter() if (seen := _seen(process, home))]
 
 
 def identities(home: Path) -> Iterator[tuple[int, str, str]]:
-    """Pid, role and namespace of every process of a pod: the quick look."""
+    """Pid, role and namespace of every process of a pod; faster than `pod_processes`."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             role, namespace = _identity(process, home)
@@ -56,14 +56,14 @@ def identities(home: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def program_processes(supervisor: psutil.Process) -> list[psutil.Process]:
-    """The supervisor's own children: what `make run` keeps alive. Orphans that it adopted carry a pod's marks."""
+    """The supervisor's own children, which `make run` keeps alive. Adopted orphans carry a pod's marks."""
     with suppress(psutil.Error):
         return [child for child in supervisor.children() if "AGENTPODS_ROLE" not in _environment(child)]
     return []
 
 
 def orphans(home: Path, supervisor: int) -> list[psutil.Process]:
-    """Processes of the service that its supervisor no longer has below it."""
+    """Processes of the service that are no longer below its supervisor."""
     return [one for one in psutil.process_iter() if _is_orphan(one, home, supervisor)]
 
 
@@ -92,7 +92,7 @@ def disk(home: Path) -> Disk:
 
 
 def listening_ports() -> set[int]:
-    """On any address of this machine, in the range of pods; read from the kernel, which tells it of everybody."""
+    """Pods' ports on which any process of this machine listens, read from the kernel."""
     return {port for table in ("tcp", "tcp6") for port in _listening(Path("/proc/net", table)) if port in POD_PORTS}
 
 
@@ -142,7 +142,7 @@ def _environment(process: psutil.Process) -> dict[str, str]:
 
 
 def _ports_of(process: psutil.Process) -> frozenset[int]:
-    """Empty where the process is closed to us, as a gateway is to all but root."""
+    """The process's listening ports; empty if we may not read them, as for a gateway unless we are root."""
     try:
         connections = process.net_connections(kind="tcp")
     except (psutil.Error, OSError):

@@ -1,4 +1,4 @@
-"""Faults as they are done: find what is meant among the live processes of this run, and strike it."""
+"""Carries out faults: finds the process among those of this run, and strikes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.config.conftest import Run
 from tests.crash import sight
 from tests.crash.faults import Fault, Kind
 
-FIND_SECONDS = 10.0  # what was struck a moment ago may not be back yet
+FIND_SECONDS = 10.0  # a process that was struck a moment ago may not be back yet
 POLL_SECONDS = 0.1
 PODS = {
     Kind.GATEWAY: sight.GATEWAY,
@@ -33,7 +33,7 @@ class Striker:
     struck: Counter[Kind] = field(default_factory=Counter)
 
     def strike(self, fault: Fault) -> str:
-        """Do it; returns what was struck."""
+        """Carry out the fault. Returns a description of what was struck."""
         special: dict[Kind, Callable[[Fault], str]] = {
             Kind.REDIS_WIPE: self._wipe,
             Kind.REDIS_HANGS: self._hang_redis,

@@ -1,4 +1,4 @@
-"""The auditor is believed because it finds what is wrong: each test disturbs a world that it had nothing against."""
+"""The auditor can be trusted because it finds problems: each test damages a world that had no findings."""
 
 from __future__ import annotations
 

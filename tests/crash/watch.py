@@ -1,4 +1,4 @@
-"""What must not even happen for a moment is looked for while it storms: two of a kind for one agent."""
+"""Looks during the faults for states that must not exist even for a moment: two gateways or bridges of one agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Doubles = set[tuple[str, frozenset[int]]]
 
 
 def watch(home: Path, over: threading.Event, findings: list[str]) -> None:
-    """Until it is over. What stands in two looks in a row is a finding; one alone may be a fork or an end."""
+    """Look until `over` is set. Doubles in two looks in a row are a finding: one look may see a fork or an end."""
     before: Doubles = set()
     while not over.wait(PAUSE_SECONDS):
         now = doubles(home)
@@ -26,7 +26,7 @@ def watch(home: Path, over: threading.Event, findings: list[str]) -> None:
 
 
 def doubles(home: Path) -> Doubles:
-    """Gateways and bridges of which an agent has more than one now, whichever generation of its pod they are of."""
+    """Gateways and bridges that an agent has more than once now, whichever generation of its pod they belong to."""
     found: dict[str, set[int]] = defaultdict(set)
     for pid, role, namespace in sight.identities(home):
         if role in {sight.GATEWAY, sight.BRIDGE}:

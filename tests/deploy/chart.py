@@ -1,7 +1,7 @@
-"""The chart of deploy/helm as Helm renders it: Helm's own engine, which the wheel of helm-python-sdk carries.
+"""The chart of deploy/helm as Helm renders it, with Helm's own engine from the wheel of helm-python-sdk.
 
-It runs in a process of its own. Inside ours, Go's runtime would take over signals and raise the limit of open files for
-whatever a later test starts; a fifth of a second buys that off, and one process renders any number of values.
+Helm runs in its own process. Inside ours, Go's runtime would take over signals and raise the limit of open files for
+later tests. The process costs a fifth of a second, and one process renders any number of values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECONDS = 60
 Values = Mapping[str, Any]
 Object = dict[str, Any]
 
-# The least that an operator gives.
+# The smallest set of values that an operator must give.
 MINIMAL: Values = {
     "image": {"repository": "registry.example.com/agentpods"},
     "engineImages": {"pi": "registry.example.com/agentpods-pi:1.0.0"},
@@ -37,11 +37,11 @@ MINIMAL: Values = {
 
 
 class Refused(Exception):
-    """Helm's own words: of the values' schema, or of a template."""
+    """Helm's own message: a violation of the values' schema, or an error of a template."""
 
 
 def render(values: Values | None = None) -> list[Object]:
-    """Every object of the release with MINIMAL and what is given on top. Do not change them: they are shared."""
+    """All objects of the release with MINIMAL and these values. They are shared: do not change them."""
     (rendered,) = render_all([values or {}])
     if isinstance(rendered, Refused):
         raise rendered
@@ -49,7 +49,7 @@ def render(values: Values | None = None) -> list[Object]:
 
 
 def render_all(cases: Sequence[Values]) -> list[list[Object] | Refused]:
-    """The same for many values at once, in their order. What Helm refuses is told in its place."""
+    """The same for many values at once, in their order. A refusal takes the place of the objects."""
     return [
         Refused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
         for answer in _ask([{"values": merged(MINIMAL, values)} for values in cases])
@@ -57,7 +57,7 @@ def render_all(cases: Sequence[Values]) -> list[list[Object] | Refused]:
 
 
 def notes(values: Values | None = None) -> str:
-    """What an operator is told after an install."""
+    """The text that an operator sees after an install."""
     (answer,) = _ask([{"values": merged(MINIMAL, values or {})}])
     return str(answer["files"][f"{CHART.name}/templates/NOTES.txt"])
 
@@ -69,13 +69,13 @@ def lint(values: Values) -> list[str]:
 
 
 def on_a_server_without_policies(values: Values | None = None) -> list[Object] | Refused:
-    """Rendered as for an API server that tells its kinds, and has no ValidatingAdmissionPolicy among them."""
+    """Rendered for an API server that lists its kinds and does not have ValidatingAdmissionPolicy."""
     (answer,) = _ask([{"values": merged(MINIMAL, values or {}), "tells_kinds": True}])
     return Refused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
 
 
 def username(account: str) -> str:
-    """What the API server calls `drive`, `observe` or `remote`."""
+    """The API server's name for `drive`, `observe` or `remote`."""
     return f"system:serviceaccount:{NAMESPACE}:{RELEASE}-{account}"
 
 
@@ -85,7 +85,7 @@ def _hosting_alone() -> list[Object]:
 
 
 def accounts(*, remote: bool = False, values: Values | None = None) -> list[Object]:
-    """What the chart installs of accounts, rights and policies: `drive` and `observe`, or `remote`, which is both."""
+    """The chart's accounts, rights and policies: `drive` and `observe`, or `remote`, which is both."""
     kinds = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
     policies = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
     objects = render(values) if values else _hosting_alone() if remote else _minimal()
@@ -94,7 +94,7 @@ def accounts(*, remote: bool = False, values: Values | None = None) -> list[Obje
 
 @cache
 def rules(account: str) -> list[Object]:
-    """The ClusterRole of `drive` or `observe`, as rendered with routing by Gateway API and certificates."""
+    """The rules of the ClusterRole of `drive` or `observe`, rendered with Gateway API and certificates."""
     return role_rules(_minimal(), account)
 
 
@@ -104,14 +104,14 @@ def _minimal() -> list[Object]:
 
 
 def role_rules(objects: Sequence[Object], account: str) -> list[Object]:
-    """What the ClusterRole of `drive` or `observe` among these objects allows."""
+    """The rules of the ClusterRole of `drive` or `observe` among these objects."""
     name = f"{NAMESPACE}-{RELEASE}-{account}"
     (role,) = [one for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name]
     return list(role["rules"])
 
 
 def merged(under: Values, over: Values) -> dict[str, Any]:
-    """As Helm puts values files on top of each other."""
+    """Merged as Helm merges values files."""
     found = dict(under)
     for name, value in over.items():
         below = found.get(name)
@@ -120,7 +120,7 @@ def merged(under: Values, over: Values) -> dict[str, Any]:
 
 
 def _ask(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """No environment: Helm would read settings of the user's own from it."""
+    """Ask Helm in its process. The environment is empty, because Helm would read the user's settings from it."""
     command = [sys.executable, "-I", __file__]
     answer = subprocess.run(
         command, input=json.dumps(questions), capture_output=True, text=True, check=True, timeout=SECONDS, env={}
@@ -135,12 +135,12 @@ def _objects(files: Mapping[str, str]) -> list[Object]:
 
 @cache
 def _parsed(text: str) -> tuple[Object, ...]:
-    """Most values leave most files as they are, and reading YAML costs more than rendering it."""
+    """Cached: most values leave most files unchanged, and parsing YAML takes longer than rendering it."""
     return tuple(found for found in yaml.load_all(text, Loader=_Strict) if found is not None)
 
 
 class _Strict(yaml.CSafeLoader):
-    """A key that is there twice is a mistake that YAML's own reader passes over."""
+    """A YAML loader that refuses a repeated key, which YAML's own loader ignores."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value]
@@ -150,7 +150,7 @@ class _Strict(yaml.CSafeLoader):
 
 
 def _answer(chart: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    import helm_python  # only in the other process
+    import helm_python  # only in Helm's process
 
     if question.get("lint"):
         report = helm_python.lint(CHART, question["values"], strict=True)
@@ -165,7 +165,7 @@ def _answer(chart: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_a_server_that_tells_its_kinds(helm: Any) -> Any:
-    """Helm's engine without a server knows versions alone, so one of them stands for a kind."""
+    """The chart for a server that lists its kinds. Helm alone only knows versions, so a version stands for a kind."""
     copy = Path(tempfile.mkdtemp()) / CHART.name
     shutil.copytree(CHART, copy)
     template = copy / "templates" / "admission.yaml"

@@ -1,5 +1,4 @@
-"""Images as what they are, and containers of them as a cluster would run them: one user, nothing allowed, and a root
-that cannot be written to."""
+"""Images and their containers, run as a cluster runs them: one user, no privileges, and a read-only root."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class Image:
 
     @classmethod
     def unpack(cls, archive: Path, target: Path) -> Image:
-        """Layer upon layer, with owners and modes; tar itself does it, for it knows every kind of entry."""
+        """Unpack layer by layer, with owners and modes. The program tar does this: it knows every kind of entry."""
         blobs, root = target / "blobs", target / "root"
         blobs.mkdir()
         root.mkdir(mode=0o755)
@@ -58,7 +57,7 @@ def _blob(blobs: Path, described: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _whiten(root: Path) -> None:
-    """What a layer says is gone."""
+    """Delete the files that a layer marks as deleted."""
     for mark in root.rglob(f"{_WHITEOUT}*"):
         gone = mark.with_name(mark.name.removeprefix(_WHITEOUT))
         mark.unlink()
@@ -70,13 +69,13 @@ def _whiten(root: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """Of the machine's own network, so that a test reaches it on loopback; of everything else it has its own."""
+    """A container with the machine's own network, so that tests reach it on loopback; everything else is isolated."""
 
     root: Path
     bundle: Path  # a directory for the runtime's files
     uid: int
     group: int = 10000
-    mounts: Mapping[str, Path]  # where, and what of this machine
+    mounts: Mapping[str, Path]  # from the path in the container to the path on this machine
     read_only: frozenset[str] = frozenset()
     environment: Mapping[str, str]
     cwd: str = "/"
@@ -96,7 +95,7 @@ class Container:
             )
 
     def run(self, *command: str | Path) -> tuple[int, str]:
-        """Its exit status, and all that it said."""
+        """Run a command. Returns its exit status and its output."""
         code = self.start(*command).wait(60)
         return code, self.said()
 

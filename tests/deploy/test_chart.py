@@ -33,7 +33,7 @@ REMOTE = {"controlPlane": {"enabled": False}}
 
 
 def combinations() -> Iterator[dict[str, Any]]:
-    """Of all values that decide whether an object is there; those that only add to one are on or off together."""
+    """All combinations of values that decide whether an object exists; other values change together."""
     for routing, expose, policies, secret, more in product(
         ("gateway", "ingress", "none"),
         ("gateway", "ingress", "none"),
@@ -66,7 +66,7 @@ def combinations() -> Iterator[dict[str, Any]]:
 
 @cache
 def rendered() -> list[list[Object]]:
-    """All combinations, by one process."""
+    """The objects of all combinations, rendered by one process."""
     found = chart.render_all(list(combinations()))
     refused = [str(one) for one in found if isinstance(one, Refused)]
     assert refused == []
@@ -74,12 +74,12 @@ def rendered() -> list[list[Object]]:
 
 
 def with_made_secret() -> list[Object]:
-    """The first combination whose Secret the chart makes."""
+    """The objects of the first combination where the chart creates the Secret."""
     return next(one for one, values in zip(rendered(), combinations(), strict=True) if values["secret"] is MADE_SECRET)
 
 
 def all_objects() -> list[Object]:
-    """Each once: what two combinations have in common is the same object."""
+    """All objects, each once: combinations share equal objects."""
     return list({id(one): one for objects in rendered() for one in objects}.values())
 
 
@@ -192,7 +192,7 @@ def test_a_probe_that_starts_a_program_waits_as_long_as_a_busy_node_takes_for_it
 
 @pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("beat", 10), ("worker", 10), ("worker-webhooks", 10)])
 def test_who_has_a_main_loop_is_probed_by_its_sign_of_life(name: str, silent: int, tmp_path: Path) -> None:
-    """By the file's age alone: no program is started to ask, and no cluster or broker that is away ends it at once."""
+    """The probe reads only the file's age: it starts no program, and a cluster or broker may be away for a while."""
     (container,) = containers(deployment(name))
     (file,) = [one["value"] for one in container["env"] if one["name"] == "PULSE_FILE"]
     here = tmp_path / "pulse"
@@ -255,7 +255,7 @@ def test_web_starts_as_make_run_starts_it_but_for_every_address() -> None:
     assert start[:3] == ["python", "-m", "config.run.web"]
     given = web.arguments(start[3:], port=0)
     assert (given.address, given.port) == ("0.0.0.0", 8000)
-    assert given.drain_seconds * 1000 > web.HEADER_MILLISECONDS  # no connection rests so long
+    assert given.drain_seconds * 1000 > web.HEADER_MILLISECONDS  # longer than any connection stays idle
     assert given.stop_seconds >= management.TURN_SECONDS
     grace = deployment("web")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
     assert grace > given.drain_seconds + given.stop_seconds
@@ -307,7 +307,7 @@ BUCKET = {"BACKUP_ACCESS_KEY": "opens it", "BACKUP_SECRET_KEY": "opens it too"}
     ids=["among the secrets", "among extraEnv", "as a file"],
 )
 def test_only_the_endpoint_and_the_workers_have_what_opens_the_bucket_of_backups(given: dict[str, Any]) -> None:
-    """Web and others read backups through the endpoint, and make none."""
+    """Web and the other programs read backups through the endpoint and create none."""
     objects = chart.render({**given, "backups": {"store": "s3:https://s3.example.com/bucket"}})
     have = set()
     for workload in (one for one in objects if one["kind"] in {"Deployment", "Job"}):
@@ -317,7 +317,7 @@ def test_only_the_endpoint_and_the_workers_have_what_opens_the_bucket_of_backups
             assert len(names) == len(set(names)), "an entry that is there twice is refused by server-side apply"
             secret = given.get("secret", {}).get("values", {})
             own = {one["name"]: one.get("value") or one.get("valueFrom") for one in env}
-            in_effect = {**secret, **own}  # as Kubernetes puts them together
+            in_effect = {**secret, **own}  # as Kubernetes combines them
             if any(value for name, value in in_effect.items() if name.startswith(("BACKUP_ACCESS", "BACKUP_SECRET"))):
                 have.add(workload["metadata"]["name"])
     assert have == {"agentpods-backups", "agentpods-worker", "agentpods-worker-webhooks"}

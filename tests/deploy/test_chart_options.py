@@ -1,4 +1,4 @@
-"""What an operator may say of the pods of the chart's programs, and of what is beside them."""
+"""Options of operators for the pods of the chart's programs, and for the objects beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: the accounts' rights to the letter, tokens, and whom each program may reach."""
+"""Permissions: the exact rights of the accounts, their tokens, and the connections that each program may make."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ ALWAYS = {
 INSIDE = {
     rule("", "persistentvolumeclaims", MAKE),
     rule("", "resourcequotas services", MAKE_AGAIN),
-    rule("", "limitranges", ROUTE),  # which names its owners, and some API servers let none do so who may not remove it
+    # It names its owners; some API servers allow that only to an account that may delete the owners.
+    rule("", "limitranges", ROUTE),
     rule("", "secrets", "create patch"),
     rule("", "pods", "list"),
     rule("apps", "deployments", MAKE_AGAIN),
@@ -79,7 +80,7 @@ SEEN_ROUTES_AND_LISTENERS = rule("gateway.networking.k8s.io", "httproutes listen
 SEEN_CERTIFICATES = rule("cert-manager.io", "certificates", "list watch")
 STATS = rule("", "nodes/stats", "get")
 STATS_THROUGH_API = rule("", "nodes/stats nodes/proxy", "get")
-# As the admin's form says the same of a cluster; `through_api` is its field `stats_through_api`.
+# The same choices as in the admin's form of a cluster; `through_api` is its field `stats_through_api`.
 PLACES = {
     "usual": Routes(routing=Routing.GATEWAY, certificate_issuer="letters"),
     "ingress": Routes(routing=Routing.INGRESS, certificate_issuer="letters"),
@@ -109,7 +110,7 @@ def of_kind(case: str, kind: str) -> list[Object]:
 
 
 def pods(case: str) -> dict[str, Object]:
-    """The specification of each program's pods by its component, the job's too."""
+    """The specification of the pods of each program and of the job, by component."""
     workloads = [*of_kind(case, "Deployment"), *of_kind(case, "Job")]
     return {
         one["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"]["template"]["spec"] for one in workloads
@@ -117,7 +118,7 @@ def pods(case: str) -> dict[str, Object]:
 
 
 def egress(case: str, policy: str) -> tuple[list[str], list[Object]]:
-    """For which components a policy is, and whom they may reach by it."""
+    """The components to which a policy applies, and the connections that it allows."""
     (found,) = [one for one in of_kind(case, "NetworkPolicy") if one["metadata"]["name"] == f"agentpods-{policy}"]
     (expression,) = found["spec"]["podSelector"]["matchExpressions"]
     return expression["values"], found["spec"]["egress"]
@@ -198,7 +199,7 @@ def test_a_check_of_a_cluster_asks_for_the_rights_that_the_chart_gives(case: str
     }.items():
         asked = {(group, resource, verb) for group, resource, verbs in wanted for verb in verbs}
         given = {(group, one, verb) for group, many, verbs in rights(case, role) for one in many for verb in verbs}
-        # Who may ask by way of the API server may go back to asking nodes themselves.
+        # With the right to ask through the API server, the account may still ask the nodes directly.
         assert given - asked == ({("", "nodes/stats", "get")} if through_api and role == "drive" else set())
         assert asked - given == set()
 
@@ -337,7 +338,7 @@ def test_other_clusters_pods_are_reached_where_their_addresses_are_given() -> No
 
 
 def test_the_internet_is_for_those_that_need_it_and_does_not_hold_what_is_private() -> None:
-    """What is not public is one list, of config/public_networks.py, which writes the chart's copy."""
+    """config/public_networks.py has the only list of networks that are not public, and writes the chart's copy."""
     components, (rule,) = egress("usual", "internet")
     assert components == ["web", "worker", "worker-webhooks"]
     blocks = {one["ipBlock"]["cidr"]: one["ipBlock"]["except"] for one in rule["to"]}

@@ -1,4 +1,4 @@
-"""What values the chart takes: every setting, and nothing that is unknown, wrong or a secret in plain sight."""
+"""The values of the chart: every setting is accepted; unknown values, wrong values and plain secrets are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS = set(re.findall(r"^\| `([A-Z_]+)`", PAGE, re.MULTILINE))
 OWN = set(SCHEMA["definitions"]["chartsOwn"]["enum"])
 NEEDED = dict.fromkeys(("SECRET_KEY", "SECRETS_KEYS", "DATABASE_URL"), "x")
 
-# What is given, and a word of the refusal.
+# The values, and a word of the refusal.
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"replica": 3}, "'replica' not allowed"),
     ({"web": {"replica": 3}}, "'replica' not allowed"),
@@ -73,7 +73,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @cache
 def refusals() -> list[str]:
-    """Helm's answers to REFUSED, by one process; empty where it took the values."""
+    """Helm's refusals of REFUSED, by one process; empty where Helm accepted the values."""
     answers = chart.render_all([values for values, _ in REFUSED])
     return [str(one) if isinstance(one, chart.Refused) else "" for one in answers]
 

@@ -1,4 +1,4 @@
-"""What images are made of: all that runs or is installed, and nothing else. None of them is made here."""
+"""The files in the images: everything that runs or is installed, and nothing else. These tests build no image."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def context(tmp_path: Path) -> Path:
 
 
 def context_of(name: str, scratch: Path) -> Path:
-    """A copy of what the rules let into the image."""
+    """A copy of the files that the rules let into the image."""
     rules = (IMAGES / name / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
 
     def left_out(directory: str, names: list[str]) -> set[str]:
@@ -39,7 +39,7 @@ def context_of(name: str, scratch: Path) -> Path:
 
 
 def is_left_out(path: PurePath, rules: list[str]) -> bool:
-    """The last rule that names the path or a directory above it decides."""
+    """Whether the path stays out: the last rule for the path or a directory above it decides."""
     out = False
     for rule in rules:
         pattern = rule.removeprefix("!").removeprefix("**/")
@@ -51,7 +51,7 @@ def is_left_out(path: PurePath, rules: list[str]) -> bool:
 
 @functools.cache
 def matches(path: PurePath, pattern: str) -> bool:
-    """A star stands for a part of one name."""
+    """Whether the path matches; a star stands for a part of one name."""
     parts, wanted = path.parts, PurePath(pattern).parts
     return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
 
@@ -92,7 +92,7 @@ def test_what_a_dockerfile_copies_and_runs_is_let_in(name: str, tmp_path: Path) 
 
 
 def steps_of_the_project(name: str) -> list[tuple[str, Path]]:
-    """Each Dockerfile step that runs a module of the project, with the path of that module."""
+    """Each step of the Dockerfile that runs a module of the project, with the module's path."""
     steps = re.findall(r"^RUN (.+?[^\\])$", dockerfile(name), re.MULTILINE | re.DOTALL)
     called = [(step, module) for step in steps for module in re.findall(r"python -m (\S+)", step)]
     return [(step, Path(*module.split("."))) for step, module in called if (ROOT / module.split(".")[0]).is_dir()]

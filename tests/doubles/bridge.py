@@ -1,4 +1,4 @@
-"""A bridge on loopback that speaks the pod's protocol and plays a scripted engine: set `phase` and `turn`."""
+"""A bridge double on loopback. It speaks the pod's protocol and plays a scripted engine: set `phase` and `turn`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ class Turn:
 
 
 def line(text: str, *, source: str = "engine", level: str | None = None, at: float | None = None) -> Event:
-    """A line of the bridge's log."""
     return {"s": source, "t": at or time.time(), "l": level, "x": text}
 
 
 def echo(turn: Turn) -> Iterable[Event]:
-    """What the engine says unless a test scripts something else."""
+    """The engine's answer, unless a test scripts another one."""
     yield {"type": "delta", "text": "you said "}
     yield {"type": "delta", "text": turn.message}
     yield {"type": "done", "reply": f"you said {turn.message}"}
@@ -41,29 +40,31 @@ class BridgeDouble:
         self.reset()
 
     def _reset_messages(self) -> None:
-        self.messages: list[dict[str, Any]] = []  # of channels, each as often as it came
-        self.over: set[str] = set()  # names of those whose turn is over
-        self.takes_none: str | None = None  # why it takes no message
-        self.takes_never: set[str] = set()  # messages that it refuses for what they say
+        # Messages of channels, in the order of arrival; a repeated message is there twice.
+        self.messages: list[dict[str, Any]] = []
+        self.over: set[str] = set()  # names of messages whose turn is over
+        self.takes_none: str | None = None  # the reason why the bridge takes no message
+        self.takes_never: set[str] = set()  # names of messages that the bridge refuses because of their content
 
     def reset(self) -> None:
-        """As new, on the same address; also after `stop`."""
+        """Start as a new bridge on the same address; works also after `stop`."""
         self.phase = "ready"
         self.message: str | None = None
         self.revision = 1
-        self.applies = True  # whether a configuration is in force as soon as it came
-        self.refuses: int | None = None  # status of the answer to a configuration
-        self.busy: str | None = None  # why it takes no turns
-        self.channels: dict[str, str | None] = {"web": None}  # and why nobody is reached there
-        self.unsaid: str | None = None  # why the engine did not say
+        self.applies = True  # whether a configuration is in force as soon as it arrives
+        self.refuses: int | None = None  # the HTTP status of the answer to a configuration
+        self.busy: str | None = None  # the reason why the bridge takes no turns
+        # By channel: the reason why nobody is reached there, or None.
+        self.channels: dict[str, str | None] = {"web": None}
+        self.unsaid: str | None = None  # the reason why the engine did not say
         self.cause: str | None = None
         self.memory: Any = {"skills": [], "memories": [], "sessions": 0, "is_cut": False}
-        self.unreadable: str | None = None  # why it does not tell of its memory
-        self.said: list[Any] = []  # lines of its log as JSON, or bytes; the number of each is its place from 1
-        self.life = "0123456789abcdef"  # of that log
-        self.backups: list[dict[str, Any]] = []  # the orders, each as often as it came
+        self.unreadable: str | None = None  # the reason why the engine cannot read its memory
+        self.said: list[Any] = []  # lines of the log as JSON, or bytes; a line's number is its place, counted from 1
+        self.life = "0123456789abcdef"  # the id of the log
+        self.backups: list[dict[str, Any]] = []  # the orders to back up, in the order of arrival
         self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
-        self.backup_seconds = 0.0  # until it says how its backup is
+        self.backup_seconds = 0.0  # seconds until the state of the backup is known
         self.restores: list[dict[str, Any]] = []
         self._reset_messages()
         self.turn: Callable[[Turn], Iterable[Event | bytes]] = echo  # bytes are a line that is no event
@@ -91,7 +92,7 @@ class BridgeDouble:
         self.stop()
 
     def stop(self) -> None:
-        """Gone: nobody listens any more."""
+        """Stop listening."""
         if self._http is not None:
             self._http.shutdown()
             self._http.server_close()
@@ -108,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what happened is in the double."""
+        """Log nothing: the double has what happened."""
 
     def do_GET(self) -> None:
         if self._has_token():
@@ -173,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
             double.aborted.append(turn)
 
     def _stream_log(self, double: BridgeDouble) -> None:
-        """For as long as somebody listens and the double is there."""
+        """Stream log lines until the client or the double goes away."""
         asked = {name: words[0] for name, words in parse_qs(urlsplit(self.path).query).items()}
         told = int(asked["after"]) if asked.get("life") == double.life else 0
         life, http = double.life, self.server

@@ -1,4 +1,4 @@
-"""A Redis of one test's own, to be killed, hung and wiped."""
+"""A Redis of a single test, which the test may kill, hang and empty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.run import redis
 
 
 class Broker:
-    """A Redis of one test's own."""
+    """A Redis of a single test."""
 
     def __init__(self, directory: Path) -> None:
         self.socket = directory / "redis.sock"
@@ -28,7 +28,7 @@ class Broker:
 
     @contextmanager
     def used(self, settings: Any) -> Iterator[Broker]:
-        """Within the block it is this process's Redis too."""
+        """Within the block, this process uses this Redis too."""
         settings.REDIS_URL = settings.CELERY_BROKER_URL = self.url
         _forget()
         try:

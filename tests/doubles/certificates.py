@@ -1,4 +1,4 @@
-"""Certificates for receivers on loopback: good ones, and each kind that must be refused."""
+"""Certificates for servers on loopback: good ones, and every kind that a client must refuse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = ec.EllipticCurvePrivateKey
 
 
 class Certificates:
-    """An authority of its own, whose certificate lies in the file `authority`."""
+    """A test certificate authority. Its certificate is in the file `authority`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -32,7 +32,7 @@ class Certificates:
         )
 
     def server(self, host: str, *others: str, expired: bool = False, self_signed: bool = False) -> ssl.SSLContext:
-        """What a server for `host`, and perhaps others, is started with. It lies in the file `served` too."""
+        """The TLS context of a server for these names. Its key and certificate are also in the file `served`."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer, signer = (_name(host), key) if self_signed else (self._issuer, self._key)
         certificate = _builder(_name(host), issuer, key, expired=expired).add_extension(
@@ -48,7 +48,7 @@ class Certificates:
         return context
 
     def client(self, name: str) -> tuple[bytes, bytes]:
-        """A certificate that says who asks, and its key."""
+        """A client certificate with this name, and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _builder(_name(name), self._issuer, key).sign(self._key, hashes.SHA256())
         return certificate.public_bytes(serialization.Encoding.PEM), _written(key)

@@ -1,6 +1,6 @@
-"""A real EVM chain of our own: anvil, tokens on it, and people who pay.
+"""A real EVM chain for tests: anvil, tokens on it, and customers who pay.
 
-A block is made for each transaction; `finalized` is two blocks behind the newest, so `final()` makes all of it final.
+Each transaction gets its own block. `finalized` is two blocks behind the newest block, so `final()` mines two blocks.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from eth_utils.abi import function_signature_to_4byte_selector
 from tests.anvil import anvil
 
 CHAIN_ID = 31337
-PATIENCE = 2000  # questions for a receipt, which is there a moment after its block
-GENESIS = "1790000000"  # before the clocks of tests
+PATIENCE = 2000  # how often to ask for a receipt, which appears a moment after its block
+GENESIS = "1790000000"  # earlier than the clocks of all tests
 TOKEN: dict[str, Any] = json.loads((Path(__file__).parent / "tokens" / "Token.json").read_text(encoding="utf-8"))
 
 
@@ -36,7 +36,7 @@ class Token:
     decimals: int
 
     def send(self, to: str, amount: int) -> str:
-        """A transfer by a customer, in a block of its own. Returns its hash."""
+        """Transfer tokens from a customer, in a block of its own. Returns the hash of the transaction."""
         return self.chain.call(self.address, "transfer(address,uint256)", to, amount, sender=self.chain.customer)
 
     def held(self, owner: str) -> int:
@@ -48,7 +48,7 @@ class Token:
 
 
 class Chain:
-    """Listens from its creation on. `first_block` is the number of its oldest block."""
+    """A chain that listens as soon as it is created. `first_block` is the number of its oldest block."""
 
     def __init__(self, port: int = 0, *, first_block: int = 0) -> None:
         flags = ("--host", "127.0.0.1", "--port", str(port), "--chain-id", str(CHAIN_ID), "--slots-in-an-epoch", "1")
@@ -70,7 +70,7 @@ class Chain:
         raise RuntimeError("anvil did not start")
 
     def _forget(self) -> None:
-        """What it goes on to write: a full pipe would stop it."""
+        """Read and drop the program's further output: a full pipe would block the program."""
         with self._process.stdout or nullcontext(()) as lines:
             for _ in lines:
                 continue
@@ -110,11 +110,11 @@ class Chain:
         return receipt
 
     def give(self, owner: str, amount: int) -> str:
-        """The chain's own coin, from a customer. Returns its hash."""
+        """Send the chain's own coin from a customer. Returns the hash of the transaction."""
         return str(self._worked({"to": owner, "value": hex(amount)}, self.customer)["transactionHash"])
 
     def sweep(self, token: Token, owner: str, amount: int) -> str:
-        """What an operator's wallet does with a deposit address, whatever the token says to it. Returns its hash."""
+        """Empty a deposit address as an operator's wallet does, even if the token refuses. Returns the hash."""
         self.rpc("anvil_impersonateAccount", owner)
         self.rpc("anvil_setBalance", owner, hex(10**18))
         data = called("transfer(address,uint256)", self.customer, amount)
@@ -132,15 +132,15 @@ class Chain:
         self.rpc("anvil_mine", hex(blocks))
 
     def final(self) -> None:
-        """Make everything that has happened final."""
+        """Make all transactions so far final."""
         self.mine(2)
 
     def reorganise(self, depth: int, *, again: Sequence[str] = (), at: int | None = None) -> None:
-        """The newest blocks never were: as many others take their place, the last (or `at`) with what comes again."""
+        """Replace the newest `depth` blocks. The transactions `again` are in the last new block, or in block `at`."""
         self.rpc("anvil_reorg", depth, [[transaction, depth - 1 if at is None else at] for transaction in again])
 
     def raw(self, tx_hash: str) -> str:
-        """A transaction as it was signed."""
+        """The signed transaction as hexadecimal text."""
         return str(self.rpc("eth_getRawTransactionByHash", tx_hash))
 
     def block_of(self, tx_hash: str) -> str:
@@ -154,6 +154,6 @@ class Chain:
 
 
 def called(signature: str, *values: Any) -> str:
-    """The bytes of a call."""
+    """The data of a contract call as hexadecimal text."""
     types = [part for part in signature[signature.index("(") + 1 : -1].split(",") if part]
     return "0x" + (function_signature_to_4byte_selector(signature) + encode(types, values)).hex()

@@ -1,8 +1,8 @@
-"""Discord on loopback: the gateway's WebSocket and as much of the REST API as a bot that talks needs.
+"""Discord on loopback: the gateway's WebSocket, and the part of the REST API that a talking bot needs.
 
-`write` is a person who writes to the bot in a private chat, or in the text channel of the one server where it is;
-`sent` is what the bot said. With another `token` the bot's own is refused. What is written while the bot is not
-connected reaches it by REST alone, as with Discord itself.
+`write` sends a message of a person to the bot, in a private chat or in the text channel of the bot's only server;
+`sent` has the bot's messages. After a change of `token`, the bot's old token is refused. As with Discord itself, a
+message that was written while the bot was not connected reaches the bot only through REST.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 Json = dict[str, Any]
-TOKEN = "MTAwMDAwMDAwMDAwMDAwMDA5.bot-token-of-the-owners-discord-bot"  # begins with the bot's number, as all do
+TOKEN = "MTAwMDAwMDAwMDAwMDAwMDA5.bot-token-of-the-owners-discord-bot"  # begins with the bot's id, as all tokens do
 EPOCH_MS = 1420070400000
 GUILD, TEXT_CHANNEL = "100000000000000001", "100000000000000002"
 BOT = {"id": "100000000000000009", "username": "zorblax", "discriminator": "0000", "avatar": None, "bot": True}
 ANN, BOB = "100000000000000077", "100000000000000078"
 HEARTBEAT_MS = 5_000
-_TYPE = {"Content-Type": "application/json"}  # the very words that Discord's library asks for
-INVALID_TOKEN = 4004  # the gateway's close code
+_TYPE = {"Content-Type": "application/json"}  # exactly the header that the Discord library expects
+INVALID_TOKEN = 4004  # a close code of the gateway
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _RESUME, _INVALID, _HELLO, _ACK = 0, 1, 2, 6, 9, 10, 11
 
 
@@ -35,7 +35,7 @@ _DISPATCH, _HEARTBEAT, _IDENTIFY, _RESUME, _INVALID, _HELLO, _ACK = 0, 1, 2, 6, 
 class Said:
     channel: str
     text: str
-    answers: str | None  # the message that it is a reply to
+    answers: str | None  # the id of the message that this one replies to
 
 
 class DiscordDouble:
@@ -47,7 +47,7 @@ class DiscordDouble:
         self._recipients: dict[str, str] = {}  # of private channels
         self._last_number = 0
         self._session: _Session | None = None
-        self.is_deaf = False  # its gateway takes connections and answers nothing there
+        self.is_deaf = False  # if set, the gateway accepts connections and answers nothing
         self._runner: web.AppRunner | None = None
         self._loop = asyncio.new_event_loop()
         self._port: Future[int] = Future()
@@ -69,17 +69,17 @@ class DiscordDouble:
         return self._session is not None and self._session.wire is not None
 
     def write(self, text: str, *, person: str = ANN, channel: str | None = None) -> str:
-        """A private message, or one in `channel`; its number."""
+        """Send a private message, or one in `channel`. Returns its id."""
         return asyncio.run_coroutine_threadsafe(self._write(text, person, channel), self._loop).result(10)
 
     def cut(self) -> None:
-        """The connection breaks; the bot may resume it, and is then told what it missed."""
+        """Break the connection. When the bot resumes it, it gets the events that it missed."""
         session = self._session
         if session is not None:
             asyncio.run_coroutine_threadsafe(session.cut(), self._loop).result(10)
 
     def vanish(self) -> None:
-        """Nothing listens at its address any more, and connections are closed."""
+        """Stop listening, and close all connections."""
         runner = self._runner
         if runner is not None:
             asyncio.run_coroutine_threadsafe(runner.cleanup(), self._loop).result(10)
@@ -94,7 +94,7 @@ class DiscordDouble:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # Its own thread.
+    # Below: code that runs in the double's own thread.
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -320,7 +320,7 @@ class DiscordDouble:
 
 
 class _Wire:
-    """One connection of the bot's to the gateway."""
+    """One connection of the bot to the gateway."""
 
     def __init__(self, socket: web.WebSocketResponse, *, compress: bool) -> None:
         self.socket = socket
@@ -335,7 +335,7 @@ class _Wire:
 
 
 class _Session:
-    """What a bot has been told since it identified itself; a connection that breaks does not end it."""
+    """The events that the bot got since it identified itself. The session survives a broken connection."""
 
     def __init__(self, name: str, wire: _Wire) -> None:
         self.name = name

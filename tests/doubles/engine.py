@@ -1,6 +1,7 @@
-"""An engine of the tests' own, with an adapter that answers with more than text: `says` is what its next turns yield.
+"""A test engine whose adapter answers with more than text: `says` sets the content of its next turns.
 
-Its process does nothing but live; bridge, crew and adapter are as for any engine.
+Its process only stays alive. The bridge, the crew (the supervisor of the engine's processes) and the adapter's
+interface are the real ones.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.ports import free_port
 
 
 class PartsEngine:
-    """As `Engine`, `Driver` and `Turns`, for what one conversation needs of them."""
+    """Plays the roles of `Engine`, `Driver` and `Turns`, as far as one conversation needs them."""
 
     id = "parts"
     processes = Processes.ONE_SERVER
@@ -69,7 +70,7 @@ class PartsEngine:
 
 @contextmanager
 def bridge_of(engine: PartsEngine, directory: Path) -> Iterator[str]:
-    """The address of a bridge before this engine."""
+    """Yields the address of a bridge that runs this engine."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""An engine's own page on loopback: asks for Basic authentication (or nobody) and says what it was asked."""
+"""The web page of an engine on loopback. It asks for Basic authentication (or for none) and repeats each request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLICY = "default-src 'self'; connect-src *"
 
 
 class EnginePage:
-    """`seen` holds each request; /event never ends, until `release` is called. `where` is what it says of its place."""
+    """`seen` has all requests; /event does not end before `release`. `where` is the engine's answer about its paths."""
 
     def __init__(self, *, asks: bool = True) -> None:
         self.asks = asks
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what happened is in the double."""
+        """Log nothing: the double has what happened."""
 
     def _take(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()

@@ -1,7 +1,7 @@
-"""The server of an engine whose page lives from a WebSocket: says back what it hears, and does what it is told.
+"""The server of an engine whose page uses a WebSocket. It echoes messages and follows commands.
 
-`close 4001` closes with that code, `drop` breaks off without one, `flood N` sends N bytes at once, `ping N` so many
-pings.
+`close 4001` closes with that code, `drop` breaks the connection without a close code, `flood N` sends N bytes at once,
+`ping N` sends N pings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ POLICY = "default-src 'self'; connect-src *"
 
 
 class EngineSocket:
-    """`opened` holds the headers of each opening, `heard` each message, `closed` the code by which each ended."""
+    """`opened` has the headers of each opening, `heard` each message, `closed` the close code of each connection."""
 
     def __init__(self, path: str) -> None:
         self.opened: list[dict[str, str]] = []

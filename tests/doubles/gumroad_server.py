@@ -1,4 +1,4 @@
-"""Gumroad's licence interface on loopback (facts: billing 1.1): its texts, its statuses, its defaults.
+"""Gumroad's licence API on loopback, with Gumroad's texts, statuses and defaults.
 
 By hand: `python -m tests.doubles.gumroad_server --port 18090 --key KEY --product prod_tiny` sells one key.
 """
@@ -23,19 +23,19 @@ NO_PRODUCT = (
 
 @dataclass
 class Sale:
-    """One key and the purchase it hangs on; `purchase` overrides any field of it."""
+    """One licence key and its purchase; `purchase` overrides any field of the purchase."""
 
     product: str
     number: int = 1
     sold_at: str = "2026-11-21T12:00:00Z"
     recurrence: str | None = "monthly"
     uses: int = 0
-    gone: str = ""  # one of the 404 texts
+    gone: str = ""  # one of Gumroad's texts with status 404
     without_purchase: bool = False
     purchase: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """`recurrence` and the membership's fields are only there for memberships."""
+        """Gumroad's JSON for the purchase. Only memberships have `recurrence` and the other membership fields."""
         body: dict[str, Any] = {
             "seller_id": "seller==",
             "product_id": self.product,
@@ -76,7 +76,7 @@ class Sale:
 
 
 class GumroadServer(LicenceServer):
-    """`sales` is by licence key."""
+    """`sales` has the sales by licence key."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(port)
@@ -88,7 +88,7 @@ class GumroadServer(LicenceServer):
         return sale
 
     def rotate(self, old: str, new: str) -> None:
-        """The purchase gets another serial; the old one does not exist any more."""
+        """Give the purchase a new key; the old key does not exist any more."""
         self.sales[new] = self.sales.pop(old)
 
     def answer(self, path: str, fields: Fields) -> Answer:

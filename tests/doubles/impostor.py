@@ -1,4 +1,4 @@
-"""What stands in the place of a pod's gateway: it takes every call, keeps what it is told and lies about the pod."""
+"""An impostor in the place of a pod's gateway: it accepts every call, keeps what it receives and lies about the pod."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 
 
 
 class Impostor:
-    """Speaks plain HTTP, or TLS as `context` says. `port=0` takes any; another one must be free at this moment."""
+    """Speaks plain HTTP, or TLS if `context` is given. `port=0` takes any free port; another port must be free now."""
 
     def __init__(self, port: int = 0, *, host: str = "127.0.0.1", context: ssl.SSLContext | None = None) -> None:
-        self.told = b""  # without what TLS itself says
+        self.told = b""  # what was received, decrypted
         self.calls = 0
         self.called = threading.Event()
         self.context = context
@@ -45,7 +45,7 @@ class Impostor:
         return f"https://127.0.0.1:{self.port}"
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError):  # closed
+        with contextlib.suppress(OSError):  # the connection is closed
             while True:
                 connection, _ = self._listener.accept()
                 threading.Thread(target=self._hear, args=(connection,), daemon=True).start()

@@ -1,7 +1,7 @@
-"""The internet as a sender sees it: wherever a connection is to go, a receiver on loopback is at its other end.
+"""The internet for a sender under test: every outgoing connection reaches a receiver on loopback.
 
-What is dialled is written down where the program meets the system, after all of its checks. So a test can tell a public
-address that was dialled from one that was refused, without a packet leaving the machine.
+The dialled address is recorded in `socket.connect`, after all checks of the program. So a test can tell a public
+address that was dialled from an address that was refused, and no packet leaves the machine.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Internet:
         self.port = 0
 
     def leads_to(self, port: int) -> None:
-        """Forget what was dialled before; whatever is dialled from now on is answered by this port of loopback."""
+        """Forget the dialled addresses; from now on this port on loopback answers every connection."""
         self.dialled = []
         self.port = port
 
     @contextmanager
     def around(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Internet]:
-        """Within the block no TCP connection of this process reaches anything else."""
+        """Within the block every TCP connection of this process goes to that port."""
 
         def connect(one: socket.socket, address: Any) -> None:
             if one.family in _LOOPBACK and one.type == socket.SOCK_STREAM:

@@ -1,7 +1,7 @@
-"""A Kubernetes cluster on loopback: an API server that speaks the real protocol, the controllers behind it, and nodes.
+"""A Kubernetes cluster on loopback: an API server that speaks the real protocol, its controllers, and nodes.
 
-It obeys the published schemas and the API's own rules (server-side apply, versions, finalizers, quotas, pod security,
-watches), so that a driver which works against it has been contradicted where the real one would contradict it.
+It checks the published schemas and the API's own rules (server-side apply, versions, finalizers, quotas, pod security,
+watches). So a driver that works against it makes no request that the real server would refuse by these rules.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ _BY_LOWER_NAME = {
 }
 HELD = "example.com/held"
 _PAUSE = 0.005
-_ASKED_AGAIN = 0.25  # though no object changed
+_ASKED_AGAIN = 0.25  # also when no object changed
 
 
 class KubeApi:
-    """`with KubeApi(tmp_path) as cluster:` and the cluster is there, with one node of the name `node`.
+    """`with KubeApi(tmp_path) as cluster:` starts the cluster, with one node named `node`.
 
-    `run=True` makes that node run pods as processes (`tests/doubles/kube/world.py` says how a container's world is made
-    real); otherwise pods just become ready. `engines` is what images have in /opt/engines. Kinds are named as in
-    manifests ("Pod"), in lower case or in plural.
+    With `run=True` the node runs pods as processes (`tests/doubles/kube/world.py` explains how); otherwise pods simply
+    become ready. `engines` is the directory /opt/engines of the images. Kinds may be written as in manifests ("Pod"),
+    in lower case or in plural.
 
-    Who asks: `kubeconfig(account)`, `allow(account, rules)`: rules of a ClusterRole; an account without may do all.
-    To look: `objects`, `get`, `writes`, `requests` (counts since the start), `put` (past all validation),
-    `directory_of` (the files of a PersistentVolume), `log_of` (what a container wrote), `wait(condition)`.
-    The server's troubles: `fail`, `cut_watches`, `stale`/`fresh`, `compact`, `stop`/`start`.
-    The pods' troubles: `script(namespace, what)`: image, unschedulable, crash, oom, evicted, evicted-silently, volume
-    (its provisioning), mount, or slow (new pods are being created, and nothing is said); None to end them. `kill`;
-    `finalizer` and `drop_finalizer`; `use`; `add_node`, `lose_node`, `find_node`.
+    - Accounts: `kubeconfig(account)`, and `allow(account, rules)` with rules of a ClusterRole; without rules an account
+      may do everything.
+    - Looking: `objects`, `get`, `writes`, `requests` (counts since the start), `put` (without validation),
+      `directory_of` (the files of a PersistentVolume), `log_of` (a container's output), `wait(condition)`.
+    - Faults of the server: `fail`, `cut_watches`, `stale`/`fresh`, `compact`, `stop`/`start`.
+    - Faults of pods: `script(namespace, what)` with image, unschedulable, crash, oom, evicted, evicted-silently, volume
+      (its provisioning), mount, or slow (new pods stay in creation without any message); None ends them. `kill`;
+      `finalizer` and `drop_finalizer`; `use`; `add_node`, `lose_node`, `find_node`.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class KubeApi:
         self._nodes = [f"node-{number}" if number else "node" for number in range(nodes)]
 
     def settle_rights(self, seconds: float) -> None:
-        """From now on a binding counts so many seconds after the first call that needs it."""
+        """From now on, a binding counts only this many seconds after the first call that needs it."""
         self._access.settle_seconds = seconds
 
     def __enter__(self) -> Self:
@@ -108,7 +109,7 @@ class KubeApi:
         node.end_all(self._cluster)
         self._kubelets.stop()
 
-    # Who asks.
+    # Accounts.
 
     @property
     def url(self) -> str:
@@ -129,13 +130,13 @@ class KubeApi:
         self._access.rules[account] = rules
 
     def install(self, objects: list[Object]) -> None:
-        """A rendered chart's accounts, what they may do, and the policies that hold them to it."""
+        """Install the accounts, rights and policies of a rendered chart."""
         self._access.install(objects)
         self._policies.install(objects)
         for binding in (one for one in objects if one["kind"] == "RoleBinding"):
             self.put("RoleBinding", binding)
 
-    # To look.
+    # Looking.
 
     @property
     def requests(self) -> int:
@@ -147,7 +148,7 @@ class KubeApi:
 
     @property
     def version(self) -> int:
-        """Of the last change of any object: it stands still while nothing happens."""
+        """The version of the last change of any object. It does not change while nothing happens."""
         return self._store.version
 
     def objects(self, kind: str, namespace: str | None = None) -> list[Object]:
@@ -163,13 +164,13 @@ class KubeApi:
         return self._cluster.volume_directory(volume)
 
     def log_of(self, namespace: str, container: str) -> str:
-        """What a container that is run has written."""
+        """The output of a container that runs as a process."""
         runs = self._cluster.pods.get(namespace, {})
         logs = [run.directory / f"{container}.log" for run in runs.values()]
         return "".join(log.read_text(encoding="utf-8") for log in logs if log.exists())
 
     def wait(self, condition: Callable[[], object], *, seconds: float = 20.0) -> None:
-        """Until it holds; it is asked after changes of objects, and not for each of many."""
+        """Wait until the condition holds, checking after changes. Raises AssertionError after `seconds`."""
         until = time.monotonic() + seconds
         while not condition():
             left = until - time.monotonic()
@@ -179,7 +180,7 @@ class KubeApi:
                 self._store.changed.wait(min(left, _ASKED_AGAIN))
             time.sleep(_PAUSE)
 
-    # The server's troubles.
+    # Faults of the server.
 
     def fail(
         self,
@@ -190,9 +191,10 @@ class KubeApi:
         delay: float = 0.0,
         retry_after: int | None = None,
     ) -> None:
-        """The next `times` such requests (-1: all, until `heal`). `status` 0 drops the connection, None only delays.
+        """Make the next `times` matching requests fail (-1: all, until `heal`). `status` 0 drops the connection; None
+        only delays.
 
-        A kubelet's paths begin with `/kubelet/<node>`.
+        The paths of a kubelet begin with `/kubelet/<node>`.
         """
         fault = Fault(method, path_contains, status, times, delay, retry_after)
         with self._cluster.troubles.lock:
@@ -203,40 +205,40 @@ class KubeApi:
             self._cluster.troubles.faults.clear()
 
     def cut_watches(self, silently: bool = False) -> None:
-        """Close all streams, or leave them open without sending anything more, ever."""
+        """Close all streams, or leave them open and never send anything again."""
         self._watches.cut(silently=silently)
 
     @property
     def watching(self) -> int:
-        """How many streams are open, followed and not mute."""
+        """How many streams are open, have a client and are not mute."""
         return self._watches.count()
 
     def stale(self) -> None:
-        """Lists answer what is now, until `fresh`."""
+        """From now on, lists answer with the state of this moment, until `fresh`."""
         self._api.stale = self._store.snapshot()
 
     def fresh(self) -> None:
         self._api.stale = None
 
     def compact(self, as_event: bool = False) -> None:
-        """Versions until now are too old for watches: 410 as the answer's status, or in an event; open ones end so."""
+        """Older versions are now too old for watches: 410 as the answer's status or in an event. Open watches end."""
         self._watches.expires_by_event = as_event
         self._store.compact()
         if as_event:
             self._watches.expire()
 
     def stop(self) -> None:
-        """The server is away, and all connections with it. Controllers and nodes go on."""
+        """Stop the server and close all connections. Controllers and nodes continue."""
         self._server.stop()
 
     def start(self) -> None:
-        """Back at the same port."""
+        """Start the server again on the same port."""
         self._server.start()
 
-    # The pods' troubles.
+    # Faults of pods.
 
     def script(self, namespace: str, what: str | None) -> None:
-        """What befalls the namespace's pods, from now on: None ends all of it."""
+        """Set a fault for the namespace's pods, from now on. None ends all faults."""
         if what is not None and what not in SCRIPTS:
             raise ValueError(f"{what} is none of {sorted(SCRIPTS)}")
         scripts = self._cluster.troubles.scripts
@@ -247,11 +249,11 @@ class KubeApi:
         self._cluster.touch(namespace)
 
     def kill(self, namespace: str, container: str, *, oom: bool = False) -> None:
-        """SIGKILL for all processes of a running container, or what the kernel does when its memory is used up."""
+        """Send SIGKILL to all processes of a running container; `oom`: as the kernel does when memory is used up."""
         node.kill(self._cluster, namespace, container, oom=oom)
 
     def finalizer(self, namespace: str, on: str = "pod", name: str = HELD) -> None:
-        """Nothing of this kind in the namespace, or the namespace itself, goes before `drop_finalizer`."""
+        """Objects of this kind in the namespace, or the namespace itself, stay until `drop_finalizer`."""
 
         def revision(obj: Object) -> Object:
             finalizers = [*obj["metadata"].get("finalizers", []), name]
@@ -274,7 +276,7 @@ class KubeApi:
             self._registry.revise(kind, namespace, obj["metadata"]["name"], revision)
 
     def use(self, namespace: str, *, memory_bytes: int | None = None, disk_bytes: int | None = None) -> None:
-        """What `stats/summary` says of the namespace's pod, in place of what is measured."""
+        """Set the memory and disk use (bytes) in `stats/summary` of the namespace's pod, not the measured values."""
         self._cluster.usage[namespace] = Usage(memory_bytes, disk_bytes)
 
     def add_node(
@@ -291,7 +293,7 @@ class KubeApi:
         self._registry.put(BY_KIND["Node"], found)
 
     def lose_node(self, name: str) -> None:
-        """It stops answering: its pods are evicted after `eviction_seconds`, and nobody there confirms their end."""
+        """The node stops answering: its pods are evicted after `eviction_seconds`, and nobody confirms their end."""
         self._kubelets.close(name)
         node.lose(self._cluster, name)
 

@@ -1,5 +1,8 @@
-"""Lemon Squeezy on loopback: its licence interface (facts: billing 1.2), which answers `valid` for the key of any
-seller, and its JSON:API for the seller, with orders, subscriptions and their invoices."""
+"""Lemon Squeezy on loopback: its licence API, and its JSON:API for the seller.
+
+As with Lemon Squeezy itself, the licence API answers `valid` for the key of any seller. The seller's API has orders,
+subscriptions and their invoices.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ API_KEY = "lemon-api-key"
 
 @dataclass
 class Charge:
-    """One invoice of a subscription; the first is the order's, too. Cents of USD."""
+    """One invoice of a subscription, in cents of USD; the first invoice is also the order's."""
 
     number: int
     at: str
@@ -67,7 +70,7 @@ class Licence:
         return self.charges[-1]
 
     def order(self) -> dict[str, Any]:
-        """As its page tells of it: the first charge, whatever became of the others."""
+        """The order in the seller's API: it has the first charge only, whatever happens to later charges."""
         first = self.charges[0].attributes()
         status = self.order_status if self.order_status != "paid" else first["status"]
         item = {"id": 300 + self.number, "order_id": 200 + self.number}
@@ -110,7 +113,7 @@ class Licence:
 
 
 class LemonSqueezyServer(LicenceServer):
-    """`licences` is by key."""
+    """`licences` has the licences by key."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(port)

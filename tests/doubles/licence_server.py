@@ -1,4 +1,4 @@
-"""What the servers that sell licences share: forms in, JSON out, and switches for everything that goes wrong."""
+"""The common part of the servers that sell licences: forms in, JSON out, and switches for every kind of failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = tuple[int, Any]
 
 
 class LicenceServer:
-    """`fail_with` answers the next requests: a status, `"hang"`, `"cut"`, or bytes as a body; `fails` of them."""
+    """`fail_with` is the answer to the next `fails` requests: a status, `"hang"`, `"cut"`, or bytes as a body."""
 
     def __init__(self, port: int = 0) -> None:
         self.lock = threading.RLock()
@@ -52,7 +52,7 @@ class LicenceServer:
         raise NotImplementedError
 
     def answer_seller(self, method: str, path: str, query: Fields, authorization: str) -> Answer:
-        """An interface for the seller alone, where there is one."""
+        """Answer a request to the API for the seller; 404 where there is no such API."""
         return 404, {"errors": [{"status": "404", "title": "Not Found"}]}
 
     def failure(self) -> int | str | bytes | None:
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what came is in `asked`."""
+        """Log nothing: the requests are in `asked`."""
 
     def do_GET(self) -> None:
         self._seller()

@@ -1,4 +1,4 @@
-"""A gateway that was taken over: it has the pod's certificate, and answers every call with what a test says."""
+"""A gateway under an attacker's control: it has the pod's certificate, and answers every call as a test says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.runtimes.base import Endpoint, Identity
 
 
 class LyingGateway:
-    """`body` is sent to whoever calls, with `pause` seconds before each of its bytes if that is set."""
+    """`body` is the answer to every call, with `pause` seconds before each byte if that is not 0."""
 
     def __init__(self, identity: Identity, directory: Path) -> None:
         self.body = b"{}"
@@ -41,7 +41,7 @@ class LyingGateway:
         return Endpoint(public_url=url, management_url=url)
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError):  # closed
+        with contextlib.suppress(OSError):  # the connection is closed
             while True:
                 connection, _ = self._listener.accept()
                 threading.Thread(target=self._answer, args=(connection,), daemon=True).start()

@@ -1,6 +1,7 @@
-"""A mailbox on loopback: IMAP over TLS and SMTP with STARTTLS, each asking for the address and its password.
+"""A mailbox on loopback: IMAP over TLS and SMTP with STARTTLS, both with the address and its password.
 
-`write` is a person's mail; `sent` is what the mailbox's owner sent. With another `password` the owner's is refused.
+`write` delivers a mail of a person; `sent` has the mails that the mailbox's owner sent. After a change of `password`,
+the owner's old password is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class MailboxDouble:
         self.mails: list[Kept] = []
         self.sent: list[EmailMessage] = []
         self.polls = 0
-        self.hangs = threading.Event()  # set: no command is answered any more
+        self.hangs = threading.Event()  # if set, no command is answered
         self._lock = threading.Lock()
         self._servers = [_Server(self, _Imap), _Server(self, _Smtp)]
 
@@ -94,7 +95,7 @@ class _Server(socketserver.ThreadingTCPServer):
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that was killed."""
+        """Ignore the errors of clients that were killed."""
 
 
 class _Conversation(socketserver.StreamRequestHandler):
@@ -116,7 +117,7 @@ class _Conversation(socketserver.StreamRequestHandler):
             self.wfile.write((line.encode() if isinstance(line, str) else line) + b"\r\n")
 
     def lines(self) -> list[str]:
-        """One line, or none at the end."""
+        """One line, or none at the end of the connection."""
         line = self.rfile.readline().decode("utf-8", "replace").rstrip("\r\n")
         while self.server.double.hangs.is_set():
             threading.Event().wait(0.05)
@@ -184,7 +185,7 @@ class _Imap(_Conversation):
         return "OK done"
 
     def _fetch(self, given: str) -> str:
-        """`BODY.PEEK[]` leaves a mail unread, `RFC822` does not."""
+        """Send a mail. `BODY.PEEK[]` leaves the mail unread, `RFC822` does not."""
         number, _, what = given.partition(" ")
         mail = self.server.double.mail(int(number))
         if mail is not None and "SIZE" in what:

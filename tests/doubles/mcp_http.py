@@ -1,4 +1,4 @@
-"""A real MCP server over streamable HTTP, which asks for a header; every message is kept.
+"""A real MCP server over streamable HTTP that demands a header and keeps every message.
 
 In a test it is a context manager; `python -m tests.doubles.mcp_http --port 9100 --header X-Key=secret` runs it alone
 and prints each message.
@@ -47,7 +47,7 @@ class McpHttpServer:
         self.require = {key.lower(): value for key, value in (require or {}).items()}
         self.tools = list(mcp_tools.TOOLS)
         self.seen: list[Message] = []
-        self.refused = 0  # requests without the header
+        self.refused = 0  # requests without the required header
         self.ended = 0  # sessions that the client ended by itself
         server = mcp_tools.build(name, journal=self._note, tools=lambda: self.tools, page=page)
         app = server.streamable_http_app(json_response=json_response, stateless_http=stateless, host=ADDRESS)
@@ -63,7 +63,7 @@ class McpHttpServer:
         return f"http://{ADDRESS}:{self._socket.getsockname()[1]}/mcp"
 
     def entry(self, name: str) -> dict[str, Any]:
-        """The server as `mcpServers` takes it."""
+        """This server's entry for `mcpServers`."""
         return {"name": name, "url": self.url, "headers": dict(self.require)}
 
     def messages(self, method: str) -> list[Message]:
@@ -96,7 +96,7 @@ class McpHttpServer:
         self.seen.append(Message(context.method, dict(context.params or {}), headers))
 
     def _guarded(self, app: ASGIApp) -> ASGIApp:
-        """The app, for those who show the header."""
+        """The app behind a check of the required header."""
 
         async def guard(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":

@@ -1,7 +1,7 @@
-"""A real MCP server over stdio, started by an engine: `python -m tests.doubles.mcp_stdio`.
+"""A real MCP server over stdio, which an engine starts: `python -m tests.doubles.mcp_stdio`.
 
-Each message is one line of JSON in the file that MCP_JOURNAL names, with the pids above the server and the environment
-that it sees. `entry()` is its configuration, `read_journal` what it wrote.
+The server writes each message as one line of JSON into the file that MCP_JOURNAL names, with the pids of its parent
+processes and its environment. `entry()` is its configuration; `read_journal` reads the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def entry(name: str, journal: Path, **env: str) -> dict[str, Any]:
-    """The server as `mcpServers` takes it."""
+    """This server's entry for `mcpServers`."""
     return {
         "name": name,
         "command": sys.executable,

@@ -1,4 +1,4 @@
-"""What both MCP doubles serve: four tools, and a journal of every message, built on the official SDK."""
+"""The common part of both MCP doubles: four tools, and a journal of every message, built on the official SDK."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp.server.lowlevel.server import Server
 Context = ServerRequestContext[Any, Any]
 Journal = Callable[[Context], None]
 
-# A picture of one pixel.
+# A picture with one pixel.
 PIXEL = base64.b64encode(
     bytes.fromhex(
         "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -42,7 +42,7 @@ TOOLS = (
 def build(
     name: str, *, journal: Journal, tools: Callable[[], list[types.Tool]], page: int | None = None
 ) -> Server[dict[str, Any]]:
-    """A server of these tools, asked for anew at each list; with `page`, so many at a time."""
+    """A server with these tools, which it reads again for each list; `page` is the number of tools per page."""
 
     async def list_tools(_: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         offered = tools()

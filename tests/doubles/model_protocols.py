@@ -1,4 +1,4 @@
-"""The four wire protocols of the model double: which one a path speaks, what a request says, how an answer streams."""
+"""The four wire protocols of the model double: which path uses which, how to read requests, how to stream answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One request, with its meaning independent of the protocol."""
+    """One request; its properties are the same for all protocols."""
 
     path: str
     query: dict[str, list[str]]
@@ -65,7 +65,7 @@ class Seen:
 
     @property
     def tools(self) -> set[str]:
-        """The names of the tools that the model was offered."""
+        """The names of the tools that the engine offers to the model."""
         names: set[str] = set()
         for tool in self.body.get("tools") or []:
             entries = (
@@ -76,14 +76,14 @@ class Seen:
 
     @property
     def system(self) -> str:
-        """The system prompt, wherever the protocol has it."""
+        """The system prompt, wherever the protocol puts it."""
         outside = [self.body.get(name) for name in ("system", "systemInstruction", "instructions")]
         inside = [entry for entry in self._entries() if entry.get("role") in {"system", "developer"}]
         return _text([part for part in (*outside, *inside) if part])
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """Who said what, without system prompt and tools: (user|assistant, text)."""
+        """The conversation without system prompt and tools, as pairs of role (user, assistant) and text."""
         roles = {"user": "user", "assistant": "assistant", "model": "assistant"}
         spoken = [(roles[entry["role"]], _text(entry)) for entry in self._entries() if entry.get("role") in roles]
         return [(role, text) for role, text in spoken if text]
@@ -96,7 +96,7 @@ class Seen:
 
 
 def _text(value: Any) -> str:
-    """All text inside a message, whatever its shape."""
+    """All text in a message, whatever its structure."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -127,7 +127,7 @@ def answer(seen: Seen, *, words: list[str], call: ToolCall | None) -> list[str]:
 
 
 def whole(seen: Seen, text: str) -> Json:
-    """An answer for the callers that do not stream."""
+    """The answer for a caller that does not stream."""
     match seen.protocol:
         case Protocol.CHAT:
             choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
@@ -167,7 +167,7 @@ def _chat(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
             "model": seen.model,
             "choices": [choice],
         }
-        # In the last chunk that has a choice: a chunk without choices is not understood by every client.
+        # In the last chunk that has a choice: some clients do not understand a chunk without choices.
         return _data({**body, "usage": _CHAT_USAGE} if finish else body)
 
     if call:
@@ -238,7 +238,7 @@ def _responses(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]
 
 
 def _message(seen: Seen) -> Json:
-    """With an id of its own, as the vendor's: clients take messages of one id for one message, and so with calls."""
+    """Each message has a new id, as a vendor's has: clients treat messages (and tool calls) with one id as the same."""
     usage = {"input_tokens": 10, "output_tokens": 5}
     head = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": seen.model}
     return {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}

@@ -1,7 +1,8 @@
 """A model provider: OpenAI chat completions and responses, Anthropic messages, Google generateContent.
 
-Real HTTP, real server-sent events, every request kept with its headers and body. In a test it is a context manager;
-`python -m tests.doubles.model_server --port 9000` runs it alone. `base_url("openai")` is what that vendor's SDK takes.
+It uses real HTTP and real server-sent events, and keeps every request with its headers and body. In a test it is a
+context manager; `python -m tests.doubles.model_server --port 9000` runs it alone. `base_url("openai")` is the base URL
+for that vendor's SDK.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.doubles import model_protocols
 from tests.doubles.model_protocols import Protocol, Seen, ToolCall
 from tests.doubles.reached import ADDRESS
 
-# What follows the host in the base URL that each vendor's SDK takes.
+# The path after the host in the base URL of each vendor's SDK.
 SDK_BASES = {
     "openai": "/v1",
     "anthropic": "",
@@ -49,12 +50,12 @@ class ModelServer:
 
     def __init__(self, *, port: int = 0, key: str | None = None) -> None:
         self.mood = Mood.FINE
-        self.key = key  # when set, every other key is refused
+        self.key = key  # if set, every other key is refused
         self.reply: str | Callable[[Seen], str] = "pong"
-        self.tool_calls: list[ToolCall] = []  # each is asked for once, before the next text
+        self.tool_calls: list[ToolCall] = []  # the model calls each of them once, before its next text
         self.pause = 0.5
-        self.retry_after = 0  # seconds that a caller is asked to wait when it is RATE_LIMITED; 0 = it is not told
-        self.speaks = frozenset(Protocol)  # most servers but the vendors' own speak one protocol alone
+        self.retry_after = 0  # seconds to wait, in the answer to a RATE_LIMITED caller; 0: not in the answer
+        self.speaks = frozenset(Protocol)  # most servers other than the vendors' own speak only one protocol
         self.seen: list[Seen] = []
         self.closed_early = 0  # answers whose reader went away
         self._released = threading.Event()
@@ -74,11 +75,11 @@ class ModelServer:
         return {provider: self.base_url(provider) for provider in SDK_BASES}
 
     def turns(self) -> list[Seen]:
-        """The requests that asked for an answer, in order."""
+        """The requests that asked for an answer, oldest first."""
         return [seen for seen in self.seen if seen.protocol]
 
     def release(self) -> None:
-        """Let hanging answers go: they end without one."""
+        """End all hanging answers without sending anything."""
         self._released.set()
         self._released = threading.Event()
 
@@ -122,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what happened is in `seen`."""
+        """Log nothing: the requests are in `seen`."""
 
     def do_GET(self) -> None:
         seen = self._seen({})
@@ -187,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
-        self.send_header("Connection", "close")  # once stopped, it answers nobody any more
+        self.send_header("Connection", "close")  # a stopped server must not answer on an open connection
         if str(status) == Mood.RATE_LIMITED and self.server.double.retry_after:
             self.send_header("Retry-After", str(self.server.double.retry_after))
         self.end_headers()
@@ -195,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _words(text: str) -> list[str]:
-    """The text in pieces that joined again give it back."""
+    """The text in pieces; joined, they give the text again."""
     pieces = text.split(" ")
     return [piece if n == 0 else f" {piece}" for n, piece in enumerate(pieces)]
 

@@ -1,4 +1,4 @@
-"""A host on loopback that serves a list of models in the form of models.dev, well or badly."""
+"""A host on loopback that serves a list of models in the format of models.dev, correctly or not."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Self
 
 
 class ModelsList:
-    """Answers every path with `body`, compressed when `compressed`, or as `status` and `headers` say."""
+    """Answers every path with `body` (compressed if `compressed`), or with `status` and `headers`."""
 
     def __init__(self, document: Any = None) -> None:
         self.body = json.dumps(document).encode()
         self.status = 200
         self.headers: dict[str, str] = {}
         self.compressed = False
-        self.promised = 0  # bytes announced beyond those that come
+        self.promised = 0  # how many more bytes the header announces than the server sends
         self.asked: list[tuple[str, dict[str, str]]] = []
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.double = self
@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         double = self.server.double

@@ -1,4 +1,4 @@
-"""A DNS server on loopback whose answers change as a test tells it. It speaks the protocol itself, over UDP and TCP."""
+"""A DNS server on loopback whose answers a test sets. It implements the protocol over UDP and TCP."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-A_DAY = 86_400  # how long an answer may be remembered: a resolver that did so would show it
+A_DAY = 86_400  # the lifetime of answers in seconds: it makes a resolver that caches visible
 
 
 class Cname(str):
-    """In an answer: the name is another name for this one. What that one leads to may follow."""
+    """Part of an answer: the name is an alias of this one. The records of the other name may follow."""
 
     __slots__ = ()
 
 
 class Text(str):
-    """In an answer: a TXT record. `Text("a|b")` has two strings."""
+    """Part of an answer: a TXT record. `Text("a|b")` has two strings."""
 
     __slots__ = ()
 
 
 SILENCE = ["silence"]
 FAILURE = ["failure"]  # SERVFAIL
-GARBAGE = ["garbage"]  # no message of DNS
-FORGERY = ["forgery"]  # an answer to a question that nobody asked, which says that all is well
+GARBAGE = ["garbage"]  # not a DNS message
+FORGERY = ["forgery"]  # an answer to another question, which says that all is well
 UDP_BYTES = 1232
 KINDS = ("A", "AAAA", "TXT")
 
 
 class NameServer:
-    """`answers(name, [...], [...])`: what each look-up of it finds, in order; the last stands for all further ones."""
+    """`answers(name, [...], [...])` sets the results of successive look-ups; the last one is for all later ones."""
 
     def __init__(self) -> None:
         self.asked: Counter[tuple[str, str]] = Counter()  # by name and type of record
@@ -52,10 +52,10 @@ class NameServer:
         for server in (self._tcp, self._server):
             server.name_server = self  # type: ignore[attr-defined]  # how a request finds its server
         self.address: tuple[str, int] = self._server.server_address  # type: ignore[assignment]  # IPv4
-        self.forged = ""  # the address that FORGERY gives
+        self.forged = ""  # the address in the answer FORGERY
 
     def answers(self, name: str, *answers: list[str]) -> None:
-        """Forget what was told and asked before. A name of which nothing was told does not exist."""
+        """Replace all answers for this name, and forget its look-ups. A name without answers does not exist."""
         self._answers[name] = answers
         for kind in KINDS:
             self.asked[name, kind] = 0
@@ -110,7 +110,7 @@ class NameServer:
 
 
 def _on_one_port() -> tuple[TCPServer, UDPServer]:
-    """A free port of one kind may be taken in the other."""
+    """Find a port that is free for both TCP and UDP."""
     while True:
         tcp = ThreadingTCPServer(("127.0.0.1", 0), _Connection)
         tcp.daemon_threads = True
@@ -140,7 +140,7 @@ class _Connection(BaseRequestHandler):
 
 
 def _records(name: str, kind: str, found: list[str]) -> Iterator[dns.rrset.RRset]:
-    """As a recursive server gives them: aliases, and then the addresses of the kind that was asked for."""
+    """The records in a recursive server's order: aliases, and then the addresses of the requested type."""
     owner = name
     for text in found:
         if isinstance(text, Cname):

@@ -1,4 +1,4 @@
-"""A package registry on loopback that has every package, each of them broken on its way."""
+"""A package registry on loopback that has every package, but corrupts each of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 
 class BrokenRegistry:
-    """What it hands out is not what the lock file says."""
+    """Its packages differ from those in the lock file."""
 
     def __init__(self, lock: dict[str, Any]) -> None:
         self.versions: dict[str, set[str]] = {}
@@ -45,7 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         double = self.server.double

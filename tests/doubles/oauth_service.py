@@ -1,6 +1,7 @@
-"""A service on loopback that grants access by OAuth 2.0: a code by way of the browser, and a token for that code.
+"""An OAuth 2.0 service on loopback: it sends a code through the browser, and gives a token for the code.
 
-As services do, it gives the token only to who names the address that the browser was led back to. `granted` are these.
+As real services do, it gives a token only if the caller names the address to which the browser was sent back. `granted`
+has the addresses that got a token.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ TOKEN = "token-of-the-service-4711"
 class OauthService:
     def __init__(self) -> None:
         self.granted: list[str] = []
-        self.codes: dict[str, str] = {}  # a code, and where it was sent
+        self.codes: dict[str, str] = {}  # by code: the address to which it was sent
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.double = self
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -43,10 +44,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what happened is in the double."""
+        """Log nothing: the double has what happened."""
 
     def do_GET(self) -> None:
-        """The person at the browser says yes."""
+        """The person at the browser allows the access at once."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
         codes = self.server.double.codes
         code = f"code-{len(codes)}"

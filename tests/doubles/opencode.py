@@ -1,4 +1,4 @@
-"""An engine cache in which `opencode` is tests/doubles/opencode.js: a real server under a real bridge, without npm."""
+"""An engine cache where `opencode` is tests/doubles/opencode.js: a real server under a real bridge, without npm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ SCRIPT = Path(__file__).with_name("opencode.js")
 
 
 def install_double(cache: Path) -> Path:
-    """Fill the cache and return it."""
     target = cache / f"{OPENCODE.id}-{OPENCODE.package.version}"
     entry = target / OPENCODE.package.entry
     entry.parent.mkdir(parents=True)

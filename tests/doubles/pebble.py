@@ -1,7 +1,7 @@
-"""Pebble, the ACME server that Let's Encrypt tests with, on loopback: it orders, validates and issues as the real one.
+"""Pebble, the ACME test server of Let's Encrypt, on loopback: it orders, validates and issues like the real one.
 
-`PEBBLE` names the program; else it is taken from the path, or fetched as Debian's package from where this machine's apt
-is told to find packages, into a directory of its own: nothing is installed.
+`PEBBLE` names the program. Otherwise it is found in the path, or downloaded as a Debian package (with this machine's
+apt sources) and unpacked into a directory of its own. Nothing is installed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ CACHE = ROOT / "var" / "pebble"
 
 
 class NoPebble(Exception):
-    """It is not here, and apt cannot bring it."""
+    """Pebble is not on this machine, and apt cannot download it."""
 
 
 @dataclass(frozen=True)
 class Pebble:
-    directory: str  # its ACME directory
-    roots: Path  # what whoever talks to it trusts, and whoever talks to what it has certified
+    directory: str  # the URL of its ACME directory
+    roots: Path  # the certificates to trust: Pebble's own and those it signs with
 
 
 def program() -> Path:
@@ -45,7 +45,7 @@ def program() -> Path:
 
 
 def _fetch() -> Path:
-    """Whole or not at all, for several may want it at once."""
+    """Download the program, completely or not at all: several test processes may want it at the same time."""
     CACHE.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as place:
         for command in (
@@ -67,7 +67,7 @@ def _run(command: list[str], place: str) -> None:
 
 @contextmanager
 def running(place: Path, *, names: tuple[str, int], http_port: int, tls_port: int) -> Iterator[Pebble]:
-    """`names` is the DNS server that it asks; the ports are where it looks for answers to its challenges."""
+    """Run Pebble. `names` is its DNS server; on the ports it looks for the answers to its challenges."""
     certificates = Certificates(place)
     certificates.server("localhost", "127.0.0.1")
     port, management = free_port(), free_port()
@@ -96,7 +96,7 @@ def running(place: Path, *, names: tuple[str, int], http_port: int, tls_port: in
 
 
 def _root(url: str, authority: Path, process: subprocess.Popen[bytes]) -> bytes:
-    """What it signs with, which is another one at each start."""
+    """The root certificate, which is new at each start."""
     context, patience = ssl.create_default_context(cafile=authority), Patience(20)
     while True:
         try:

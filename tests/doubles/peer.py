@@ -1,4 +1,4 @@
-"""Another agent on loopback, which need not be a good one: set `card` and `answer`; every call is kept."""
+"""Another agent on loopback, good or bad: set `card` and `answer`. It keeps every call."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An answer byte by byte, whatever it is."""
+    """An answer byte by byte; it need not be valid."""
 
     pieces: Iterator[bytes]
-    status: int = 200  # 0 = the pieces are the answer from its first line on
+    status: int = 200  # 0: the pieces are the whole answer, including its first line
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -48,7 +48,7 @@ class PeerDouble:
         self.card: Json | Raw = {"name": "Bob", "description": "Knows boats.", "supportedInterfaces": [offered]}
         self.answer: Callable[[PeerCall], Json | Raw] = lambda _: {"result": completed()}
         self.calls: list[PeerCall] = []
-        self.card_tokens: list[str | None] = []  # what was shown where only the card was asked for
+        self.card_tokens: list[str | None] = []  # the tokens in requests for the card
         self.at_once = self.most_at_once = 0
 
     def __enter__(self) -> Self:
@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what happened is in the double."""
+        """Log nothing: the double has what happened."""
 
     def do_GET(self) -> None:
         double = self.server.double
@@ -120,6 +120,6 @@ def dripping() -> Iterator[bytes]:
 
 
 def informational() -> Iterator[bytes]:
-    """Answers before the answer, which never comes."""
+    """Endless informational answers; the real answer never comes."""
     while True:
         yield b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1_000

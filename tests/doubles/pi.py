@@ -1,4 +1,4 @@
-"""An engine cache in which `pi` is tests/doubles/pi.js: real processes under a real bridge, without a registry."""
+"""An engine cache where `pi` is tests/doubles/pi.js: real processes under a real bridge, without a registry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ KNOWN_MODEL = "model-known-to-pi"
 
 
 def install_double(cache: Path) -> Path:
-    """Fill the cache and return it."""
     target = cache / f"{PI.id}-{PI.package.version}"
     entry = target / PI.package.entry
     entry.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A model provider that misbehaves as a test tells it to. What arrives is kept as it came, nothing is normalised."""
+"""A model provider that misbehaves as a test says. It keeps requests exactly as they arrive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Request:
 
 
 class Provider:
-    """`answer` writes to the handler; `requests` is what came."""
+    """`answer` writes the answer; `requests` has the requests."""
 
     def __init__(self) -> None:
         self.reset()
@@ -30,8 +30,8 @@ class Provider:
     def reset(self) -> None:
         self.answer: Callable[[ProviderHandler], None] = lambda handler: handler.whole(200, b'{"ok": true}')
         self.requests: list[Request] = []
-        self.hung_up = threading.Event()  # a reader went away in the middle
-        self.broken_off = threading.Event()  # a request ended before its body did, so it is none of `requests`
+        self.hung_up = threading.Event()  # a reader went away in the middle of an answer
+        self.broken_off = threading.Event()  # a request ended before its body was complete; it is not in `requests`
 
     @property
     def url(self) -> str:
@@ -57,7 +57,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what happened is in `requests`."""
+        """Log nothing: the requests are in `requests`."""
 
     def do_POST(self) -> None:
         double = self.server.double
@@ -104,7 +104,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def begin(self, content_type: str = "text/event-stream") -> None:
-        """Headers of an answer that is streamed by `say`."""
+        """Send the headers of an answer that `say` streams."""
         self.send_response(200)
         self.send_header("Content-Type", content_type)
         self.send_header("Transfer-Encoding", "chunked")
@@ -118,7 +118,6 @@ class ProviderHandler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def cut(self) -> None:
-        """Break the connection in the middle of the answer."""
         self.wfile.flush()
         self.close_connection = True
         self.connection.close()

@@ -1,5 +1,4 @@
-"""Where doubles listen that engines call: on loopback, or at an address of this machine that the pods of a real cluster
-reach."""
+"""The address where doubles listen for engines: loopback, or an address that the pods of a real cluster can reach."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A webhook receiver on loopback that can be as rude as the internet: it records what it got and answers as told.
+"""A webhook receiver on loopback that can be as rude as the internet: it records requests and answers as a test says.
 
-It speaks HTTP by hand, because the point of most of its answers is that no HTTP library would give them.
+It writes HTTP by hand, because no HTTP library would send most of these answers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ START_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One request as it came in."""
+    """One request as it arrived."""
 
     path: str
     headers: list[tuple[str, str]]
     body: bytes
-    at: float  # monotonic
+    at: float  # monotonic seconds
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
@@ -33,7 +33,7 @@ Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 def status(code: int, *headers: str, body: bytes = b"") -> Behaviour:
-    """A plain answer."""
+    """Answer with this status."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         lines = [f"HTTP/1.1 {code} Whatever", f"Content-Length: {len(body)}", *headers, "", ""]
@@ -44,7 +44,7 @@ def status(code: int, *headers: str, body: bytes = b"") -> Behaviour:
 
 
 def raw(*chunks: bytes, pause: float = 0.0, repeat: bool = False) -> Behaviour:
-    """These bytes with a pause after each, over and over if told so."""
+    """Send these bytes with a pause (seconds) after each; again and again if `repeat`."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         while True:
@@ -59,12 +59,11 @@ def raw(*chunks: bytes, pause: float = 0.0, repeat: bool = False) -> Behaviour:
 
 
 async def hang(writer: asyncio.StreamWriter) -> None:
-    """Never answer."""
     await asyncio.sleep(3600)
 
 
 def after(seconds: float, then: Behaviour) -> Behaviour:
-    """Answer, but take your time."""
+    """Answer after this many seconds."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(seconds)
@@ -74,7 +73,7 @@ def after(seconds: float, then: Behaviour) -> Behaviour:
 
 
 def held(release: threading.Event, *, then: Behaviour) -> Behaviour:
-    """Answer once the test says so."""
+    """Answer after the test sets `release`."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         await asyncio.to_thread(release.wait)
@@ -85,7 +84,7 @@ def held(release: threading.Event, *, then: Behaviour) -> Behaviour:
 
 @dataclass
 class Receiver:
-    """`behaviours` answer one request each, in order; the last one answers all further requests."""
+    """Each of `behaviours` answers one request, in order; the last one answers all further requests."""
 
     behaviours: list[Behaviour] = field(default_factory=lambda: [status(204)])
     tls: ssl.SSLContext | None = None
@@ -93,7 +92,7 @@ class Receiver:
     received: list[Received] = field(default_factory=list)
     connections: int = 0
     in_hand: int = 0
-    peak: int = 0  # most requests in hand at once
+    peak: int = 0  # the largest number of requests at the same time
     port: int = 0
     _transports: list[asyncio.WriteTransport] = field(default_factory=list)
 
@@ -102,12 +101,12 @@ class Receiver:
         return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}/hook"
 
     def answers(self, *behaviours: Behaviour) -> None:
-        """Forget what was told before."""
+        """Replace all behaviours."""
         self.behaviours = list(behaviours)
 
     @contextmanager
     def listening(self) -> Iterator[Receiver]:
-        """Serve in a thread of its own until the block ends; connections in hand are dropped then."""
+        """Serve in a thread until the block ends; then open connections are dropped."""
         ready = threading.Event()
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=self._serve, args=(loop, ready), daemon=True)
@@ -130,7 +129,7 @@ class Receiver:
             loop.run_forever()
             for listener in server.sockets:
                 loop.remove_reader(listener.fileno())
-            loop.run_until_complete(_some_rounds())  # a server that closes loses whom it has just let in, unclosed
+            loop.run_until_complete(_some_rounds())  # otherwise a connection that was just accepted would stay unclosed
             server.close()
             loop.run_until_complete(_end_all(self._transports))
 
@@ -155,7 +154,7 @@ class Receiver:
 
 
 async def _end_all(transports: list[asyncio.WriteTransport]) -> None:
-    """Cancel what is still in hand and close its sockets, so that the loop can close."""
+    """Cancel the running tasks and close their sockets, so that the loop can close."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -166,7 +165,7 @@ async def _end_all(transports: list[asyncio.WriteTransport]) -> None:
 
 
 async def _some_rounds() -> None:
-    """A connection is made, and a closed one gives its socket back, in the loop's next rounds."""
+    """Let the loop run a few times: it makes new connections and releases closed sockets only in later rounds."""
     for _ in range(3):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""A node that is not what it should be: anvil behind a proxy that is down, slow, behind, or on another chain."""
+"""A faulty node: anvil behind a proxy that is down, slow, behind, or on another chain."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ BALANCE_OF = "0x70a08231"
 
 
 class RpcProxy:
-    """Its faults may be changed at any time."""
+    """A test may change the faults at any time."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream, self.requests, self.items = upstream, 0, 0
         self.status: int = 200
         self.chain_id: int | None = None
-        self.behind = 0  # blocks
-        self.ahead = 0  # blocks that it makes up, on top of the newest
-        self.late_final = 0  # blocks that it calls final later than others do
-        self.hides = False  # every balance
+        self.behind = 0  # how many blocks this node is behind
+        self.ahead = 0  # how many blocks this node invents on top of the newest
+        self.late_final = 0  # how many blocks later than other nodes this node calls a block final
+        self.hides = False  # whether every balance is hidden
         self.no_logs = False
-        self.no_receipts = False  # it knows no transaction
-        self.invents = 0  # units of a token that nobody sent: in every balance, and as a transfer in every answer
-        self.true_balances = False  # what it invents is in transfers alone
-        self.max_span = 10**9  # blocks in one question for logs
+        self.no_receipts = False  # whether this node knows no transaction
+        self.invents = 0  # invented units of a token, in every balance and as a transfer in every answer
+        self.true_balances = False  # if set, invented units are only in transfers, not in balances
+        self.max_span = 10**9  # the largest number of blocks in one request for logs
         self.body: bytes | None = None
         self.refuse: str | None = None  # a method that this node answers with an error
-        self.fails_after: int | None = None  # requests, counted from the first
+        self.fails_after: int | None = None  # the number of requests before the node fails
         self._session = requests.Session()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -59,12 +59,12 @@ class RpcProxy:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Quiet: a test's output is its own."""
+                """Log nothing."""
 
         return Handler
 
     def answer(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """In reverse, since the order of a batch's answers means nothing."""
+        """The answers in reverse order, because the order in a batch has no meaning."""
         if self.status != 200:
             return []
         head = int(
@@ -78,14 +78,14 @@ class RpcProxy:
         return answers
 
     def _seen(self, call: dict[str, Any], head: int) -> dict[str, Any]:
-        """The question as a node that is some blocks behind understands it."""
+        """The call with block names replaced by the numbers of a node that is behind."""
         lags = {"latest": self.behind, "safe": self.behind + 1, "finalized": self.behind + 2 + self.late_final}
         if call["method"] == "eth_getBlockByNumber" and call["params"][0] in lags and self.behind + self.late_final:
             return {**call, "params": [hex(max(0, head - lags[call["params"][0]])), False]}
         return self._made_up(call, head) if self.ahead else call
 
     def _made_up(self, call: dict[str, Any], head: int) -> dict[str, Any]:
-        """Of blocks that it makes up it tells what it knows of the newest that there is."""
+        """The call with invented blocks replaced by the newest real block."""
 
         def real(block: str) -> str:
             return hex(min(int(block, 16), head)) if block.startswith("0x") else block
@@ -119,7 +119,7 @@ class RpcProxy:
         return self._inflated(answer) if _asks_balance(call) and not self.true_balances else answer
 
     def _inflated(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """The balance with what this node invents, or nothing where it hides what is there."""
+        """The balance plus the invented units; 0 plus these where balances are hidden."""
         if not self.invents and not self.hides:
             return answer
         there = 0 if self.hides else int(answer["result"], 16)
@@ -131,7 +131,7 @@ def _asks_balance(call: dict[str, Any]) -> bool:
 
 
 def _invented(where: dict[str, Any], amount: int) -> dict[str, Any]:
-    """To the first of the receivers that were asked about, in the newest of the blocks."""
+    """An invented transfer to the first requested receiver, in the newest requested block."""
     topic, _, receivers = where["topics"]
     return {
         "address": where["address"][0],

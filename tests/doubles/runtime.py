@@ -1,4 +1,4 @@
-"""A stand-in for a cluster: pods that live in a dict and do what a test tells them."""
+"""A stand-in for a cluster: its pods are entries of a dict and behave as a test says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pod:
 
 
 class ScriptedRuntime:
-    """New pods are at once in `comes_up_as`; `trouble` makes every change fail."""
+    """New pods are at once in the phase `comes_up_as`; `trouble` makes every change fail."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -32,8 +32,8 @@ class ScriptedRuntime:
         self.trouble: RuntimeFailure | None = None
         self.addresses: dict[str, Endpoint] = {}
         self.measured: dict[str, Usage] = {}
-        self.left: dict[str, Left] = {}  # what its pods have logged, where that is seen without them
-        self.changed: list[str] = []  # what a repair puts back
+        self.left: dict[str, Left] = {}  # the logs of pods, readable without the pods
+        self.changed: list[str] = []  # what a repair restores
 
     @classmethod
     @contextmanager
@@ -43,11 +43,11 @@ class ScriptedRuntime:
         yield scripted
 
     def set(self, namespace: str, **seen: Any) -> None:
-        """Make a pod look different."""
+        """Change what the runtime reports of a pod."""
         self.pods[namespace].seen = replace(self.pods[namespace].seen, **seen)
 
     def lose(self, namespace: str) -> None:
-        """The pod is gone, as after a node died."""
+        """The pod disappears, as after the death of its node."""
         del self.pods[namespace]
 
     def deploy(self, spec: PodSpec) -> None:

@@ -1,4 +1,4 @@
-"""An agent's data on a disk of few megabytes, or, where none can be mounted, with files that lead to /dev/full."""
+"""An agent's data on a disk of a few megabytes; where none can be mounted, some files lead to /dev/full."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import subprocess
 from pathlib import Path
 
-_FILLERS = {"zeros": 4096, "rest": 1}  # what is left of the last page too
+_FILLERS = {"zeros": 4096, "rest": 1}  # the second file fills the rest of the last page
 
 
 class SmallDisk:
@@ -17,7 +17,7 @@ class SmallDisk:
         self.small = subprocess.run(mount, capture_output=True, check=False).returncode == 0
 
     def fill(self) -> None:
-        """From now on nothing can be written."""
+        """Fill the disk: from now on nothing can be written."""
         if not self.small:
             for path in (self.data / "pi" / "sessions").rglob("*.jsonl"):
                 path.unlink()

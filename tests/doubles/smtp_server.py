@@ -1,4 +1,4 @@
-"""A mail server: takes mail by SMTP and keeps it, or refuses, hangs up or hangs, as it is told."""
+"""A mail server that takes and keeps mail over SMTP, or refuses, hangs up or hangs, as a test says."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from email.message import EmailMessage
 
 
 class SmtpServer(socketserver.ThreadingTCPServer):
-    """Listens on a port of its own. `replies` changes the answer to a verb, such as `{"RCPT": "550 no such user"}`."""
+    """Listens on its own port. `replies` changes the answer to a verb, such as `{"RCPT": "550 no such user"}`."""
 
     allow_reuse_address = daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Conversation)
         self.mails: list[EmailMessage] = []
-        self.raw: list[bytes] = []  # the same, as they came
+        self.raw: list[bytes] = []  # the same mails, as they arrived
         self.recipients: list[str] = []
-        self.refused = 0  # mails, as `replies` said
+        self.refused = 0  # the number of mails refused because of `replies`
         self.replies: dict[str, str] = {}
         self.before_taking = threading.Event()
-        self.before_taking.set()  # cleared: DATA is answered only when set again
+        self.before_taking.set()  # if cleared, DATA is answered only when it is set again
         self.asked = threading.Event()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 

@@ -1,7 +1,7 @@
-"""How Stripe's API is spoken: forms with brackets, errors, and which names the published API knows.
+"""The format of Stripe's API: forms with brackets, errors, and the names in the published API.
 
-The official library is generated from Stripe's OpenAPI document, so its types say which parameters a call takes and
-which fields an object has: the double refuses the others.
+The official library is generated from Stripe's OpenAPI document. Its types say which parameters a call takes and which
+fields an object has. The double refuses all others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 _PART = re.compile(r"[^\[\]]+|\[\]")
 _LOCALS = {"StripeContext": object, "Mapping": Mapping}
 
-# What a call takes, by its method and the shape of its path.
+# The parameters of each call, by method and path pattern.
 PARAMETERS: dict[str, type] = {
     "POST /v1/customers": published.CustomerCreateParams,
     "DELETE /v1/customers/*": published.CustomerDeleteParams,
@@ -48,7 +48,7 @@ PARAMETERS: dict[str, type] = {
 
 
 class Refused(Exception):
-    """An error as Stripe answers it."""
+    """An error in Stripe's format."""
 
     def __init__(self, message: str, *, status: int = 400, kind: str = "invalid_request_error", code: str = "") -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ def missing(kind: str, name: str) -> Refused:
 
 
 def form(text: str) -> Json:
-    """`a[b][0][c]=1&expand[0]=x` as objects and lists."""
+    """The form `a[b][0][c]=1&expand[0]=x` as objects and lists."""
     found: Json = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         _put(found, _PART.findall(name), value)
@@ -85,7 +85,7 @@ def _lists(value: Any) -> Any:
 
 
 def check_parameters(call: str, given: Json) -> None:
-    """Raises Refused for a name that the published API does not know, at any depth, and for one that it wants."""
+    """Raises Refused for an unknown parameter at any depth, and for a missing one."""
     _check(PARAMETERS[call], given, place="", leave_out=set(RequestOptions.__annotations__))
 
 
@@ -104,7 +104,7 @@ def _check(shape: type, given: Any, *, place: str, leave_out: frozenset[str] | s
 
 
 def _is_optional(shape: type, name: str) -> bool:
-    """With postponed annotations `NotRequired` is only text, so typing counts all of them as required."""
+    """Whether the field is optional. With postponed annotations, `typing` calls all fields required."""
     return "NotRequired" in str(next(one.__annotations__[name] for one in _bases(shape) if name in one.__annotations__))
 
 
@@ -117,7 +117,7 @@ def _hints(shape: type) -> dict[str, Any]:
 
 
 def _inside(hint: Any, value: Any) -> list[tuple[type, Any]]:
-    """The described objects in a value, each with what describes it."""
+    """The described objects inside a value, each with its type."""
     if is_typeddict(hint):
         return [(hint, value)]
     inner = typing.get_args(hint)
@@ -130,7 +130,7 @@ def _inside(hint: Any, value: Any) -> list[tuple[type, Any]]:
 
 
 def check_fields(shape: type, shown: Json) -> Json:
-    """What we say that Stripe answers: only what its objects have."""
+    """The object, after a check that Stripe's objects have all of its fields."""
     known = {name for one in shape.__mro__ for name in getattr(one, "__annotations__", {})}
     unknown = set(shown) - known - {"object"}
     assert not unknown, f"{shape.__name__} has no {', '.join(sorted(unknown))}"
@@ -138,6 +138,6 @@ def check_fields(shape: type, shown: Json) -> Json:
 
 
 def signature(payload: str, *, secret: str, at: int) -> str:
-    """The header `Stripe-Signature`."""
+    """The value of the header `Stripe-Signature`."""
     digest = hmac.new(secret.encode(), f"{at}.{payload}".encode(), hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"

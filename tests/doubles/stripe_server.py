@@ -1,9 +1,9 @@
-"""Stripe on loopback: its API as the official library speaks it, and webhooks that it signs and posts to us.
+"""Stripe on loopback: its API as the official library uses it, and webhooks that the double signs and posts to us.
 
-What people and banks do is in `world` (`pay`, `decline`, `renew`, `fail`, `refund`, `dispute`, `cancel_in_portal`).
-Switches: `fail_next` for time-outs, 429, 5xx and bodies that make no sense, `lost` for webhooks that nobody hears,
-`waiting` to keep events back and tell them in another order, `endless` for a list that always has more,
-`lies` for objects that say something else.
+The actions of people and banks are in `world` (`pay`, `decline`, `renew`, `fail`, `refund`, `dispute`,
+`cancel_in_portal`). Switches: `fail_next` for time-outs, 429, 5xx and bodies without sense, `lost` for webhooks that
+never arrive, `waiting` to hold events back and send them in another order, `endless` for a list that always has more,
+`lies` for objects with wrong content.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tests.doubles.stripe_protocol import PARAMETERS, Json, Refused, check_param
 from tests.doubles.stripe_world import World
 
 KEY = "sk_test_double00000000000000"
-SECRET = "whsec_double0000000000000000"  # the double's own
-LEAST_LIFE, LONGEST_LIFE = 30 * 60, 24 * 3600  # of a Checkout Session
-OURS = re.compile(r"_(line|data|payments|interval)")  # what the double notes for itself
+SECRET = "whsec_double0000000000000000"  # only the double uses it
+LEAST_LIFE, LONGEST_LIFE = 30 * 60, 24 * 3600  # seconds that a Checkout Session may live
+OURS = re.compile(r"_(line|data|payments|interval)")  # the double's own internal fields
 
 # Posts the body to the webhook with its signature; returns the HTTP status.
 Post = Callable[[str, str], int]
@@ -32,7 +32,7 @@ Post = Callable[[str, str], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """How the next call goes wrong. `done` says whether the call had its effect all the same."""
+    """How the next call fails. `done` says whether the call takes effect anyway."""
 
     status: int = 500
     body: bytes = b"{}"
@@ -82,7 +82,7 @@ class StripeDouble:
     # Webhooks.
 
     def _happened(self, event: Json) -> None:
-        """What our own calls bring about is told a little later, not while we wait for their answer."""
+        """Send the event; an event caused by our own API call is sent after the answer to that call."""
         if self.waiting:
             return
         if threading.current_thread() in self._answering:
@@ -95,7 +95,7 @@ class StripeDouble:
             self.tell(self._queued.pop(0))
 
     def tell(self, event: Json, *, secret: str = "", at: int | None = None) -> int | None:
-        """Post an event to the webhook, as often as a test likes; None when it is lost."""
+        """Post an event to the webhook; a test may repeat this. Returns the HTTP status; None if it is lost."""
         if self.lost or self.post is None:
             return None
         body = wire(event)
@@ -106,7 +106,7 @@ class StripeDouble:
     # The API.
 
     def fail_next(self, name: str, *faults: Fault) -> None:
-        """`name` is a method and a path, such as `GET /v1/invoices`."""
+        """Make the next calls fail. `name` is a method and a path, such as `GET /v1/invoices`."""
         self._faults.setdefault(name, []).extend(faults)
 
     def fault_of(self, call: str) -> Fault | None:
@@ -251,12 +251,12 @@ def _a_page(found: list[Json], fields: Json) -> Json:
 
 
 def wire(event: Json) -> str:
-    """The body in which an event is posted."""
+    """The body of the webhook for this event."""
     return json.dumps(_shown(event))
 
 
 def _call(method: str, path: str) -> tuple[str, str]:
-    """`GET /v1/invoices/in_1` is the call `GET /v1/invoices/*` of in_1."""
+    """The call's pattern and the object's id: `GET /v1/invoices/in_1` is the call `GET /v1/invoices/*` of in_1."""
     parts = path.split("/")
     name = next((part for part in parts if re.search(r"_\w*\d", part) and part != "v1"), "")
     return f"{method} {'/'.join('*' if part == name and name else part for part in parts)}", name
@@ -319,7 +319,7 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(drip)
                 self.wfile.write(body[start : start + 1] if drip else body)
         except OSError:
-            self.close_connection = True  # who asked has given up
+            self.close_connection = True  # the client has given up
 
     def log_message(self, *_: object) -> None:
-        """Tests read what was called, not a log."""
+        """Log nothing: tests read the calls."""

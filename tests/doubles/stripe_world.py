@@ -1,4 +1,4 @@
-"""What exists at Stripe, and what its customers, their banks and time do there. `stripe_server` answers for it."""
+"""The objects at Stripe, and the actions of customers, banks and time there. `stripe_server` is the API for them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ PAGE = "https://invoice.stripe.example/i/"
 
 
 class World:
-    """`emit` is called with each event, in the order in which they happen."""
+    """`emit` is called with each event, in the order of the events."""
 
     def __init__(self, emit: Callable[[Json], None]) -> None:
         self.objects: dict[str, Json] = {}
         self.events: list[Json] = []
         self.lock = threading.RLock()
         self.tax_percent: float = 0
-        self.sells_in = ""  # another currency than the price's
+        self.sells_in = ""  # a currency other than the price's
         self._emit = emit
         self._numbers = itertools.count(1)
 
@@ -58,7 +58,7 @@ class World:
         return [one for one in self.objects.values() if one["object"] == kind]
 
     def happen(self, kind: str, what: Json) -> Json:
-        """An event with the object as it is now."""
+        """Record an event with the object in its present state."""
         event = {
             "id": f"evt_{next(self._numbers):024d}",
             "object": "event",
@@ -73,7 +73,7 @@ class World:
         self._emit(event)
         return event
 
-    # At Checkout.
+    # Checkout.
 
     def pay(self, session_id: str) -> Json:
         """The customer pays with a good card, 3-D Secure included. Returns the subscription."""
@@ -91,7 +91,7 @@ class World:
             return subscription
 
     def decline(self, session_id: str) -> Refused:
-        """The bank says no, or the customer leaves at 3-D Secure: the form stays open, and nothing has happened."""
+        """The bank refuses, or the customer leaves at 3-D Secure: the form stays open, and nothing else happens."""
         self.get(session_id, "checkout.session")
         return Refused("Your card was declined.", status=402, kind="card_error", code="card_declined")
 
@@ -124,7 +124,7 @@ class World:
         return subscription
 
     def _price(self, data: Json) -> Json:
-        """A price that was made of `price_data`, with a product that exists."""
+        """A price made from `price_data`; its product must exist."""
         self.get(data["product"], "product")
         return {
             "id": f"price_{next(self._numbers):024d}",
@@ -137,7 +137,7 @@ class World:
         }
 
     def reprice(self, subscription_id: str, change: Json) -> Json:
-        """Without proration: what is paid stays, and the next invoice has the new price."""
+        """Change the price without proration: paid time stays, and the next invoice has the new price."""
         with self.lock:
             subscription = self.get(subscription_id, "subscription")
             if subscription["status"] == "canceled":
@@ -152,10 +152,10 @@ class World:
             self.happen("customer.subscription.updated", subscription)
             return subscription
 
-    # As time goes by.
+    # Time passes.
 
     def period_ends(self, subscription_id: str) -> Json:
-        """The next period begins, and its invoice is a draft for an hour. Returns the invoice."""
+        """Start the next period; its invoice is a draft for an hour. Returns the invoice."""
         with self.lock:
             subscription = self.get(subscription_id, "subscription")
             if subscription["status"] == "canceled":
@@ -171,13 +171,13 @@ class World:
             return invoice
 
     def renew(self, subscription_id: str) -> Json:
-        """A period ends, and the card is charged for the next. Returns the invoice."""
+        """End a period and charge the card for the next one. Returns the invoice."""
         invoice = self.period_ends(subscription_id)
         self.settle(invoice["id"])
         return invoice
 
     def fail(self, subscription_id: str, *, action: bool = False) -> Json:
-        """A period ends, and the card is not charged; `action`: since the bank wants 3-D Secure."""
+        """End a period, but the card is not charged (`action`: the bank wants 3-D Secure). Returns the invoice."""
         invoice = self.period_ends(subscription_id)
         self.refuse(invoice["id"], action=action)
         return invoice
@@ -195,7 +195,7 @@ class World:
             self.happen("customer.subscription.updated", subscription)
 
     def settle(self, invoice_id: str, *, off_stripe: bool = False) -> Json:
-        """The card is charged for an invoice, at once or at a later try. Returns the charge."""
+        """Charge the card for an invoice, at once or at a later try. Returns the charge."""
         with self.lock:
             invoice = self.get(invoice_id, "invoice")
             intent = self.new("pi", "payment_intent", amount=invoice["total"], customer=invoice["customer"])
@@ -269,16 +269,16 @@ class World:
         return invoice
 
     def _taxes(self, total: int) -> list[Json]:
-        """Contained in the total, as Stripe Tax tells it."""
+        """The tax contained in the total, in the format of Stripe Tax."""
         tax = round(total * self.tax_percent / (100 + self.tax_percent))
         shown = {"type": "tax_rate_details", "tax_behavior": "inclusive", "taxability_reason": "standard_rated"}
         rate = self.new("txr", "tax_rate", percentage=self.tax_percent, effective_percentage=self.tax_percent)
         return [{**shown, "amount": tax, "taxable_amount": total - tax, "tax_rate_details": {"tax_rate": rate["id"]}}]
 
-    # What ends.
+    # Ends.
 
     def forget(self, customer_id: str) -> Json:
-        """Its subscriptions end at once, and of the customer only the id is left."""
+        """Delete the customer: its subscriptions end at once, and only its id remains."""
         with self.lock:
             self.get(customer_id, "customer")
             for one in self.all("subscription"):
@@ -288,7 +288,7 @@ class World:
             return {"id": customer_id, "object": "customer", "deleted": True}
 
     def end(self, subscription_id: str) -> Json:
-        """Canceled at once: by us, in the dashboard, in the portal, or since nobody paid."""
+        """Cancel at once: by us, in the dashboard, in the portal, or because nobody paid."""
         with self.lock:
             subscription = self.get(subscription_id, "subscription")
             if subscription["status"] == "canceled":
@@ -298,7 +298,7 @@ class World:
             return subscription
 
     def cancel_in_portal(self, subscription_id: str, *, back: bool = False) -> None:
-        """At the period's end; `back`: the customer thinks better of it."""
+        """The customer cancels at the period's end; with `back` the customer takes this back."""
         with self.lock:
             subscription = self.get(subscription_id, "subscription")
             item = subscription["items"]["data"][0]
@@ -306,7 +306,7 @@ class World:
             subscription["cancel_at"] = None if back else item["current_period_end"]
             self.happen("customer.subscription.updated", subscription)
 
-    # What goes back.
+    # Money that goes back.
 
     def charge_of(self, invoice_id: str) -> Json:
         invoice = self.get(invoice_id, "invoice")
@@ -314,7 +314,7 @@ class World:
         return self.objects[intent["latest_charge"]]
 
     def refund(self, charge_id: str, cents: int | None = None) -> Json:
-        """In the dashboard or by a call: all that is left, or a part. Returns the refund."""
+        """Refund by the dashboard or by an API call: everything that is left, or a part. Returns the refund."""
         with self.lock:
             charge = self.get(charge_id, "charge")
             left = charge["amount"] - charge["amount_refunded"]
@@ -338,7 +338,7 @@ class World:
             return made
 
     def fail_refund(self, refund_id: str, *, status: str = "failed") -> None:
-        """The bank cannot take it, and the money is its seller's again; also `canceled`."""
+        """The refund fails at the bank, so the seller has the money again. `status` may also be `canceled`."""
         with self.lock:
             refund = self.get(refund_id, "refund")
             refund["status"] = status
@@ -348,7 +348,7 @@ class World:
             self.happen("refund.updated" if status == "canceled" else "refund.failed", refund)
 
     def dispute(self, charge_id: str, *, cents: int | None = None, status: str = "needs_response") -> Json:
-        """The card's owner tells the bank that the charge was not right; the bank takes the money for now."""
+        """The card's owner disputes the charge; the bank takes the money for the time being."""
         with self.lock:
             charge = self.get(charge_id, "charge")
             charge["disputed"] = True
@@ -366,7 +366,7 @@ class World:
             return made
 
     def decide(self, dispute_id: str, status: str) -> None:
-        """`won` or `lost`."""
+        """Close a dispute; `status` is `won` or `lost`."""
         with self.lock:
             found = self.get(dispute_id, "dispute")
             found["status"] = status

@@ -1,7 +1,7 @@
-"""The Telegram Bot API on loopback: long polling with offsets, one poller at a time, messages that people would see.
+"""The Telegram Bot API on loopback: long polling with offsets, one poller at a time, and the messages that people see.
 
-Point a bot at `url`; `write` is a person who writes to it, `sent` is what the bot said. With another `token` the
-bot's own is revoked; `poll_refusal` and `polls_hang` are Telegram's bad days, on which all but polls work.
+Point a bot at `url`. `write` sends a message of a person to the bot; `sent` has the bot's messages. After a change of
+`token`, the bot's old token is revoked. `poll_refusal` and `polls_hang` are faults of Telegram that only affect polls.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class TelegramDouble:
         self.calls: list[tuple[str, Json]] = []
         self.poll_refusal: tuple[int, str] | None = None  # status and description
         self._polls_hang = False
-        self.sends_hang = False  # messages are taken and neither shown nor answered
+        self.sends_hang = False  # if set, messages are accepted but neither shown nor answered
         self.hanging_sends = 0
-        self._messages: dict[tuple[int, int], Sent] = {}  # chat and message: an edit replaces the text
+        self._messages: dict[tuple[int, int], Sent] = {}  # by chat and message: an edit replaces the text
         self._updates: list[Json] = []
         self._voice = b""
         self._changed = threading.Condition()
@@ -74,13 +74,13 @@ class TelegramDouble:
 
     @property
     def waiting(self) -> int:
-        """Messages that no poll has confirmed."""
+        """The number of messages that no poll has confirmed."""
         with self._changed:
             return len(self._updates)
 
     @property
     def polls_hang(self) -> bool:
-        """Whether polls are taken and never answered; those that hang when it ends are answered then."""
+        """Whether polls hang. When this is set to False, hanging polls are answered."""
         return self._polls_hang
 
     @polls_hang.setter
@@ -109,7 +109,7 @@ class TelegramDouble:
             self._changed.notify_all()
 
     def file(self, path: str) -> bytes | None:
-        """What is downloaded from there."""
+        """The file at this path, as a bot downloads it."""
         return self._voice if path == f"/file/bot{self.token}/voice/1.oga" else None
 
     def stop(self) -> None:
@@ -124,7 +124,7 @@ class TelegramDouble:
         self.stop()
 
     def answer(self, path: str, fields: Json) -> Any:
-        """The result of a call; raises Refused."""
+        """The result of a call. Raises Refused."""
         shown, _, method = path.removeprefix("/bot").partition("/")
         if shown != self.token:
             raise Refused(401, "Unauthorized")
@@ -146,7 +146,7 @@ class TelegramDouble:
         return answers[method](fields) if method in answers else True
 
     def _get_updates(self, fields: Json) -> list[Json]:
-        """Waits for updates; an offset confirms all before it, and a newer poller ends the older one."""
+        """Wait for updates. An offset confirms all updates before it; a newer poll ends an older one."""
         until = time.monotonic() + min(int(fields.get("timeout") or 0), LONGEST_POLL_SECONDS)
         offset = int(fields.get("offset") or 0)
         with self._changed:
@@ -166,7 +166,7 @@ class TelegramDouble:
             return self._updates[: int(fields.get("limit") or 100)]
 
     def _delete_webhook(self, fields: Json) -> bool:
-        """Bots that poll call it at their start; it may throw away what nobody has fetched yet."""
+        """Polling bots call this when they start. The call may delete the updates that nobody has fetched yet."""
         if str(fields.get("drop_pending_updates") or "").lower() in {"true", "1"}:
             with self._changed:
                 self._updates.clear()
@@ -217,7 +217,7 @@ def _checked(fields: Json) -> str:
 
 
 class _Http(ThreadingHTTPServer):
-    """Once it is stopped nobody is answered, also not on a connection that was open."""
+    """A stopped server answers nobody, also not on a connection that is still open."""
 
     daemon_threads = True
 
@@ -236,7 +236,7 @@ class _Http(ThreadingHTTPServer):
     def server_close(self) -> None:
         super().server_close()
         for connection in list(self._open):
-            with contextlib.suppress(OSError):  # it has just ended
+            with contextlib.suppress(OSError):  # the connection has just ended
                 connection.shutdown(socket.SHUT_RDWR)
 
     request_queue_size = 64
@@ -279,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # a poller that was killed
 
     def log_message(self, *_: object) -> None:
-        """Tests read what was called, not a log."""
+        """Log nothing: tests read the calls."""
 
 
 def _last(encoded: str) -> Json:

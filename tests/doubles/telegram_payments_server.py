@@ -1,9 +1,10 @@
-"""The Telegram Bot API on loopback as a seller for stars sees it: invoices, pre-checkout, charges, refunds, the list.
+"""The Telegram Bot API on loopback for a seller of Stars: invoices, pre-checkout, charges, refunds, the transaction
+list.
 
-`pay` is a person with an invoice's link: the pre-checkout query goes to the webhook that the bot has set, and only an
-answer within ten seconds lets the payment through. `tell` sends any update there, as often as a test likes. Switches:
-`fail_next` for time-outs, 429, 5xx and wrong bodies, `lost` for a webhook that never hears, `shuffled` for a list whose
-neighbours have changed places.
+`pay` is a person with the link of an invoice: the pre-checkout query goes to the webhook that the bot has set, and the
+payment goes through only if the bot agrees within ten seconds. `tell` sends any update there; a test may repeat it.
+Switches: `fail_next` for time-outs, 429, 5xx and wrong bodies, `lost` for a webhook that gets nothing, `shuffled` for a
+list in which neighbours have changed places.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """How the next call goes wrong. `done` says whether the call had its effect all the same."""
+    """How the next call fails. `done` says whether the call takes effect anyway."""
 
     status: int = 200
     body: bytes = b""
     seconds: float = 0  # before the answer
-    drip: float = 0  # seconds between its bytes
+    drip: float = 0  # seconds between the bytes of the answer
     done: bool = False
 
     @classmethod
@@ -101,15 +102,15 @@ class TelegramPayments:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # What people do.
+    # Actions of people.
 
     def pay(self, link: str, *, person: int = 77) -> Json | None:
-        """Open the link and pay; the charge, or None when the bot refused or gave no answer in time."""
+        """Open the link and pay. Returns the charge, or None when the bot refused or did not answer in time."""
         query = self.check_out(link, person=person)
         return self.charge(link, person=person) if query.get("ok") else None
 
     def check_out(self, link: str, *, person: int = 77, amount: int | None = None, currency: str = "XTR") -> Json:
-        """The pre-checkout query and what the bot answered: `ok`, `error_message`; nothing is charged."""
+        """Send the pre-checkout query, and return the bot's answer: `ok`, `error_message`. Nothing is charged."""
         query_id = str(next(self._numbers))
         self._queries[query_id] = _Query(time.monotonic())
         invoice = self._invoices[link]
@@ -125,7 +126,7 @@ class TelegramPayments:
         return answer or {"ok": False, "error_message": "The bot did not answer"}
 
     def charge(self, link: str, *, person: int = 77, amount: int | None = None, currency: str = "XTR") -> Json:
-        """The stars are taken: it enters the list, and the webhook is told. Returns the successful_payment."""
+        """Take the stars: the list has the charge, the webhook gets an update. Returns the successful_payment."""
         invoice = self._invoices[link]
         stars = invoice.stars if amount is None else amount
         return self.charge_for(invoice.payload, stars=stars, person=person, currency=currency)
@@ -146,7 +147,7 @@ class TelegramPayments:
         return paid
 
     def refund_by_support(self, paid: Json) -> Json:
-        """Telegram itself sends a charge back. Returns the message that tells of it."""
+        """Telegram itself sends a charge back. Returns the message about it."""
         charge_id = paid["telegram_payment_charge_id"]
         person = self._charges[charge_id]["person"]
         self._refund({"user_id": person, "telegram_payment_charge_id": charge_id})
@@ -155,7 +156,7 @@ class TelegramPayments:
         return told
 
     def tell(self, update: Json, *, secret: str | None = None) -> int | None:
-        """Send an update to the webhook; None when it is lost or there is no webhook."""
+        """Send an update to the webhook. Returns the status, or None when the update is lost or there is no webhook."""
         if self.lost or self.post is None or not self.webhook:
             return None
         shown = self.webhook["secret_token"] if secret is None else secret
@@ -164,7 +165,7 @@ class TelegramPayments:
             return None
         return self.post(self.webhook["url"], {"update_id": next(self._numbers), **update}, shown)
 
-    # What the server does.
+    # Actions of the server.
 
     def fail_next(self, method: str, *faults: Fault) -> None:
         self._faults.setdefault(method, []).extend(faults)
@@ -178,7 +179,7 @@ class TelegramPayments:
         return [fields for name, fields in self.calls if name == method]
 
     def answer(self, path: str, fields: Json) -> Any:
-        """The result of a call; raises Refused."""
+        """The result of a call. Raises Refused."""
         shown, _, method = path.removeprefix("/bot").partition("/")
         if shown != self.token:
             raise Refused("Unauthorized", status=401)
@@ -241,7 +242,7 @@ class TelegramPayments:
 
 
 def message_of(paid: Json, name: str, *, person: int = 77) -> Json:
-    """The update that tells of a payment (`successful_payment`) or of its refund (`refunded_payment`)."""
+    """The update about a payment (`successful_payment`) or about its refund (`refunded_payment`)."""
     who = _person(person)
     chat = {"id": person, "type": "private", "first_name": "Ann"}
     return {"message": {"message_id": 5, "date": int(time.time()), "chat": chat, "from": who, name: paid}}
@@ -305,7 +306,7 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(drip)
                 self.wfile.write(body[start : start + 1] if drip else body)
         except OSError:
-            self.close_connection = True  # who asked has given up
+            self.close_connection = True  # the client has given up
 
     def log_message(self, *_: object) -> None:
-        """Tests read what was called, not a log."""
+        """Log nothing: tests read the calls."""

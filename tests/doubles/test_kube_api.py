@@ -1,4 +1,4 @@
-"""The double of a cluster is as strict as a real one where a driver would lean on it."""
+"""The double of a cluster is as strict as a real cluster in all cases on which a driver may rely."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_a_connection_may_be_dropped_and_a_kubelet_may_fail(cluster: KubeApi, dr
 
 
 def stats(cluster: KubeApi, account: str) -> tuple[int, bytes]:
-    """Straight from the node's kubelet."""
+    """Ask the node's kubelet directly. Returns the status and the body."""
     driver = Driver(cluster, account)
     port = (cluster.get("Node", "node") or {})["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
     token = yaml.safe_load(cluster.kubeconfig(account))["users"][0]["user"]["token"]
@@ -247,7 +247,8 @@ def test_clients_that_hang_up_before_they_are_let_in_keep_nobody_out(cluster: Ku
     at = urlsplit(cluster.url)
     for _ in range(300):
         with socket.create_connection((str(at.hostname), int(at.port or 0))) as hasty:
-            hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+            # Makes close() send a TCP reset.
+            hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             hasty.sendall(b"hello")
     with closing(Connection("after", cluster.kubeconfig())) as connection:
         assert connection.get("/version")["major"] == "1"

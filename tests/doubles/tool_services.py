@@ -1,6 +1,6 @@
-"""Services of tools on loopback, as Tavily and OpenAI speak: a search, a page's text, a picture, speech, a transcript.
+"""Tool services on loopback (Tavily, OpenAI): a search, the text of a page, a picture, speech, a transcript.
 
-`Tavily().url` and `OpenAI().url` are their base addresses. What was asked is in `asked`, the keys that came in `keys`.
+`Tavily().url` and `OpenAI().url` are their base addresses. `asked` has the requests, `keys` the keys in them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ToolServicesDouble:
         self._http.server_close()
 
     def answer(self, path: str, body: str) -> tuple[str, bytes]:
-        """Content type and body."""
+        """Content type and body of the answer."""
         if path.startswith("/tavily/"):
             asked = json.loads(body)
             found = {"title": "Oak", "url": "https://oak.example/", "content": "under the oak"}
@@ -55,7 +55,7 @@ class ToolServicesDouble:
             return "application/json", json.dumps(picture).encode()
         if path == "/openai/v1/audio/speech":
             return "audio/mpeg", SOUND
-        return "text/plain", b"where is the treasure?\n"  # of whisper-1
+        return "text/plain", b"where is the treasure?\n"  # the answer of whisper-1
 
 
 class _Http(ThreadingHTTPServer):
@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what was asked is in the double."""
+        """Log nothing: the requests are in the double."""
 
     def do_POST(self) -> None:
         double = self.server.double

@@ -1,4 +1,4 @@
-"""The operator's wallet: the account that deposit addresses are derived from. Its keys are known to everybody."""
+"""The operator's wallet: the account from which deposit addresses are derived. Its keys are public."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ XPRV: str = ACCOUNT.PrivateKey().ToExtended()
 
 
 def first_address() -> str:
-    """As the wallet shows it."""
+    """The first address, as the wallet shows it."""
     key = ACCOUNT.ChildKey(0).ChildKey(0).PublicKey().KeyObject()
     return str(EthAddrEncoder.EncodeKey(key))

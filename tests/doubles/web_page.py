@@ -1,4 +1,4 @@
-"""A page of the web, and who has asked for it."""
+"""A web page, and the requests for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class WebPage:
     def __init__(self, text: str) -> None:
         self.html = f"<!doctype html><title>A page</title><body><script>not()</script><p>{text}</p></body>"
         self.asked: list[str] = []
-        self.headers: list[dict[str, str]] = []  # of each who asked
+        self.headers: list[dict[str, str]] = []  # of each request
         self._http = _Http((ADDRESS, 0), _Handler)
         self._http.double = self
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -39,7 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def log_message(self, *_: object) -> None:
-        """Silent: what happened is in the double."""
+        """Log nothing: the double has the requests."""
 
     def do_GET(self) -> None:
         self.server.double.asked.append(self.path)

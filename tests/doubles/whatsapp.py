@@ -1,4 +1,4 @@
-"""Meta's Graph API on loopback, as far as a WhatsApp number needs it: what a bot says is in `sent`."""
+"""Meta's Graph API on loopback, as far as a WhatsApp number needs it: `sent` has the bot's messages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _UNSUPPORTED = {"error": {"message": "Unsupported request", "type": "GraphMethod
 
 class WhatsappDouble:
     def __init__(self) -> None:
-        self.sent: list[tuple[str, str]] = []  # whom, and the text
-        self.refused: list[str] = []  # paths that were asked with another token
+        self.sent: list[tuple[str, str]] = []  # receiver and text
+        self.refused: list[str] = []  # paths of requests with a wrong token
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.double = self
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -26,14 +26,14 @@ class WhatsappDouble:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     def look(self, path: str, token: str) -> tuple[int, Json]:
-        """`GET /<version>/<phone number id>?fields=id`: whether it is there, for this token."""
+        """`GET /<version>/<phone number id>?fields=id`: whether this token sees the number."""
         if token != f"Bearer {ACCESS_TOKEN}":
             return 401, _BAD_TOKEN
         number = path.partition("?")[0].strip("/").split("/")[-1]
         return (200, {"id": PHONE}) if number == PHONE else (400, _UNSUPPORTED)
 
     def take(self, path: str, token: str, message: Json) -> tuple[int, Json]:
-        """`POST /<version>/<phone number id>/messages`: a text to somebody, or word that his was read."""
+        """`POST /<version>/<phone number id>/messages`: a text to a person, or a confirmation of reading."""
         parts = path.strip("/").split("/")
         if token != f"Bearer {ACCESS_TOKEN}":
             self.refused.append(path)
@@ -78,4 +78,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, *_: object) -> None:
-        """Tests read what was sent, not a log."""
+        """Log nothing: tests read the messages."""

@@ -1,4 +1,4 @@
-"""The demo as a whole, against a service of its own with a real engine. Heavy: `make test-engines`."""
+"""The whole demo, against its own service with a real engine. Heavy: `make test-engines`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def demo(*arguments: str, seconds: float, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run as a stranger would: of the test's own environment only how this machine reaches the registries."""
+    """Run the demo as a stranger would: of the test's environment it gets only the access to the package registries."""
     kept = {"ENGINE_CACHE", "ANVIL"}
     environment = {name: value for name, value in os.environ.items() if name in kept or programs.is_inherited(name)}
     command = [sys.executable, "examples/demo.py", "--model-port", "0", *arguments]

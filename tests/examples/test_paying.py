@@ -1,4 +1,4 @@
-"""The demo's paying steps against the rules themselves, without a service: a real seller of keys and a real chain."""
+"""The demo's payment steps without a service: against our views, a real seller of keys and a real chain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 class InProcess(Client):
-    """Asks the views; the chain is looked at before each look at an order."""
+    """A client that calls the views directly, and scans the chain before each request for an order."""
 
     def __init__(self, http: APIClient) -> None:
         super().__init__("")
@@ -43,7 +43,7 @@ class InProcess(Client):
 
 
 class Outbox(WebhookReceiver):
-    """Has what was written to be sent."""
+    """A receiver that reads the events from the database instead of receiving them."""
 
     def wait_for(self, event_type: str, *, seconds: float, skip: int = 0) -> Received:
         rows = Event.objects.filter(type=event_type).order_by("created_at")
@@ -68,7 +68,7 @@ def paying(outside: Outside, client: APIClient, running: Agent) -> Iterator[Payi
 
 @pytest.fixture
 def reached(outside: Outside, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The installation was started with the settings that the demo tells."""
+    """The settings that the demo tells its users to set."""
     for name, value in outside.settings().items():
         monkeypatch.setenv(name, value)
     settings.GUMROAD_URL = env.text("GUMROAD_URL")

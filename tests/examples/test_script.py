@@ -25,7 +25,7 @@ SHELLS = [shell for shell in ("bash", "dash", "zsh") if shutil.which(shell)]
 
 
 def talk(shell: str, port: int, **more: str) -> subprocess.CompletedProcess[str]:
-    """Typed into a shell as they are; `still here` shows that the shell itself goes on."""
+    """Type the commands into a shell; `still here` shows that the shell itself did not end."""
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
     command = [shell, "-c", f'{LINES}\necho "status $?, still here"']
     return subprocess.run(

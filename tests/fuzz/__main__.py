@@ -1,6 +1,6 @@
-"""`make fuzz`: schemathesis against a service of its own, with workers and real pods, for as long as SECONDS says.
+"""`make fuzz` runs schemathesis for SECONDS against its own service, with workers and real pods.
 
-Prints its seed; SEED sends the same requests again. Ends with 1 when there are findings.
+It prints its seed; the same SEED sends the same requests again. It exits with 1 when there are findings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.fuzz.run import ROOT, Caller, Plan, new_caller, run
 
 START_SECONDS = 120
 STOP_SECONDS = 60
-UNHANDLED = "unhandled exception"  # config/api.py logs it for every 500
+UNHANDLED = "unhandled exception"  # config/api.py logs this for every 500
 
 
 def main() -> int:
@@ -57,7 +57,7 @@ def _as(name: str, token: str, base: str, caller: Caller, receiver: str, plan: P
 
 
 def _log_is_clean(log: Path) -> bool:
-    """A fault behind an answer that looked well is a finding too."""
+    """Whether the log has no unhandled exception. An exception behind a good answer is a finding too."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     faults = [number for number, line in enumerate(lines) if UNHANDLED in line]
     for number in faults[:10]:
@@ -67,7 +67,7 @@ def _log_is_clean(log: Path) -> bool:
 
 @contextmanager
 def service(home: Path, models: dict[str, str]) -> Iterator[str]:
-    """`make run` in a home of its own, on ports of its own; its base URL."""
+    """Run `make run` with its own home directory and ports; yields its base URL."""
     port = _free_port()
     base = f"http://127.0.0.1:{port}"
     settings = {

@@ -1,7 +1,7 @@
-"""What schemathesis is told, so that its requests reach further than a stranger's: ids that exist, codes that work.
+"""Hooks of schemathesis that make its requests reach further than a stranger's: with existing ids and valid codes.
 
-It imports this by the name in SCHEMATHESIS_HOOKS. Only what was generated as valid is replaced: a path that is meant to
-be wrong stays wrong.
+schemathesis imports this module by its name in SCHEMATHESIS_HOOKS. Only values generated as valid are replaced: a path
+that is meant to be wrong stays wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemathesis.openapi.checks import EnsureResourceAvailability, UseAfterFree
 BASE = os.environ["FUZZ_BASE_URL"]
 SESSION = {"Authorization": f"Bearer {os.environ['FUZZ_SESSION']}"}
 RECEIVER = os.environ.get("FUZZ_RECEIVER", "")
-AGENTS = 2  # at least so many exist
+AGENTS = 2  # the number of agents that exist at least
 LOOK_EVERY_SECONDS = 5.0
 TIMEOUT_SECONDS = 30
 NEW = {"personaId": "exam-coach", "tier": "tiny"}
@@ -46,7 +46,7 @@ _looked: dict[str, float] = {}
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    """Who signs in comes from another address each time, so that limits do not hide what is behind them."""
+    """Each sign-in comes from another address, so that limits do not hide the code behind them."""
     match case.operation.path:
         case "/auth/request":
             _come_from_elsewhere(case)
@@ -62,9 +62,9 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """What counts as a failure.
+    """Whether this failure counts.
 
-    The log of deliveries outlives its webhook, and is no leftover of it. A draft is not where the public ones are.
+    Deliveries stay in the log after their webhook is deleted, so they are no leftovers. A draft has no public page.
     """
     path = case.operation.path
     is_log = path.startswith("/agents/{id}/webhook/deliveries") and isinstance(failure, UseAfterFree)
@@ -77,7 +77,7 @@ def _come_from_elsewhere(case: Any) -> None:
 
 
 def _give_code(case: Any) -> None:
-    """Half of the tries have the right code for the address that they name."""
+    """Put the right code for its address into half of the tries."""
     body = case.body
     if not isinstance(body, dict) or _is_wrong(case, ParameterLocation.BODY) or chance.random() < 0.5:
         return
@@ -87,7 +87,7 @@ def _give_code(case: Any) -> None:
 
 
 def _fill(case: Any) -> None:
-    """Most paths name an agent, a key or a delivery that exists; chains of calls keep what they found themselves."""
+    """Put ids of existing agents, keys and deliveries into most paths; chains of calls keep their own ids."""
     given = case.path_parameters
     stateful = case.meta is not None and case.meta.phase.name is TestPhase.STATEFUL
     if not given or stateful or _is_wrong(case, ParameterLocation.PATH) or chance.random() < 0.1:
@@ -106,7 +106,7 @@ def _fill(case: Any) -> None:
 
 
 def _name_own_persona(case: Any) -> None:
-    """And an article of it, where the path has one. Who is deleted now is not named again."""
+    """Put an own persona into the path, and one of its articles if needed. A persona deleted now is not used again."""
     given = case.path_parameters
     given["id"] = _persona()
     if "slug" in given:
@@ -116,7 +116,7 @@ def _name_own_persona(case: Any) -> None:
 
 
 def _is_time(what: str) -> bool:
-    """Whether what we know of these is too old."""
+    """Whether our list of these is too old."""
     now = time.monotonic()
     is_old = now - _looked.get(what, -LOOK_EVERY_SECONDS) >= LOOK_EVERY_SECONDS
     if is_old:
@@ -125,7 +125,7 @@ def _is_time(what: str) -> bool:
 
 
 def _persona() -> str:
-    """One that the caller wrote, public half of the time; made where none was left a moment ago."""
+    """The id of one of the caller's personas, published half of the time; created if none is left."""
     if _is_time("personas"):
         _personas[:] = [persona["id"] for persona in _ask("GET", "/me/personas")["personas"]]
     if not _personas:
@@ -138,7 +138,7 @@ def _persona() -> str:
 
 
 def _article(persona: str) -> str | None:
-    """One of this persona, made where it has none; None where the persona itself is gone."""
+    """The slug of an article of this persona, created if it has none; None if the persona is gone."""
     found = _ask("GET", f"/me/personas/{persona}").get("articles")
     article = chance.choice(found) if found else _ask("POST", f"/personas/{persona}/articles", ARTICLE).get("article")
     return str(article["slug"]) if article else None
@@ -149,7 +149,7 @@ def _is_wrong(case: Any, location: ParameterLocation) -> bool:
 
 
 def _agent() -> str | None:
-    """One that was there a moment ago; new ones are made where too few are left."""
+    """The id of an agent that existed a moment ago; new agents are created if too few are left."""
     if _is_time("agents"):
         _agents[:] = [agent["id"] for agent in _ask("GET", "/agents")["agents"]]
         while len(_agents) < AGENTS and (made := _ask("POST", "/agents", NEW).get("agent")):
@@ -163,7 +163,7 @@ def _delivery(agent: str) -> str | None:
 
 
 def _ask(method: str, path: str, body: Any = None) -> Any:
-    """An answer of the service, {} where it has no body. From an address of its own too."""
+    """The service's answer, {} if it has no body. Each request has a random address."""
     headers = {**SESSION, "X-Forwarded-For": f"203.0.113.{chance.randrange(256)}"}
     answer = requests.request(method, BASE + path, json=body, headers=headers, timeout=TIMEOUT_SECONDS)
     return answer.json() if answer.content else {}

@@ -1,4 +1,4 @@
-"""One run of schemathesis, as anybody would start it, and what counts as a finding."""
+"""One run of schemathesis with its usual command line, and the checks that count as findings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import requests
 from tests.measured import unmeasured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Not `positive_data_acceptance`: a body may fit its schema and still be refused by a rule, such as a tier too small for
-# its engine, which the interface answers 400.
+# Without `positive_data_acceptance`: a rule may refuse a body that fits its schema, with status 400. For example, the
+# tier may be too small for the engine.
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -28,12 +28,12 @@ CHECKS = (
     "ensure_resource_availability",
     "ignored_auth",
 )
-REQUEST_SECONDS = 130  # the longest call waits for a receiver three times
+REQUEST_SECONDS = 130  # seconds; the longest call waits for a receiver three times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Somebody with an account: a session, an API key, and another session for what is done beside the generated."""
+    """A person with an account: a session, an API key, and another session for requests that are not generated."""
 
     email: str
     session: str
@@ -62,7 +62,7 @@ def _post(base: str, path: str, body: dict[str, str], token: str = "") -> dict[s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is sent. `seconds` 0: until all that is planned was sent; else again and again for so long."""
+    """How much to send. With `seconds` 0 the plan runs once; otherwise it is repeated for that long."""
 
     seed: int
     phases: str = "examples,coverage,fuzzing,stateful"
@@ -72,7 +72,7 @@ class Plan:
 
 
 def run(base: str, by: Caller, plan: Plan, *, token: str, receiver: str = "") -> bool:
-    """Whether nothing was found. What was is printed with the curl that reproduces it."""
+    """Whether there are no findings. Each finding is printed with a curl command that reproduces it."""
     without = {*plan.without, *(["/auth/logout"] if token == by.session else [])}  # it would end the run's own session
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{base}/openapi.json", "--url", base),

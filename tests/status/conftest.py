@@ -1,4 +1,4 @@
-"""A fresh look for each test, and real web processes whose stores are down or hang."""
+"""A fresh status for each test, and real web processes whose database servers are down or hang."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Web = Callable[[dict[str, str]], str]
 
 @pytest.fixture(autouse=True)
 def _fresh_look() -> None:
-    """What one test saw of its stores is not what the next one sees."""
+    """Forget the status that an earlier test saw."""
     fresh_look()
 
 
@@ -38,7 +38,7 @@ def fresh_look() -> None:
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A server that takes connections and never says a word: a hung PostgreSQL or Redis."""
+    """A server that accepts connections and sends nothing, like a hung PostgreSQL or Redis."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
         yield server.getsockname()[1]
 

@@ -57,7 +57,7 @@ def test_nobody_waits_longer_than_the_limit_and_a_hung_check_is_not_started_twic
     assert time.monotonic() - began >= LIMIT_SECONDS
 
     began = time.monotonic()
-    assert not any(check.outcome().ok for _ in range(20))  # known to hang: nobody else waits for it
+    assert not any(check.outcome().ok for _ in range(20))  # the check is known to hang, so no other caller waits for it
     assert time.monotonic() - began < 20 * LIMIT_SECONDS
     assert len(calls) == 1
 

@@ -69,7 +69,7 @@ def test_a_task_that_is_no_loop_is_not_recorded() -> None:
 
 @pytest.mark.django_db
 def test_a_database_that_is_down_fails_no_task(caplog: pytest.LogCaptureFixture) -> None:
-    """The task has done its work; that we cannot write it down is a warning."""
+    """The task has done its work; failing to record that is only a warning."""
     from django.db import DatabaseError, connection
 
     def refuse(*args: object) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py sweep`: all due work of every app, once, now or as of another time."""
+"""`manage.py sweep` does all due work of every app once, as of now or as of another time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sweep(**options: Any) -> str:
     return out.getvalue()
 
 
-@pytest.mark.django_db(transaction=True)  # deliveries are drained on a connection of their own
+@pytest.mark.django_db(transaction=True)  # deliveries are drained on their own connection
 def test_it_does_everything_that_is_due(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:  # noqa: F811
     agent = make_agent()
     signin.request_code("new@example.com", household="192.0.2.1", lang="en", now=timezone.now())
@@ -86,7 +86,7 @@ def test_an_event_whose_receiver_always_fails_is_tried_once_a_run(
             emit(agent)
     options = {} if days is None else {"now": (timezone.now() + timedelta(days=days, seconds=1)).isoformat()}
     said = sweep(**options)
-    number = Delivery.objects.count()  # a term that ended has told of itself, too
+    number = Delivery.objects.count()  # the end of a term sent an event too
     assert number >= 6
     assert f"\ndeliveries: {number}\n" in said
     assert f"left, deliveries to be tried again: {number}\n" in said

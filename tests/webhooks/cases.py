@@ -1,13 +1,13 @@
-"""The table of the 106 cases: what may be a receiver's address, and how receivers behave. test_cases.py plays them."""
+"""The table of the 106 cases: allowed addresses of receivers, and how receivers behave. test_cases.py runs them."""
 
 from __future__ import annotations
 
-# 1 to 10: taken, and dialled.
+# 1 to 10: accepted, and dialled.
 PUBLIC_ADDRESSES: dict[int, str] = {
     1: "8.8.8.8",
     2: "1.1.1.1",
-    3: "100.63.255.255",  # below carrier-grade NAT
-    4: "100.128.0.1",  # above it
+    3: "100.63.255.255",  # just below carrier-grade NAT
+    4: "100.128.0.1",  # just above carrier-grade NAT
     5: "172.15.255.255",
     6: "172.32.0.1",
     7: "169.253.255.255",
@@ -16,7 +16,7 @@ PUBLIC_ADDRESSES: dict[int, str] = {
     10: "2a00:1450:4001:81b::200e",
 }
 
-# 11 to 63: refused by PUT, as a literal and as what a name leads to; at delivery, however it came there, not dialled.
+# 11 to 63: refused by PUT, as a literal and as the answer for a name. At delivery, such an address is never dialled.
 REFUSED_ADDRESSES: dict[int, list[str]] = {
     11: ["0.0.0.0"],
     12: ["0.1.2.3"],
@@ -47,12 +47,12 @@ REFUSED_ADDRESSES: dict[int, list[str]] = {
     37: ["::ffff:127.0.0.1"],
     38: ["::ffff:169.254.169.254"],
     39: ["::ffff:10.0.0.1"],
-    40: ["::ffff:8.8.8.8"],  # free choice
+    40: ["::ffff:8.8.8.8"],  # either result is allowed
     41: ["::127.0.0.1"],  # v4-compatible
     42: ["::169.254.169.254"],
     43: ["64:ff9b::7f00:1"],  # NAT64 of loopback
     44: ["64:ff9b::a9fe:a9fe"],  # NAT64 of metadata
-    45: ["64:ff9b::808:808"],  # free choice
+    45: ["64:ff9b::808:808"],  # either result is allowed
     46: ["64:ff9b:1::a00:1"],  # local NAT64
     47: ["100::1"],  # discard
     48: ["2001::1"],  # Teredo
@@ -61,7 +61,7 @@ REFUSED_ADDRESSES: dict[int, list[str]] = {
     51: ["2001:db8::1"],
     52: ["2002:7f00:1::"],  # 6to4 of loopback
     53: ["2002:a9fe:a9fe::"],  # 6to4 of metadata
-    54: ["2002:808:808::1"],  # free choice
+    54: ["2002:808:808::1"],  # either result is allowed
     55: ["3fff::1"],
     56: ["5f00::1"],  # SRv6
     57: ["fc00::1"],
@@ -73,7 +73,7 @@ REFUSED_ADDRESSES: dict[int, list[str]] = {
     63: ["168.63.129.16"],  # Azure's wire server, in public space
 }
 
-# 64 to 68: taken, and stored as this.
+# 64 to 68: accepted, and stored as given here.
 TAKEN_URLS: dict[int, dict[str, str]] = {
     64: {"https://example.com/hook": "https://example.com/hook"},
     65: {"http://example.com/hook": "http://example.com/hook"},
@@ -113,7 +113,7 @@ REFUSED_URLS: dict[int, list[str]] = {
     92: ["ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "unix:/run/x", "javascript:alert(1)"],
 }
 
-# 93 to 106: more than a text. The name of the function that plays it, and what it expects.
+# 93 to 106: cases with more than a text: the name of the function that runs the case, and the expected result.
 SITUATIONS: dict[int, str] = {
     93: "a name that only means something inside a network: refused, unless it leads to where the operator allows",
     94: "the API's own host: refused; a pod's host: taken",

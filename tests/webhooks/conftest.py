@@ -1,4 +1,4 @@
-"""An agent with or without a hook, a receiver on loopback that deliveries may reach, and a clock that tests turn."""
+"""An agent with or without a webhook, a receiver on loopback that deliveries may reach, and a clock that tests move."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MakeAgent = Callable[..., Agent]
 
 @pytest.fixture
 def make_agent(db: None) -> MakeAgent:
-    """`make_agent(url=…)`: a running agent, with a hook if it is given a URL. Rows only: nothing is deployed."""
+    """`make_agent(url=…)`: a running agent, with a webhook if it has a URL. Only rows: nothing is deployed."""
     return partial(agent_of, User.objects.create_user("owner@example.com"))
 
 
@@ -43,7 +43,7 @@ def agent_of(owner: User, url: str | None = None, **columns: Any) -> Agent:
 
 @pytest.fixture
 def agent(make_agent: MakeAgent) -> Agent:
-    """An agent without a hook."""
+    """An agent without a webhook."""
     return make_agent()
 
 
@@ -66,7 +66,7 @@ def receiver(loopback: None) -> Iterator[Receiver]:
 
 
 class Clock:
-    """A clock that only tests turn."""
+    """A clock that only tests move."""
 
     def __init__(self) -> None:
         self.now = timezone.now()
@@ -81,19 +81,19 @@ class Clock:
 
 @pytest.fixture
 def clock(transactional_db: None) -> Clock:
-    """Time for `deliver`. Needs committed rows, because a drain has a connection of its own."""
+    """The clock of `deliver`. It needs committed rows, because a drain has its own connection."""
     return Clock()
 
 
 @pytest.fixture
 def deliver(clock: Clock) -> Callable[[], int]:
-    """Deliver all that is due on the test's clock, now; returns the number of attempts."""
+    """Deliver everything that is due on the test's clock. Returns the number of attempts."""
     return lambda: draining.drain(clock=clock, ahead=timedelta(0))
 
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """What the system's resolver answers, by name; a name that is not in it does not exist."""
+    """The answers of the system's resolver, by name; other names do not exist."""
     table: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, *_: object, **__: object) -> list[tuple[Any, ...]]:
@@ -107,7 +107,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
 @pytest.fixture
 def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Certificates]:
-    """A certificate authority that this process trusts for the length of a test."""
+    """A certificate authority that this process trusts during the test."""
     made = Certificates(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(made.authority))
     sender._tls.cache_clear()
@@ -116,7 +116,7 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Certifi
 
 
 def emit(agent: Agent, event_type: EventType = EventType.AGENT_RUNNING, *, now: datetime | None = None) -> Event:
-    """An event such as the life cycle writes it."""
+    """Write an event, as the life cycle does."""
     return events.emit(agent, event_type, {"from": "provisioning", "to": "running"}, now=now or timezone.now())
 
 

@@ -23,7 +23,7 @@ def refusal(url: str, **kwargs: str) -> str:
     return refused.value.message
 
 
-# Cases 79 and 80 are plain addresses, and 77 plain names: those an operator can allow.
+# Cases 79 and 80 are plain addresses, and case 77 is plain names: an operator can allow these.
 UNREADABLE = [text for number, texts in REFUSED_URLS.items() if number not in (77, 79, 80) for text in texts]
 
 

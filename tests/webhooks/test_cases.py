@@ -1,8 +1,7 @@
-"""The 106 cases of what may be a receiver's address and how receivers behave, each through `PUT /agents/{id}/webhook`
-and a delivery.
+"""The 106 cases of receivers' addresses and behaviour, each through `PUT /agents/{id}/webhook` and a delivery.
 
-`takes` and `refuses` are answers of the API (200, 400 naming `url`); what is sent is seen in the delivery log, on the
-agent, and where the connection would have gone.
+`takes` and `refuses` are answers of the API (200, and 400 that names `url`). The result of a delivery is visible in the
+delivery log, on the agent, and in the dialled addresses.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Case:
 def new_world(
     transactional_db: None, trusted: Certificates, settings: Any
 ) -> Callable[[], AbstractContextManager[World]]:
-    """The default settings of an installation, but for the name server. No receiver is waited for as long as really."""
+    """The default settings of an installation, except for the name server. The time limits are shortened."""
 
     @contextmanager
     def begin() -> Iterator[World]:
@@ -65,7 +64,7 @@ def new_world(
     return begin
 
 
-# 1 to 63: an address, as a literal and as the answer of a name.
+# 1 to 63: an address, as a literal and as the answer for a name.
 
 
 def literal(address: str) -> str:
@@ -100,7 +99,7 @@ def taken_urls(world: World, *, urls: dict[str, str]) -> None:
         agent = agent_of(world.owner)
         answered, body = world.put(url, agent)
         assert (answered, body.get("webhook", {}).get("url")) == (200, stored)
-        if stored.startswith("http:"):  # https is dialled by case 102
+        if stored.startswith("http:"):  # case 102 dials https
             assert world.send(agent) == arrived(PUBLIC)
 
 
@@ -148,9 +147,9 @@ def a_name_that_turns_to_loopback_between_put_and_delivery(world: World) -> None
 def a_name_that_turns_with_the_second_question(world: World) -> None:
     agent = world.moved(PUBLIC)
     world.names.answers(NAME, [PUBLIC], ["169.254.169.254"])
-    assert world.send(agent) == arrived(PUBLIC)  # asked once, dialled as answered
+    assert world.send(agent) == arrived(PUBLIC)  # one look-up, and the answer was dialled
     assert world.names.asked[NAME, "A"] == world.names.asked[NAME, "AAAA"] == 1
-    assert world.send(agent) == REFUSED  # nothing was remembered, each attempt asks anew
+    assert world.send(agent) == REFUSED  # nothing was cached: each attempt looks the name up again
     assert world.names.asked[NAME, "A"] == 1 + 3
 
 
@@ -178,7 +177,7 @@ def redirects(world: World) -> None:
 
 
 def a_drip(world: World) -> None:
-    """The limit of ten seconds is shortened; test_real_time waits for it."""
+    """The limit of ten seconds is shortened here; test_real_time waits for the real one."""
     agent = world.moved(PUBLIC)
     drips = raw(*(bytes([letter]) for letter in b"HTTP/1.1 200 OK\r\nX-Slow: yes\r\n\r\n"), pause=0.1)
     world.receiver.answers(drips)
@@ -236,7 +235,7 @@ def a_connection_from_before_the_name_moved(world: World) -> None:
     assert (world.receiver.connections, world.internet.dialled) == (1, [PUBLIC])
 
 
-# 105 and 106: what is not known yet, and what the operator vouches for.
+# 105 and 106: names that do not resolve yet, and networks that the operator allows.
 
 
 def a_name_that_does_not_resolve_yet(world: World) -> None:
@@ -284,7 +283,7 @@ CASES = [
 ]
 
 
-# Three tests, so that two processes can share them; each case is told of by its number and has a world of its own.
+# Three tests, so that two processes can share them. Each case reports its number and has its own world.
 GROUPS = {"addresses": range(1, 64), "texts": range(64, 93), "situations": range(93, 107)}
 
 

@@ -1,4 +1,4 @@
-"""A hook that changes while its deliveries are under way."""
+"""A webhook changes while its deliveries are under way."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def test_a_secret_that_cannot_be_read_ends_its_own_delivery_and_no_other(
     assert statuses == {broken.pk: "error: internal", whole.pk: "204"}
 
 
-# How long a drain lives, and how many there are.
+# How long a drain lives, and how many drains there are.
 
 
 def test_a_drain_waits_for_what_is_due_within_its_horizon(
@@ -222,8 +222,8 @@ def test_what_is_emitted_while_a_drain_runs_is_sent_by_it_at_once(
     running.start()
     wait_until(lambda: len(receiver.received) == 1)
     emit(second)
-    assert draining.drain() == 0  # the tick: tells the one that runs, and ends
-    wait_until(lambda: len(receiver.received) == 2)  # while the first one still hangs
+    assert draining.drain() == 0  # the task of a tick: it notifies the running drain and ends
+    wait_until(lambda: len(receiver.received) == 2)  # while the first request still hangs
     release.set()
     running.join()
 
@@ -248,7 +248,7 @@ def test_while_receivers_are_waited_for_no_connection_of_the_pool_is_held(
     thread = threading.Thread(target=deliver)
     thread.start()
     wait_until(lambda: bool(receiver.received))
-    wait_until(lambda: _held_of_the_pool() <= before)  # while the receiver still thinks
+    wait_until(lambda: _held_of_the_pool() <= before)  # while the receiver has not answered yet
     release.set()
     thread.join()
 

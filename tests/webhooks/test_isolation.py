@@ -1,4 +1,4 @@
-"""That the dead do not hold the living up. How fast the living are served meanwhile is in benchmarks/webhooks.py."""
+"""Dead receivers do not delay working ones. benchmarks/webhooks.py measures how fast the working ones are served."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_all_others_are_served_while_hanging_receivers_still_hang(
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Four agents with a backlog that nobody answers take four slots of six; the rest is for the living."""
+    """Four agents with a backlog and silent receivers take four of six slots; the others get the rest."""
     monkeypatch.setattr(draining, "SLOTS", 6)
     monkeypatch.setattr(draining, "TOTAL_SECONDS", SECONDS)
     release = threading.Event()
@@ -36,7 +36,8 @@ def test_all_others_are_served_while_hanging_receivers_still_hang(
         drain = threading.Thread(target=deliver)
         drain.start()
         wait_until(lambda: Delivery.objects.filter(state=State.DELIVERED).count() == 24)
-        wait_until(lambda: (hanging.in_hand, len(hanging.received)) == (4, 4))  # the last may be on its way
+        # The last request may still be on its way.
+        wait_until(lambda: (hanging.in_hand, len(hanging.received)) == (4, 4))
         assert set(Delivery.objects.pending().values_list("agent_id", flat=True)) == {agent.pk for agent in dead}
         assert len(receiver.received) == 24
         release.set()

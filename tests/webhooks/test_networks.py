@@ -1,4 +1,4 @@
-"""What an operator may allow. The table of addresses is in cases.py."""
+"""Networks that an operator may allow. The table of addresses is in cases.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a drain gets to send, and what its word is worth once its lease is over."""
+"""Which deliveries a drain gets, and that its results do not count after its lease has ended."""
 
 from __future__ import annotations
 

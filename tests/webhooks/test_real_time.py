@@ -123,7 +123,7 @@ def test_no_receiver_is_waited_for_longer_than_ten_seconds_whatever_it_does(
 
 
 def spacing(receiver: Receiver) -> list[float]:
-    """Seconds from the first attempt to each of the others."""
+    """Seconds from the first attempt to each later attempt."""
     first, *others = (request.at for request in receiver.received)
     return [at - first for at in others]
 

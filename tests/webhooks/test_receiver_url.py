@@ -8,7 +8,7 @@ from yarl import URL
 from webhooks import receiver_url
 from webhooks.receiver_url import BadReceiverUrl
 
-# What the cases 64 to 92 do not have already.
+# Addresses in addition to the cases 64 to 92.
 ACCEPTED = {
     "https://example.com": "https://example.com",
     "https://example.com?token=a@b": "https://example.com?token=a@b",
@@ -20,7 +20,7 @@ ACCEPTED = {
     "http://my_service.example/": "http://my_service.example/",
 }
 REFUSED = [
-    # Spellings of an address that readers disagree on, letters in disguise.
+    # Spellings of an address that programs read differently, and letters in disguise.
     *("http://１２７.0.0.1/", "http://1.2.3.4.5/", "http://example.0x7f/", "http://example.99/"),
     *("http://ｅxample.com/", "http://example。com/"),
     # A dot at the end of the name.
@@ -37,7 +37,7 @@ REFUSED = [
     "http://[::1]:80:80/",
     # Credentials and fragments.
     *("http://example.com@8.8.8.8/", "http://example.com\\.evil.example/", "http://example.com/#x"),
-    # What some parsers silently drop.
+    # Characters that some parsers silently drop.
     *(" http://example.com/", "http://example.com/ ", "http://example.com/\u2028", "http://example.com/\x7f"),
     *("http://ex\u200bample.com/", "http://ex\u00adample.com/"),
     # Ports.
@@ -45,7 +45,7 @@ REFUSED = [
     "http://example.com:8_0/",
     # Not absolute, or not HTTP.
     *("http://", "http://?x", "/hook", "https:/example.com/", "httpss://example.com/", "http+unix://example.com/"),
-    # Names that are none.
+    # Invalid names.
     *("http://a..b/", "http://.example.com/", "http://-a.example/", "http://a-.example/", "http://exa$mple.com/"),
     *(f"http://{'a' * 64}.example/", f"http://{'a.' * 127}example/", "http://ex%61mple.com/", "http://xn--ü.example/"),
     "http://" + "a" * 2042 + "/",

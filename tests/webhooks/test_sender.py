@@ -1,4 +1,4 @@
-"""One POST to receivers that do not behave, beyond the cases 99 to 104. The limit is shortened."""
+"""One POST to misbehaving receivers, in addition to the cases 99 to 104. The time limit is shortened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhooks.models import Problem
 from webhooks.sender import Sender
 
 LIMIT_SECONDS = 0.6
-PATIENT_SECONDS = 10.0  # where the limit is not what is tested
+PATIENT_SECONDS = 10.0  # for tests that are not about the time limit
 
 
 def post(url: str, *, seconds: float = PATIENT_SECONDS) -> AttemptResult:

@@ -1,4 +1,4 @@
-"""Real workers whose Redis is away. What is due is in PostgreSQL, and is sent."""
+"""Real workers without Redis. Due deliveries are in PostgreSQL and are still sent."""
 
 from __future__ import annotations
 

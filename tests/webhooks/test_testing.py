@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def draining_worker() -> Iterator[None]:
-    """Drains as a worker does, in a thread, until the test ends."""
+    """Drain in a thread as a worker does, until the test ends."""
     ended = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""All that the cases of facts about receivers happen in: the API, DNS, the internet, and a clock to retry by."""
+"""The world of the cases: the API, DNS, the internet, and a clock that moves to the next retry."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NAME = "moves.example"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the owner sees of a delivery once it ended, and what was dialled for it."""
+    """The owner's view of a finished delivery, and the addresses that were dialled for it."""
 
     state: str
     status: int | None
     error: str | None
-    shown: str  # webhookLastStatus
+    shown: str  # the agent's webhookLastStatus
     dialled: list[str]
 
 
@@ -61,7 +61,7 @@ class World:
         self.client.credentials(HTTP_AUTHORIZATION=f"Bearer {session}")
 
     def put(self, url: str, agent: Agent | None = None) -> tuple[int, Any]:
-        """The status and the body of `PUT /agents/{id}/webhook`."""
+        """`PUT /agents/{id}/webhook`. Returns the status and the body."""
         agent = agent or agent_of(self.owner)
         answer = self.client.put(f"/agents/{agent.pk}/webhook", {"url": url}, format="json")
         return answer.status_code, answer.json()
@@ -72,19 +72,19 @@ class World:
         assert body["message"].startswith("url: "), body["message"]
 
     def takes(self, url: str) -> Agent:
-        """An agent whose events go to this URL."""
+        """An agent whose events go to this URL; the API must accept it."""
         agent = agent_of(self.owner)
         status, body = self.put(url, agent)
         assert status == 200, f"{url!r}: {body}"
         return agent
 
     def send(self, agent: Agent) -> Outcome:
-        """An event of the agent, with all of its attempts."""
+        """Send an event of the agent, with all attempts. Returns the outcome."""
         (outcome,) = self.send_all(agent)
         return outcome
 
     def send_all(self, *agents: Agent) -> list[Outcome]:
-        """An event of each, at the same time; who dialled what is not told apart."""
+        """Send an event of each agent at the same time. The outcomes do not say which agent dialled which address."""
         self.internet.leads_to(self.receiver.port)
         events = [emit(agent, now=self.clock.now) for agent in agents]
         for wait in (10, 60, 0):
@@ -100,7 +100,7 @@ class World:
         return Outcome(line["state"], line["status"], line["error"], shown, self.internet.dialled)
 
     def moved(self, *addresses: str) -> Agent:
-        """An agent whose receiver's name was public when it was set, and has these addresses now."""
+        """An agent whose receiver's name had a public address when it was set, and now has these addresses."""
         self.names.answers(NAME, [PUBLIC])
         agent = self.takes(f"http://{NAME}/hook")
         self.names.answers(NAME, list(addresses))

@@ -1,7 +1,7 @@
-"""What the rules say of an agent's term, written anew and simply: an hour at a time, and nothing of the product's.
+"""The rules of an agent's term, written again simply: one hour at a time, without the product's code.
 
-An agent of an account of its own. Free for a week, then paid or not; a suspended hour uses up nothing. A worker that is
-awake looks once an hour; one that sleeps does nothing and loses nothing.
+Each agent has an account of its own. It is free for a week, and then paid or not. A suspended hour uses up nothing. A
+running worker looks once an hour; a sleeping worker does nothing and loses nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from billing.vocabulary import Period
 from tests.billing.purchases import Model
 
 HOUR = timedelta(hours=1)
-LEAP = timedelta(seconds=30)  # between two looks; what one has stopped has stopped by the next
+LEAP = timedelta(seconds=30)  # between two looks; a stop that one look asks for is done by the next look
 LOOKS = 3  # on the hour and after it
 LOOKED = (LOOKS - 1) * LEAP
 FREE, GRACE, KEPT = timedelta(days=7), timedelta(days=3), timedelta(days=14)
@@ -23,9 +23,9 @@ WARNINGS = (1, 2, 3)  # days
 
 @dataclass
 class Life:
-    """`money` is what was paid and given, which begins after the free week; `ended` is when the last of it was over.
+    """One agent. `money` is the paid and given time, which begins after the free week; `ended` is the end of that time.
 
-    What was paid takes no free day: grace ends no earlier than the free week.
+    Paid time takes no free day: grace ends no earlier than the free week.
     """
 
     born: datetime
@@ -37,7 +37,7 @@ class Life:
     pod: str = "running"  # or stopped, deleted
     stopped_for: str = ""
     stopped_at: datetime | None = None
-    lapsed_at: datetime | None = None  # the stop that the time until deletion counts from
+    lapsed_at: datetime | None = None  # the stop from which the time until the deletion is counted
     warned: int | None = None
     told: list[tuple[datetime, str]] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class Life:
 
     @property
     def until(self) -> datetime:
-        """When the present mode ends: the free week, the paid time, the grace."""
+        """When the present mode ends: the free week, the paid time, or the grace."""
         if self.mode == "paid":
             return self.money.until
         if self.ended is None:
@@ -75,7 +75,7 @@ class Life:
     def lasts(self) -> bool:
         return self.mode == "paid" or self.now < self.until
 
-    # What people do.
+    # Actions of people.
 
     def pay(self, whose: str, tier: str, period: Period, usd: Decimal) -> None:
         self.money.buy(whose, tier, period, usd)
@@ -83,7 +83,7 @@ class Life:
         self.tell("payment.confirmed")
 
     def give(self, days: int, tier: str, usd: Decimal) -> None:
-        """Days of this plan, which costs so much a month."""
+        """Give days of this plan; `usd` is its price for a month."""
         self.money.give(days, tier, usd)
         self._paid()
 
@@ -91,7 +91,7 @@ class Life:
         self.mode, self.ended, self.warned, self.lapsed_at = "paid", None, None, None
 
     def take_back(self, whose: str | None) -> None:
-        """One payment; None is all of them. What was given stays."""
+        """Take one payment back; None takes all payments back. Given days stay."""
         for part in list(self.money.parts):
             if part.whose and whose in {None, part.whose}:
                 self.money.take_back(part.whose)
@@ -99,13 +99,13 @@ class Life:
             self.mode, self.ended = "grace", self.now
 
     def suspensions_are_looked_at(self) -> None:
-        """What one has stopped starts once it is over and the agent may run, and be it long after."""
+        """Stop a suspended agent. Start it again once the suspension is over and the agent may run, even long after."""
         if self.suspended and self.pod == "running":
             self._stop("suspended")
         if self.stopped_for == "suspended" and not self.suspended and self.lasts:
             self._start()
 
-    # What a worker does.
+    # Actions of a worker.
 
     def look(self) -> None:
         if self.suspended or self.pod == "deleted":
@@ -130,7 +130,7 @@ class Life:
         if self.pod == "running":
             self._stop("term")
             if self.now + LOOKED - LEAP < self.until:
-                return  # the last look of this hour stopped it, so the next one tells that it has stopped
+                return  # the last look of this hour stopped the pod, so only the next look reports that
         if self.warned != 0:
             self.warned, self.lapsed_at = 0, self.stopped_at
             self.tell("deletion.warning None")

@@ -1,4 +1,4 @@
-"""A year of random payments, gifts, refunds, suspensions and outages: product and model tell each agent the same."""
+"""A year of random payments, gifts, refunds, suspensions and outages: product and model send the same events."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_some_weeks_of_a_few_agents() -> None:
 AGENTS, DAYS, SEED = (
     int(os.environ.get(name, default)) for name, default in {"AGENTS": 1_000, "DAYS": 400, "SEED": 20_261_121}.items()
 )
-# Agents in a database: accounts know nothing of each other, so the others live beside them, on other cores.
+# Agents in one database. Accounts do not influence each other, so the other agents run in other processes.
 AT_ONCE = 125
 
 
 @pytest.mark.year
 @pytest.mark.parametrize("part", range(-(-AGENTS // AT_ONCE)))
-@pytest.mark.django_db(transaction=True)  # as in life: what a year leaves behind in one transaction slows its end
+@pytest.mark.django_db(transaction=True)  # as in production: one transaction for a whole year would get slow
 def test_a_year_of_a_thousand_agents(part: int) -> None:
     agree(agents=min(AT_ONCE, AGENTS - part * AT_ONCE), days=DAYS, seed=SEED + part)
 

@@ -1,4 +1,4 @@
-"""The same year through the product's own rules: a database, a clock that is moved, a runtime that obeys."""
+"""The same year through the product's own rules: a database, a moving clock, and a runtime that obeys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIERS = ["tiny", "tiny", "small", "medium"]
 
 
 class Year:
-    """Agents with an account each; what happens to them is drawn from the seed."""
+    """Agents, each with its own account; the seed decides their histories."""
 
     def __init__(self, agents: int, *, seed: int, persona_id: str) -> None:
         self.chance = random.Random(seed)
@@ -62,7 +62,7 @@ class Year:
                 self._happen(now)
                 self._work(now, clock)
 
-    # What people do.
+    # Actions of people.
 
     def _happen(self, now: datetime) -> None:
         for agent_id, life in self.lives.items():
@@ -97,7 +97,7 @@ class Year:
         receipt = Receipt(
             provider=Provider.USDC, external_id=f"order-{self.paid}", agent_id=agent_id, purchase=purchase
         )
-        for _ in range(self.chance.randint(1, 3)):  # told more than once
+        for _ in range(self.chance.randint(1, 3)):  # reported more than once
             payments.apply_payment(receipt, now=now)
         life.pay(receipt.external_id, tier, period, usd)
 
@@ -108,7 +108,7 @@ class Year:
         life.give(days, tier, prices.price_of(tier_of(tier), Period.MONTHLY))
 
     def _refund(self, agent_id: str, life: Life, now: datetime) -> None:
-        """All that is bought, or one payment."""
+        """Refund all payments, or one payment."""
         bought = [part.whose for part in life.money.parts if part.whose]
         if not bought:
             return
@@ -135,24 +135,25 @@ class Year:
         for life in self.lives.values():
             life.suspensions_are_looked_at()
 
-    # What workers do, and do not while they are away.
+    # Actions of workers, unless they are away.
 
     def _work(self, now: datetime, clock: time_machine.Traveller) -> None:
         if now < self.asleep_until:
             return
         if now < self.end and self.chance.random() < 0.002:
-            self.asleep_until = min(now + HOUR * self.chance.randint(1, 24 * 9), self.end)  # where all is looked at
+            # At the end of the year everything is looked at.
+            self.asleep_until = min(now + HOUR * self.chance.randint(1, 24 * 9), self.end)
             return
         self._enforce()
         for look in range(LOOKS):
             clock.move_to(now + look * LEAP)
             while lapses.step_due(now=now + look * LEAP) == lapses.BATCH:
-                continue  # a full batch is followed by the next at once, as the task asks for itself
+                continue  # the task asks to run again at once after a full batch
             self._reconcile()
         clock.move_to(now)
         for life in self.lives.values():
             life.look()
-        self._enforce()  # what may run is known only now, where nobody had looked for long
+        self._enforce()  # if nobody had looked for long, it is known only now which agents may run
 
     def _reconcile(self) -> None:
         for _ in range(20):
@@ -160,10 +161,10 @@ class Year:
             if not reconciler.reconcile_due():
                 return
 
-    # What came of it.
+    # Results.
 
     def told(self) -> dict[str, list[tuple[datetime, str]]]:
-        """Every agent's events, each at the full hour that it belongs to."""
+        """The events of each agent, at the full hour to which they belong."""
         found: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
         for agent_id, kind, body in Event.objects.order_by("created_at").values_list("agent_id", "type", "body"):
             event = json.loads(body)
@@ -174,11 +175,11 @@ class Year:
         return found
 
     def differences(self, now: datetime) -> list[str]:
-        """Where model and product disagree."""
+        """The differences between model and product."""
         told, found = self.told(), list(invariants.broken(now=now))
         for agent in Agent.objects.filter(pk__in=self.lives):
             life = self.lives[agent.pk]
-            if sorted(told[agent.pk]) != sorted(life.told):  # of one hour in any order
+            if sorted(told[agent.pk]) != sorted(life.told):  # events of the same hour may have any order
                 found.append(f"{agent.pk}: told {told[agent.pk]}, the model says {life.told}")
             if life.pod == "deleted":
                 continue

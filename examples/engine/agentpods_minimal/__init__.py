@@ -1,4 +1,4 @@
-"""The smallest whole engine: what Agentpods must know of it, and how it is spoken to."""
+"""The smallest complete engine package: its description for Agentpods, and the driver that talks to the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agents.engines.packages import EnginePackage
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
 
-# What follows the key proxy's address of each provider before `/chat/completions`.
+# The path between the key proxy's address of a provider and `/chat/completions`.
 PROVIDERS = {
     "openai": "/v1",
     "openrouter": "/api/v1",
@@ -93,7 +93,7 @@ class MinimalDriver(HttpDriver):
         return Conversation(self, session)
 
     async def wind_down(self) -> None:
-        """It ends at once, in the middle of a turn too."""
+        """The engine stops at once, also in the middle of a turn."""
 
     async def lines(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
         async with aclosing(self._while_alive(self._asked(session, message))) as lines:
@@ -102,7 +102,7 @@ class MinimalDriver(HttpDriver):
 
     async def _asked(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
         async with self._session.post("/turn", json={"session": session, "message": message}) as answer:
-            rest = b""  # a line may be longer than any buffer
+            rest = b""  # the rest of a line, because a line may be longer than the buffer
             async for chunk in answer.content.iter_any():
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
@@ -136,7 +136,7 @@ class Conversation:
 
 PACKAGE = EnginePackage(
     engine=Minimal(),
-    # For each provider a model, and the path at which its server must see the request.
+    # A model for each provider, and the path at which the provider's server must see the request.
     conformance={
         "paths": {
             "openai": ("gpt-5", "/v1/chat/completions"),
@@ -149,7 +149,7 @@ PACKAGE = EnginePackage(
             "xai": ("grok-4.3", "/v1/chat/completions"),
         },
         "second": ("groq", "openai/gpt-oss-20b"),
-        "kept": "tts",  # a toolset, of which it has no tools
+        "kept": "tts",  # a toolset for which this engine has no tools
         "takes_servers": False,
     },
     row={

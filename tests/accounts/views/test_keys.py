@@ -135,7 +135,7 @@ def test_a_name_is_trimmed_before_its_length_counts(ann: APIClient, name: str, s
     [("x" * 61, False), (f" {'x' * 60} ", True), ("\x1e" + "*" * 60, True), ("  ", False), ("x", True)],
 )
 def test_the_document_says_of_names_what_the_service_does(ann: APIClient, name: str, fits: bool) -> None:
-    """Its `maxLength` counted what trimming takes away."""
+    """`maxLength` alone would also count spaces that the service trims."""
     pattern = json.loads(docs.document().body)["components"]["schemas"]["KeyNameRequest"]["properties"]["name"][
         "pattern"
     ]
@@ -191,7 +191,7 @@ def test_last_used_is_exact_to_a_minute(ann: APIClient) -> None:
 
 
 def test_of_uses_at_once_one_alone_is_written_though_another_began_earlier(ann: APIClient) -> None:
-    """Both threads have read the row before either wrote."""
+    """Both threads have read the row before either of them writes it."""
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         _, agent = new_key(ann)
         agent.get("/me")
@@ -211,7 +211,7 @@ def test_a_request_with_a_key_is_one_query_and_one_write_a_minute(ann: APIClient
 
 def test_more_than_a_page_of_keys_comes_in_pages(ann: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "PAGE_SIZE", 2)
-    with time_machine.travel(datetime.now(UTC), tick=False):  # all at one time: the id decides
+    with time_machine.travel(datetime.now(UTC), tick=False):  # all at the same time, so the id decides
         for number in range(5):
             new_key(ann, str(number))
     found, url = [], "/keys"

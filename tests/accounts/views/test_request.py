@@ -94,7 +94,7 @@ def test_the_digits_are_encrypted_until_mailed_and_then_erased(api: APIClient) -
 
 
 def _stored() -> list[dict[str, str | None]]:
-    """The rows as the database has them."""
+    """The rows as they are in the database."""
     from django.db import connection
 
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""What must be so after each step, and in the books when all is over."""
+"""Checks after each step of a history, and of the books at its end."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tests.billing.histories.model import Life
 from tests.billing.stripe.conftest import work
 
 CENT = Fraction(1, 100)
-SHOPS = ["gumroad", "lemonsqueezy"]  # sell in their own name
+SHOPS = ["gumroad", "lemonsqueezy"]  # these shops sell in their own name
 UNITS = {"usd": 100, "XTR": 1, "usdt": 10**6, "usdc": 10**18}
 SIGNS = {"refund": 1, "revoke": 1, "came back": -1}
 
 
 def bought() -> QuerySet[Payment]:
-    """What we took ourselves."""
+    """The payments that we received ourselves."""
     return Payment.objects.filter(kind__in=["payment", "renewal"]).exclude(provider__in=SHOPS)
 
 
 class Agreeing(Ground):
     def agree(self) -> None:
-        """Until when each agent is paid, to the second, and on which plan."""
+        """Check for each agent until which second it is paid, and on which plan."""
         for pk in self.alive():
             agent = Agent.objects.get(pk=pk)
             if agent.desired != Desired.DELETED:
@@ -55,7 +55,7 @@ class Agreeing(Ground):
             assert Subscription.objects.paid().get(agent=agent).tier == life.tier
 
     def _term(self, agent: Agent) -> tuple[str, datetime | None]:
-        if not self.is_active():  # whose owner may not ask
+        if not self.is_active():  # a suspended owner may not ask
             found = standing.term(agent, now=self.clock.now)
             return str(found.mode), found.paid_till
         answer = self.api().get(f"/agents/{agent.pk}/term")
@@ -64,7 +64,7 @@ class Agreeing(Ground):
         return told["mode"], datetime.fromisoformat(told["paidTill"]) if told["paidTill"] else None
 
     def books(self) -> None:
-        """When all is over."""
+        """The checks at the end of a history."""
         work()
         self._ledger()
         self._invoices()
@@ -121,7 +121,7 @@ class Agreeing(Ground):
         assert abs(told - left) <= (lines + 1) * CENT / 2, (float(told), float(left))
 
     def _months(self) -> None:
-        """The report of sales is the ledger, month by month, in the money that moved; that of taxes is the invoices."""
+        """The sales report equals the ledger by month and currency; the tax report equals the invoices."""
         came: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
         back: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
         for row in Payment.objects.filter(amount__isnull=False):
@@ -144,7 +144,7 @@ class Agreeing(Ground):
         assert not any(owed.values()), owed
 
     def _told(self, name: str, column: str) -> tuple[Fraction, int]:
-        """The sum of a report's column, and of how many lines, without what shops of licences took."""
+        """The sum of a report's column and the number of its lines, without the shops that sell licences."""
         lines = [line for line in self._lines(name) if line["provider"] not in SHOPS]
         return sum((Fraction(line[column]) for line in lines), Fraction(0)), len(lines)
 

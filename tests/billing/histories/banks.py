@@ -1,7 +1,7 @@
-"""Money that goes back to cards: at Stripe, also where that fails, and by banks, that may think better of it.
+"""Card payments that go back: refunds at Stripe, refunds that fail, and disputes, which banks may decide again.
 
-Three things are kept apart: what is here of a payment, what of that is owed since it failed to go back, and what its
-time stands for, which is the rest.
+A payment's money that we still have consists of two parts: the part that is owed because its refund failed, and the
+rest, which is the value of the paid time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.billing.stripe.conftest import work
 
 class Banks(GoingBack):
     def card_back(self) -> None:
-        """At Stripe: all or a part, of what is disputed a part."""
+        """Refund a payment at Stripe: all of it or a part; of a disputed payment only a part."""
         if row := self._one_by_card():
             cents = self._cents(row)
             self._refund(row, cents)
@@ -25,7 +25,7 @@ class Banks(GoingBack):
             self.say("at Stripe goes back", row.external_id, cents)
 
     def fail_back(self) -> None:
-        """It fails, at once or after somebody has looked: then it is owed, and an operator decides."""
+        """A refund fails, before or after a worker has seen it: the money is owed, and an operator decides."""
         row = self._one_by_card()
         if row is None:
             return
@@ -59,13 +59,13 @@ class Banks(GoingBack):
         return part if disputed or self.chance.random() < 0.5 else None
 
     def _refund(self, row: Payment, cents: int | None) -> str:
-        """The double takes away what a bank has: of that it knows nothing."""
+        """Refund at the double. The double does not know about disputed money, so a full refund names the amount."""
         world, known = self.doubles.stripe.world, self.income[row.pk]
         return str(world.refund(world.charge_of(row.external_id)["id"], known.left if cents is None else cents)["id"])
 
     def _sent(self, row: Payment, cents: int) -> None:
         known = self.income[row.pk]
-        if cents in known.waiting:  # what had failed before
+        if cents in known.waiting:  # a refund of this amount had failed before
             known.waiting.remove(cents)
             known.owed -= cents
             known.gone += cents
@@ -78,7 +78,7 @@ class Banks(GoingBack):
         self._cards()
 
     def _off(self, row: Payment, cents: int) -> None:
-        """So much less is what its time stands for; where that is all, the time is over."""
+        """The value of the payment's time falls by this amount. When nothing is left, the time ends."""
         worth, holder = self.income[row.pk].worth, self.holder(row.pk)
         if cents < worth:
             self.lessen(row.pk, Fraction(worth - cents, worth))
@@ -88,7 +88,7 @@ class Banks(GoingBack):
             self.lives[holder].take_back(row.pk)
 
     def _mark(self, payment: str) -> None:
-        """Whether it still holds the plans that it brought."""
+        """Note whether the payment still counts for the plans that it brought."""
         disputed = [*self.disputes.values(), *self.decided.values()]
         held = any(one.held for one in disputed if one.payment == payment)
         (self.gone.add if held or not self.income[payment].worth else self.gone.discard)(payment)
@@ -110,7 +110,7 @@ class Banks(GoingBack):
         self.say("disputed", row.external_id, cents, one.holder)
 
     def _hold(self, one: Disputed) -> None:
-        """All that its time stands for is disputed: so it is nobody's until the bank has decided."""
+        """If the whole value of the payment's time is disputed, take its time away until the bank decides."""
         if one.cents < self.income[one.payment].worth:
             return
         holder = self.holder(one.payment)
@@ -150,7 +150,7 @@ class Banks(GoingBack):
             self.lives[one.holder].add([taken], one.tier, one.period, one.by)
 
     def appeal(self) -> None:
-        """The bank looks again: at what it decided for the card's owner, or against."""
+        """The bank looks again at a dispute that it decided for or against the card's owner."""
         disputed = [one.payment for one in [*self.disputes.values(), *self.decided.values()]]
         names = [name for name, one in self.decided.items() if disputed.count(one.payment) == 1]
         if not names:
@@ -176,7 +176,7 @@ class Banks(GoingBack):
         self.say("appeal", one.payment, one.lost, one.held)
 
     def _given_up(self, one: Disputed) -> None:
-        """What was lost is ours again; where its time is over for another reason, somebody else's."""
+        """An appeal is won: the money counts again. If its time ended for another reason, the money is owed."""
         known = self.income[one.payment]
         before, back, one.lost = known.worth, one.lost, 0
         known.gone -= back

@@ -1,4 +1,4 @@
-"""What owners buy with coins, stars and cards."""
+"""Purchases of owners with coins, Stars and cards."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Buying(Ground):
         self.same_as_quoted(pk, told)
 
     def portal(self) -> None:
-        """Who cancels there is charged no more."""
+        """An owner cancels in Stripe's portal: the card is not charged any more."""
         if not self.cards:
             return
         name = self.chance.choice(sorted(self.cards))
@@ -97,7 +97,7 @@ class Buying(Ground):
             self.say("cancelled at Stripe", name)
 
     def retry(self) -> None:
-        """The card of a renewal that had failed is tried again."""
+        """Stripe tries again to charge a card whose renewal failed."""
         world = self.doubles.stripe.world
         for name in list(self.failed):
             if name not in self.cards or world.objects[name]["status"] != "past_due":

@@ -1,4 +1,4 @@
-"""What operators and owners do that is no money."""
+"""Actions of operators and owners that move no money."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller plans that owners choose for the time after what is paid, and what their cards are charged then."""
+"""Owners choose smaller plans for the time after the paid time, and cards are charged for these plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZES = list(MONTHLY)
 
 
 class Choosing(Buying):
-    """`chosen`: by agent. `charged_for`: by card, plan and price of each charge that is not of a chosen plan."""
+    """`chosen` is by agent. `charged_for` is by card: the plan, period and price of its present charges."""
 
     def __init__(self, *given: Any) -> None:
         self.chosen: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Choosing(Buying):
         work()
 
     def _terms(self, name: str) -> tuple[str, str, Fraction]:
-        """What the newest paid invoice of the card was for, by its sum alone."""
+        """Plan, period and price of the card's newest paid invoice, found by its amount alone."""
         card = CardSubscription.objects.select_related("order").get(subscription_id=name)
         world, period = self.doubles.stripe.world, card.order.period
         self.charged_for.setdefault(name, (card.order.tier, period, Fraction(card.order.price_usd)))
@@ -74,7 +74,7 @@ class Choosing(Buying):
         super()._bought(pk, name, tier, period, usd, provider=provider)
 
     def forget_choices(self) -> None:
-        """What they were chosen for is over."""
+        """Drop choices that no longer apply: the agent's time is over, or its plan is not larger than the choice."""
         for pk in list(self.chosen):
             life = self.lives[pk]
             over = life.dead or life.licence or (not life.parts and pk not in self.cards.values())
@@ -82,7 +82,7 @@ class Choosing(Buying):
                 self.chosen.pop(pk)
 
     def agree_on_choices(self) -> None:
-        """What Stripe charges next is the price of what was chosen, or of what was charged so far."""
+        """Check that Stripe will charge the price of the chosen plan, or else the same price as before."""
         self.forget_choices()
         if not self.is_active():
             return

@@ -1,4 +1,4 @@
-"""Money that goes back: by operators and at Telegram."""
+"""Refunds by operators and at Telegram."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GoingBack(Ground):
         self.say("refund of all", pk, len(mine))
 
     def part(self) -> None:
-        """Of coins alone by hand."""
+        """An operator refunds a part of a payment; this is possible only for coins."""
         rows = [row for row in self.paid_rows() if row.provider in {"usdt", "usdc"}]
         rows = [row for row in rows if self.income[row.pk].came > self.income[row.pk].gone]
         if not rows:
@@ -83,7 +83,7 @@ class GoingBack(Ground):
         self.say("stars go back", row.external_id, holder)
 
     def lessen(self, payment: str, by: Fraction) -> None:
-        """What is left of its time is worth less, wherever it is."""
+        """Reduce the value of what is left of this payment's time, whoever has the time now."""
         parts = [part for life in self.lives.values() for part in life.parts]
         parts += [one.taken for one in [*self.disputes.values(), *self.decided.values()] if one.taken]
         for part in parts:

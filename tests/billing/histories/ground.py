@@ -1,4 +1,4 @@
-"""Agents that live through a random history, and their models: time goes by, and cards are charged."""
+"""Agents that live through a random history, and their models: time passes, and cards are charged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Doubles:
-    """Who takes money in these histories."""
+    """The payment providers in these histories."""
 
     coins: Chain
     telegram: TelegramPayments
@@ -51,9 +51,10 @@ class Doubles:
 
 @dataclass
 class Sum:
-    """In the smallest units: what a payment was, and what of it has gone back.
+    """The money of a payment, in the smallest units: how much came, and how much has gone back.
 
-    `owed`: was to go back and came again. `waiting`: each such sum that an operator has to decide about.
+    `owed` is money whose refund failed, so it came back. `waiting` has each such amount that an operator has to decide
+    about.
     """
 
     came: int
@@ -67,13 +68,13 @@ class Sum:
 
     @property
     def worth(self) -> int:
-        """What its time stands for."""
+        """The money that is the value of the payment's time."""
         return max(0, self.left - self.owed)
 
 
 @dataclass
 class Disputed:
-    """How much of which payment is disputed; if that is all, whose time it took, what was left of it, and its plan."""
+    """A dispute: its payment and amount. If all is disputed, also the time that was taken, from whom, and its plan."""
 
     payment: str
     cents: int
@@ -91,15 +92,15 @@ class Ground:
         self.chance, self.clock, self.make_agent, self.owner = random.Random(seed), clock, make_agent, owner
         self.console, self.doubles, self.log = console, doubles, list[str]()
         self.lives: dict[str, Life] = {}
-        self.income: dict[str, Sum] = {}  # by the ledger's row
-        self.cards: dict[str, str] = {}  # card at Stripe: agent
-        self.failed: dict[str, str] = {}  # card at Stripe: its invoice that was not paid
+        self.income: dict[str, Sum] = {}  # by row of the ledger
+        self.cards: dict[str, str] = {}  # from the subscription at Stripe to the agent
+        self.failed: dict[str, str] = {}  # from the subscription at Stripe to its unpaid invoice
         self.memberships: dict[str, Membership] = {}  # by licence key
         self.shops: dict[str, Seller] = {}
         self.disputes: dict[str, Disputed] = {}
         self.decided: dict[str, Disputed] = {}
         self.died: dict[str, datetime] = {}
-        self.gone: set[str] = set()  # the ledger's rows of what has gone back or is disputed
+        self.gone: set[str] = set()  # payments in the ledger that went back completely or are disputed
         self.counted = self.number = 0
         for _ in range(2):
             self._new()
@@ -122,7 +123,7 @@ class Ground:
         return not any(life.suspended for life in self.lives.values())
 
     def live(self, to: datetime, *, lazy: bool) -> None:
-        """Time goes by; cards are charged at Stripe's hour, licences looked at when they are due."""
+        """Let time pass until `to`: cards are charged in Stripe's hour, and licences are verified when they are due."""
         for pk, life in self.lives.items():
             if life.dead and life.parts and to >= self.died[pk] + 90 * DAY:
                 life.parts = []
@@ -145,7 +146,7 @@ class Ground:
                 return
 
     def _to(self, moment: datetime, *, lazy: bool) -> None:
-        # licences are verified at their ends, so that nobody asks late
+        # Licences are verified exactly at their ends, so that no verification is late.
         ends = sorted(
             life.licence.till(life.now)
             for life in self.lives.values()

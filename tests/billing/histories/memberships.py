@@ -1,4 +1,4 @@
-"""Memberships at Gumroad and Lemon Squeezy: their keys, and what the ledger must say was charged and given back."""
+"""Memberships at Gumroad and Lemon Squeezy: their keys, and the charges and refunds that the ledger must have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Memberships(Buying):
         return self.shops
 
     def key(self) -> None:
-        """Monthly tiny or small, also beside time of another plan."""
+        """Enter a monthly key for tiny or small, also beside time of another plan."""
         pk, tier = self.pick(), self.chance.choice(["tiny", "small"])
         if not self._takes_key(pk):
             return
@@ -32,7 +32,7 @@ class Memberships(Buying):
         self._enter(text)
 
     def key_again(self) -> None:
-        """The key of an agent that is deleted, for another one."""
+        """Enter the key of a deleted agent for another agent."""
         free = [text for text, one in self.memberships.items() if self.lives[one.agent].dead and one.over is None]
         pk = self.pick()
         if free and self._takes_key(pk):
@@ -55,9 +55,10 @@ class Memberships(Buying):
         self.say("key", one.seller, one.agent, one.tier, text, one.cents)
 
     def key_over(self) -> None:
-        """Refunded by its seller, also after its agent was deleted; seen at once.
+        """The seller refunds the key's payment, also after the agent's deletion; workers see this at once.
 
-        Of Gumroad that is the first payment, which is used up after its month: then the membership goes on.
+        Gumroad reports only the refund of the first payment. After the first month that payment is used up, and the
+        membership goes on.
         """
         if (text := self._one_that_renews()) and not self.memberships[text].refunded:
             one = self.memberships[text]
@@ -70,7 +71,7 @@ class Memberships(Buying):
             self.say("the key was refunded", one.agent, text, is_used_up)
 
     def cancel_key(self) -> None:
-        """It lasts to the end of its month, or a little longer."""
+        """The buyer cancels: the key lasts to the end of its month, or a little longer."""
         if text := self._one_that_renews():
             one = self.memberships[text]
             one.over, seller = self.clock.now, self.sellers()[one.seller]
@@ -84,7 +85,7 @@ class Memberships(Buying):
             self.say("the key will not renew", text, till)
 
     def outage(self) -> None:
-        """No worker runs for weeks: what is charged meanwhile is seen afterwards, where its seller tells of it."""
+        """No worker runs for weeks. Charges of that time are seen afterwards, if the seller reports them."""
         if self.cards or any(one.seller == "gumroad" and one.over is None for one in self.memberships.values()):
             return
         to = self.clock.now + self.chance.randrange(30, 80) * DAY
@@ -99,7 +100,7 @@ class Memberships(Buying):
         self.say("an outage")
 
     def _one_that_renews(self) -> str:
-        """What it was charged so far has been seen: Gumroad tells of no charge afterwards."""
+        """A key that renews, or "". Its charges so far have been seen: Gumroad does not report them afterwards."""
         self._look()
         return self.chance.choice(["", *(text for text, one in self.memberships.items() if one.over is None)])
 
@@ -115,7 +116,7 @@ class Memberships(Buying):
             pass
 
     def agree_on_memberships(self) -> None:
-        """Each charge and what went back, once, whatever became of the agents."""
+        """Check that each charge and each refund is in the ledger once, whatever happened to the agents."""
         self._look()
         for text, one in self.memberships.items():
             rows = Payment.objects.filter(provider=one.seller, external_id__startswith=f"{one.name}:")

@@ -1,14 +1,14 @@
-"""What the rules of paid time say of one agent, in seconds, dollars and dates. Nothing of the product is imported.
+"""The rules of paid time for one agent, in seconds, dollars and dates. It imports nothing of the product.
 
 It is written from docs/reference/billing.md, and differs from what a newcomer would expect in these places:
 
-- Time on another plan knows the plan that it was bought for, and those that it was on since. Once what brought the
-  present plan is gone (its payment was refunded, its licence is over), it is on the plan before as if never away. A
-  plan is the agent's as long as a payment for it has not gone back, used up or not: it stays where such a payment
-  brought the present plan, too, and passes those plans by whose payments have all gone back. What was never on that
-  plan comes by its value, and so do days that were given meanwhile.
-- A licence of another plan takes the time beside it along, at list prices, and gives it back like that when it is over.
-- A charge that succeeds at a later try buys from then on, as any other payment does.
+- Time that was moved to another plan remembers the plan that it was bought for, and the plans in between. Once the
+  cause of the present plan is gone (its payment was refunded, its licence ended), the time is on the plan before again,
+  as if it had never left. The agent keeps a plan as long as one payment for it has not gone back, even if that payment
+  is used up. Plans whose payments have all gone back are skipped. Time that was never on the plan is converted by its
+  value; so are days that were given meanwhile.
+- A licence of another plan converts the time beside it at list prices, and the end of the licence undoes this.
+- A charge that succeeds at a later try buys time from then on, like any other payment.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def month_after(start: datetime, months: int, day: int) -> datetime:
 
 @dataclass
 class HomePart:
-    """A plan that some time was on, how much of the time is left there, and the payments that brought the plan."""
+    """An earlier plan of some time: how many seconds the time had there, and the payments that brought the plan."""
 
     tier: str
     period: str
@@ -51,13 +51,14 @@ class HomePart:
 
 @dataclass
 class Part:
-    whose: str  # empty: given
+    whose: str  # the payment; empty for given time
     seconds: int
     usd: Fraction
-    homes: list[HomePart] = field(default_factory=list)  # first the one that it was bought for; none: it is there
+    # Earlier plans, the plan of the purchase first; empty: still on the plan of the purchase.
+    homes: list[HomePart] = field(default_factory=list)
 
     def convert(self, tier: str, period: str, by: list[str], *, to: tuple[str, str]) -> None:
-        """From one plan to another: its value buys time at the list price there."""
+        """Move the time to another plan: its value buys time at the list price there."""
         self.homes.append(HomePart(tier, period, Fraction(self.seconds), list(by)))
         self.seconds = int(self.usd / per_second(*to))
 
@@ -65,7 +66,7 @@ class Part:
         return max((number for number, one in enumerate(self.homes) if one.tier == tier), default=None)
 
     def go_to(self, tier: str) -> bool:
-        """As if it had stayed where it was last on this plan; False: it never was."""
+        """Return to this plan as if the time had stayed there. False: the time was never on it."""
         number = self.was_on(tier)
         if number is None:
             return False
@@ -86,7 +87,7 @@ class Licence:
     tier: str
     period: str
     sold: datetime
-    ends: datetime | None = None  # cancelled: not renewed after this
+    ends: datetime | None = None  # the end of a cancelled licence, which does not renew
 
     def till(self, now: datetime) -> datetime:
         if self.ends:
@@ -99,15 +100,15 @@ class Licence:
 
 @dataclass
 class Membership:
-    """Charged each month from the day it was sold, whoever has its key, until its owner cancels or all goes back."""
+    """Charged each month from the day of the sale, for whichever agent, until it is cancelled or refunded."""
 
     agent: str
     tier: str
     cents: int
     sold: datetime
     seller: str
-    name: str  # the ledger's
-    over: datetime | None = None  # when its owner cancelled, or it was refunded
+    name: str  # its name in the ledger
+    over: datetime | None = None  # when the buyer cancelled, or when it was refunded
     refunded: bool = False
 
     def charges(self, now: datetime) -> int:
@@ -119,22 +120,22 @@ class Membership:
 
 @dataclass
 class Life:
-    """One agent."""
+    """The time and plan of one agent."""
 
     now: datetime
     free_until: datetime
     tier: str = "tiny"
     period: str = "monthly"
     parts: list[Part] = field(default_factory=list)
-    day: int = 0  # that a run of plain renewals keeps; 0 after the end was moved
+    day: int = 0  # the day of the month that plain renewals keep; 0 after the end was moved
     licence: Licence | None = None
     granted: bool = False
     suspended: bool = False
     dead: bool = False
     lapsed: datetime | None = None
-    terms: dict[str, tuple[str, str]] = field(default_factory=dict)  # of payments: plan and period
+    terms: dict[str, tuple[str, str]] = field(default_factory=dict)  # by payment: plan and period
     by: list[str] = field(default_factory=list)  # the payments that brought the present plan
-    gone: set[str] = field(default_factory=set)  # payments, of all agents, whose money has gone back or is disputed
+    gone: set[str] = field(default_factory=set)  # payments of all agents whose money went back or is disputed
 
     # Time.
 
@@ -151,7 +152,7 @@ class Life:
         return self.licence.till(self.now) if self.licence else None
 
     def advance(self, to: datetime) -> None:
-        if self.dead:  # parked: all stands still
+        if self.dead:  # a deleted agent's time stands still
             self.now = to
             return
         if self.suspended:
@@ -167,7 +168,7 @@ class Life:
         self._use(start, to)
 
     def _stand_still(self, to: datetime) -> None:
-        """Free and bought days are kept; a licence goes on by its provider's dates."""
+        """Suspended: free and bought days are kept, but a licence goes on by its provider's dates."""
         if self.now < self.free_until:
             self.free_until += to - self.now
         if self.parts:
@@ -234,7 +235,7 @@ class Life:
         self._license_over(self.now)
 
     def _license_over(self, at: datetime) -> None:
-        """What was bought beside it goes on by itself."""
+        """The licence ends; time that was bought beside it goes on."""
         self.licence, self.lapsed, self.day = None, at, 0
         if not self._is_held(self.by):
             self._go_home()
@@ -262,12 +263,12 @@ class Life:
             if not part.go_to(home.tier) and self.tier != home.tier:
                 known = part.homes
                 part.convert(self.tier, self.period, [], to=(home.tier, home.period))
-                part.homes = known[:-1] or known  # that plan is gone, but for what was given on it
+                part.homes = known[:-1] or known  # forget that plan, but keep the time given on it
         self.parts = [part for part in self.parts if part.seconds]
         self.tier, self.period, self.by = home.tier, home.period, list(dict.fromkeys(by))
 
     def _name_after(self) -> None:
-        """It is sold by the month or year as the last payment was that it still has, or the last that brought it."""
+        """Take the period of the last payment with time left, else of the last payment that brought the plan."""
         paid = [part.whose for part in self.parts if part.whose][-1:]
         if paid and self.terms.get(paid[0], ("", ""))[0] != self.tier:
             paid = [whose for whose in self.by if whose not in self.gone][-1:]
@@ -275,7 +276,7 @@ class Life:
             self.period = self.terms[paid[0]][1]
 
     def take_back(self, whose: str) -> Part | None:
-        """What it had left."""
+        """Remove the rest of this payment's time and return it."""
         found = [part for part in self.parts if part.whose == whose]
         if not found:
             return None
@@ -291,7 +292,7 @@ class Life:
         return found[0]
 
     def add(self, parts: list[Part], tier: str, period: str, by: list[str]) -> None:
-        """Somebody's time from elsewhere."""
+        """Add time from another agent."""
         if not self.parts and not self.licence:
             self.tier, self.period, self.by = tier, period, list(by)
         if tier != self.tier:

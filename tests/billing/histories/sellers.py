@@ -1,4 +1,4 @@
-"""Who sells memberships: what their buyers and sellers do there, and what the doubles tell of it afterwards."""
+"""The sellers of memberships: actions of their buyers and sellers, and the doubles' later reports of these actions."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LATE = [timedelta(0), timedelta(hours=3), timedelta(days=4)]
 
 class Seller(Protocol):
     name: str
-    late: list[timedelta]  # by how much a cancelled membership ends after its month
+    late: list[timedelta]  # how much later than its month a cancelled membership may end
 
     def sell(self, text: str, tier: str, cents: int) -> str:
-        """Returns what the ledger calls it."""
+        """Sell a key. Returns its name in the ledger."""
         ...
 
     def refund(self, text: str, *, ends: bool) -> None:
-        """What a refund is of there; `ends`: it is not charged any more."""
+        """Refund as this seller does; with `ends` the membership is not charged any more."""
         ...
 
     def cancel(self, text: str, *, till: datetime) -> None: ...
 
 
 class Gumroads:
-    """It counts the end of a cancelled membership from its last charge, which may have been late."""
+    """Gumroad: it counts the end of a cancelled membership from the last charge, which may have been late."""
 
     name, late = "gumroad", LATE
 
@@ -56,7 +56,7 @@ class Gumroads:
 
 
 class Lemons:
-    """It charges each month as time goes by, and tells of every charge."""
+    """Lemon Squeezy: it charges each month as time passes, and reports every charge."""
 
     name, late = "lemonsqueezy", LATE[:1]
 

@@ -1,8 +1,8 @@
-"""Random histories of several agents through the public surface, beside a model of the rules' words.
+"""Random histories of several agents through the public interface, compared with a model written from the rules.
 
-Quotes, what is paid until when, plans, the ledger, invoices and reports must be the model's, to the second and the
-cent. `HISTORY_SEEDS=1-50 HISTORY_STEPS=40 make test-slow ARGS=tests/billing/histories` runs other histories, and a
-failure tells its own.
+Quotes, ends of paid time, plans, the ledger, invoices and reports must equal the model's, to the second and the cent.
+`HISTORY_SEEDS=1-50 HISTORY_STEPS=40 make test-slow ARGS=tests/billing/histories` runs other histories. A failure prints
+its seed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class World(Choosing, Memberships, Banks, ByHand, Agreeing):
         self.agree_on_choices()
 
     def owners(self) -> list[Callable[[], None]]:
-        """What a suspended account cannot do; operators, shops, Stripe and banks go on."""
+        """The actions that a suspended account cannot do; operators, shops, Stripe and banks continue."""
         buys = [self.coins, self.stars, self.card, self.key, self.key_again]
         return [*buys, self.delete, self.move, self.choose_smaller, self.keep_plan]
 

@@ -1,4 +1,4 @@
-"""A camera: takes the drawing out of a page, puts it before a reader of bar codes, and tells what that reads."""
+"""A camera: takes the QR code out of a page and reads it with a reader of bar codes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import zxingcpp
 
 from tests.catalog.pages.page import Page
 
-SCALE = 4  # pixels of a module
+SCALE = 4  # pixels per module
 
 
 def seen_by_camera(page: Page) -> str:
-    """What the page's one QR code says; lines of the SVG become pixels."""
+    """The text of the page's only QR code; the lines of the SVG become pixels."""
     drawing = page.one("svg").attributes
     ground, lines = page.all("path")
     size = int(drawing["viewbox"].split()[2])
@@ -26,14 +26,14 @@ def seen_by_camera(page: Page) -> str:
 
 
 def seen_on_screen(png: bytes) -> str:
-    """What the one QR code of a screenshot says."""
+    """The text of the only QR code in a screenshot."""
     width, height, kind = struct.unpack(">II x B", png[16:26])
     channels = {2: 3, 6: 4}[kind]
     rows, before = bytearray(), bytearray(width * channels)
     data, length = zlib.decompress(_chunks(png)), width * channels + 1
     for start in range(0, length * height, length):
         before = _unfiltered(data[start], bytearray(data[start + 1 : start + length]), before, channels)
-        rows += before[1::channels]  # green stands for brightness
+        rows += before[1::channels]  # the green channel is used as brightness
     return _read(bytes(rows), width, height)
 
 
@@ -53,7 +53,7 @@ def _chunks(png: bytes) -> bytes:
 
 
 def _unfiltered(kind: int, row: bytearray, above: bytearray, channels: int) -> bytearray:
-    """A line of a PNG says only how it differs from its neighbours."""
+    """The real pixels of a PNG row, which contains only differences from neighbouring pixels."""
     for at, value in enumerate(row):
         left = row[at - channels] if at >= channels else 0
         corner = above[at - channels] if at >= channels else 0
@@ -68,7 +68,7 @@ def _paeth(left: int, above: int, corner: int) -> int:
 
 
 def _modules(path: str) -> set[tuple[int, int]]:
-    """The squares that the pen goes over: `M` to a place, `m` by so much, `h` draws."""
+    """The squares that the pen draws: `M` moves to a point, `m` moves by a distance, `h` draws."""
     dark, x, y = set(), 0.0, 0.0
     for verb, numbers in re.findall(r"([Mmh])([^Mmh]*)", path):
         values = [float(one) for one in re.findall(r"-?[\d.]+", numbers)]

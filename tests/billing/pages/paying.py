@@ -1,4 +1,4 @@
-"""A person who pays on /renew/{id} as a browser without scripts does: forms as they are in the page, real CSRF."""
+"""A person who pays on /renew/{id} with a browser without scripts: the page's own forms, and real CSRF tokens."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Person:
         return Page(answer.content.decode())
 
     def choose(self, agent: Agent, *, tier: str = "tiny", period: str = "monthly", provider: str) -> Page:
-        """The first form: what it comes to."""
+        """Send the first form, and return the page with the total."""
         return self.open(f"/renew/{agent.pk}?tier={tier}&period={period}&provider={provider}")
 
     def send(self, page: Page, **typed: str) -> Any:
-        """Send the page's form for paying, with what its hidden fields say."""
+        """Send the page's payment form, with its hidden fields."""
         (form,) = [one for one in page.all("form") if one.attributes.get("method") == "post" and is_of_renew(one)]
         fields = {
             one.attributes["name"]: one.attributes.get("value", "")
@@ -51,7 +51,7 @@ class Person:
         return self.client.post(form.attributes["action"].partition("#")[0], {**fields, **typed})
 
     def order(self, agent: Agent, **wanted: str) -> Page:
-        """Choose and order; the page that one is sent to."""
+        """Choose and order; returns the page after the redirect."""
         answer = self.send(self.choose(agent, **wanted))
         return self.open(led_to(answer, f"/renew/{agent.pk}"))
 
@@ -71,13 +71,13 @@ def is_of_renew(form: Element) -> bool:
 
 
 def led_to(answer: HttpResponse, place: str) -> str:
-    """By GET, so that looking again sends nothing again."""
+    """The address of a redirect with 303: reloading the page then sends nothing again."""
     assert (answer.status_code, answer.headers.get("Location")) == (303, place), answer.content[:3000]
     return place
 
 
 def now(page: Page) -> str:
-    """What the page says of the money, as words in a row."""
+    """The words of the page's section about the payment."""
     return words(page.one("section", id="now"))
 
 

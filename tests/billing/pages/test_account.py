@@ -1,4 +1,4 @@
-"""/account: an account's agents with their terms, and its keys; and signing out."""
+"""/account: the account's agents with their terms, its keys, and signing out."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_only_ones_own_are_shown(visitor: Visitor, make_agent: MakeAgent, strang
 
 
 def a_hundred(agent: Agent) -> None:
-    """Many more of it, as rows: what is asked here is how they are read."""
+    """A hundred more copies, written directly as rows, because this test is about reading."""
     Agent.objects.bulk_create(_copies(agent))
 
 

@@ -1,4 +1,4 @@
-"""The account in a real Chromium, with scripts and without: signing in, a key that is copied once, signing out."""
+"""The account in a real Chromium, with and without scripts: sign in, copy a new key once, sign out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.doubles.runtime import ScriptedRuntime
 pytestmark = pytest.mark.browser
 
 SECRET = re.compile(r"ak_live_[A-Za-z0-9]{40}")
-# Whether a form may be sent, asked twice at once: what a double click does.
+# Submits a form twice, as a double click does, and asks each time whether it may be sent.
 SENT_TWICE = """
 form => [1, 2].map(() => form.dispatchEvent(new SubmitEvent("submit", { bubbles: true, cancelable: true })))
 """
@@ -66,7 +66,7 @@ async def _without_scripts(server: str) -> None:
     async with one_window(server, scripts=False, width=375) as page:
         await sign_in(page)
         secret = await make_key(page)
-        await expect(page.locator("[data-copy]")).to_be_hidden()  # what needs a script
+        await expect(page.locator("[data-copy]")).to_be_hidden()  # a button that needs a script
         await page.locator("#secret").click()
         assert await page.evaluate("getSelection().toString()") == secret, "one click selects the whole secret"
         await page.goto("/account")

@@ -1,4 +1,4 @@
-"""An agent's page: its key, pausing, starting, building again, deleting, each by a form."""
+"""Actions on an agent's page, each by a form: model key, pause, start, rebuild, delete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def page_of(agent: Agent) -> str:
 
 
 def send(visitor: Visitor, agent: Agent, act: str, *, on: str = "", **typed: str) -> Any:
-    """The form of this act, on the page where it stands."""
+    """Send the form of this action on its page."""
     return visitor.send(visitor.open(f"{page_of(agent)}{on}"), f"{page_of(agent)}/{act}", **typed)
 
 

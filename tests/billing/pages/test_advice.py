@@ -1,4 +1,4 @@
-"""The button that helps, beside each thing that can be wrong with an agent."""
+"""For each problem of an agent, its page has a button that helps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.config.conftest import ROOT
 
 __all__ = ["bridge", "gateway_of"]
 
-# The call that the API names, and where its button leads below the agent's page.
+# From the API call that the explanation names, to the button's target below the agent's page.
 BUTTONS = {
     "PATCH /agents/{id}/llm-key": "model-key",
     "POST /agents/{id}/resume": "resume",
@@ -45,7 +45,7 @@ def page_of(agent: Agent) -> str:
 
 
 def helps(page: Page) -> list[str]:
-    """Where the buttons of the status lead, the strongest ones alone."""
+    """The targets of the most prominent buttons in the status."""
     links = [
         one.attributes["href"] for one in page.all("a", class_="button") if "/renew/" not in one.attributes["href"]
     ]
@@ -82,7 +82,7 @@ def test_every_call_that_explain_names_has_a_button_that_leads_to_a_page(visitor
 
 
 def test_no_call_of_explain_is_without_a_button() -> None:
-    """Read from the source: what it can say is more than a test can bring about."""
+    """Read from the source, because a test cannot bring about everything that the explanation may say."""
     text = "".join((ROOT / f"agents/{name}.py").read_text(encoding="utf-8") for name in ("explanation", "causes"))
     said = set(re.findall(r'f"(GET|POST|PUT|PATCH|DELETE) (?:/agents/\{agent\.id\})?(/?[a-z-]*)', text))
     said |= set(re.findall(r'_call\("([A-Z]+)", agent, "([a-z-]+)"\)', text))

@@ -1,4 +1,4 @@
-"""The pages of an agent in a real Chromium: they fit a phone and a desk, and break none of their own rules."""
+"""The pages of an agent in a real Chromium: they fit a phone and a desktop, and the browser reports no errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def receiver(settings: Any) -> Any:
 def full(
     make_agent: MakeAgent, gateway_of: GatewayOf, bridge: BridgeDouble, settings: Any, receiver: Receiver
 ) -> Agent:
-    """An agent with something on each of its pages, some of it long."""
+    """An agent with content on each of its pages, some of it long."""
     settings.MAX_TRIAL_TIER = "small"
     agent = settle(make_agent(engine="hermes", tier="small", name="Captain Zorblax the Long-Winded of Alpha Centauri"))
     tools.add_server(agent, {"name": "crm", "url": f"https://crm.example/{LONG}", "headers": {"Authorization": "x"}})
@@ -81,7 +81,7 @@ def full(
 
 
 async def _looked_at(server: str, agent: str, cookies: dict[str, str], *, width: int, dark: bool) -> list[str]:
-    """What is wrong with the pages, a line each."""
+    """The problems of the pages, one line each."""
     found = []
     async with one_window(server, cookies=cookies, width=width, dark=dark) as first:
         for name in [*sections.NAMES, "plan", "delete", "rebuild"]:

@@ -1,4 +1,4 @@
-"""/account/agents/{id}: how an agent is, what it runs on, what was paid; and the way to its own page."""
+"""/account/agents/{id}: the agent's state, plan and payments, and the link to its own page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows(page: Page) -> list[str]:
 
 
 def write(agent: Agent, number: int, **receipt: Any) -> None:
-    """A row of the ledger alone, which buys nothing."""
+    """Write a row of the ledger that buys nothing."""
     values: dict[str, Any] = {"provider": Provider.USDC, "external_id": str(number), "agent_id": agent.pk}
     given = Receipt(**{**values, "purchase": purchase(), **receipt})
     payments.write(given, agent, now=NOON, unapplied=receipt.pop("unapplied", "it came too late"))

@@ -1,4 +1,4 @@
-"""An agent's backups on their page: made, downloaded, restored."""
+"""An agent's backups on their page: create, download, restore."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def visitor(owner: User) -> Visitor:
 
 @pytest.fixture
 def kept(running: Agent, settings: Any, tmp_path: Any) -> Agent:
-    """An agent with one backup."""
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     Repository.objects.create(agent=running, password="x", made_at=timezone.now())
     now = timezone.now()

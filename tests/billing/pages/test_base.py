@@ -1,4 +1,4 @@
-"""What all pages of the account share: whose cookie, CSRF, languages, headers, failures as pages."""
+"""The common rules of all account pages: cookies, CSRF, languages, headers, errors as pages."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_form_from_another_site_is_refused(visitor: Visitor, place: str) -> No
 
 @pytest.mark.parametrize("place", FORMS)
 def test_every_page_with_a_form_gives_its_token(visitor: Visitor, place: str) -> None:
-    """Nothing but a form with a token changes anything: looking does not."""
+    """Only a form with a token changes anything; opening a page does not."""
     visitor.client.get(place)
     assert (ApiKey.objects.count(), Session.objects.count()) == (0, 1)
 

@@ -1,4 +1,4 @@
-"""What an owner does, by keyboard alone, in a real Chromium: no mouse, nothing focused by a script."""
+"""An owner's actions by keyboard alone, in a real Chromium: without a mouse, and without focus set by a script."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.doubles.runtime import ScriptedRuntime
 pytestmark = pytest.mark.browser
 __all__ = ["bridge", "gateway_of"]
 
-MOST_STOPS = 60  # on the way to anything on a page
+MOST_STOPS = 60  # presses of Tab to reach any element of a page
 
 
 class Typist:
-    """Somebody without a mouse, whose focus is always to be seen."""
+    """A person without a mouse; the focus must always be visible."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -81,7 +81,7 @@ async def _from_persona_to_chat(server: str, gateway_of: GatewayOf, bridge: Brid
 
 
 async def _chat(person: Typist, bridge: BridgeDouble) -> None:
-    """A message, stopped, and told once more."""
+    """Send a message, stop the answer, and send the message again."""
     page, log = person.page, person.page.get_by_role("log")
     usual, released = bridge.turn, threading.Event()
     bridge.turn = _endless(released)

@@ -1,4 +1,4 @@
-"""/account/agents/{id}/cancel: what it means is said first, and whose business the card is."""
+"""/account/agents/{id}/cancel: the page first explains what cancelling means, and who charges the card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chat page of a pod leads its owner to pages of the console: they are there."""
+"""The links on a pod's chat page lead to account pages that exist."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def hermes(make_agent: MakeAgent, settings: Settings) -> Agent:
 
 
 def send(visitor: Visitor, agent: Agent, page: str, *, boxes: Boxes = (), **typed: Any) -> Any:
-    """The page's form, with these boxes ticked and no other."""
+    """Send the page's form with exactly these boxes ticked."""
     place = f"/account/agents/{agent.pk}/{page}"
     shown = visitor.open(place)
     hidden = {"csrfmiddlewaretoken": fields(shown, shown.one("form", action=place))["csrfmiddlewaretoken"]}
@@ -139,7 +139,7 @@ def test_a_tool_with_a_key_asks_for_it_once(visitor: Visitor, hermes: Agent) -> 
 
 
 def test_a_form_takes_no_longer_secrets_than_the_api(visitor: Visitor, hermes: Agent) -> None:
-    """They reach the pod in its start document, which a cluster keeps in a Secret of bounded size."""
+    """Secrets reach the pod in its start document, and a cluster keeps that in a Secret of limited size."""
     long = "x" * 1_001
     said(send(visitor, hermes, "channels", boxes=[("channel", "telegram")], telegramToken=long))
     said(send(visitor, hermes, "channels", telegramToken=long))

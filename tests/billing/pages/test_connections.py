@@ -1,4 +1,4 @@
-"""What an agent is connected with, by forms: its MCP servers, other agents over A2A."""
+"""An agent's connections, by forms: MCP servers, and other agents over A2A."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/create: from a persona to an agent, by forms alone."""
+"""/create: from a persona to an agent, with forms alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a persona to an agent in a real Chromium, on a phone, without a script, signing in on the way."""
+"""From a persona to an agent in a real Chromium, on a phone, without scripts, and with the sign-in in between."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PHONE = 390
 
 
 async def _on_a_phone(server: str) -> str:
-    """The address of the agent's page."""
+    """Create an agent and return the address of its page."""
     async with one_window(server, scripts=False, width=PHONE) as page:
         await page.goto(f"/en/p/{PERSONA}")
         await page.locator(".offer a.button").click()

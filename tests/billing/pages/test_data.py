@@ -1,4 +1,4 @@
-"""/account/data: a person takes along what we have of them."""
+"""/account/data: people download everything that we store about them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_person_asks_is_told_and_takes_their_data_along_without_secrets(
     assert exports.make_due(now=clock.now) == 1
     assert Letter.objects.get(subject="Your data is ready").text.count(PATH) == 1
     page = visitor.open(PATH)
-    assert page.all("a", href=f"/account/agents/{running.pk}/backups")  # where its conversations are
+    assert page.all("a", href=f"/account/agents/{running.pk}/backups")  # the conversations are in the backups
     place = page.one("a", download="").attributes["href"]
     answer = visitor.client.get(place)
     found = opened(answer.content)
@@ -88,7 +88,7 @@ def test_a_worker_that_dies_leaves_the_file_due_and_five_times_are_enough(
     with monkeypatch.context() as patched:
         patched.setattr(packing, "packed", dies)
         assert exports.make_due(now=NOON) == 0
-    assert exports.make_due(now=clock.go(timedelta(minutes=1))) == 0  # somebody may still be at it
+    assert exports.make_due(now=clock.go(timedelta(minutes=1))) == 0  # another worker may still be writing it
     assert exports.make_due(now=clock.go(exports.LEASE)) == 1
     exports.ask(owner, lang="en", now=clock.now)
     monkeypatch.setattr(packing, "packed", dies)

@@ -1,4 +1,4 @@
-"""An agent's own domain on its page: set, looked at, taken over, removed."""
+"""An agent's own domain on its page: set, check, take over, remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to an agent and what it takes, on its pages."""
+"""An agent's events and resource use on its pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def emit(agent: Agent, kind: EventType, **data: Any) -> None:
 
 
 def told(page: Page) -> list[str]:
-    """Newest first."""
+    """The texts of the timeline, newest first."""
     [timeline] = page.all("ol", class_="plain timeline")
     return [one.text.strip() for one in page.all("p") if any(up is timeline for up in one.within)]
 

@@ -1,4 +1,4 @@
-"""/account/invoices: what was invoiced, as files, and what stands on the next ones."""
+"""/account/invoices: the invoices as files, and the details for the next invoices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/account/delete: an account goes with all that is known of its owner, and its money stays in the books."""
+"""/account/delete: the account and all data about its owner are deleted; the payments stay in the books."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def visitor(clock: Clock, owner: User) -> Visitor:
 
 
 def asked(visitor: Visitor, owner: User) -> Page:
-    """Through the page: the code that was mailed, the address typed."""
+    """Delete the account through the page: with the mailed code and the typed address."""
     page = shown(visitor.send(visitor.open(PATH), f"{PATH}/code"))
     code = page.all("code")[0].text
     return visitor.follow(visitor.send(page, PATH, email=owner.email, code=code))
 
 
 def worked(clock: Clock, *, rounds: int = 12) -> None:
-    """What workers do, some minutes long."""
+    """Let the workers run, in steps of six minutes."""
     for _ in range(rounds):
         closing.step_due(now=clock.now)
         letters.send_due(now=clock.now)
@@ -69,7 +69,7 @@ def worked(clock: Clock, *, rounds: int = 12) -> None:
 
 
 def everywhere(words: str) -> list[str]:
-    """The tables that have these words in any row."""
+    """The tables where any row contains these words."""
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
         found = []
@@ -82,7 +82,7 @@ def everywhere(words: str) -> list[str]:
 
 @pytest.fixture
 def lived_in(owner: User, stranger: User, running: Agent, pay: Pay, settings: Settings, catalog: None) -> User:
-    """An account with a bit of everything, its address in all places where it may come to lie."""
+    """An account with data of every kind, and with its address in all places where it may be stored."""
     settings.SELLER_NAME = "Pods Ltd"
     now = timezone.now()
     BillingDetails.objects.create(user=owner, name="Ann Example", address="Street 1", country="DE")
@@ -159,7 +159,7 @@ def test_whoever_comes_back_is_new_and_has_no_new_trials(clock: Clock, owner: Us
 def test_a_worker_that_is_killed_at_any_step_leaves_it_due(
     clock: Clock, lived_in: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step dies once before, and once after it has done its work."""
+    """Each step fails once before its work, and once after it."""
     dead: set[str] = set()
 
     def dies(where: Any, name: str) -> None:

@@ -1,5 +1,3 @@
-"""An agent's log on its page."""
-
 from __future__ import annotations
 
 import pytest

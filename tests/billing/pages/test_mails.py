@@ -56,7 +56,7 @@ def test_the_mails_about_money_lead_to_pages_also_of_a_deleted_agent(
 
 
 def letters_link(letter: Letter) -> str:
-    """The path of the page that its button leads to."""
+    """The path to which the mail's button leads."""
     (place,) = re.findall(r'class="button"\s+href="([^"]+)"', str(letter.html))
     return str(place).removeprefix(str(settings.BASE_URL))
 

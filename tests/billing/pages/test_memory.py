@@ -1,4 +1,4 @@
-"""What an agent has learned, on its page."""
+"""An agent's memory on its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/account/payments: what was paid, with a receipt as page and as PDF, whatever letters its payer's name has."""
+"""/account/payments: the payments, with a receipt as page and as PDF, for names in any script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/account/personas: a person writes a persona, looks at it, publishes it, and writes about it."""
+"""/account/personas: a person writes a persona, previews it, publishes it, and writes articles about it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def visitor(owner: User, catalog: None) -> Visitor:
 
 @pytest.fixture
 def draft(visitor: Visitor) -> str:
-    """The place of a draft with nothing but a name."""
+    """The path of a draft that has only a name."""
     answer = visitor.send(visitor.open(PATH), PATH, name="Night Owl")
     assert answer.status_code == 303
     return str(answer.headers["Location"])

@@ -1,4 +1,4 @@
-"""/renew/{id}: who may see it, what it says an agent runs on, what can be chosen and what that comes to."""
+"""/renew/{id}: who may see it, what it says about the agent's term, the choices and their totals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def payable(page: Page) -> bool:
     return any(is_of_renew(form) and form.attributes["method"] == "post" for form in page.all("form"))
 
 
-# Whose it is.
+# Access.
 
 
 def test_it_is_where_the_term_says_that_one_pays(person: Person, client: object, agent: Agent) -> None:
@@ -76,7 +76,7 @@ def test_another_s_agent_a_deleted_one_and_junk_are_not_there(
     token = person.client.cookies[settings.CSRF_COOKIE_NAME].value
     sent = {"tier": "tiny", "period": "monthly", "provider": "usdt", "csrfmiddlewaretoken": token}
     assert person.client.post(f"/renew/{other.pk}", sent).status_code == 404
-    assert person.client.post(f"/renew/{agent.pk}", sent).status_code == 400  # not set up here
+    assert person.client.post(f"/renew/{agent.pk}", sent).status_code == 400  # this provider is not set up here
 
 
 def test_a_bearer_token_opens_no_page(client: object, agent: Agent) -> None:
@@ -90,7 +90,7 @@ def test_it_is_kept_nowhere_and_runs_our_scripts_alone(person: Person, agent: Ag
     assert "unsafe" not in answer["Content-Security-Policy"]
 
 
-# What it says.
+# The agent's term.
 
 
 def test_it_says_what_the_agent_runs_on(person: Person, agent: Agent, clock: Clock, pay: Pay) -> None:
@@ -122,7 +122,7 @@ def test_a_name_with_markup_stays_a_name(person: Person, agent: Agent) -> None:
     assert page.shape == plain.shape
 
 
-# What can be chosen.
+# The choices.
 
 
 def test_plans_have_their_prices_and_what_a_year_saves(person: Person, agent: Agent) -> None:
@@ -202,7 +202,7 @@ def test_only_a_form_of_ours_orders(person: Person, agent: Agent, coins: Chain) 
     assert not Order.objects.exists()
 
 
-# What it comes to.
+# The total.
 
 
 def bill(page: Page) -> str:
@@ -225,7 +225,7 @@ def test_more_of_the_same_is_added_to_what_is_paid(person: Person, agent: Agent,
 def test_a_larger_plan_says_what_becomes_of_the_time_that_is_left(
     person: Person, agent: Agent, coins: Chain, pay: Pay, client: object
 ) -> None:
-    """By the rule that will do it: what the API's quote says."""
+    """The page uses the same rule as the API's quote."""
     pay(agent)
     said = bill(person.choose(agent, tier="small", provider="usdt"))
     query = {"agentId": agent.pk, "tier": "small", "period": "monthly", "provider": "usdt"}

@@ -1,4 +1,4 @@
-"""/renew/{id} with Stripe: the checkout, what becomes of it, and the card."""
+"""/renew/{id} with Stripe: the checkout, its result, and the card."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_each_plan_says_what_it_costs_now_and_has_no_button_that_would_be_refuse
     for way in ways:
         bill = person.open(way.partition("#")[0]).one("section", id="bill")
         assert "Go on to the card" in words(bill)
-    assert not page.all("button", type="submit")[1:]  # nothing is smaller than tiny
+    assert not page.all("button", type="submit")[1:]  # there is no plan smaller than tiny
     person.order(agent, tier="small", provider="stripe")
     pay(stripe)
     page = person.open(place)

@@ -1,4 +1,4 @@
-"""/renew/{id} with a stablecoin: the order, where and what to send, and every way in which money comes."""
+"""/renew/{id} with a stablecoin: the order, where and how much to send, and every way in which money arrives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def waiting(person: Person, agent: Agent, coins: Chain) -> Page:
-    """The page of a month of tiny in usdt, just ordered."""
+    """The page after a new order of a month of tiny in usdt."""
     return person.order(agent, provider="usdt")
 
 
@@ -89,7 +89,7 @@ def test_an_order_says_what_to_send_where_and_on_which_network(waiting: Page, co
 
 
 def test_the_code_is_the_address_alone(waiting: Page) -> None:
-    """Wallets that do not know EIP-681 would take the token's contract in it for the receiver."""
+    """A wallet that does not know EIP-681 would take the token's contract in such a code as the receiver."""
     assert seen_by_camera(waiting) == ordered().deposit_address.address
 
 
@@ -139,7 +139,7 @@ def test_once_money_was_seen_other_terms_are_refused_in_words(
     assert Order.objects.get().status == "pending"
 
 
-# Money that comes.
+# Money arrives.
 
 
 def test_a_payment_is_seen_then_deeper_then_paid(
@@ -272,7 +272,7 @@ def test_a_licence_pays_beside_an_order_that_waits(
     assert "Send 5 USDT" in said
 
 
-# What fails.
+# Failures.
 
 
 def test_a_chain_that_cannot_be_read_takes_no_order(
@@ -296,7 +296,7 @@ def test_a_faulty_chain_is_coming_soon(waiting: Page, person: Person, agent: Age
     assert said == "This way to pay is coming soon. Choose another one."
 
 
-# What the page's script asks for.
+# Requests of the page's script.
 
 
 def test_the_part_that_changes_can_be_had_alone(

@@ -1,4 +1,4 @@
-"""Paying in a real browser: the open page follows the money; without scripts the same by looking again."""
+"""Paying in a real browser: the open page follows the payment; without scripts, reloading shows the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHOW, ORDER = ".choose form[method=get] button", "#bill form button"
 
 
 class Visitor:
-    """The owner of an agent at its page, as calls one after the other: between them the test moves the money."""
+    """The agent's owner at its page. Each call returns first, so that the test can move money between calls."""
 
     def __init__(self, server: str, owner: User, *, lang: str = "en", **how: Any) -> None:
         self._runner = asyncio.Runner()
@@ -182,7 +182,7 @@ def test_every_state_fits_a_phone_and_asks_only_us(
         visitor.click(ORDER)
         visitor.open(f"/renew/{running.pk}")
         assert visitor.do(width_of(visitor.page)) <= 320, provider
-    # A way of paying that is not there is answered with 400.
+    # The server answers an unknown way of paying with 400.
     assert [one for one in visitor.do(complaints(visitor.page)) if "400" not in one] == []
     assert visitor.do(asked_elsewhere(visitor.page, live_server.url)) == []
     visitor.close()

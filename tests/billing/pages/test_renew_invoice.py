@@ -1,4 +1,4 @@
-"""/renew/{id} with Telegram Stars: the invoice, its code, who pays it, and what becomes of it."""
+"""/renew/{id} with Telegram Stars: the invoice, its QR code, who may pay it, and the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/renew/{id} with a licence key: where it is bought, what is said against it, and what it pays."""
+"""/renew/{id} with a licence key: where to buy it, why it may be refused, and what it pays for."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_silent_provider_is_no_refusal_of_the_key(
     said = "Gumroad does not answer at the moment. Your key is fine as it is: try again soon."
     assert problem(page, "license_key") == said
     gumroad.work_again()
-    clock.go(DAY)  # it may have told us to wait
+    clock.go(DAY)  # Gumroad may have asked us to wait
     led_to(person.send(page, license_key=KEY), f"/renew/{agent.pk}")
 
 

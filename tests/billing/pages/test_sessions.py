@@ -1,4 +1,4 @@
-"""/account/sessions: where a person is signed in, and ending it."""
+"""/account/sessions: where a person is signed in, and how to end a session."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_sign_in_is_listed_and_one_is_ended_alone(owner: User, stranger: Us
     phone, token = sessions.start(owner, attribution=None, client=clients.named({"HTTP_USER_AGENT": PHONE}), now=now)
     other, _ = sessions.start(owner, attribution=None, now=now - DAY)
     theirs, _ = sessions.start(stranger, attribution=None, client="Opera, Windows", now=now)
-    sessions.start(owner, attribution=None, client="Edge, Windows", now=now - 31 * DAY)  # is over
+    sessions.start(owner, attribution=None, client="Edge, Windows", now=now - 31 * DAY)  # an expired session
     page = here.open(PATH)
     said = text(page)
     assert said.index("here, now") < said.index("Chrome, Android") < said.rindex("Unknown browser")
@@ -71,7 +71,7 @@ def test_the_browser_that_signs_in_is_the_one_that_is_listed(db: None, sign_in_p
 
 @pytest.fixture
 def sign_in_page(db: None) -> Visitor:
-    """Somebody who came in through the page, with a phone."""
+    """A person who signed in through the page, with a phone."""
     visitor = Visitor(None, **{"user-agent": PHONE})
     asked = visitor.send(visitor.open("/sign-in"), "/sign-in", email="ann@example.com")
     code = Page(asked.content.decode())

@@ -1,4 +1,4 @@
-"""/sign-in and /sign-in/code: the API's codes, in forms."""
+"""/sign-in and /sign-in/code: signing in with the API's codes, by forms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asked(visitor: Visitor, email: str = ANN, *, then: str = "") -> tuple[Page, 
 
 
 def form(page: Page) -> str:
-    """Where the page's own form goes; the header has none for those who are not signed in."""
+    """The target of the page's own form. For visitors who are not signed in, the page's header has no form."""
     return page.all("form")[0].attributes["action"]
 
 

@@ -1,4 +1,4 @@
-"""What strangers are asked to do without help, in a real Chromium on a phone, by what the pages show."""
+"""Tasks that a stranger does without help in a real Chromium on a phone, using only what the pages show."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Told = TypeVar("Told")
 
 
 class Stranger:
-    """Somebody with a phone; their clicks are counted, and a page that is wider than the phone is a failure."""
+    """A person with a phone. Their clicks are counted, and a page wider than the phone is a failure."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.clicks = page, 0
@@ -55,12 +55,12 @@ async def mailed_code(page: Page) -> str:
 
 
 def is_signed_in(url: str, at: str) -> bool:
-    """The ticket in the tab that opened is used."""
+    """Whether the opened tab has used its ticket."""
     return url.startswith(at) and "ticket" not in url
 
 
 async def in_the_world(work: Callable[[], Told]) -> Told:
-    """What happens outside of the browser meanwhile."""
+    """Do this work outside of the browser."""
 
     def done() -> Told:
         try:
@@ -90,7 +90,7 @@ async def _tutor(server: str, gateway_of: GatewayOf) -> int:
         async with page.context.expect_page() as opened:
             await person.click(page.locator("form[action$='/ticket'] button"))
         await (await opened.value).wait_for_url(lambda url: is_signed_in(url, gateway.public))
-        # Talking needs scripts, and a window has them or not.
+        # Chatting needs scripts, and a window cannot turn scripts on later, so this is another window.
         talk = await window(browser, gateway.public, width=PHONE, state=await page.context.storage_state())
         await talk.goto("/")
         await begin_to_say(talk, "Help me with chemistry")

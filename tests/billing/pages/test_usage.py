@@ -1,4 +1,4 @@
-"""What an agent took of memory and disk over time, on its page: drawn by the server, and told in a table."""
+"""An agent's memory and disk use over time, on its page: a chart drawn by the server, and a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def place(agent: Agent) -> str:
 
 
 def took(agent: Agent, at: datetime, *, memory: int | None = None, disk: int | None = None) -> None:
-    """Percent of a plan of 100 MiB memory and 1,000 MiB disk, each over an hour."""
+    """Record an hour of use: percent of a plan with 100 MiB of memory and 1,000 MiB of disk."""
     UsageHour.objects.create(
         agent=agent,
         at=at,

@@ -1,4 +1,4 @@
-"""An agent's webhook on its page: set with a secret shown once, tested, what became of each event, sent again."""
+"""An agent's webhook on its page: set with a secret shown once, test, see the result of each event, send again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows(page: Page) -> list[str]:
 
 
 def drained(times: int = 1) -> None:
-    """The deliveries that are due, and their retries as if their time had come."""
+    """Send the deliveries that are due, and their retries without waiting."""
     for _ in range(times):
         Delivery.objects.filter(state="pending").update(next_attempt_at=timezone.now() - timedelta(seconds=1))
         draining.drain(ahead=timedelta(0))

@@ -1,4 +1,4 @@
-"""Somebody at the account's pages, with a browser that runs no script: forms as they stand in the page, real CSRF."""
+"""A visitor of the account's pages with a browser without scripts: the page's own forms, and real CSRF tokens."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Visitor:
         return shown(self.client.get(place), status=status)
 
     def send(self, page: Page, action: str, **typed: str) -> Any:
-        """The page's form for this, with what its hidden fields say."""
+        """Send the page's form for this action, with its hidden fields."""
         form = page.one("form", action=action, method="post")
         return self.post(action, **{**fields(page, form), **typed})
 
     def post(self, place: str, **typed: str) -> Any:
-        """As browsers do where a form says nothing else."""
+        """Post as browsers do for a form without another encoding."""
         return self.client.post(place, urlencode(typed), content_type="application/x-www-form-urlencoded")
 
     def follow(self, answer: Any) -> Page:
@@ -55,7 +55,7 @@ def text(page: Page) -> str:
 
 
 def statements(visitor: Visitor, place: str) -> int:
-    """How many the page asks of the database, besides the look for a newer catalog that any page may take a turn at."""
+    """How many database queries the page makes, without the occasional check for a newer catalog."""
     with CaptureQueriesContext(connection) as asked:
         visitor.open(place)
     return len([one for one in asked if "catalog_" not in one["sql"]])

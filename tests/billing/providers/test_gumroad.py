@@ -1,4 +1,4 @@
-"""What Gumroad answers, and what is made of it."""
+"""Gumroad's answers, and how the driver reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Lemon Squeezy answers, and what is made of it."""
+"""Lemon Squeezy's answers, and how the driver reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Bot API as a driver sees it: what is an answer, what is none, and what never gets out."""
+"""The driver of the Bot API: what counts as an answer, what does not, and that the token never leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A world in which people pay, and a stage from which processes are forked that are told of it."""
+"""A world in which people pay, and a stage: a process whose forks receive the news of the payments."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def chain_world(world: World, coins: Chain) -> World:
 
 @pytest.fixture
 def act(stage: Stage, world: World) -> Act:
-    """`act(told, now=…)`: processes do it, with the settings of this test."""
+    """`act(told, now=…)` runs these requests and tasks in processes with the settings of this test."""
 
     def acted(told: Sequence[Told], *, now: datetime, **how: Any) -> list[End]:
         return stage.run(told, settings=providers(), now=now, **how)
@@ -68,6 +68,6 @@ def act(stage: Stage, world: World) -> Act:
 
 
 def providers() -> dict[str, Any]:
-    """The settings that name our counterparts; mails go nowhere."""
+    """The settings that name our payment providers; mails are not sent."""
     names = [name for name in dir(settings) if name.startswith(PROVIDERS)]
     return {name: getattr(settings, name) for name in names} | {"EMAIL_BACKEND": NO_MAIL}

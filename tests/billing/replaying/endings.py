@@ -1,4 +1,4 @@
-"""Licences whose money goes back, as the scenes of payments are told (scenes.py)."""
+"""Licences whose money goes back, as scenes (scenes.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.billing.replaying.scenes import DUE, MINUTE, STEP, Make, Scene, World
 
 
 def gumroad_refunded(world: World) -> Scene:
-    """It is over, and its provider is asked on: its card may be charged again."""
+    """The licence is over. Its provider is still asked, because the card may be charged again."""
     agent, key = world.agent(), f"GUM-{next(world.numbers)}"
     sale = world.gumroad.sell(key)
     activate(buys(agent, key, "gumroad"))

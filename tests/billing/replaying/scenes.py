@@ -1,4 +1,4 @@
-"""Payments as they happen, each for an agent of its own: who tells us of it, who tells again, and what must be then."""
+"""Scenes of payments, each for its own agent: the requests that report them, repetitions, and the expected result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DUE = Told(task="billing.verify_due")
 
 @dataclass(kw_only=True)
 class Scene:
-    """`again` holds the ways in which it comes to us once more after a death; any of them must do."""
+    """A payment. `again` has the ways in which it may be reported after a crash; each must repair everything."""
 
     told: Sequence[Told]
     again: Sequence[Sequence[Told]]
@@ -59,7 +59,7 @@ class Scene:
 
 @dataclass
 class World:
-    """The counterparts that sell for us. People pay here, but nobody tells us of it: that is for the processes."""
+    """The payment providers. People pay here, but nobody reports the payments: the processes do that."""
 
     make_agent: MakeAgent
     gumroad: GumroadServer
@@ -70,31 +70,31 @@ class World:
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def agent(self) -> Agent:
-        """One with an account and a hook of its own."""
+        """An agent with its own account and webhook."""
         agent = self.make_agent(User.objects.create_user(f"payer-{next(self.numbers)}@example.com"))
         hooks.install(agent, url="http://receiver.example.com/hook", now=NOON)
         return agent
 
     def rest(self) -> None:
-        """Nothing is due of what was there before."""
+        """Make sure that nothing from earlier scenes is due."""
         Agent.objects.update(desired=Desired.DELETED, status=Status.DELETED, term_due_at=None, reconcile_at=None)
         Subscription.objects.update(check_at=None)
 
     def stopped(self, agent: Agent, *, at: datetime) -> None:
-        """Nobody has paid for it until then."""
+        """Let time pass without a payment until the agent is stopped."""
         settle(agent)
         self.clock.at(at)
         tick(agent, self.clock)
         self.clock.at(NOON)
 
     def sent_back(self, *charges: Json) -> list[str]:
-        """Which of them, as often as that happened."""
+        """The ids of the charges among these that were sent back, once for each time."""
         ids = {one["telegram_payment_charge_id"] for one in charges}
         return [one["id"] for one in self.telegram.transactions if "receiver" in one and one["id"] in ids]
 
 
 def held_locks() -> int:
-    """By processes that were killed a moment ago, until PostgreSQL has noticed."""
+    """The locks of killed processes that PostgreSQL has not released yet."""
     with connection.cursor() as cursor:
         cursor.execute(
             "select count(*) from pg_locks join pg_stat_activity using (pid) where datname = current_database()"
@@ -106,7 +106,7 @@ def held_locks() -> int:
 def paid_once(
     agent: Agent, *, kinds: Sequence[str] = ("payment",), events: int = 1, till: datetime | None = None
 ) -> None:
-    """Until a provider's date, or for a month from when it was counted, after the free week."""
+    """Check that one payment counts, until a provider's date or for a month after the free week."""
     row = Subscription.objects.get(agent=agent)
     begins = max(row.payments.get(kind="payment").at, agent.created_at + timedelta(days=7))
     till = till or begins + relativedelta(months=1)
@@ -125,7 +125,7 @@ def told(agent: Agent, events: int) -> None:
 
 
 def sound(now: datetime) -> None:
-    Delivery.objects.update(state=State.DELIVERED, finished_at=now)  # here nobody sends them
+    Delivery.objects.update(state=State.DELIVERED, finished_at=now)  # no worker sends deliveries here
     found = invariants.broken(now=now)
     assert found == [], found
 
@@ -134,7 +134,7 @@ def sound(now: datetime) -> None:
 
 
 def buys(agent: Agent, key: str, provider: str) -> Told:
-    """Its owner gives us the key, with an Idempotency-Key of theirs."""
+    """The owner's request with the key, and with an Idempotency-Key."""
     token = sessions.start(agent.user, attribution=None, now=NOON)[1]
     return Told(
         path="/subscriptions",
@@ -144,18 +144,18 @@ def buys(agent: Agent, key: str, provider: str) -> Told:
 
 
 def ping(key: str) -> Told:
-    """Gumroad's word."""
+    """Gumroad's webhook for this key."""
     return Told(path="/payments/gumroad/callback", body=urlencode({"license_key": key}), form=True)
 
 
 def hook(key: str) -> Told:
-    """Lemon Squeezy's word."""
+    """Lemon Squeezy's webhook for this key."""
     body = {"meta": {"event_name": "license_key_updated"}, "data": {"type": "license-keys", "attributes": {"key": key}}}
     return Told(path="/payments/lemonsqueezy/callback", body=body)
 
 
 def activate(asked: Told) -> None:
-    """Before the scene begins."""
+    """Send this request before the scene begins."""
     assert tell(replace(asked, headers={"Authorization": asked.headers["Authorization"]})) == 200
 
 
@@ -211,7 +211,7 @@ def lemon_renewed(world: World) -> Scene:
 
 
 def lemon_released(world: World) -> Scene:
-    """Its agent is deleted: the activation goes back."""
+    """The agent is deleted, and the activation is given back."""
     agent, key = world.agent(), f"LEMON-{next(world.numbers)}"
     licence = world.lemon.sell(key)
     activate(buys(agent, key, "lemonsqueezy"))
@@ -220,7 +220,7 @@ def lemon_released(world: World) -> Scene:
     def check() -> None:
         row = Subscription.objects.get(agent=agent)
         assert (row.status, row.instance, licence.instances) == ("expired", "", {})
-        assert row.check_at is not None  # its card may be charged again
+        assert row.check_at is not None  # the card may be charged again
         told(agent, 1)
 
     return Scene(told=[DUE], again=[[DUE]], check=check, now=NOON + DAY, wait=61 * MINUTE, agents=[agent])
@@ -299,7 +299,7 @@ def stars_paid(world: World) -> Scene:
 
 
 def stars_twice(world: World) -> Scene:
-    """Two people pay one invoice: one of them gets the stars back."""
+    """Two people pay one invoice, and one of them gets the Stars back."""
     agent = world.agent()
     order = _invoice(world, agent)
     first, second = (world.telegram.charge(order.invoice_link, person=one) for one in (77, 78))
@@ -320,7 +320,7 @@ def stars_twice(world: World) -> Scene:
 
 
 def stars_refunded(world: World) -> Scene:
-    """An operator takes a payment back, in the console."""
+    """An operator refunds a payment in the console."""
     agent = world.agent()
     paid = world.telegram.charge(_invoice(world, agent).invoice_link)
     operator, console = User.objects.create_superuser(f"operator-{next(world.numbers)}@example.com"), Client()
@@ -345,7 +345,7 @@ def stars_refunded(world: World) -> Scene:
 
 
 def stars_after_the_end(world: World) -> Scene:
-    """The trial is over and the pod is stopped: who pays now gets it back."""
+    """The trial is over and the pod is stopped: a payment now starts the agent again."""
     agent = world.agent()
     now = NOON + 8 * DAY
     world.stopped(agent, at=now)
@@ -363,7 +363,7 @@ def stars_after_the_end(world: World) -> Scene:
 
 
 def warned(world: World) -> Scene:
-    """No payment: the trial ends soon, and its owner is told so, by an event and a mail."""
+    """Nobody pays and the trial ends soon: the owner gets an event and a mail."""
     agent = world.agent()
     mail = Told(task="accounts.send_letters")
 

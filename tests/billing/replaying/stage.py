@@ -1,8 +1,7 @@
-"""Processes of their own that do what a test says: tell our API something, run a task. Each may kill itself on the way.
+"""Separate processes that send requests to our API or run tasks. Each process can kill itself at a given point.
 
-`Stage` starts one process that has everything loaded and no connection open, and forks the others from it. What a
-process passes is counted: each statement, and both sides of each COMMIT. `die_at` is the one before which it gets
-SIGKILL.
+`Stage` starts one process that has loaded everything and has no open connection, and forks the others from it. Each
+process counts points: each statement, and both sides of each COMMIT. Before the point `die_at` it gets SIGKILL.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ PATIENCE, PAUSE = 900, 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A request to our API, a task that a worker runs, or the rule of one that would not do so at another time."""
+    """A request to our API, a task that a worker runs, or a rule (for a task that does nothing at this time)."""
 
     path: str = ""
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     form: bool = False
-    raw: str = ""  # a body of which every byte counts
+    raw: str = ""  # a body in which every byte counts
     task: str = ""
     rule: str = ""
     arguments: Sequence[str] = ()
@@ -47,7 +46,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What became of a process: the statuses it was answered with, or where it was killed."""
+    """The end of a process: the statuses of its answers, or the point where it was killed."""
 
     answers: list[int]
     points: int
@@ -87,7 +86,7 @@ class Stage:
         seed: int | None = None,
         patient: bool = False,
     ) -> list[End]:
-        """`seed` shuffles what each process tells, each in its own way. The patient tell until they are heard."""
+        """Run these in processes. `seed` shuffles the order in each process; `patient` repeats failed requests."""
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("started without pipes")
         job = {
@@ -106,7 +105,7 @@ class Stage:
 
 
 class Points:
-    """Counts what is passed; before the one to die at, it says which that is, and dies."""
+    """Counts the points. Before the point `die_at` it writes the name of that point, and kills the process."""
 
     def __init__(self, die_at: int, out: int) -> None:
         self.passed, self._die_at, self._out = 0, die_at, out
@@ -134,10 +133,10 @@ class Points:
 
 
 def main() -> None:
-    import django  # before anything of ours can be imported
+    import django  # must come before imports of our code
 
     django.setup()
-    for name in ("config.urls", "billing.tasks"):  # once, instead of in each fork
+    for name in ("config.urls", "billing.tasks"):  # loaded once here instead of in each fork
         import_module(name)
     for line in sys.stdin:
         job = json.loads(line)
@@ -152,7 +151,7 @@ def _forked(job: Json, number: int) -> tuple[int, int]:
     if pid:
         os.close(writing)
         return pid, reading
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # which is for what the stage answers
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # stdout is only for the stage's answers
     try:
         _act(job, number, writing)
     except BaseException:  # noqa: BLE001 # the stage only learns that it broke
@@ -167,7 +166,7 @@ def _end_of(pid: int, pipe: int) -> Json:
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     end: Json = json.loads(text) if text else {"answers": [], "points": 0, "killed": ""}
     if bool(end["killed"]) != (status == -signal.SIGKILL) or not text:
-        return {"answers": [-1], "points": 0, "killed": ""}  # it broke: no test takes that for an answer
+        return {"answers": [-1], "points": 0, "killed": ""}  # an error in the fork: no test accepts this answer
     return end
 
 
@@ -181,7 +180,7 @@ def _act(job: Json, number: int, out: int) -> None:
 
     for name, value in job["settings"].items():
         setattr(settings, name, value)
-    clock.now = timezone.now  # the database's clock is not the stage's
+    clock.now = timezone.now  # the database's clock differs from the stage's
     points = Points(job["die_at"], out)
     points.watch(connection)
     told = [Told(**one) for one in job["told"]] * job["times"]
@@ -193,7 +192,7 @@ def _act(job: Json, number: int, out: int) -> None:
 
 
 def tell(one: Told) -> int:
-    """In this process: the status, 0 for a task."""
+    """Send this request or run this task in this process. Returns the status, or 0 for a task."""
     from celery import current_app
     from django.utils import timezone
     from rest_framework.test import APIClient
@@ -216,7 +215,7 @@ def tell(one: Told) -> int:
 
 
 def tell_until_heard(one: Told) -> int:
-    """As providers and beat do it: what fails comes again."""
+    """Repeat until it succeeds, as providers and Celery beat do."""
     from django.db import connection
 
     answer = BROKEN

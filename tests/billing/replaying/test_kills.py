@@ -1,6 +1,6 @@
-"""`kill -9` between any two statements of a payment, or beside a COMMIT: nothing is lost and nothing doubled.
+"""`kill -9` between any two statements of a payment, or at a COMMIT: nothing is lost and nothing counts twice.
 
-The sample is drawn from the run's seed (`-p randomly`); `make test-slow` takes every point of every payment.
+The seed of the run (`-p randomly`) selects the sample; `make test-slow` tries every point of every payment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.billing.replaying.stage import End
 
 pytestmark = pytest.mark.unmeasured
 
-SOME, LIKELY = 3, 50  # payments of all, and points that most of them have
+SOME, LIKELY = 3, 50  # the number of payments to try, and a number of points that most payments have
 ANSWERED = {0, 200, 302}  # a task, our API, the console
 
 
@@ -44,7 +44,7 @@ def is_killed(make: Make, world: World, act: Act, point: int) -> End:
 
 
 def whole(make: Make, world: World, act: Act) -> int:
-    """How many points it has; told but once, it is as it must be too."""
+    """Run the scene once without a crash, check the result, and return its number of points."""
     world.rest()
     scene = make(world)
     (end,) = act(scene.told, now=scene.now)

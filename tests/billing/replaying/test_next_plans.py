@@ -1,4 +1,4 @@
-"""The charge that brings a smaller plan: processes that are killed on the way, and fifty threads at once."""
+"""The charge that brings a smaller plan: with killed processes, and with fifty threads at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def right_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def agent(world: World, stripe: StripeDouble) -> Agent:
-    """Its card pays $19 a month for medium, from when the free days were over."""
+    """An agent whose card pays $19 a month for medium since the end of the free days."""
     made = world.agent()
     world.clock.at(FREE_UNTIL + DAY)
     order = orders.order(made, tier="medium", period=Period.MONTHLY, now=world.clock.now)

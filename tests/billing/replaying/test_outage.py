@@ -1,4 +1,4 @@
-"""PostgreSQL is restarted and Redis is gone while many pay: providers tell again, and each payment counts once."""
+"""PostgreSQL restarts and Redis is away while many people pay: providers retry, and each payment counts once."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.slow
 
 MAKES: list[Make] = [gumroad_bought, lemon_bought, crypto_paid, crypto_late, stars_paid, stars_twice]
 EACH, PROCESSES = 4, 4
-LASTS = 2.0  # seconds without a store
+LASTS = 2.0  # seconds without a database
 
 
 @pytest.fixture
 def stores(transactional_db: None) -> Iterator[Stores]:
-    """Of this test alone, which keep what they have confirmed; Django of this process looks at them too."""
+    """Servers for this test alone, which keep committed data. Django in this process uses them too."""
     own = Stores(THROWAWAY | {"synchronous_commit": "on"})
     own.embedded.update({"DATABASE_URL", "REDIS_URL"})
     own.start()
@@ -60,14 +60,14 @@ def _point(host: str, name: str) -> None:
 
 
 class Outages:
-    """What ends, once so many payments are in the ledger."""
+    """Stops and starts servers, each time after a number of payments in the ledger."""
 
     def __init__(self, stores: Stores) -> None:
         self.stores, self.done = stores, list[str]()
         self._database, self._redis = stores.processes
 
     def strike(self) -> None:
-        """Until all has been done, or everybody has paid."""
+        """Run all steps, or stop when everybody has paid."""
         steps = {3: self.redis_goes, 6: self.fast, 10: self.at_once, 14: self.redis_comes, 17: self.fast}
         for payments, step in steps.items():
             self._wait_for(payments)
@@ -94,7 +94,7 @@ class Outages:
         self._restart(signal.SIGINT)
 
     def at_once(self) -> None:
-        """As if the machine had been reset: its log is replayed."""
+        """Stop PostgreSQL as a machine reset would: it replays its log at the next start."""
         self._restart(signal.SIGQUIT)
 
     def _restart(self, how: signal.Signals) -> None:
@@ -126,7 +126,7 @@ def test_a_batch_of_payments_survives_restarts_of_postgres_and_the_loss_of_redis
         for scene in scenes:
             (end,) = stage.run(scene.again[0], settings=providers(), now=scene.later)
             assert set(end.answers) <= {0, 200}
-    connection.close()  # it was ended with the server
+    connection.close()  # the restart ended this connection
     for scene in scenes:
         scene.check()
     sound(max(scene.later for scene in scenes))

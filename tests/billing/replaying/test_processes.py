@@ -1,4 +1,4 @@
-"""Many real processes that tell of every payment again and again, in any order: each counts once."""
+"""Many real processes report every payment again and again, in any order: each payment counts once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.billing.replaying.scenes import (
 FEW: list[Make] = [gumroad_bought, lemon_bought, crypto_paid, stars_twice]
 NEW: list[Make] = [gumroad_bought, lemon_bought, crypto_paid, crypto_late, stars_paid, stars_twice]
 RENEWALS: list[Make] = [gumroad_renewed, lemon_renewed]
-HELD_BACK = 429  # ten activations of an account in an hour
+HELD_BACK = 429  # an account may try only ten activations an hour
 
 
 def replays(world: World, act: Act, makes: list[Make], *, processes: int, times: int) -> None:

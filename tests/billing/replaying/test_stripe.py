@@ -1,4 +1,4 @@
-"""A card that is charged: told of in many threads at once, and by processes that are killed on the way."""
+"""A charged card: reported in many threads at once, and by processes that are killed on the way."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ pytestmark = pytest.mark.unmeasured
 
 THREADS = 5
 PROCESS = Told(rule="billing.stripe.inbox.process_due")
-LIKELY = 60  # points that there are at least
+LIKELY = 60  # the payment has at least this many points
 
 
 @pytest.fixture(autouse=True)
 def right_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database's clock is not the tests'."""
+    """Use the test's clock, because the database's clock is different."""
     monkeypatch.setattr(clock, "now", timezone.now)
 
 
 @pytest.fixture
 def connections(world: World) -> Iterator[None]:
-    """For each thread one."""
+    """A database connection for each thread."""
     pool = connection.pool  # type: ignore[attr-defined]  # of Django's backend for PostgreSQL
     before = pool.max_size
     pool.resize(1, THREADS * 4)
@@ -64,7 +64,7 @@ def at_once(act: object, times: int = THREADS) -> list[object]:
 
 @pytest.fixture
 def events(world: World, stripe: StripeDouble) -> list[Json]:
-    """Of a card that was charged for an agent of its own, of which nobody has told us."""
+    """The events of a card that was charged, not yet sent to us."""
     stripe.waiting = True
     agent = world.agent()
     stripe.world.pay(ordered(agent, world.clock).session_id)
@@ -72,7 +72,7 @@ def events(world: World, stripe: StripeDouble) -> list[Json]:
 
 
 def in_process(event: Json) -> Told:
-    """A webhook for a process of its own."""
+    """A webhook, for a separate process."""
     body = wire(event)
     return Told(
         path=CALLBACK, raw=body, headers={"Stripe-Signature": signature(body, secret=SECRET, at=int(NOON.timestamp()))}
@@ -104,7 +104,7 @@ def test_all_events_in_many_threads_at_once_pay_once(events: list[Json], stripe:
 
 
 def is_killed(events: list[Json], act: Act, points: Sequence[int]) -> None:
-    """And whoever comes after it finishes, once the claim of the dead has run out."""
+    """Kill a process at each point; the next process finishes its work once the claim has expired."""
     later = NOON + timedelta(minutes=3)
     all_of_it = [*map(in_process, events), PROCESS]
     for point in points:

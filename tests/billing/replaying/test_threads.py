@@ -1,4 +1,4 @@
-"""Fifty threads, each with a connection of its own, that confirm one payment in the same moment."""
+"""Fifty threads, each with its own connection, confirm one payment at the same moment."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ THREADS = 50
 
 @pytest.fixture(autouse=True)
 def right_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database's clock is not the tests'."""
+    """Use the test's clock, because the database's clock is different."""
     monkeypatch.setattr(clock, "now", timezone.now)
 
 
 @pytest.fixture(autouse=True)
 def connections(world: World) -> Iterator[None]:
-    """For each thread one."""
+    """A database connection for each thread."""
     pool = connection.pool  # type: ignore[attr-defined]  # of Django's backend for PostgreSQL
     before = pool.max_size
     pool.resize(1, THREADS + 10)
@@ -55,7 +55,7 @@ def connections(world: World) -> Iterator[None]:
 
 
 def at_once(confirm: Callable[[int], object]) -> set[object]:
-    """What they were answered; of a refusal its name."""
+    """Run this in all threads at once. Returns the answers; for a refusal its class name."""
     start = threading.Barrier(THREADS)
 
     def confirmed(number: int) -> object:
@@ -94,7 +94,7 @@ def test_04_one_licence_is_one_subscription(world: World, make: Make, monkeypatc
     key = Key(provider=Provider(asked["provider"]), text=asked["licenseKey"])
 
     def confirm(number: int) -> object:
-        """The owner's requests, while the provider calls back."""
+        """Most threads are the owner's requests; every fifth is the provider's callback."""
         if number % 5 == 4:
             for one in (*scene.again[1][1:-1], DUE):
                 tell(one)
@@ -118,7 +118,7 @@ def test_55_one_deposit_is_one_payment(chain_world: World) -> None:
     block = order.baseline_block + 1
 
     def confirm(number: int) -> None:
-        """Scanners, and what they do once they have read the chain."""
+        """Most threads settle the order after reading the chain; every fifth scans the chain."""
         if number % 5 == 4:
             scanning.scan(now=NOON)
         else:

@@ -1,4 +1,4 @@
-"""A bot that sells, at a real server that speaks the Bot API; its webhook reaches our views."""
+"""A bot that sells for Stars, at a server that speaks the real Bot API; its webhook reaches our views."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PlaceOrder = Callable[..., StarsOrder]
 
 
 def deliver(url: str, update: Json, secret: str) -> int:
-    """As Telegram calls our webhook."""
+    """Call our webhook as Telegram does."""
     caller = APIClient(raise_request_exception=False)
     headers = {"HTTP_X_TELEGRAM_BOT_API_SECRET_TOKEN": secret, "SERVER_NAME": "127.0.0.1"}
     return int(caller.post(urlsplit(url).path, update, format="json", **headers).status_code)  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture
 def place(client: APIClient, agent: Agent, telegram: TelegramPayments) -> PlaceOrder:
-    """`place(period="annual", …)`: the order that the API answers with."""
+    """`place(period="annual", …)` places an order through the API and returns it."""
 
     def placed(**wanted: Any) -> StarsOrder:
         answer = client.post("/stars/orders", {"agentId": agent.pk, "period": "monthly", **wanted}, format="json")
@@ -61,7 +61,7 @@ def place(client: APIClient, agent: Agent, telegram: TelegramPayments) -> PlaceO
 
 @pytest.fixture
 def order(place: PlaceOrder) -> StarsOrder:
-    """A month of tiny, at $5: 385 stars."""
+    """An order for a month of tiny at $5: 385 Stars."""
     return place()
 
 

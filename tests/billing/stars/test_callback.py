@@ -1,4 +1,4 @@
-"""What Telegram posts to us."""
+"""Telegram's calls of our webhook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charges: each pays once, by Telegram's id of it; what buys nothing goes back."""
+"""Charges: each charge pays once, by its id at Telegram; a charge that buys nothing goes back."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_30_another_worth_of_a_star_leaves_the_order_as_it_was(
 
 
 class _Dead(BaseException):
-    """The process is gone: nothing after this runs."""
+    """The process dies: no later code runs."""
 
 
 @pytest.mark.django_db(transaction=True)
@@ -242,7 +242,7 @@ def test_fifty_threads_that_tell_of_one_charge_make_one_payment_and_one_event(
     telegram.lost = False
 
     def tell(_: int) -> int | None:
-        """As Telegram does: again, where we were too busy."""
+        """Send the update as Telegram does: again if we answer that we are busy."""
         try:
             while (status := telegram.tell(message_of(paid, "successful_payment"))) == 503:
                 pass

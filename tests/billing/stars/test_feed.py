@@ -1,4 +1,4 @@
-"""Telegram's own list of transactions finds what no webhook told of."""
+"""Telegram's list of transactions shows payments that no webhook reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A charge that neither paid, nor went back, nor waits for anybody is found."""
+"""The check finds a charge that neither paid, nor went back, nor waits for an operator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def charges(order: StarsOrder, telegram: TelegramPayments) -> None:
-    """One that paid, one that shall go back, and one for nothing of ours."""
+    """A charge that paid, a charge that must go back, and a charge for nothing of ours."""
     for person in (77, 78):
         telegram.charge(order.invoice_link, person=person)
     telegram.charge_for("something else", stars=5)

@@ -1,4 +1,4 @@
-"""Orders for stars, over the API, and who may pay one now."""
+"""Orders for Stars through the API, and who may pay an order now."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_of_many_who_open_one_link_together_one_is_let_through(order: StarsOrder
 def test_who_is_let_through_while_another_order_is_made_keeps_the_one_he_pays(
     client: APIClient, agent: Agent, order: StarsOrder, telegram: TelegramPayments
 ) -> None:
-    """It was asked whether somebody pays, then the agent's lock was waited for: in between somebody began to."""
+    """The new order sees that nobody pays, and waits for the agent's lock. Meanwhile somebody begins to pay."""
 
     def replace() -> int:
         try:
@@ -287,7 +287,7 @@ def test_who_is_let_through_while_another_order_is_made_keeps_the_one_he_pays(
 
 
 def wait_for_a_waiter() -> None:
-    """Until another transaction waits for a lock."""
+    """Wait until another transaction waits for a lock."""
     with connection.cursor() as cursor:
         for _ in range(1000):
             cursor.execute("select count(*) from pg_locks where not granted")

@@ -1,4 +1,4 @@
-"""What must be sent back stays due until it has been."""
+"""A refund stays due until the money has gone back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def stray(order: StarsOrder, telegram: TelegramPayments) -> StrayCharge:
-    """A second charge for a paid order."""
+    """A second charge for an order that is already paid."""
     for person in (77, 78):
         telegram.charge(order.invoice_link, person=person)
     return StrayCharge.objects.get()

@@ -1,4 +1,4 @@
-"""An account at Stripe, at a real server that speaks its API; its webhooks reach our views."""
+"""An account at Stripe, at a server that speaks the real API; its webhooks reach our views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PlaceOrder = Callable[..., StripeOrder]
 
 
 def deliver(body: str, signature: str) -> int:
-    """As Stripe calls our webhook."""
+    """Call our webhook as Stripe does."""
     caller = APIClient(raise_request_exception=False)
     headers = {"HTTP_STRIPE_SIGNATURE": signature, "SERVER_NAME": "127.0.0.1"}
     answer = caller.post(CALLBACK, body.encode(), content_type="application/json", **headers)  # type: ignore[arg-type]
@@ -35,7 +35,7 @@ _doubles: list[StripeDouble] = []
 
 
 def work() -> None:
-    """All that workers have to do now, and what Stripe tells of it."""
+    """Run everything that workers have to do now, and deliver Stripe's events."""
     now = timezone.now()
     for _ in range(2):
         while inbox.process_due(now=now):
@@ -73,7 +73,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture
 def place(client: APIClient, agent: Agent, stripe: StripeDouble) -> PlaceOrder:
-    """`place(period="annual", …)`: the order that the API answers with."""
+    """`place(period="annual", …)` places an order through the API and returns it."""
 
     def placed(**wanted: Any) -> StripeOrder:
         answer = client.post("/stripe/orders", {"agentId": agent.pk, "period": "monthly", **wanted}, format="json")
@@ -85,20 +85,20 @@ def place(client: APIClient, agent: Agent, stripe: StripeDouble) -> PlaceOrder:
 
 @pytest.fixture
 def order(place: PlaceOrder) -> StripeOrder:
-    """A month of tiny, at $5."""
+    """An order for a month of tiny at $5."""
     return place()
 
 
 @pytest.fixture
 def card(order: StripeOrder, stripe: StripeDouble) -> CardSubscription:
-    """The same, paid."""
+    """The paid order's card."""
     stripe.world.pay(order.session_id)
     work()
     return CardSubscription.objects.get()
 
 
 def ordered(agent: Agent, clock: Clock) -> StripeOrder:
-    """Without a session of the API, which does not outlive a week."""
+    """An order without the API, whose sessions end after a week."""
     return orders.order(agent, tier=None, period=Period.MONTHLY, now=clock.now)
 
 

@@ -1,4 +1,4 @@
-"""A card that renews pays for its plan: no licence of another plan begins beside it."""
+"""While a card renews and pays for its plan, no licence of another plan can begin."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_key_that_is_paid_late_takes_no_plan_from_the_card_that_pays_meanwhile
 def test_a_month_beside_a_key_that_moved_comes_back_to_the_agent_that_had_it(
     agent: Agent, gumroad: GumroadServer, stripe: StripeDouble, clock: Clock, make_agent: MakeAgent
 ) -> None:
-    """The dispute took it; meanwhile an operator gave the key to another agent."""
+    """A dispute took the time; before it is won, an operator moves the key to another agent."""
     clock.at(FREE_UNTIL + DAY)
     gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
     activate(agent, clock)

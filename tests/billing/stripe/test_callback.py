@@ -1,4 +1,4 @@
-"""What Stripe posts to us: signed, stored at once, looked at by a worker."""
+"""Stripe's calls of our webhook: checked, stored at once, and handled later by a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends here is not charged at Stripe any more, however long Stripe takes."""
+"""When a subscription ends here, Stripe stops charging the card, however long Stripe takes to answer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def test_who_dies_while_cancelling_is_followed_by_the_next(
     client: APIClient, card: CardSubscription, stripe: StripeDouble, clock: Clock
 ) -> None:
     cancel(client)
-    CardSubscription.objects.update(cancel_at=clock.now + timedelta(minutes=2), attempts=1)  # claimed, never finished
+    # A worker claimed it and never finished.
+    CardSubscription.objects.update(cancel_at=clock.now + timedelta(minutes=2), attempts=1)
     assert cancelling.cancel_due(now=clock.now) == 0
     clock.go(timedelta(minutes=2))
     assert cancelling.cancel_due(now=clock.now) == 1

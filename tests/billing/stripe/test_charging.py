@@ -1,4 +1,4 @@
-"""Money that a card was charged: each paid invoice of ours buys one period, once."""
+"""Charges of cards: each paid invoice of ours buys one period, once."""
 
 from __future__ import annotations
 
@@ -191,7 +191,8 @@ def test_who_dies_between_the_inbox_and_the_work_has_it_done_by_the_next(
 
     stripe.fail_next("GET /v1/subscriptions", Fault(status=500, seconds=0))
     stripe.world.pay(order.session_id)
-    StripeEvent.objects.update(due_at=clock.now + timedelta(minutes=2), attempts=1)  # claimed, and never finished
+    # A worker claimed it and never finished.
+    StripeEvent.objects.update(due_at=clock.now + timedelta(minutes=2), attempts=1)
     work()
     assert not Payment.objects.exists()
     clock.go(timedelta(minutes=2))

@@ -1,4 +1,4 @@
-"""Disputes of parts, of refunds that are on their way, and of money that bought nothing: what an operator has to do."""
+"""Partial disputes, pending refunds, and money that bought nothing: the tasks of an operator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
-    """The first one, of $5."""
+    """The card's first charge, of $5."""
     return stripe.world.charge_of(invoices(stripe)[0]["id"])
 
 
@@ -39,7 +39,7 @@ def values() -> list[Decimal]:
 def test_an_appeal_about_a_part_that_was_lost_takes_nothing_until_it_is_decided(
     charge: Json, stripe: StripeDouble, clock: Clock
 ) -> None:
-    """$3 and $2 are disputed and lost: the second takes the time. It comes back with as much as the banks give back."""
+    """$3 and then $2 are lost; the second takes the time. It comes back with the value that the banks give back."""
     part, rest = (stripe.world.dispute(charge["id"], cents=cents) for cents in (300, 200))
     work()
     decided(stripe, part, "lost")

@@ -1,4 +1,4 @@
-"""Disputes of a part, disputes that are appealed, and old subscriptions that are cancelled once more."""
+"""Partial disputes, appeals, and old subscriptions that are cancelled again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 @pytest.fixture
 def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
-    """The first one, of $5."""
+    """The card's first charge, of $5."""
     return stripe.world.charge_of(invoices(stripe)[0]["id"])
 
 
@@ -96,7 +96,7 @@ def seller(settings: Settings) -> None:
 def test_what_is_ours_again_has_an_invoice_of_its_own_and_is_credited_again_when_it_is_lost_again(
     seller: None, charge: Json, stripe: StripeDouble, clock: Clock, cents: int
 ) -> None:
-    """An invoice is never taken back: what changes after it has its own number."""
+    """An invoice is never withdrawn: each later change has a document with its own number."""
     made = stripe.world.dispute(charge["id"], cents=cents)
     work()
     first, part = Invoice.objects.get(), Decimal(cents) / 100

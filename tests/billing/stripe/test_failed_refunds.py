@@ -28,7 +28,7 @@ WHO = {"reason": "by bank transfer", "actor": "operator:x"}
 
 @pytest.fixture
 def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
-    """The first one, of $5."""
+    """The card's first charge, of $5."""
     return stripe.world.charge_of(invoices(stripe)[0]["id"])
 
 
@@ -44,7 +44,7 @@ def refund(stripe: StripeDouble, charge: Json, cents: int | None = None) -> Json
 
 
 def line(client: Client) -> dict[str, str]:
-    """Of the report of sales, the only one."""
+    """The only line of the sales report."""
     client.force_login(User.objects.get(is_superuser=True))
     answer = client.get("/admin/billing/reports/", {"from": "2026-11", "to": "2026-12", "csv": "sales"})
     (only,) = csv.DictReader(io.StringIO(answer.content.decode()))
@@ -112,7 +112,7 @@ def test_a_part_that_fails_is_noted_as_a_part(charge: Json, stripe: StripeDouble
 def test_a_refund_that_failed_before_anybody_told_of_it_takes_what_it_would_have_taken(
     charge: Json, stripe: StripeDouble, cents: int, left: list[Decimal]
 ) -> None:
-    """The money waits for an operator, so it is not the time's, too: whenever somebody looks."""
+    """The money waits for an operator, so it is no value of the time, no matter when we hear of the failure."""
     stripe.waiting = True
     stripe.world.fail_refund(stripe.world.refund(charge["id"], cents)["id"])
     stripe.waiting = False

@@ -1,4 +1,4 @@
-"""What the daily look says of cards."""
+"""The daily check of the books, for cards."""
 
 from __future__ import annotations
 

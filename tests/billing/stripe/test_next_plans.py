@@ -1,4 +1,4 @@
-"""A card is charged the smaller plan's price from the next period on, however long Stripe takes to hear of it."""
+"""A card pays the smaller plan's price from the next period on, however late Stripe hears of the choice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UPDATE = "POST /v1/subscriptions"
 
 @pytest.fixture
 def small(clock: Clock, agent: Agent, stripe: StripeDouble) -> CardSubscription:
-    """A card that pays $9 a month for small, from when the free days were over."""
+    """A card that pays $9 a month for small since the end of the free days."""
     clock.at(FREE_UNTIL + DAY)
     order = orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now)
     stripe.world.pay(order.session_id)
@@ -53,7 +53,7 @@ def price(stripe: StripeDouble) -> int:
 
 
 def period_ends(stripe: StripeDouble, card: CardSubscription, agent: Agent, clock: Clock) -> datetime:
-    """The card is charged an hour late, as Stripe does. Returns when the period ended."""
+    """End the period, and charge the card an hour later, as Stripe does. Returns the end of the period."""
     end = row().current_period_end
     clock.at(end)
     invoice = stripe.world.period_ends(card.subscription_id)

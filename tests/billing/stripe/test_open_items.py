@@ -1,4 +1,4 @@
-"""What is still to be sent back through Stripe, or to be looked at there, is among the report's open items."""
+"""Refunds that must still go through Stripe, and cases to check there, are among the report's open items."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_event_that_is_nobodys_is_open(stripe: StripeDouble, clock: Clock, ad
 def test_what_was_paid_in_another_currency_is_no_dollars_in_the_report(
     order: StripeOrder, agent: Agent, stripe: StripeDouble, admin_client: Client
 ) -> None:
-    """Somebody changed the currency at Stripe: the money buys nothing, and its euros are not dollars."""
+    """Somebody changed the currency at Stripe: the money buys nothing, and euros do not count as dollars."""
     stripe.world.sells_in = "eur"
     stripe.world.pay(order.session_id)
     work()

@@ -1,4 +1,4 @@
-"""Orders by card, over the API: a checkout of Stripe's for each."""
+"""Orders by card through the API: each order has its own checkout at Stripe."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_coupon_is_refused_and_never_ignored(client: APIClient, agent: Agent, 
 def test_a_checkout_for_an_order_that_is_refused_is_closed(
     client: APIClient, agent: Agent, stripe: StripeDouble, clock: Clock
 ) -> None:
-    """Nobody may pay the second checkout while the first may be paid."""
+    """Nobody may pay the second checkout while the first one can still be paid."""
     kept = post(client, agent, tier="small").json()["order"]["id"]
     StripeOrder.objects.filter(pk=kept).update(session_id="cs_test_999999999999999999999999")
     answer = post(client, agent, tier="medium")
@@ -152,7 +152,7 @@ def test_a_stripe_that_is_away_leaves_no_order(
 def test_where_stripe_is_sold_by_no_more_an_order_ends_a_day_later_and_late_money_pays_it(
     order: StripeOrder, stripe: StripeDouble, clock: Clock, settings: Any
 ) -> None:
-    """While it is pending, its agent is not deleted."""
+    """The agent is not deleted while its order is pending."""
     catch_up()
     key, settings.STRIPE_SECRET_KEY = settings.STRIPE_SECRET_KEY, ""
     stripe.lost = True

@@ -1,4 +1,4 @@
-"""A smaller plan that was chosen, and all that may come between the choice and the charge."""
+"""A chosen smaller plan, and everything that may happen between the choice and the charge."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def price(stripe: StripeDouble) -> int:
 
 
 def ledger() -> list[tuple[str, str, str, str]]:
-    """What was received: kind, plan, dollars, and why it bought nothing."""
+    """The money received: kind, plan, dollars, and why it bought nothing."""
     rows = Payment.objects.filter(provider=Provider.STRIPE).order_by("at", "id")
     return [(one.kind, one.tier or "", f"{(one.amount or 0) / 100:.2f}", one.unapplied) for one in rows]
 
@@ -80,7 +80,7 @@ def test_a_charge_of_the_plan_that_was_chosen_before_the_last_choice_buys_that_p
     choose(agent, "small")
     work()
     clock.at(row().current_period_end)
-    invoice = stripe.world.period_ends(medium.subscription_id)  # a draft of $9, for an hour
+    invoice = stripe.world.period_ends(medium.subscription_id)  # for an hour this is a draft of $9
     choose(agent, "tiny")
     work()
     clock.go(HOUR)
@@ -168,7 +168,7 @@ def test_an_older_invoice_that_is_paid_after_the_smaller_plan_began_buys_the_pla
 ) -> None:
     corrections.credit(agent, days=60, reason="sorry", actor="operator", now=clock.now)
     clock.at(FREE_UNTIL + 31 * DAY + HOUR)
-    old = stripe.world.fail(small.subscription_id)  # $9
+    old = stripe.world.fail(small.subscription_id)  # an invoice of $9
     work()
     choose(agent)
     work()
@@ -188,7 +188,7 @@ def test_a_charge_before_its_owner_canceled_buys_the_chosen_plan_however_late_it
     work()
     clock.at(row().current_period_end)
     invoice = stripe.world.period_ends(small.subscription_id)
-    stripe.world.settle(invoice["id"])  # and no worker has looked yet
+    stripe.world.settle(invoice["id"])  # no worker has seen this yet
     clock.go(timedelta(minutes=1))
     assert signed_in(agent.user).post(f"/subscriptions/{row().pk}/cancel").status_code == 200
     keep(agent)
@@ -199,7 +199,7 @@ def test_a_charge_before_its_owner_canceled_buys_the_chosen_plan_however_late_it
 def test_nothing_changes_before_the_time_that_the_owner_was_told(
     agent: Agent, stripe: StripeDouble, clock: Clock
 ) -> None:
-    """The card was entered on the first day, as most are: it is charged a week before what is paid ends."""
+    """As usual, the owner entered the card on the first day, so it is charged a week before the paid time ends."""
     card = buy_by_card(agent, stripe, clock, "small")
     told = datetime.fromisoformat(choose(agent)["startsAt"])
     work()

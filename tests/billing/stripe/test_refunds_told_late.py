@@ -1,6 +1,7 @@
-"""Parts that go back, fail, and go back again: what is so does not depend on when Stripe told of them, or who looked.
+"""Partial refunds that succeed, fail, and succeed again: the result does not depend on when we hear of them.
 
-Each cent of a payment is here or has gone. What is here is owed, where its way back has failed, or else its time's.
+Each cent of a payment is here or has gone. A cent that is here is owed, if its refund failed, or else it is part of the
+value of the time.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ WHO = {"reason": "by bank transfer", "actor": "operator:x"}
 
 @pytest.fixture
 def charge(order: Any, stripe: StripeDouble, settings: Any) -> Json:
-    """The first one, of $5, with an invoice."""
+    """The first charge, of $5, with an invoice."""
     settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "IE"
     stripe.world.pay(order.session_id)
     work()
     return stripe.world.charge_of(invoices(stripe)[0]["id"])
 
 
-# What happens: cents that go back, or the number of a refund that fails. What is so then: cents that have gone, that
-# are owed, and that its time stands for.
+# First the events: refunded cents, or the number of a refund that fails. Then the result in cents: gone, owed, and the
+# value of the time.
 HISTORIES: dict[str, tuple[list[int | str], tuple[int, int, int]]] = {
     "a part fails": ([100, "0 fails"], (0, 100, 400)),
     "a part fails and goes again": ([100, "0 fails", 100], (100, 0, 400)),
@@ -59,7 +60,7 @@ def happens(stripe: StripeDouble, charge: Json, what: int | str) -> None:
 
 
 def now_so() -> tuple[int, int, int]:
-    """What has gone, what is owed, and what its time stands for."""
+    """In cents: gone, owed, and the value of the time."""
     payment = Payment.objects.get(kind="payment", provider="stripe")
     owed = sum(int(row.amount or 0) for row in Payment.objects.open())
     return int(payment.gone_back), owed, int(sum(span.usd for span in Span.objects.all()) * 100)
@@ -113,7 +114,7 @@ def test_a_part_that_fails_after_an_operator_refunded_the_rest_is_owed_until_it_
 def test_what_is_decided_about_a_part_that_failed_does_not_go_with_the_rest(
     charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock, decide: str
 ) -> None:
-    """It stays with us, or days were given for it, or it was sent another way; of the rest all that is there goes."""
+    """The failed part stays with us, becomes days, or is sent another way; the refund then takes the rest."""
     for what in (100, "0 fails", 200):
         happens(stripe, charge, what)
         work()

@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def late(clock: Clock, agent: Agent, stripe: StripeDouble) -> CardSubscription:
-    """Paid when the free days were over: the paid time ends just when the card is charged next."""
+    """The card was first charged after the free days, so the paid time ends exactly when the card is charged next."""
     clock.at(FREE_UNTIL + DAY)
     stripe.world.pay(ordered(agent, clock).session_id)
     work()

@@ -1,4 +1,4 @@
-"""Money that goes back: refunds in whole and in part, and disputes."""
+"""Money that goes back: full refunds, partial refunds, and disputes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
-    """The first one, of $5."""
+    """The card's first charge, of $5."""
     return stripe.world.charge_of(invoices(stripe)[0]["id"])
 
 
 def rows(kind: str) -> list[int | None]:
-    """In cents, of each row of the ledger."""
-    found = Payment.objects.filter(kind=kind).order_by("at", "-amount")  # of one moment the larger first
+    """The amounts of these rows of the ledger, in cents."""
+    found = Payment.objects.filter(kind=kind).order_by("at", "-amount")  # at the same moment the larger first
     return [None if row.amount is None else int(row.amount) for row in found]
 
 
@@ -91,7 +91,7 @@ def test_each_refund_has_its_credit_note(order: Any, stripe: StripeDouble, setti
 def test_credit_notes_of_all_that_was_paid_have_the_tax_of_its_invoice(
     place: PlaceOrder, stripe: StripeDouble, settings: Any, percent: float, parts: list[int | None]
 ) -> None:
-    """Stripe Tax reckons to the cent what a percentage of two digits does not say."""
+    """Stripe Tax calculates taxes to the cent, which a percentage with two digits cannot reproduce."""
     settings.STRIPE_TAX = True
     settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "US"
     stripe.world.tax_percent = percent
@@ -250,7 +250,7 @@ def test_a_dispute_that_is_won_after_all_went_back_gives_no_time_back(charge: Js
 def test_time_that_a_dispute_took_on_another_plan_goes_home_once_that_plan_is_gone(
     card: CardSubscription, charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock, pay: Pay
 ) -> None:
-    """A month of tiny; its card ends, small is bought beside it, and refunded after the dispute is won."""
+    """A month of tiny: its card ends, small is bought in addition, and small is refunded after the dispute is won."""
     until = Subscription.objects.get().current_period_end
     stripe.world.end(card.subscription_id)
     work()
@@ -267,7 +267,7 @@ def test_time_that_a_dispute_took_on_another_plan_goes_home_once_that_plan_is_go
 def test_time_that_comes_back_stays_on_the_plan_that_a_used_up_payment_brought(
     card: CardSubscription, charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock, pay: Pay
 ) -> None:
-    """A month of tiny is on small, by a payment that is used up when the bank decides; more of small is refunded."""
+    """A month of tiny is on small, whose payment is used up when the bank decides. Then more of small is refunded."""
     stripe.world.end(card.subscription_id)
     work()
     pay(agent, "small", tier="small", price_usd=Decimal(9))
@@ -286,7 +286,7 @@ def test_time_that_comes_back_stays_on_the_plan_that_a_used_up_payment_brought(
 def test_a_used_up_payment_that_a_bank_took_and_gave_back_on_appeal_holds_its_plan(
     agent: Agent, place: PlaceOrder, stripe: StripeDouble, clock: Clock, pay: Pay
 ) -> None:
-    """A year of tiny went to small by card; of large, that comes and goes, nothing is left."""
+    """A card payment brought a year of tiny to small. Then large is bought and refunded, and leaves no trace."""
     pay(agent, "year", period=Period.ANNUAL, price_usd=Decimal(50))
     made = stripe.world.pay(place(tier="small").session_id)
     work()

@@ -1,4 +1,4 @@
-"""Cards, banks and Stripe go on while an account is suspended; what its agents have stands still."""
+"""Cards, banks and Stripe continue while an account is suspended; the time of its agents stands still."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def restore(agent: Agent) -> None:
 
 
 def look(agent: Agent, clock: Clock) -> None:
-    """Workers go on, with the agent and with its card."""
+    """Run the workers for the agent and its card."""
     tick(agent, clock)
     feed.check_due(now=clock.now)
     work()
@@ -45,7 +45,7 @@ def term(agent: Agent, clock: Clock) -> Term:
 def test_a_dispute_that_is_won_while_its_account_is_suspended_gives_back_what_was_left_when_it_began(
     card: CardSubscription, stripe: StripeDouble, agent: Agent, clock: Clock
 ) -> None:
-    """20 of 30 days, which stand still from the bank's word to the operator's."""
+    """20 of 30 days were left. They stand still from the dispute until the operator lifts the suspension."""
     charge = stripe.world.charge_of(invoices(stripe)[0]["id"])
     clock.at(FREE_UNTIL + 10 * DAY)
     made = stripe.world.dispute(charge["id"])
@@ -96,7 +96,7 @@ def test_a_dispute_of_what_stands_still_takes_what_is_left_and_gives_it_back_or_
 def test_a_card_that_renews_while_its_account_is_suspended_buys_a_month_that_stands_still(
     card: CardSubscription, stripe: StripeDouble, agent: Agent, clock: Clock
 ) -> None:
-    """7 days of the first month are left, which end, as time stands now, on the 28th."""
+    """7 days of the first month are left. After the standstill they end on the 28th."""
     clock.at(FREE_UNTIL + 23 * DAY)
     suspend(agent)
     stripe.world.renew(card.subscription_id)
@@ -111,7 +111,7 @@ def test_a_card_that_renews_while_its_account_is_suspended_buys_a_month_that_sta
 def test_a_smaller_plan_that_is_charged_while_its_account_is_suspended_takes_the_rest_over_at_its_value(
     place: PlaceOrder, stripe: StripeDouble, agent: Agent, clock: Clock
 ) -> None:
-    """10 of 30 days of small are left, $3.00: at $60 for 365 days that is 18.25 days of tiny."""
+    """10 of 30 days of small are left, worth $3.00: at $60 for 365 days these are 18.25 days of tiny."""
     order = place(tier="small")
     stripe.world.pay(order.session_id)
     work()

@@ -1,4 +1,4 @@
-"""`POST /payments/{provider}/callback` of licences: a word that nobody signed."""
+"""`POST /payments/{provider}/callback` for licences: a report without a signature."""
 
 from __future__ import annotations
 

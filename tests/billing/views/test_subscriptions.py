@@ -1,4 +1,4 @@
-"""`/subscriptions`, its quote, `/payment-providers`: what comes in, what goes out, what is refused in which order."""
+"""`/subscriptions`, its quote, `/payment-providers`: input, output, and the order of refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages as a visitor opens them."""
+"""Public pages, opened as a visitor does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.catalog.pages.page import Open, Page
 
 @pytest.fixture
 def open_page(api: APIClient) -> Open:
-    """The page at this path or address of ours, which is there."""
+    """Opens the page at a path or address of ours; the page must exist."""
 
     def opened(path: str, data: dict[str, str] | None = None, **headers: Any) -> Page:
         answer = api.get(path.removeprefix(settings.BASE_URL), data, **headers)
@@ -26,7 +26,7 @@ def open_page(api: APIClient) -> Open:
 
 @pytest.fixture
 def localized(community: Persona) -> Persona:
-    """The community's persona with the least that a localization has."""
+    """The community persona with only the required fields of a localization."""
     PersonaL10n.objects.create(
         persona=community, lang="ind", name="Burung Hantu", tagline="Teman", for_who="Pekerja malam", does=["Menemani"]
     )

@@ -1,4 +1,4 @@
-"""A page as a reader's program takes it apart."""
+"""An HTML page, parsed for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Element:
 
 
 class Page(HTMLParser):
-    """Every element in its order, with the text inside it."""
+    """Every element of the page in its order, with the text inside it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class Page(HTMLParser):
 
     @property
     def shape(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The elements and the names of their attributes: what data must never change."""
+        """The elements and the names of their attributes, which data must never change."""
         return [(one.tag, tuple(one.attributes)) for one in self.elements]
 
     @property

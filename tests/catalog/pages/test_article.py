@@ -1,4 +1,4 @@
-"""/p/{slug}/{article}"""
+"""The page /p/{slug}/{article}."""
 
 from __future__ import annotations
 
@@ -80,14 +80,15 @@ def test_a_draft_and_another_personas_article_are_not_there(api: APIClient, arti
 
 def test_it_is_gone_at_once_when_its_author_takes_it_back(api: APIClient, article: Article) -> None:
     snapshot.current()
-    Article.objects.filter(id=article.id).update(status="draft")  # and no process has looked since
+    Article.objects.filter(id=article.id).update(status="draft")  # and no process has checked the catalog since
     assert api.get("/p/night-owl/noche").status_code == 404
 
 
 def test_it_costs_one_query_and_then_none(
     api: APIClient, article: Article, django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)  # a slow machine must not fall into the next check
+    # So that a slow machine does not check the catalog again during the test.
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)
     snapshot.current()
     with django_assert_num_queries(1):
         api.get("/p/night-owl/noche")

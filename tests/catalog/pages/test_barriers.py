@@ -1,4 +1,4 @@
-"""Every public page in a real Chromium, large and small, dark and light, by keyboard: no barrier, and quick."""
+"""Every public page in a real Chromium: large, small, dark, light, by keyboard; no barriers, and few bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.keyboard import walked
 
 pytestmark = pytest.mark.browser
 
-MOST_BYTES = 100_000  # that cross the network for a page of a visitor who comes for the first time
+MOST_BYTES = 100_000  # over the network, for a visitor's first page
 PAGES = [
     "/en/", "/ru/", "/en/p/house-call-technician", "/ru/p/night-owl", "/p/night-owl/note", "/en/c/tech",
     "/en/search?q=plan", "/en/search?q=nothing-like-it", "/en/directory", "/en/status/page", "/ru/status/page",
@@ -30,7 +30,7 @@ PAGES = [
 
 @pytest.fixture
 def told(community: Persona) -> None:
-    """An article with all that Markdown has, a category of two pages, and an incident of each kind."""
+    """An article with everything that Markdown has, a category with two pages, and an incident of each kind."""
     for number in range(ON_A_PAGE):
         Persona.objects.create(pk=f"owl-{number}", name=f"Owl {number}", status=community.status, **_kind_of(community))
     body = (

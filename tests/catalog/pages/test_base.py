@@ -1,4 +1,4 @@
-"""What all pages share: languages, addresses, headers, caching, failures."""
+"""The common rules of all public pages: languages, addresses, headers, caching, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/c/{category}"""
+"""The page /c/{category}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that authors write is data: on no page does it become an element, an attribute, a script or a way out."""
+"""Everything that authors write is data: on no page does it become an element, an attribute, a script or a link."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HOSTILE = [
 
 
 def wear(text: str) -> None:
-    """Put it into every field that an author fills in."""
+    """Put this text into every field that an author fills in."""
     texts: dict[str, Any] = {
         "name": text, "tagline": text, "for_who": text, "does": [text], "does_examples": {text: text},
         "disclaimer": text, "demo": [{"role": "user", "text": text}, {"role": "agent", "text": text}],
@@ -75,13 +75,13 @@ def test_no_text_of_an_author_changes_the_shape_of_a_page(open_page: Open) -> No
 
 
 def _is_contained(page: Page) -> None:
-    """Only where text belongs, and never the turn of a direction where nothing ends it."""
+    """The text is only where text belongs, and it does not change the direction of the text after it."""
     for element in page.elements:
         for name, value in element.attributes.items():
             assert MARK not in value or name == "content", (element.tag, name, value)
     told = [page.one("title").text, *(one.attributes["content"] for one in page.all("meta", property="og:title"))]
     assert not any(re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f]", text) for text in told)
-    assert page.graph  # still JSON
+    assert page.graph  # the page's JSON is still valid
     assert "<" not in page.one("script").text
     addresses = [one.attributes["href"] for one in page.all("a")]
     own = (

@@ -1,4 +1,4 @@
-"""The pages in a real browser: nothing comes from elsewhere, nothing is refused, nothing is wider than a phone."""
+"""The pages in a real browser: nothing is loaded from elsewhere, nothing is refused, no page is wider than a phone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACES = [f"/{lang}/{path}" for lang in ("en", "ru", "es", "pt", "tr", "id") for
 
 
 async def _visit(server: str, places: list[str], *, width: int) -> dict[str, tuple[int, list[str], list[str]]]:
-    """How wide each is, whom else it asks, and what the browser complains of."""
+    """For each page: its width in pixels, the other hosts that it asks, and the browser's complaints."""
     found = {}
     async with running_browser() as browser:
         context = (await window(browser, server, width=width)).context
@@ -50,7 +50,7 @@ def test_what_authors_write_runs_nothing_and_breaks_no_page(live_server: LiveSer
 
 @pytest.mark.parametrize("width", [375, 1366])
 def test_a_link_on_the_front_page_leads_to_its_heading(live_server: LiveServer, community: Persona, width: int) -> None:
-    """Though what lies above it is laid out on the way."""
+    """Also when the page above the heading is laid out only on the way."""
 
     async def steps() -> None:
         async with one_window(live_server.url, width=width) as page:

@@ -1,4 +1,4 @@
-"""/"""
+"""The front page."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def test_however_many_personas_there_are_pages_are_bounded_and_cost_no_query(
     assert len(first.content) < 80_000
     assert first.content.count(b'class="card"') == 3 * 8 + 8 + 8
     assert b"Persona 1199" in first.content
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)  # a slow machine must not fall into the next check
+    # So that a slow machine does not check the catalog again during the test.
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)
     snapshot.current()
     paths = ("/en/", "/ru/p/p-77", "/es/c/fun/7", "/sitemap.xml", "/sitemaps/7.xml")
     with django_assert_num_queries(0):

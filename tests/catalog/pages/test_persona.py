@@ -1,4 +1,4 @@
-"""/p/{slug}"""
+"""The page /p/{slug}."""
 
 from __future__ import annotations
 
@@ -162,7 +162,8 @@ def test_what_is_not_public_is_a_page_that_says_so(
 def test_a_warm_page_costs_no_query(
     api: APIClient, django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)  # a slow machine must not fall into the next check
+    # So that a slow machine does not check the catalog again during the test.
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)
     api.get("/")
     with django_assert_num_queries(0):
         for path in ("/", "/ru/", "/p/exam-coach", "/tr/p/exam-coach", "/id/c/life", "/p/nobody", "/robots.txt"):

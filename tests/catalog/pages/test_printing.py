@@ -1,4 +1,4 @@
-"""Pages as bytes, and how many are kept."""
+"""Pages as bytes in a cache of limited size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("catalog")
 
 
 class Made(list[str]):
-    """What a press had made."""
+    """The pages that the press (the cache of rendered pages) had rendered."""
 
     def __call__(self, text: str) -> Callable[[], str]:
         def make() -> str:

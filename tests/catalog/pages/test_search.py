@@ -1,4 +1,4 @@
-"""/search?q="""
+"""The page /search?q=."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/sitemap.xml, /sitemaps/{number}.xml, /robots.txt"""
+"""The files /sitemap.xml, /sitemaps/{number}.xml and /robots.txt."""
 
 from __future__ import annotations
 

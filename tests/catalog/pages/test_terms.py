@@ -1,4 +1,4 @@
-"""One word for one thing, one form of address, and quotation marks as people of each language write them.
+"""Translations use one word for one thing, one form of address, and the quotation marks of their language.
 
 All that people read in a language: pages, mails, an agent's own pages, the router's.
 docs/how-to/translate.md has the words.
@@ -19,7 +19,7 @@ from catalog.pages.translations import ROOT, read
 MAILS = ROOT / "templates" / "emails"
 each_language = pytest.mark.parametrize("language", translations.LANGUAGES)
 
-# If the English text has the word, the translation must have this one, in any form.
+# If the English text has this word, the translation must have the word given here, in any form.
 TERMS = {
     "account": {"es": "cuenta", "id": "akun", "pt": "conta", "ru": "аккаунт", "tr": "hesa[bp]"},
     "agent": {"es": "agente", "id": "agen", "pt": "agente", "ru": "агент", "tr": "ajan"},
@@ -74,7 +74,7 @@ TERMS = {
     "tool": {"es": "herramienta", "id": "alat", "pt": "ferramenta", "ru": "инструмент", "tr": "ara[cç]"},
     "webhook": {"es": "webhook", "id": "webhook", "pt": "webhook", "ru": "вебхук", "tr": "webhook"},
 }
-# The other form of address, where its words cannot be anything else. In Spanish a polite request begins a sentence.
+# The other form of address, where it is unmistakable. In Spanish a polite request begins a sentence.
 ADDRESS = {
     "es": r"\b[Uu]sted(es)?\b|\bsu (navegador|correo)\b|\b(escríban|mánden|díga)[nm]os\b"
     r"|(^|[.:;¿¡] )((añad|vuelv|escrib|elij|introduzc|hag|abr)a|(esper|inici|prueb|copi|intent)e) ",
@@ -85,13 +85,13 @@ ADDRESS = {
 }
 QUOTES = {"es": "«»", "id": "“”", "pt": "“”", "ru": "«»", "tr": "“”"}
 ANY_QUOTES = re.compile(r'[«»“”„"]')
-# Words of ours and of machines that people need not know.
+# Internal and technical words that people need not know.
 INSIDE = re.compile(r"\b([Pp]ods?|[MG]iB|[Tt]oolsets?|hostname|cluster|beat|befell?)\b")
 VALUE = re.compile(r"%\(\w+\)[sd]|\{\{.*?\}\}|\{%.*?%\}|https?://\S+|\S+@\S+|\b[\w.]*example\.com")
 
 
 def pairs(language: str) -> Iterator[tuple[str, str]]:
-    """Each English text, without what is filled in, and each of its translations."""
+    """Each English text without its placeholders, with each of its translations."""
     for message in read(language):
         if message.id:
             english = message.id if isinstance(message.id, str) else " ".join(message.id)

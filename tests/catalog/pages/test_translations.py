@@ -33,18 +33,18 @@ SHARED = {
     ),
     *("%(size)s MB", "%(size)s GB", "Agentpods", "Backups", "Cache", "Status", "Text-to-Speech"),
 }
-# What is filled in, percent signs, marks of HTML.
+# Placeholders, percent signs and HTML tags.
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|</?\w+>")
 
 
 def key(text: str, context: object) -> str:
-    """Babel reads a context from a compiled file as bytes."""
+    """The text with its context. Babel reads contexts of a compiled file as bytes."""
     told = context.decode() if isinstance(context, bytes) else context
     return f"{text} ({told})" if told else text
 
 
 def said(catalog: Catalog) -> dict[str, list[str]]:
-    """Each message with its translations: one, or a form for each plural."""
+    """Each message with its translations: one, or one for each plural form."""
     texts = {}
     for message in catalog:
         if message.id:
@@ -80,7 +80,7 @@ def test_what_is_filled_in_is_filled_in_everywhere(language: str) -> None:
             last = message.id if isinstance(message.id, str) else message.id[-1]
             wanted = sorted(PLACEHOLDER.findall(last))
             assert sorted(PLACEHOLDER.findall(forms[-1])) == wanted, last
-            for form in forms[:-1]:  # one day may be told without its number
+            for form in forms[:-1]:  # the text for one day may leave the number out
                 assert set(PLACEHOLDER.findall(form)) <= set(wanted), form
 
 

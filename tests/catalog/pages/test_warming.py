@@ -1,4 +1,4 @@
-"""What is ready before the first visitor comes."""
+"""The pages that are prepared before the first visitor comes."""
 
 from __future__ import annotations
 

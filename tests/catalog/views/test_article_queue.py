@@ -1,4 +1,4 @@
-"""Articles that are written at once: who waits for the parser holds no connection, and only so many wait."""
+"""Articles written at the same time: a request that waits for the parser holds no connection, and few may wait."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_author_has_two_renderings_at_once_and_neither_holds_a_connection(wri
             connection.close()
 
     in_use = Connections()
-    held = in_use()  # by what other tests left running
+    held = in_use()  # used by leftovers of other tests
     with ThreadPoolExecutor(2) as authors:
         with markdown._one_at_a_time:
             waiting = [authors.submit(write, number) for number in range(2)]
@@ -53,7 +53,7 @@ def test_an_author_has_two_renderings_at_once_and_neither_holds_a_connection(wri
 
 
 class Connections:
-    """How many connections of the pool other threads than this one hold."""
+    """The number of pooled connections that other threads hold."""
 
     def __call__(self) -> int:
         connection.close()

@@ -1,4 +1,4 @@
-"""/personas/{id}/articles, and the author's own reading of drafts"""
+"""The endpoints /personas/{id}/articles, and the author's own drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /me/author, PUT /me/author"""
+"""The endpoints GET /me/author and PUT /me/author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all catalog endpoints share: no credential, tags, compression, methods."""
+"""The common rules of all catalog endpoints: no credential, ETags, compression, methods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATHS = [
     "/tools?engine=pi",
 ]
 each_path = pytest.mark.parametrize("path", PATHS)
-# What authors may write, and what nobody may.
+# Operations that authors may use; nobody may use the other writing methods.
 WRITABLE = {("post", "/personas"), ("patch", "/personas/exam-coach"), ("delete", "/personas/exam-coach")}
 READ_ONLY = [
     (method, path) for path in PATHS for method in ("post", "put", "patch", "delete") if (method, path) not in WRITABLE
@@ -47,7 +47,8 @@ def test_what_the_caller_has_is_not_sent_again(
     api: APIClient, path: str, django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tag = api.get(path)["ETag"]
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)  # a slow machine must not fall into the next check
+    # So that a slow machine does not check the catalog again during the test.
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 60.0)
     assert tag.startswith('"')
     for known in (tag, f"W/{tag}", f'"other", {tag}', "*", f'W/"other",W/{tag}'):
         with django_assert_num_queries(0):

@@ -1,4 +1,4 @@
-"""GET /engines"""
+"""The endpoint GET /engines."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_the_providers_are_left_out_where_every_one_is_accepted(api: APIClient) 
 
 
 def test_in_clusters_an_engine_without_an_image_is_not_offered(api: APIClient, settings: Settings) -> None:
-    """Nor is what only it could use."""
+    """Providers and toolsets that only such an engine could use are not offered either."""
     Engine.objects.filter(id="hermes").update(llm_providers=["nous"])
     snapshot.forget()
     assert "nous" in {one["id"] for one in api.get("/llm-providers").json()["llmProviders"]}
     settings.AGENT_RUNTIME, settings.ENGINE_IMAGES = "kubernetes", {"pi": "registry.example/pi:1"}
-    Engine.objects.get(id="pi").save()  # another answer than the one that is kept
+    Engine.objects.get(id="pi").save()  # so that the cached answer is not used
     snapshot.forget()
     assert [engine["id"] for engine in api.get("/engines").json()["engines"]] == ["pi"]
     assert "nous" not in {one["id"] for one in api.get("/llm-providers").json()["llmProviders"]}

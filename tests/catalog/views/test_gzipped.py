@@ -1,4 +1,4 @@
-"""A gzip body made of parts is what any reader of gzip expects."""
+"""A gzip body made of parts is valid for every reader of gzip."""
 
 from __future__ import annotations
 

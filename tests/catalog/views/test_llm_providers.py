@@ -1,4 +1,4 @@
-"""GET /llm-providers"""
+"""The endpoint GET /llm-providers."""
 
 from __future__ import annotations
 

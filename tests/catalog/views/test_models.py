@@ -1,4 +1,4 @@
-"""GET /models"""
+"""The endpoint GET /models."""
 
 from __future__ import annotations
 

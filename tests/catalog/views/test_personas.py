@@ -1,4 +1,4 @@
-"""GET /personas, GET /personas/{id}"""
+"""The endpoints GET /personas and GET /personas/{id}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog's answers as bytes."""
+"""The catalog's answers as cached bytes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_nobody_waits_for_another_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     other: list[publication.Published] = []
     asks = threading.Thread(target=lambda: other.append(publication.published("short", dict)))
     asks.start()
-    asks.join(10)  # without end, were it to wait
+    asks.join(10)  # without this limit, a waiting thread would hang the test
     meanwhile = [*other]
     goes_on.set()
     thread.join()
@@ -96,7 +96,7 @@ def test_while_the_next_list_is_made_list_and_pages_are_of_the_one_before(
     api: APIClient, community: Persona, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publication.renew()
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # as if `renew` had just looked
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # as if `renew` had just checked
     tagline, seen = community.tagline, list[str]()
     community.tagline = "Another one"
     community.save()

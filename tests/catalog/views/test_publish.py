@@ -1,4 +1,4 @@
-"""POST /personas/{id}/publish"""
+"""The endpoint POST /personas/{id}/publish."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_two_web_processes_show_what_is_published_within_a_second(webs: list[Web
     token = sessions.start(User.objects.create_user("a@example.com"), attribution=None, now=timezone.now())[1]
     writing, reading = webs
     path = f"/personas/{writing.send('POST', '/personas', FULL, token=token).json()['persona']['id']}"
-    assert [web.get(path).status_code for web in webs] == [404, 404]  # both have just looked
+    assert [web.get(path).status_code for web in webs] == [404, 404]  # both have just checked the catalog
     steps: list[tuple[str, str, Any, str | None]] = [
         ("POST", f"{path}/publish", None, FULL["soul"]),
         ("PATCH", path, {"soul": "You are another."}, "You are another."),

@@ -1,4 +1,4 @@
-"""GET /tiers"""
+"""The endpoint GET /tiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /tools"""
+"""The endpoint GET /tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /personas/{id}/unpublish"""
+"""The endpoint POST /personas/{id}/unpublish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web process reads what changed beside its requests."""
+"""A web process reads changes of the catalog in a thread of its own, beside its requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_what_was_warmed_costs_a_request_nothing(
     monkeypatch: pytest.MonkeyPatch,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # the look at the version is the thread's
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # only the thread checks the version
     snapshot.look()
     ready = publication.all_personas()
     with django_assert_num_queries(0):
@@ -32,7 +32,7 @@ def test_what_was_warmed_costs_a_request_nothing(
 
 @pytest.mark.django_db(transaction=True)
 def test_one_look_sees_a_change_at_once_and_gives_its_connection_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # the look at the version is the thread's
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # only the thread checks the version
     loading.load()
     snapshot.current()
     Persona.objects.get(id="exam-coach").save()

@@ -1,4 +1,4 @@
-"""An account with all that its pages can show: agents in each state, money on each way, personas, files, a farewell."""
+"""An account with everything that its pages show: agents in each state, all ways to pay, personas, a deletion."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ BACKUP = "2026-11-26-0300"
 
 
 class World:
-    """What addresses in `places.py` name, and who looks."""
+    """The people who visit the pages, and the values of the names in `places.py`."""
 
-    ticket: str  # leads to the own page of the agent `full`
+    ticket: str  # leads to the agent `full`'s own page
 
     def __init__(self, owner: User) -> None:
         self.people = {OWNER: owner, LEAVER: User.objects.create_user("leaver@example.com")}
@@ -79,7 +79,7 @@ def world(
 
 @pytest.fixture
 def doors_of_money(gumroad: object, lemon: object, stripe: object, telegram: object, coins: object) -> None:
-    """Every way to pay is open."""
+    """All payment providers are set up."""
 
 
 def _agents(world: World, make_agent: MakeAgent, gumroad: GumroadServer) -> None:
@@ -111,13 +111,13 @@ def _agents(world: World, make_agent: MakeAgent, gumroad: GumroadServer) -> None
 
 
 def _over(agent: Agent) -> None:
-    """Its free time."""
+    """End the free time of the agent."""
     Agent.objects.filter(pk=agent.pk).update(trial_ends_at=timezone.now() - timedelta(days=1))
     lifecycle.pause(agent, reason=Reason.TRIAL, actor="billing")
 
 
 def _paid(agent: Agent) -> None:
-    """In a coin, so that there is an invoice of ours."""
+    """Pay with a coin, so that there is an invoice of ours."""
     bought = purchase(tier="small", price_usd=Decimal(10))
     receipt = Receipt(provider=Provider.USDC, external_id="one", agent_id=agent.pk, purchase=bought)
     payments.apply_payment(receipt, now=timezone.now())
@@ -144,7 +144,7 @@ def _backed_up(agent: Agent) -> None:
 
 
 def _measured(agent: Agent) -> None:
-    """For a month, with gaps."""
+    """Record a month of use, with gaps."""
     most = {"memory_limit_bytes": 1 << 30, "disk_total_bytes": 5 << 30}
     UsageHour.objects.bulk_create(
         UsageHour(

@@ -1,4 +1,4 @@
-"""A browser that looks at one page on a desk and a phone, light and dark, by keyboard, with scripts and without."""
+"""Checks a page in a browser: desktop and phone, light and dark, by keyboard, with and without scripts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.config.every_page.places import Place
 from tests.keyboard import walked
 
 PHONE, DESK = 390, 1366
-MOST_BYTES = 100_000  # that cross the network for a page of a visitor who comes for the first time
-# What can be seen that leads on; and buttons that do nothing by themselves.
+MOST_BYTES = 100_000  # over the network, for a visitor's first page
+# The visible links and forms, and buttons outside of forms, which do nothing without a script.
 _WAYS = """
 (() => {
   const seen = one => one.checkVisibility({ visibilityProperty: true });
@@ -40,7 +40,7 @@ _SEND = """
 async def findings(
     browser: Browser, server: str, place: Place, cookies: dict[str, str], picture: Path | None
 ) -> list[str]:
-    """What is wrong with the page, a line each."""
+    """The problems of the page, one line each."""
     page = await _opened(browser, server, place.address, cookies)
     if place.signed_out:
         await page.context.clear_cookies(name=settings.ACCOUNT_COOKIE_NAME)
@@ -55,13 +55,13 @@ async def findings(
 
 
 async def findings_at_an_agents_own(browser: Browser, url: str) -> list[str]:
-    """The page where one talks to it, which needs its script."""
+    """The problems of the chat page of an agent, which needs its script."""
     server, ticket, used = url.partition("/ticket")
     return await _seen(await _opened(browser, server, ticket + used, {}), server, None)
 
 
 async def _opened(browser: Browser, server: str, address: str, cookies: dict[str, str]) -> Page:
-    """On a phone that is as wide as a desk: what a page says of its viewport counts."""
+    """Open the page in a phone's browser with the width of a desktop, so that the page's viewport setting counts."""
     page = await window(browser, server, width=PHONE, cookies=cookies)
     await _resize(page, DESK)
     await page.goto(address)
@@ -73,10 +73,10 @@ async def _resize(page: Page, width: int) -> None:
 
 
 async def _seen(page: Page, server: str, picture: Path | None) -> list[str]:
-    """Of the page that is open, the last that is done with it."""
+    """Check the open page and close it."""
     found = await _wider(page, DESK) + await _barriers(page, DESK)
     await _resize(page, PHONE)
-    # The walk unfolds what is folded: both are looked at.
+    # The keyboard walk opens folded parts, so the page is checked before and after it.
     found += await _wider(page, PHONE) + [f"by keyboard: {one}" for one in await walked(page)]
     found += await _barriers(page, PHONE) + await _wider(page, PHONE) + await _asked(page, server)
     if picture:
@@ -86,7 +86,7 @@ async def _seen(page: Page, server: str, picture: Path | None) -> list[str]:
 
 
 async def _barriers(page: Page, width: int) -> list[str]:
-    """Light and dark."""
+    """The barriers in light and in dark."""
     found = []
     for scheme in ("light", "dark"):
         await page.emulate_media(color_scheme=scheme)
@@ -96,7 +96,7 @@ async def _barriers(page: Page, width: int) -> list[str]:
 
 async def _asked(page: Page, server: str) -> list[str]:
     strange = [f"asks {one}" for one in await asked_elsewhere(page, server)]
-    # That a page is not there is what some of them say.
+    # Some of these pages say that a page does not exist, so this message is expected.
     said = [one for one in await complaints(page) if "Failed to load resource" not in one]
     size = await received(page)
     return strange + said + ([] if 1_000 < size <= MOST_BYTES else [f"{size} bytes"])
@@ -105,7 +105,7 @@ async def _asked(page: Page, server: str) -> list[str]:
 async def _scriptless(
     browser: Browser, server: str, place: Place, cookies: dict[str, str], ways: list[str]
 ) -> list[str]:
-    """And in a language of long words."""
+    """Check the page without scripts, and in Russian, a language with long words."""
     cookies = {**cookies, settings.LANG_COOKIE_NAME: "ru"}
     page = await window(browser, server, width=PHONE, scripts=False, cookies=cookies)
     await page.goto(place.address)

@@ -1,4 +1,4 @@
-"""Where the pages behind the sign-in are, in the states in which they differ. Names in braces are of `conftest.py`."""
+"""The addresses of the pages behind the sign-in, in all their states. `conftest.py` has the names in braces."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CHOICE = "persona=test-study-buddy&tier=tiny&engine=pi"
 
 @dataclass(frozen=True)
 class Place:
-    """An address, or the page that answers when the form is sent which stands there."""
+    """An address; or, if `form` is set, the page that answers this form."""
 
     address: str
     who: str = OWNER
-    form: str = ""  # where it is sent to: the end of its action
+    form: str = ""  # the end of the form's action
     typed: dict[str, str] = field(default_factory=dict)
-    signed_out: bool = False  # before it is sent
+    signed_out: bool = False  # before the form is sent
 
     def __str__(self) -> str:
         sent = f" sends {self.form} {self.typed}{' signed out' * self.signed_out}" if self.form else ""
@@ -49,10 +49,10 @@ def _owner() -> list[str]:
         "/account/invoices",
         f"/create?{_CHOICE}",
         f"/create/key?{_CHOICE}",
-        f"/create/key?{_CHOICE.replace('pi', 'hermes')}",  # refused: its plan is too small
+        f"/create/key?{_CHOICE.replace('pi', 'hermes')}",  # refused, because the plan is too small for the engine
         *(_AGENT % state for state in _STATES),
         *(f"{_AGENT % 'full'}/{name}" for name in _SECTIONS),
-        *(f"{_AGENT % 'fresh'}/{name}" for name in _SECTIONS),  # with nothing in it
+        *(f"{_AGENT % 'fresh'}/{name}" for name in _SECTIONS),  # an agent without content
         *(f"{_AGENT % 'paused'}/{name}" for name in ("memory", "backups", "usage", "log", "events")),
         *(f"{_AGENT % 'full'}/{name}" for name in ("plan", "rebuild", "delete", "free-plan", "domain?look=now")),
         f"{_AGENT % 'full'}/backups/{{backup}}/restore",
@@ -79,7 +79,7 @@ PLACES = [
     Place("/sign-in?next=%2Faccount%2Fpayments", NOBODY),
     Place("/sign-in/nothing-like-it", NOBODY),
     Place(f"/create?{_CHOICE}", NOBODY),
-    # What a form answers with, where that is a page of its own, or the same one with what is wrong.
+    # Answers to forms: pages of their own, or the same page with the errors.
     Place("/sign-in", NOBODY, form="/sign-in", typed={"email": "new@example.com"}),
     Place("/sign-in", NOBODY, form="/sign-in", typed={"email": "nonsense"}),
     Place("/account", form="/account/keys", typed={"name": "laptop"}),
@@ -93,7 +93,8 @@ PLACES = [
     Place(f"{_AGENT % 'fresh'}/webhook", form="/webhook", typed={"url": "https://a.example.com"}, signed_out=True),
 ]
 
-# Routes of pages that answer none to GET: they lead to the page which has the form, or are a file or a part of a page.
+# Routes without a page of their own for GET: they redirect to the page with the form, or give a file or a part of a
+# page.
 LEAD_ON = {
     "account/keys",
     "account/sessions/end-others",
@@ -138,5 +139,5 @@ FILES = {
     "guide/",  # a site of its own: tests/config/guide
     "guide/<path:file>",
 }
-# Templates that no visit shows: two pages lead to another host before they can be looked at.
+# Templates that no visit shows, because their pages redirect to another host at once.
 UNSEEN = {"account/ticket.html", "account/card.html"}

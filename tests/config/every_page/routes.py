@@ -1,4 +1,4 @@
-"""The pages of the URL map: what a person opens in a browser, and how often each is looked at."""
+"""The pages of the URL map: the routes that a person opens in a browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LANGUAGE = "<lang:lang>/"
 
 
 def pages() -> set[str]:
-    """The routes that answer a page to GET. A page in a language of the address is the same page."""
+    """The routes that answer GET with a page. The same page in another language counts once."""
     return {
         route.removeprefix(LANGUAGE)
         for route, view in _routes(get_resolver().url_patterns)

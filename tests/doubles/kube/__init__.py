@@ -1,1 +1,1 @@
-"""The parts of the Kubernetes cluster of `tests/doubles/kube_api.py`."""
+"""The parts of the Kubernetes double (`tests/doubles/kube_api.py`)."""

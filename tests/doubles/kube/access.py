@@ -1,4 +1,4 @@
-"""Accounts, their tokens, and what role-based access control lets them do."""
+"""Accounts, their tokens, and what role-based access control (RBAC) allows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.doubles.kube.resources import Object, Target
 ADMIN = "admin"
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
-Namespaced = Callable[[str, str], Iterable[Object]]  # a kind and a namespace, to its objects there
+Namespaced = Callable[[str, str], Iterable[Object]]  # from a kind and a namespace to the objects there
 
 
 def _nothing(kind: str, namespace: str) -> Iterable[Object]:
@@ -25,13 +25,13 @@ def _nothing(kind: str, namespace: str) -> Iterable[Object]:
 
 @dataclass
 class Access:
-    """An account without rules may do everything."""
+    """The accounts and their rights. An account without rules may do everything."""
 
     tokens: dict[str, str] = field(default_factory=dict)  # token to account
-    rules: dict[str, list[Object]] = field(default_factory=dict)  # wherever it is
-    roles: dict[str, list[Object]] = field(default_factory=dict)  # what a RoleBinding may name
+    rules: dict[str, list[Object]] = field(default_factory=dict)  # by account, for all namespaces
+    roles: dict[str, list[Object]] = field(default_factory=dict)  # the roles that a RoleBinding may name
     objects: Namespaced = _nothing
-    settle_seconds: float = 0.0  # how long a binding is there before it counts, as in a real server's memory
+    settle_seconds: float = 0.0  # seconds before a new binding counts, because a real server caches bindings
     _first_asked: dict[str, float] = field(default_factory=dict)
 
     def token(self, account: str) -> str:
@@ -42,7 +42,7 @@ class Access:
         return known[account]
 
     def account(self, header: str | None, certified: str | None) -> str:
-        """Whom a certificate names, or whose token this is; 401 for nobody."""
+        """The account of this client certificate or token. Raises 401 if there is none."""
         if certified:
             return certified
         scheme, _, token = (header or "").partition(" ")
@@ -51,7 +51,7 @@ class Access:
         return self.tokens[token]
 
     def install(self, objects: Iterable[Object]) -> None:
-        """The accounts and roles among these objects, and what binds them; a RoleBinding is an object like others."""
+        """Install these accounts, roles and ClusterRoleBindings; a RoleBinding is stored as a normal object."""
         listed = list(objects)
         for role in listed:
             if role["kind"] in {"ClusterRole", "Role"}:
@@ -79,7 +79,7 @@ class Access:
         raise Failure(403, f'{about} is forbidden: User "{user(account)}" {what}', details=found)
 
     def check_binding(self, account: str, binding: Object) -> None:
-        """Who gives a role must have what it holds, or be told that it may bind it."""
+        """An account may grant a role only if it has the role's rights itself, or the right to bind the role."""
         reference = binding["roleRef"]
         group, plural = "rbac.authorization.k8s.io", f"{reference['kind'].lower()}s"
         if not self.allows(account, "bind", group, plural, namespace="", name=reference["name"]):
@@ -132,14 +132,14 @@ def _covers(listed: list[str] | None, value: str) -> bool:
 
 
 def user(account: str) -> str:
-    """As the API server names it. A short name is one of the double's own accounts."""
+    """The account's name in the API server. A short name is an account of the double."""
     if account == ADMIN:
         return "kubernetes-admin"
     return account if account.startswith(SERVICE_ACCOUNT) else f"{SERVICE_ACCOUNT}agentpods:{account}"
 
 
 def kubeconfig(*, server: str, authority: bytes, account: str, shown: Object) -> str:
-    """`shown`: what proves that it is this account."""
+    """`shown` is the proof of identity: a token, or a certificate with its key."""
     cluster = {"server": server, "certificate-authority-data": base64.b64encode(authority).decode()}
     config = {
         "apiVersion": "v1",

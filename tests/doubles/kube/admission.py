@@ -1,4 +1,4 @@
-"""What may be created in a namespace: not while it goes, not beyond its quota, not against its pod security level."""
+"""Admission: nothing new in a namespace that is being deleted, beyond a quota, or against the pod security level."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.doubles.kube.store import Store
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
 DEFAULT_INGRESS_CLASS = "usual"
-_COUNTED = {"Pod", "Service", "Secret", "PersistentVolumeClaim"}  # under their plain names too
+_COUNTED = {"Pod", "Service", "Secret", "PersistentVolumeClaim"}  # also counted under their plain names
 _SAFE_VOLUMES = {
     "configMap",
     "csi",
@@ -29,7 +29,7 @@ Usage = dict[str, Fraction]
 
 
 def admit(store: Store, resource: Resource, obj: Object) -> Object:
-    """The object with what limit ranges add to it; raises what the server refuses."""
+    """The object with the defaults of limit ranges. Raises the server's refusal."""
     if not resource.namespaced:
         return obj
     namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
@@ -47,14 +47,14 @@ def admit(store: Store, resource: Resource, obj: Object) -> Object:
     if resource.kind == "Pod":
         obj = _limited(store, obj)
         _check_security(space, resource, obj)
-    if resource.kind == "Ingress":  # asked for in a cluster that has a default, which no later change is given
+    if resource.kind == "Ingress":  # a new Ingress gets the cluster's default class; a later change does not
         obj = {**obj, "spec": {"ingressClassName": DEFAULT_INGRESS_CLASS, **obj["spec"]}}
     _check_quota(store, resource, obj)
     return obj
 
 
 def _limited(store: Store, pod: Object) -> Object:
-    """Containers that name no limits get the namespace's."""
+    """The pod with the namespace's default limits in containers without limits."""
     limits = [
         limit
         for found in store.all("LimitRange", pod["metadata"]["namespace"])
@@ -78,7 +78,7 @@ def _with_limits(container: Object, limit: Object) -> Object:
 
 
 def usage(store: Store, namespace: str) -> Usage:
-    """What the namespace's objects use of each thing that a quota may bound."""
+    """How much the namespace's objects use of each resource that a quota may limit."""
     used: Usage = defaultdict(Fraction)
     for kind in ("Pod", "Service", "Secret", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "Ingress"):
         for obj in store.all(kind, namespace):

@@ -1,4 +1,4 @@
-"""Requests of the API, as far as they are about objects: from a path, a query and a body to an answer."""
+"""API requests for objects: from path, query and body to an answer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Request:
         return self.query.get("dryRun") == "All"
 
     def verb(self) -> str:
-        """As rules of access name it."""
+        """The verb in RBAC rules."""
         if self.method == "GET":
             if self.query.get("watch") in {"true", "1"}:
                 return "watch"
@@ -78,7 +78,7 @@ class Api:
     stale: Snapshot | None = None
 
     def answer(self, request: Request, account: str) -> tuple[int, Any]:
-        """An HTTP status and the document, or the bytes of one."""
+        """The HTTP status and the document (or its bytes)."""
         target = request.target
         if target.subresource and target.subresource not in SUBRESOURCES.get(target.resource.kind, {"status"}):
             raise no_such_path()
@@ -95,7 +95,7 @@ class Api:
         return reads[verb](request) if verb in reads else writes[verb](request, account)
 
     def judge(self, account: str, target: Target) -> Judge:
-        """Which policies are asked of what this account is about to do there."""
+        """The check of RBAC and admission policies for changes by this account."""
 
         def judged(operation: str, new: Object | None, old: Object | None) -> None:
             obj = new or old or {}
@@ -135,7 +135,8 @@ class Api:
                 raise expired(version, self.registry.store.oldest)
             metadata["resourceVersion"] = str(version)
             found = [obj for obj in found if list(place(obj)) > after]
-        is_cached = query.get("resourceVersion") == "0"  # which answers whole
+        # The real server answers these lists from its cache, without paging.
+        is_cached = query.get("resourceVersion") == "0"
         limit = 0 if is_cached else int(query.get("limit") or 0)
         if 0 < limit < len(found):
             after = list(place(found[limit - 1]))
@@ -260,7 +261,7 @@ class Api:
 
 
 def _options(request: Request) -> Object:
-    """Of a deletion: in the body, or in the query."""
+    """The options of a deletion, from the body or the query."""
     options = request.document() if request.body else {}
     for name in ("propagationPolicy", "gracePeriodSeconds"):
         if name in request.query:
@@ -285,7 +286,7 @@ def scale_of(workload: Object) -> Object:
 
 
 def _untold(obj: Object) -> Object:
-    """Lists of Kubernetes' own kinds say the kind once, and not of each object."""
+    """Without kind and apiVersion: lists of built-in kinds have them once, and not in each object."""
     return {name: value for name, value in obj.items() if name not in {"kind", "apiVersion"}}
 
 

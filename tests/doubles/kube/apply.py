@@ -1,4 +1,4 @@
-"""Server-side apply and merge patches, and who owns which field afterwards."""
+"""Server-side apply and merge patches, and the owners of fields afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _APPLY, _UPDATE = "Apply", "Update"
 
 
 def apply(resource: Resource, live: Object, intent: Object, *, manager: str, force: bool) -> Object:
-    """`live` as it is when `manager` wants this of it: equal to `live` when nothing changes."""
+    """`live` after `manager` applies `intent`; equal to `live` when nothing changes."""
     wanted = fields.leaves(resource, intent)
     owners = managers_of(live)
     key = (manager, _APPLY, "")
@@ -33,7 +33,7 @@ def apply(resource: Resource, live: Object, intent: Object, *, manager: str, for
 def _settle(
     resource: Resource, live: Object, wanted: fields.Leaves, owners: Managers, key: tuple[str, str, str], *, force: bool
 ) -> None:
-    """Take what others own and we want otherwise, or say who they are."""
+    """Take over fields of other owners that we want to change. Without `force`, raise a conflict instead."""
     found = fields.leaves(resource, live)
     differing = {path for path, value in wanted.items() if path[-1] != "." and path in found and found[path] != value}
     disputed = {owner: paths & differing for owner, paths in owners.items() if owner != key and paths & differing}
@@ -60,7 +60,7 @@ def _readable(path: Path) -> str:
 
 
 def updated(resource: Resource, live: Object, wanted: Object, *, manager: str, subresource: str = "") -> Object:
-    """`wanted`, where each field that was changed belongs to whom changed it."""
+    """`wanted`, where this manager owns each changed field."""
     before, after = fields.leaves(resource, live), fields.leaves(resource, wanted)
     changed = {path for path, value in after.items() if path not in before or before[path] != value}
     owners = {owner: (paths - changed) & set(after) for owner, paths in managers_of(live).items()}
@@ -109,7 +109,7 @@ def _without_identity(intent: Object) -> Object:
 
 
 def merge(node: schema.Schema, live: Any, intent: Any) -> Any:
-    """`live` with what `intent` says; lists of named items are merged by their names."""
+    """`live` with the fields of `intent`; lists with named items are merged by name."""
     if isinstance(live, dict) and isinstance(intent, dict) and node.get("x-kubernetes-map-type") != "atomic":
         merged = {name: merge(schema.child(node, name), live.get(name), value) for name, value in intent.items()}
         return {**live, **merged}
@@ -129,7 +129,7 @@ def _merged_list(node: schema.Schema, live: list[Any], intent: list[Any]) -> lis
 
 
 def merge_patch(live: Any, patch: Any) -> Any:
-    """RFC 7396."""
+    """A merge patch as in RFC 7396."""
     if not isinstance(patch, dict):
         return patch
     result = dict(live) if isinstance(live, dict) else {}
@@ -142,7 +142,7 @@ def merge_patch(live: Any, patch: Any) -> Any:
 
 
 def strategic_patch(node: schema.Schema, live: Any, patch: Any) -> Any:
-    """A merge patch that merges lists of named items, in the form the official client sends by default."""
+    """A strategic merge patch, which merges lists with named items. The official client sends this form by default."""
     if isinstance(patch, dict):
         result = dict(live) if isinstance(live, dict) else {}
         for name, value in patch.items():

@@ -1,4 +1,4 @@
-"""What the controllers and the nodes of one cluster share: its objects, its settings, and what is to be looked at."""
+"""The state that controllers and nodes share: objects, settings, and the namespaces to look at next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.doubles.kube.trouble import Troubles
 if TYPE_CHECKING:
     from tests.doubles.kube.pods import PodRun
 
-# Among the namespaces, what is to be looked at besides: all nodes, or a volume.
+# Besides namespaces, controllers may have to look at all nodes or at a volume.
 NODES = "nodes:"
 VOLUME = "volume:"
 
@@ -33,7 +33,7 @@ class Settings:
 
 @dataclass
 class Usage:
-    """What a test says a namespace's pod uses, in place of what is measured."""
+    """The memory and disk use of a namespace's pod that a test sets, in place of measured values."""
 
     memory_bytes: int | None = None
     disk_bytes: int | None = None
@@ -44,9 +44,9 @@ class Cluster:
     registry: Registry
     troubles: Troubles
     settings: Settings
-    pods: dict[str, dict[str, PodRun]] = field(default_factory=dict)  # what nodes have in hand, by namespace and uid
+    pods: dict[str, dict[str, PodRun]] = field(default_factory=dict)  # the pods that nodes run, by namespace and uid
     usage: dict[str, Usage] = field(default_factory=dict)
-    lost: dict[str, float] = field(default_factory=dict)  # nodes, and when their pods are to be evicted
+    lost: dict[str, float] = field(default_factory=dict)  # by node: when its pods are evicted
     loads: Loads = field(default_factory=Loads)
     _touched: set[str] = field(default_factory=set)
     _due: list[tuple[float, str]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Cluster:
         return self.settings.directory / "v" / volume
 
     def touch(self, namespace: str) -> None:
-        """Have the controllers look at it."""
+        """Make the controllers look at this namespace."""
         with self.store.changed:
             self._touched.add(namespace)
             self.store.changed.notify_all()
@@ -71,7 +71,7 @@ class Cluster:
             self.store.changed.notify_all()
 
     def take(self) -> set[str]:
-        """What is to be looked at now. The store's lock is held."""
+        """The namespaces to look at now. The caller holds the store's lock."""
         now = time.monotonic()
         while self._due and self._due[0][0] <= now:
             self._touched.add(heapq.heappop(self._due)[1])
@@ -79,14 +79,14 @@ class Cluster:
         return taken
 
     def seconds_left(self) -> float | None:
-        """Until something is due; None when nothing is. The store's lock is held."""
+        """Seconds until something is due; None when nothing is. The caller holds the store's lock."""
         return max(0.0, self._due[0][0] - time.monotonic()) if self._due else None
 
     def is_backing_off(self, key: str) -> bool:
         return time.monotonic() < self._backoff.get(key, (0, 0.0))[1]
 
     def back_off(self, key: str, namespace: str) -> None:
-        """What failed is tried again later, each time later than before."""
+        """Try again later; the wait doubles with each failure, up to 30 seconds."""
         tries = self._backoff.get(key, (0, 0.0))[0]
         seconds = min(0.25 * 2**tries, 30.0)
         self._backoff[key] = (tries + 1, time.monotonic() + seconds)

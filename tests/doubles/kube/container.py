@@ -1,4 +1,4 @@
-"""Containers that are run: a thread each, which starts the process, probes it, and starts it again when it ended."""
+"""Containers as real processes: a thread for each starts the process, probes it, and restarts it when it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.doubles.kube.resources import Object
 from tests.doubles.kube.trouble import CRASH, IMAGE
 from tests.doubles.kube.world import ROOT, World
 
-_HEALTHY_SECONDS = 60.0  # after which a crash is the first again
+_HEALTHY_SECONDS = 60.0  # after so long without a crash, the count of crashes starts again
 
 
 class Container:
@@ -31,7 +31,7 @@ class Container:
         self._world = World(run, spec)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._telling = threading.Lock()
-        self._grace: float | None = None  # once it is to stop
+        self._grace: float | None = None  # seconds; set once the container has to stop
         self._reason = ""  # why it was killed
         self._thread = threading.Thread(target=self._live, name=f"kube-{self.name}", daemon=True)
 
@@ -73,7 +73,7 @@ class Container:
                 self._woken = -1
 
     def _pull(self) -> None:
-        """While the image cannot be had, wait for another word."""
+        """While the image cannot be pulled, wait until the test allows it."""
         while self._grace is None and self._is_main() and self._run.cluster.troubles.has(self._run.namespace, IMAGE):
             simulated.pull_badly(self._run, self._state)
             self._run.publish()
@@ -87,7 +87,7 @@ class Container:
         return self._state is self._run.main
 
     def _sleep(self, seconds: float | None) -> None:
-        """Until then, or until something is said."""
+        """Wait for so many seconds, or until somebody wakes this thread."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         if poll.poll(None if seconds is None else max(0.0, seconds) * 1000):
@@ -117,7 +117,7 @@ class Container:
         self._state.restarts += 1
 
     def _started(self) -> int:
-        """How it ended; what cannot even be started has ended as well."""
+        """Run the process and return its exit code; 128 if it cannot start."""
         try:
             return self._run_process()
         except OSError as error:
@@ -167,7 +167,7 @@ class Container:
         return process.wait()
 
     def _ended(self, descriptor: int, seconds: float | None) -> bool:
-        """Wait so long for its end, or for a word."""
+        """Wait for the end of the process, at most `seconds`, or until woken. Returns whether the process ended."""
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         poll.register(self._woken, select.POLLIN)
@@ -181,13 +181,13 @@ class Container:
         return min((found.due for found in asked.values()), default=0.0) - time.monotonic() if asked else None
 
     def _asked(self, probes: dict[str, Probe]) -> dict[str, Probe]:
-        """Until the container has started, only whether it has."""
+        """The probes to ask now: until the container has started, only the startup probe."""
         if not self._state.started:
             return {kind: found for kind, found in probes.items() if kind == "startup"}
         return {kind: found for kind, found in probes.items() if kind != "startup"}
 
     def _ask(self, probes: dict[str, Probe]) -> bool:
-        """Whether the container is to be killed."""
+        """Ask the probes that are due. Returns whether the container must be killed."""
         before = (self._state.started, self._state.ready)
         must_end = False
         for kind, found in self._asked(probes).items():
@@ -205,7 +205,7 @@ class Container:
         return must_end
 
     def _end(self, process: subprocess.Popen[bytes], descriptor: int, seconds: float) -> None:
-        """SIGTERM, and SIGKILL when its time is over."""
+        """Send SIGTERM, and SIGKILL after `seconds`."""
         process.send_signal(signal.SIGTERM if seconds > 0 else signal.SIGKILL)
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
@@ -214,7 +214,7 @@ class Container:
 
 
 def refresh(run: PodRun) -> None:
-    """Start what is not started, and let the others look about."""
+    """Start the containers that have not started, and wake the others."""
     if not run.containers:
         run.containers = [Container(run, spec) for spec in run.pod["spec"]["containers"]]
         run.directory.mkdir(parents=True, exist_ok=True)
@@ -231,7 +231,7 @@ def ask_to_stop(run: PodRun, *, seconds: float) -> None:
 
 
 def stop(run: PodRun, *, seconds: float) -> None:
-    """All its containers at once; returns when they have ended."""
+    """Stop all containers of the pod at the same time. Returns when they have ended."""
     ask_to_stop(run, seconds=seconds)
     for found in run.containers:
         found.join(seconds + 5.0)
@@ -259,7 +259,7 @@ def _signal(process: psutil.Process, number: signal.Signals) -> None:
 
 
 def end_rest(pid: int, marks: list[bytes]) -> None:
-    """With a container's first process all its others end."""
+    """Kill the other processes of a container whose first process ended."""
     for found in psutil.process_iter():
         if found.pid != os.getpid() and _belongs(found.pid, pid, marks):
             _signal(found, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The controller manager and the scheduler: one thread that looks at a namespace when something in it changed."""
+"""The controller manager and the scheduler: one thread that looks at a namespace after a change in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.doubles.kube import deployments, garbage, namespaces, node, scheduler
 from tests.doubles.kube.cluster import NODES, VOLUME, Cluster
 from tests.doubles.kube.store import Change
 
-# Nothing follows from these, unless they go from a namespace that waits for it.
+# Changes of these kinds need no reaction, except their deletion, for which a namespace may wait.
 _QUIET = {"Event", "NetworkPolicy", "Ingress", "HTTPRoute", "ListenerSet", "Certificate", "Service", "StorageClass"}
 _JOIN_SECONDS = 5.0
 
@@ -72,7 +72,7 @@ class Controllers:
                 cluster.store.changed.wait(cluster.seconds_left())
 
     def _concerns(self, change: Change) -> set[str]:
-        """The namespaces that are to be looked at after a change."""
+        """The namespaces to look at after a change."""
         if change.kind == "Pod":
             self._cluster.loads.see(change.object, is_gone=change.type == "DELETED")
         if change.kind in _QUIET and change.type != "DELETED":

@@ -1,4 +1,4 @@
-"""What the server fills in, and what it refuses beyond the schema."""
+"""The server's default values, and the checks that a schema cannot express."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STORAGE_CLASS = "standard"
 _LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 _SUBDOMAIN = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
 _VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
-_SHORT = {"Namespace", "Service"}  # whose names are DNS labels
+_SHORT = {"Namespace", "Service"}  # their names are DNS labels
 Causes = Iterator[tuple[str, str]]
 
 
 def fill(obj: Object) -> Object:
-    """What was left out, as the API server has it; filling twice changes nothing."""
+    """The object with the API server's defaults. Filling twice changes nothing."""
     filler = _FILLERS.get(obj["kind"])
     return filler(obj) if filler else obj
 
@@ -121,7 +121,7 @@ _FILLERS: dict[str, Callable[[Object], Object]] = {
     "PersistentVolume": _volume,
     "ResourceQuota": lambda obj: {"status": {}, **obj},
 }
-# Finalizers that the server gives when an object is created.
+# Finalizers that the server adds when an object is created.
 FINALIZERS = {
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
     "PersistentVolume": "kubernetes.io/pv-protection",
@@ -129,7 +129,7 @@ FINALIZERS = {
 
 
 def check(resource: Resource, obj: Object, old: Object | None) -> None:
-    """Raises 422 for what a schema cannot say."""
+    """Raises 422 for errors that a schema cannot express."""
     causes = [*_metadata(resource, obj)]
     spec = obj.get("spec") or {}
     if resource.kind in {"Deployment", "ReplicaSet"}:
@@ -244,7 +244,7 @@ def _frozen(spec: Object) -> dict[str, Any]:
 
 
 def matches_body(resource: Resource, obj: Object, *, namespace: str, name: str) -> None:
-    """The body must name what the path names."""
+    """Raises 400 if body and path name different objects."""
     if (obj.get("apiVersion"), obj.get("kind")) != (resource.api_version, resource.kind):
         raise Failure(400, f"the object provided is unrecognized or of another kind than {resource.kind}")
     metadata = obj.get("metadata")

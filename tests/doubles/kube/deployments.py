@@ -28,7 +28,7 @@ def reconcile(cluster: Cluster, namespace: str) -> None:
 
 
 def report(cluster: Cluster, namespace: str) -> None:
-    """The status of everything above pods, once these are as they are."""
+    """Update the status of quotas, replica sets and deployments from the present pods."""
     for quota in cluster.store.all("ResourceQuota", namespace):
         cluster.registry.set_status("ResourceQuota", quota, **admission.quota_status(cluster.store, quota))
     for replica_set in cluster.store.all("ReplicaSet", namespace):
@@ -43,7 +43,7 @@ def _owned(cluster: Cluster, kind: str, by: Object) -> list[Object]:
 
 
 def _roll(cluster: Cluster, deployment: Object) -> None:
-    """Recreate: the new pods come once the old ones have ended. Otherwise: the old ones go once the new are ready."""
+    """Roll out. With Recreate, new pods start after the old ones ended; else old pods end when the new are ready."""
     wanted = deployment["spec"].get("replicas", 1)
     digest = _digest(deployment["spec"]["template"])
     sets = _owned(cluster, "ReplicaSet", deployment)
@@ -133,7 +133,7 @@ def _fill(cluster: Cluster, replica_set: Object) -> None:
 
 
 def _may_fit(cluster: Cluster, replica_set: Object) -> bool:
-    """Whether the pod that was refused would not be any more: nobody waits for a back-off after a quota was raised."""
+    """Whether the refused pod would be accepted now: after a quota was raised, no back-off has to pass."""
     try:
         cluster.registry.create(BY_KIND["Pod"], _pod(replica_set), dry=True)
     except Failure:
@@ -166,7 +166,7 @@ def _set_failure(cluster: Cluster, replica_set: Object, failure: Failure | None)
     cluster.registry.event(
         replica_set, "FailedCreate", f"Error creating: {failure.message}", source="replicaset-controller"
     )
-    # The pod's name differs each time, and an unchanged cluster must come to rest.
+    # The pod's name differs each time. A changed message would be a change, and the cluster would never come to rest.
     found = condition("ReplicaFailure", True, "FailedCreate", failure.message)
     if not before:
         cluster.registry.set_status("ReplicaSet", replica_set, conditions=[found])

@@ -1,4 +1,4 @@
-"""What the API server says of itself: its version, its health, its groups and their resources."""
+"""The API server's version, health, groups and resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server refuses with: `Status` objects with the real reasons and wordings."""
+"""The API server's refusals: `Status` objects with the real reasons and texts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def conflict(resource: Resource, name: str, why: str) -> Failure:
 
 
 def invalid(resource: Resource, name: str, causes: list[tuple[str, str]]) -> Failure:
-    """`causes` are pairs of a field and what is wrong with it."""
+    """A 422 refusal. `causes` are pairs: the field and its error."""
     listed = [f"{field}: {message}" for field, message in causes]
     text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind

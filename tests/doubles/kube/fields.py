@@ -1,4 +1,4 @@
-"""Which fields of an object somebody owns, as paths, and as `managedFields` writes them."""
+"""The fields of an object that somebody owns, as paths and in the format of `managedFields`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Step = str  # `f:<field>`, `k:<keys of a list's item>` or `v:<value of a set>`
 Path = tuple[Step, ...]
 Leaves = dict[Path, Any]
 
-# Nobody's: the server's own, or the object's identity.
+# Fields without an owner: set by the server, or part of the object's identity.
 _SERVERS = {
     "name",
     "namespace",
@@ -30,7 +30,7 @@ _ITEM = "."  # the item of a list itself, beside its fields
 
 
 def leaves(resource: Resource, obj: Object) -> Leaves:
-    """Every field with its value that is owned as one: values, atomic lists and maps, and items of lists themselves."""
+    """Each field that is owned as a whole, with its value: values, atomic lists and maps, and items of lists."""
     root = schema.schema_of(resource)
     found: Leaves = {}
     for name, value in obj.items():
@@ -61,7 +61,7 @@ def _leaves(node: schema.Schema, value: Any, path: Path) -> Iterator[tuple[Path,
 
 
 def list_steps(node: schema.Schema, value: list[Any]) -> list[Step] | None:
-    """How the items of a list are named; None for a list that is owned whole."""
+    """The names of a list's items; None for a list that is owned as a whole."""
     if node.get("x-kubernetes-list-type") == "set":
         return [f"v:{_text(part)}" for part in value]
     keys = map_keys(node)
@@ -76,7 +76,7 @@ def map_keys(node: schema.Schema) -> list[str]:
 
 
 def item_step(keys: list[str], item: Object) -> Step:
-    # `protocol` is the one key that may be left out, and its default is always the same.
+    # Only the key `protocol` may be left out, and its default is always TCP.
     named = {key: item.get(key, "TCP" if key == "protocol" else None) for key in sorted(keys)}
     return f"k:{_text(named)}"
 
@@ -107,7 +107,7 @@ def _decoded(tree: Object, path: Path) -> Iterator[Path]:
 
 
 def without(resource: Resource, obj: Object, paths: set[Path]) -> Object:
-    """The object without these fields; what is empty then goes with them."""
+    """The object without these fields, and without parts that become empty."""
     root = schema.schema_of(resource)
     kept: Object = {}
     for name, value in obj.items():
@@ -119,7 +119,7 @@ def without(resource: Resource, obj: Object, paths: set[Path]) -> Object:
 
 
 def _without(node: schema.Schema, value: Any, paths: set[Path]) -> Any:
-    """None when nothing is left."""
+    """The value without these paths; None when nothing is left."""
     if not paths:
         return value
     if () in paths:

@@ -1,4 +1,4 @@
-"""What goes because its owner is gone."""
+"""Deletes objects whose owners are deleted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _delete(cluster: Cluster, kind: str, obj: Object) -> None:
 
 
 def _forget(cluster: Cluster, kind: str, obj: Object, gone: set[str]) -> None:
-    """One of several owners is gone."""
+    """Remove the deleted owners from the object's list of owners."""
 
     def revision(live: Object) -> Object:
         rest = [owner for owner in live["metadata"].get("ownerReferences", []) if owner["uid"] not in gone]

@@ -1,4 +1,4 @@
-"""An HTTPS server in threads of this process, which can be taken away and brought back at its port."""
+"""An HTTPS server in threads of this process, which can be stopped and started again on the same port."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _JOIN_SECONDS = 5.0
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One connection; `respond` of the server answers each of its requests."""
+    """One connection; the server's `respond` answers each of its requests."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = -1  # head and body in one record
+    wbufsize = -1  # head and body in one TLS record
     server: Https
 
     def do_GET(self) -> None:
@@ -46,7 +46,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     @property
     def certified(self) -> str | None:
-        """Who the client's certificate says it is."""
+        """The common name in the client's certificate."""
         assert isinstance(self.connection, ssl.SSLSocket)
         subject: Any = (self.connection.getpeercert() or {}).get("subject", ())
         return next((value for part in subject for name, value in part if name == "commonName"), None)
@@ -59,19 +59,19 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def send_chunk(self, part: bytes) -> None:
-        """An empty one ends the stream."""
+        """Send a chunk; an empty chunk ends the stream."""
         if part or not self.close_connection:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
             self.wfile.flush()
 
     def is_left(self) -> bool:
-        """Whether the client of a stream has gone, for it has nothing more to say but that."""
+        """Whether the client of a stream has gone: it sends no more data, so readable means closed."""
         poll = select.poll()
         poll.register(self.connection, select.POLLIN)
         return bool(poll.poll(0))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 class Https(HTTPServer):
@@ -93,7 +93,7 @@ class Https(HTTPServer):
         self._acceptor.start()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # it was closed
+        with suppress(OSError):  # the socket was closed
             while True:
                 plain, address = self.socket.accept()
                 secure = self._secured(plain)
@@ -105,7 +105,7 @@ class Https(HTTPServer):
                 thread.start()
 
     def _secured(self, plain: socket.socket) -> ssl.SSLSocket | None:
-        """None for a client that has hung up: what is wrapped then fails, and is a socket that nobody can close."""
+        """The TLS socket; None for a client that has gone: wrapping fails and leaves a socket that nobody closes."""
         try:
             plain.getpeername()
             # The handshake happens in the connection's own thread, with its first read.
@@ -116,7 +116,7 @@ class Https(HTTPServer):
 
     def _serve(self, connection: ssl.SSLSocket, address: Any) -> None:
         try:
-            with suppress(OSError, ValueError):  # the client, or the test, ended it
+            with suppress(OSError, ValueError):  # the client, or the test, closed it
                 self.finish_request(connection, address)
         finally:
             with self._lock:
@@ -125,7 +125,7 @@ class Https(HTTPServer):
             connection.close()
 
     def close(self) -> None:
-        """End every connection, whatever it is in the middle of."""
+        """Close every connection, also in the middle of an answer."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self._acceptor.join(_JOIN_SECONDS)
@@ -139,6 +139,6 @@ class Https(HTTPServer):
 
 
 def _end(connection: socket.socket) -> None:
-    """As the system ends a socket: TLS would want to say good-bye in another thread's midst."""
+    """Shut down the TCP socket. A TLS goodbye from this thread would disturb the connection's own thread."""
     with suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

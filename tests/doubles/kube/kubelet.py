@@ -1,4 +1,4 @@
-"""The kubelet's own endpoint: `stats/summary` of a node, for whom may read it."""
+"""The kubelet's own endpoint: `stats/summary` of a node, for accounts with the right to read it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATS = "/stats/summary"
 
 @dataclass
 class Kubelets:
-    """One for each node, at a port of its own."""
+    """One kubelet for each node, each on its own port."""
 
     cluster: Cluster
     access: Access
@@ -109,7 +109,7 @@ def _memory(size: int) -> Object:
 
 
 def _available(run: PodRun, name: str, size: int) -> Object:
-    """Told where there is a limit."""
+    """The memory that is still available, if there is a limit."""
     container = next(one for one in run.pod["spec"]["containers"] if one["name"] == name)
     limit = ((container.get("resources") or {}).get("limits") or {}).get("memory")
     return {"availableBytes": max(0, int(quantities.quantity(limit)) - size)} if limit else {}
@@ -123,7 +123,7 @@ def _used(run: PodRun, name: str, told: Usage) -> int:
 
 
 def _resident(pid: int) -> int:
-    """Of a process and all it started."""
+    """The resident memory in bytes of a process and its children."""
     total = 0
     for process in _tree(pid):
         try:
@@ -160,7 +160,7 @@ def _volume(run: PodRun, volume: Object, told: Usage) -> Object:
 
 
 def tree_size(directory: Path) -> int:
-    """In bytes; what goes meanwhile is not counted."""
+    """The size of the files in bytes. Files that disappear meanwhile are not counted."""
     total, waiting = 0, [str(directory)]
     while waiting:
         try:

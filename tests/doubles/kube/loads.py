@@ -1,4 +1,4 @@
-"""What the pods on each node request, kept as they come and go: a thousand pods are not counted again for each."""
+"""The requests of the pods on each node, updated with each change: counting all pods again for each would be slow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Loads:
         return self.nodes.get(node) or Counter()
 
     def see(self, pod: Object, *, is_gone: bool = False) -> None:
-        """What is seen again is not counted again."""
+        """Count the pod on its node, once; or stop counting it when it has ended."""
         uid, node = pod["metadata"]["uid"], pod["spec"].get("nodeName")
         if is_gone or pod.get("status", {}).get("phase") in _ENDED:
             where, load = self._placed.pop(uid, ("", Counter()))

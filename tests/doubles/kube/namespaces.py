@@ -1,4 +1,4 @@
-"""The end of a namespace: everything in it is deleted, and what stays is named in its conditions."""
+"""The deletion of a namespace: its objects are deleted, and its conditions name the objects that remain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes: they start the pods that were placed on them, say how these are, and end them."""
+"""Nodes: they start the pods that were placed on them, report their state, and end them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def new(name: str, *, port: int, labels: dict[str, str], cpu: str, memory: str, 
 
 
 def sync(cluster: Cluster, namespace: str) -> None:
-    """Have the pods in this namespace be as the API server says."""
+    """Make the pods in this namespace match the API server's objects."""
     runs = cluster.pods.get(namespace, {})
     known = set()
     for pod in cluster.store.all("Pod", namespace):
@@ -69,7 +69,7 @@ def _tend(cluster: Cluster, pod: Object) -> None:
 
 
 def _begin(run: PodRun) -> bool:
-    """Whether all its volumes could be mounted."""
+    """Mount the pod's volumes and start it. Returns whether all volumes could be mounted."""
     why = world.missing(run)
     if run.cluster.troubles.has(run.namespace, MOUNT):
         volume = next(iter(run.pod["spec"].get("volumes") or []), {"name": "data"})["name"]
@@ -88,7 +88,7 @@ def _begin(run: PodRun) -> bool:
 
 
 def _strike(run: PodRun) -> None:
-    """What happens once to a pod that runs."""
+    """Apply the test's one-time faults to a running pod."""
     told = run.cluster.troubles.scripts.get(run.namespace, set())
     is_running = not run.main.waiting and not run.main.ended
     if OOM in told and is_running:
@@ -120,7 +120,7 @@ def _end_container(run: PodRun, name: str, code: int, reason: str) -> None:
 
 
 def _end(cluster: Cluster, pod: Object, run: PodRun | None) -> None:
-    """Its processes first, in their own time; then the object."""
+    """Stop the pod's processes within their grace period, and then delete the object."""
     metadata = pod["metadata"]
     if run is None or not run.containers:
         _confirm(cluster, pod, run)
@@ -138,7 +138,7 @@ def _stop(cluster: Cluster, pod: Object, run: PodRun, seconds: float) -> None:
 
 
 def _confirm(cluster: Cluster, pod: Object, run: PodRun | None) -> None:
-    """Nothing of the pod is left but, perhaps, somebody's finalizer."""
+    """Confirm the end of the pod: its object is deleted, unless somebody's finalizer keeps it."""
     metadata = pod["metadata"]
     if run:
         run.finish(phase="Succeeded")
@@ -163,7 +163,7 @@ def _forget(cluster: Cluster, run: PodRun, *, seconds: float) -> None:
 
 
 def end_all(cluster: Cluster) -> None:
-    """All at once, so that the slowest decides."""
+    """Stop all pods at the same time, so that the total time is that of the slowest pod."""
     runs = [run for runs in list(cluster.pods.values()) for run in list(runs.values())]
     for run in runs:
         run.is_over = True
@@ -215,7 +215,7 @@ def _set(cluster: Cluster, name: str, ready: Object, taints: list[Object]) -> No
 
 
 def evict(cluster: Cluster) -> None:
-    """Pods of nodes that were lost for long, and of nodes that are no more; only the latter are gone at once."""
+    """Delete the pods of nodes that were lost for long (with their grace period) and of deleted nodes (at once)."""
     nodes = {node["metadata"]["name"] for node in cluster.store.all("Node")}
     for pod in cluster.store.all("Pod"):
         metadata, where = pod["metadata"], pod["spec"].get("nodeName")

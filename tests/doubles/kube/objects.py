@@ -1,4 +1,4 @@
-"""Small pieces of objects that several parts of the cluster make."""
+"""Small parts of objects that several parts of the cluster create."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def condition(type: str, status: bool | str, reason: str = "", message: str = ""
 
 
 def with_conditions(old: Iterable[Object] | None, new: Iterable[Object]) -> list[Object]:
-    """`old` with these; the time of a condition is when its status changed."""
+    """`old` with the new conditions. A condition's time is the last change of its status."""
     found = {entry["type"]: entry for entry in old or []}
     for entry in new:
         before = found.get(entry["type"])
@@ -46,7 +46,7 @@ def is_going(obj: Object) -> bool:
 
 
 def first_objects() -> Iterator[tuple[str, Object]]:
-    """What a new cluster has."""
+    """The objects of a new cluster."""
     for name in ("default", "kube-system"):
         labels = {"kubernetes.io/metadata.name": name}
         space: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {**_metadata(name), "labels": labels}}

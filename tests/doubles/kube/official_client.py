@@ -1,4 +1,4 @@
-"""The official client and a few manifests, as the double's own tests use them."""
+"""The official client and a few manifests, for the double's own tests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def watching() -> Any:
 
 
 class Driver:
-    """The official client, as a program uses it."""
+    """The official client, used as a program uses it."""
 
     def __init__(self, cluster: KubeApi, account: str = "admin") -> None:
         configured: Any = config.new_client_from_config_dict
         self.api = configured(yaml.safe_load(cluster.kubeconfig(account)))
-        # Untyped: its models have every field optional, and streams in place of models.
+        # Untyped, because all fields of its models are optional and its streams are not models.
         self.core: Any = client.CoreV1Api(self.api)
         self.apps: Any = client.AppsV1Api(self.api)
 

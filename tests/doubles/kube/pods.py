@@ -1,4 +1,4 @@
-"""A pod in the hands of its node: how its containers are, and the status that says so."""
+"""A pod on its node: the state of its containers, and the pod status made from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CREATING = ("ContainerCreating", "")
 
 @dataclass
 class ContainerState:
-    """`waiting` is a reason and a message; a container that waits for nothing and has not ended runs."""
+    """`waiting` is a reason and a message. A container that is not waiting and has not ended is running."""
 
     name: str
     image: str
@@ -36,7 +36,7 @@ class ContainerState:
     restarts: int = 0
     ready: bool = False
     started: bool = False
-    again_at: float = 0.0  # monotonic: of a simulated container, when it crashes again
+    again_at: float = 0.0  # monotonic seconds: when a simulated container crashes again
 
     def run(self, *, ready: bool) -> None:
         self.waiting, self.ended, self.running_since = None, None, now()
@@ -85,17 +85,17 @@ class PodRun:
             for container in pod["spec"]["containers"]
         }
         self.lock = threading.RLock()
-        self.address = ""  # none before it is set up
+        self.address = ""  # empty before the pod is set up
         self.since = now()
         self.is_begun = False
-        self.is_over = False  # evicted, or about to be removed: its containers tell nothing any more
+        self.is_over = False  # evicted or about to be removed: its state is not reported any more
         self.containers: list[Container] = []
         self.directory: Path = cluster.settings.directory / "p" / self.uid[:8]
         self.stopper: threading.Thread | None = None
 
     @property
     def main(self) -> ContainerState:
-        """The one that troubles befall: the engine's, if there is one."""
+        """The container to which a test's faults apply: the engine's, if there is one."""
         return self.states.get("engine") or next(iter(self.states.values()))
 
     def begin(self) -> None:
@@ -103,13 +103,13 @@ class PodRun:
         self.address = _address(run=self.cluster.settings.run)
 
     def publish(self) -> None:
-        """Tell the API server how the pod is."""
+        """Report the pod's status to the API server."""
         with self.lock:
             if not self.is_over:
                 self.cluster.registry.set_status("Pod", self.pod, **self._status())
 
     def finish(self, *, phase: str, **status: str) -> None:
-        """It has ended, and nothing of it is told any more."""
+        """Report the pod's end; later changes are not reported."""
         with self.lock:
             self.is_over = True
             found = {**self._status(), "phase": phase, **status}
@@ -149,7 +149,7 @@ def _readiness(unready: list[str]) -> list[Object]:
 
 
 def _address(*, run: bool) -> str:
-    """One of its own. Real ones lie on loopback, where other test processes have theirs too."""
+    """A new address. The addresses of real pods are on loopback, so each test process has its own range."""
     number = next(_numbers)
     if not run:
         return str(ipaddress.IPv4Address("10.244.0.0") + number)

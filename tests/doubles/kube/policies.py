@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: each expression is CEL, evaluated on what somebody is about to do."""
+"""ValidatingAdmissionPolicies: CEL expressions, evaluated on each planned change."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _ASKED = ("group", "resource", "namespace", "name", "check")
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What somebody is about to do. `old` is what was there, `new` what would be."""
+    """A planned change. `old` is the object before, `new` the object after the change."""
 
     account: str
     operation: str  # CREATE, UPDATE, DELETE, CONNECT
     target: Target
     new: Object | None
     old: Object | None
-    namespace: Object | None  # in which it is; None for what is in none, and for namespaces
+    namespace: Object | None  # the object's namespace; None for a cluster-wide object or a namespace
 
     def request(self) -> Object:
-        """As an AdmissionReview has it: what is empty is left out. A namespace is said to be in itself."""
+        """The request of an AdmissionReview, without empty fields. A namespace is its own namespace."""
         target, resource = self.target, self.target.resource
         namespace = target.name if resource.kind == "Namespace" else target.namespace
         named = {"subResource": target.subresource, "namespace": namespace, "name": target.name}
@@ -51,7 +51,7 @@ class Policies:
         self.installed += [one for one in policies if one["metadata"]["name"] in bound]
 
     def check(self, deed: Deed) -> None:
-        """Raises what the server answers to what a policy does not let through; an error is a refusal too."""
+        """Raises the server's refusal if a policy forbids the change. An error in an expression forbids it too."""
         for policy in self.installed:
             spec, context = policy["spec"], self._context(deed)
             if not any(_is_about(rule, deed) for rule in spec["matchConstraints"]["resourceRules"]):

@@ -1,4 +1,4 @@
-"""The probes of a container, asked as often as it says."""
+"""The probes of a container, at the container's own intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import cast
 
 from tests.doubles.kube.resources import Object
 
-# A machine that is busy with tests is slower than one that only runs pods.
+# A machine that runs tests is slower than a machine that only runs pods.
 _LEAST_TIMEOUT = 3.0
 
 
@@ -28,7 +28,7 @@ class Probe:
     failures: int = 0
 
     def ask(self) -> bool:
-        """Whether it answered well. The next is due a period later."""
+        """Ask once; returns whether the answer was good. The next probe is due one period later."""
         is_good = self._is_good()
         self.failures = 0 if is_good else self.failures + 1
         self.due = time.monotonic() + self.period
@@ -49,7 +49,7 @@ class Probe:
 
 
 class _Connection(http.client.HTTPConnection):
-    """Tests may be forbidden to connect to a pod's address; its node is not."""
+    """Tests may forbid connections to a pod's address, but the node may connect."""
 
     def connect(self) -> None:
         self.sock = socket.socket()
@@ -64,8 +64,8 @@ class _Connection(http.client.HTTPConnection):
 def probe(container: Object, kind: str, address: str, override: float | None) -> Probe | None:
     """The container's `startup`, `liveness` or `readiness` probe.
 
-    With an overridden period, starting and dying still take as long as the container says, and only being ready or not
-    is noticed sooner.
+    With an overridden period, starting and dying still take as long as the container says. Only changes of readiness
+    are noticed sooner.
     """
     told = container.get(f"{kind}Probe")
     if not told or "httpGet" not in told:

@@ -1,4 +1,4 @@
-"""Quantities as Kubernetes writes them: `500m`, `1Gi`."""
+"""Quantities in Kubernetes notation: `500m`, `1Gi`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUFFIX = {
 
 @functools.lru_cache(maxsize=1024)
 def quantity(value: str | float) -> Fraction:
-    """Raises ValueError for what is none."""
+    """The value as a fraction. Raises ValueError if the text is not a quantity."""
     found = _FORM.match(str(value))
     if not found:
         raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
@@ -27,7 +27,7 @@ def quantity(value: str | float) -> Fraction:
 
 
 def text(value: Fraction, like: object) -> str:
-    """`value` written in the suffix of `like` when it fits, else in none."""
+    """`value` with the suffix of `like` if that gives a whole number, else without a suffix."""
     found = _FORM.match(str(like))
     suffix = (found.group(2) if found else None) or ""
     scaled = value / _SUFFIX.get(suffix, Fraction(1))

@@ -1,4 +1,4 @@
-"""Writing objects as the API server does: defaults, validation, admission, versions, finalizers, graceful deletion."""
+"""Writes objects as the API server does: defaults, validation, admission, versions, finalizers, graceful deletion."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _UNVERSIONED = {
 }
 _SERVERS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 Revision = Callable[[Object], Object | None]
-Judge = Callable[[str, Object | None, Object | None], None]  # an operation, the object it makes, the one there was
+# Arguments: operation, the object after the change, the object before.
+Judge = Callable[[str, Object | None, Object | None], None]
 
 
 def _lets_all(operation: str, new: Object | None, old: Object | None) -> None:
-    """No policy is asked."""
+    """A judge that allows everything."""
 
 
 class Registry:
@@ -77,7 +78,7 @@ class Registry:
         dry: bool = False,
         judge: Judge = _lets_all,
     ) -> Object:
-        """The object and whether it is new is told by its `generation` and version alone, as in the real thing."""
+        """Apply, and return the object. As in the real server, only its `generation` and version show if it is new."""
         with self.store.changed:
             schema.validate(resource, intent)
             if "managedFields" in intent["metadata"]:
@@ -130,7 +131,7 @@ class Registry:
         status: bool = False,
         judge: Judge = _lets_all,
     ) -> Object:
-        """Nothing is written, and no version made, when nothing differs."""
+        """Write the object, if it differs. Without a difference there is no new version."""
         wanted = wanted if status else _with_servers(defaults.fill(wanted), live)
         if not status:
             schema.validate(resource, wanted)
@@ -142,21 +143,21 @@ class Registry:
         return wanted if dry else self._keep(resource, wanted)
 
     def _keep(self, resource: Resource, wanted: Object) -> Object:
-        """An object that is being deleted goes with its last finalizer."""
+        """Store the object. An object that is being deleted disappears with its last finalizer."""
         kept = self.store.put(resource.kind, wanted)
         if _is_free(kept):
             return self.store.remove(resource.kind, kept)
         return kept
 
     def put(self, resource: Resource, obj: Object) -> Object:
-        """As it is, past all rules; what an object must have is added."""
+        """Store the object without any checks, and add the fields that every object needs."""
         with self.store.changed:
             live = self.store.get(resource.kind, *place(obj))
             metadata = {"uid": str(uuid.uuid4()), "creationTimestamp": now(), **(live["metadata"] if live else {})}
             return self.store.put(resource.kind, {**obj, "metadata": {**metadata, **obj["metadata"]}})
 
     def revise(self, kind: str, namespace: str, name: str, revision: Revision) -> Object | None:
-        """What the cluster's own parts write: no validation. `revision` gives None, or the same, to leave it."""
+        """A write by the cluster's own parts, without validation. None or an equal object means no change."""
         with self.store.changed:
             live = self.store.get(kind, namespace, name)
             wanted = revision(live) if live else None
@@ -184,7 +185,7 @@ class Registry:
         *,
         judge: Judge = _lets_all,
     ) -> Object:
-        """The object as it is now if something keeps it, else a `Status` of success."""
+        """Delete the object. Returns the object if something keeps it, else a `Status` of success."""
         options = options or {}
         with self.store.changed:
             live = self.get(resource, namespace, name)
@@ -210,7 +211,7 @@ class Registry:
                     self.store.put(kind, {**obj, "metadata": {**obj["metadata"], "ownerReferences": rest}})
 
     def event(self, about: Object, reason: str, message: str, *, type: str = "Warning", source: str = "") -> None:
-        """What is said again is counted."""
+        """Record an event; repeating the same event increases its count."""
         namespace = about["metadata"].get("namespace", "default")
         key = (about["metadata"]["uid"], reason, message)
         for found in self.store.all("Event", namespace):
@@ -277,19 +278,19 @@ def _new(resource: Resource, obj: Object) -> Object:
 
 
 def _without_version(intent: Object) -> Object:
-    """An apply that names the version of an object that is gone makes it anew, as in the real thing."""
+    """Without the version: an apply with the version of a deleted object creates it again, as in the real server."""
     metadata = {name: value for name, value in intent["metadata"].items() if name != "resourceVersion"}
     return {**intent, "metadata": metadata}
 
 
 def _with_servers(obj: Object, live: Object) -> Object:
-    """What only the server sets stays as it was; status is written as a subresource."""
+    """`obj` with the fields that only the server sets. Status is written only through its subresource."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS}
     old = live["metadata"]
     metadata |= {name: old[name] for name in (*_SERVERS, "resourceVersion") if name in old}
     wanted = {**obj, "metadata": {name: value for name, value in metadata.items() if value not in (None, {}, [])}}
     wanted.pop("status", None)
-    if live["kind"] == "Namespace":  # whose own finalizers go by `finalize` alone
+    if live["kind"] == "Namespace":  # only `finalize` changes the finalizers of a namespace's spec
         wanted["spec"] = {**(wanted.get("spec") or {}), "finalizers": live["spec"].get("finalizers", [])}
     return {**wanted, "status": live["status"]} if "status" in live else wanted
 
@@ -325,7 +326,7 @@ def _check_preconditions(resource: Resource, live: Object, wanted: Object) -> No
 
 
 def _marked(live: Object, options: Object) -> Object:
-    """The object as one that is being deleted."""
+    """The object, marked as being deleted."""
     metadata = dict(live["metadata"])
     metadata.setdefault("deletionTimestamp", now())
     if options.get("propagationPolicy") == "Foreground" and "foregroundDeletion" not in metadata.get("finalizers", []):
@@ -341,7 +342,7 @@ def _marked(live: Object, options: Object) -> Object:
 
 
 def _grace(pod: Object, options: Object) -> int:
-    """A second deletion may only shorten it; a pod that was never placed, or has ended, needs none."""
+    """The grace period in seconds. A second deletion may only shorten it; it is 0 for a pod that is not running."""
     if not pod["spec"].get("nodeName") or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
         return 0
     asked = options.get("gracePeriodSeconds")
@@ -350,7 +351,7 @@ def _grace(pod: Object, options: Object) -> int:
 
 
 def _is_free(obj: Object) -> bool:
-    """Whether nothing keeps an object that is being deleted."""
+    """Whether an object that is being deleted may disappear now."""
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False

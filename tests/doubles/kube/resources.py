@@ -1,4 +1,4 @@
-"""The kinds the cluster knows, and which of them a path names."""
+"""The kinds of objects in the cluster, and the kind that a path names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Resource:
     plural: str
     namespaced: bool = True
     version: str = "v1"
-    custom: bool = False  # of a CustomResourceDefinition: no schema is published with Kubernetes
+    custom: bool = False  # kind of a CustomResourceDefinition: Kubernetes publishes no schema for it
 
     @property
     def api_version(self) -> str:
@@ -23,7 +23,7 @@ class Resource:
 
     @property
     def qualified(self) -> str:
-        """As errors name it."""
+        """The kind's name in error messages."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -55,17 +55,17 @@ NAMESPACED = tuple(resource.kind for resource in RESOURCES if resource.namespace
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a path names: a collection when `name` is empty."""
+    """The target of a path: a collection when `name` is empty."""
 
     resource: Resource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    rest: str = ""  # behind `proxy`
+    rest: str = ""  # the path after `proxy`
 
 
 def target(path: str) -> Target | None:
-    """None for a path that is no resource's."""
+    """The target of this path; None if it is not a path of a resource."""
     parts = path.strip("/").split("/")
     group, version, parts = _group(parts)
     namespace = ""

@@ -1,4 +1,4 @@
-"""Questions about oneself: who am I, and may I do this?"""
+"""Questions of an account about itself: who am I, and may I do this?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def answer(route: str, access: Access, account: str) -> Callable[[bytes], Object] | None:
-    """From the body of such a question to its answer; None for what is none."""
+    """A function from the body of such a question to its answer; None if the route is not such a question."""
 
     def who(body: bytes) -> Object:
         return {**json.loads(body), "status": {"userInfo": {"username": user(account)}}}

@@ -1,4 +1,4 @@
-"""Which node a pod runs on, or why on none."""
+"""Chooses the node for a pod, or says why no node fits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _refusal_of_claims(cluster: Cluster, pod: Object) -> str:
 
 
 def _has_volumes(cluster: Cluster, pod: Object, node: str) -> bool:
-    """Claims are provisioned for the node that was chosen, and the pod placed when they are bound."""
+    """Provision the pod's claims for this node. Returns whether all claims are bound; the pod is placed only then."""
     namespace, is_bound = pod["metadata"]["namespace"], True
     for name in volumes.claims_of(pod):
         claim = cluster.store.get("PersistentVolumeClaim", namespace, name)
@@ -55,7 +55,7 @@ def _has_volumes(cluster: Cluster, pod: Object, node: str) -> bool:
 
 
 def _choose(cluster: Cluster, pod: Object) -> tuple[str | None, Counter[str]]:
-    """The node with the fewest pods of those that fit."""
+    """The fitting node with the fewest pods, and the reasons why other nodes do not fit."""
     refusals: Counter[str] = Counter()
     wanted, fitting = load_of(pod), []
     for node in cluster.store.all("Node"):

@@ -1,4 +1,4 @@
-"""The published JSON schemas: whether an object obeys its kind's, and how its lists and maps are merged."""
+"""The published JSON schemas: whether an object is valid, and how its lists and maps are merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _PREFIX = "#/$defs/"
 _NOT_THERE: Schema = {}
 
-# Of custom kinds: which lists are maps, and what must be there. Other lists of theirs are replaced whole.
+# Custom kinds: which lists are maps, and which fields are required. All other lists are replaced as a whole.
 _CUSTOM: dict[str, Schema] = {
     "HTTPRoute": {
         "properties": {
@@ -85,7 +85,7 @@ def _custom(kind: str) -> Schema:
 
 @functools.cache
 def _validator(resource: Resource) -> jsonschema_rs.Draft202012Validator:
-    """Of the kind's schema and only those definitions that it needs, for compiling all of them takes long."""
+    """A validator for the kind's schema with only the definitions that it needs: compiling all of them takes long."""
     schema = {key: value for key, value in schema_of(resource).items() if key != "$id"}
     defs: dict[str, Schema] = {}
     waiting = list(_references(schema))
@@ -109,7 +109,7 @@ def _references(node: Any) -> Iterator[str]:
 
 
 def validate(resource: Resource, obj: Object) -> None:
-    """A field that is unknown or of a wrong type cannot be read: 400. One that is missing or out of bounds: 422."""
+    """Raises 400 for an unknown field or a wrong type, and 422 for a missing field or a value out of bounds."""
     validator = _validator(resource)
     if validator.is_valid(obj):
         return
@@ -132,7 +132,7 @@ def _field(path: list[str | int]) -> str:
 
 
 def resolved(schema: Schema) -> Schema:
-    """The definition a reference leads to, under what is said beside the reference."""
+    """The definition that a reference leads to, overridden by the keys beside the reference."""
     reference = schema.get("$ref")
     if not isinstance(reference, str):
         return schema
@@ -140,7 +140,7 @@ def resolved(schema: Schema) -> Schema:
 
 
 def child(schema: Schema, name: str) -> Schema:
-    """Of a field of an object, or of a value of a map."""
+    """The schema of a field of an object, or of a map's values."""
     found = schema.get("properties", _NOT_THERE).get(name, schema.get("additionalProperties"))
     return resolved(found) if isinstance(found, dict) else _NOT_THERE
 

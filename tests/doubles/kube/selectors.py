@@ -1,4 +1,4 @@
-"""Label and field selectors, as lists and watches take them."""
+"""Label and field selectors for lists and watches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.doubles.kube.resources import Object
 
 Selector = Callable[[Object], bool]
 
-_SPLIT = re.compile(r",(?![^(]*\))")  # not inside a set's brackets
+_SPLIT = re.compile(r",(?![^(]*\))")  # a comma outside of a set's brackets
 _SET = re.compile(r"^(\S+)\s+(in|notin)\s*\(([^)]*)\)$")
 _EQUAL = re.compile(r"^([^=!\s]+)\s*(==|=|!=)\s*([^\s]*)$")
 _FIELDS = {

@@ -1,4 +1,4 @@
-"""The API server: who asks, what is broken just now, and which part answers."""
+"""The API server: identifies the caller, applies the test's faults, and passes the request on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.doubles.kube.selectors import selector
 from tests.doubles.kube.trouble import Troubles
 from tests.doubles.kube.watch import Watch, Watches
 
-Proxy = Callable[[str, str], Any]  # a node's name and a path of its kubelet
+Proxy = Callable[[str, str], Any]  # arguments: a node's name and a path of its kubelet
 
 
 class Server:
@@ -126,7 +126,7 @@ class Server:
             exchange.close_connection = True
 
     def _since(self, request: Request, wanted: Callable[[Any], bool]) -> tuple[int, bytes]:
-        """The version to go on from, and what is sent before."""
+        """The version from which a watch starts, and the first bytes to send."""
         store = self._api.registry.store
         with store.changed:
             asked = request.query.get("resourceVersion", "")

@@ -1,4 +1,4 @@
-"""Containers that are not run: they are ready at once, unless a test's script says what befalls them."""
+"""Simulated containers: ready at once, unless a test's script says otherwise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refresh(run: PodRun) -> None:
 
 
 def pull_badly(run: PodRun, state: ContainerState) -> None:
-    """An error first, then a back-off, as in the real thing."""
+    """Fail to pull the image: first an error, then a back-off, as in a real cluster."""
     why = f'failed to pull and unpack image "{state.image}": failed to resolve reference: not found'
     if state.waiting and state.waiting[0] == "ErrImagePull":
         message = f'Back-off pulling image "{state.image}": ErrImagePull: {why}'
@@ -38,7 +38,7 @@ def pull_badly(run: PodRun, state: ContainerState) -> None:
 
 
 def crash(run: PodRun, state: ContainerState, code: int, reason: str = "") -> float:
-    """It ended and waits to be started again; for how many seconds, the more the oftener."""
+    """End the container, and return the seconds until it starts again: the more restarts, the longer."""
     if not state.ended:
         state.end(code, reason)
     seconds: float = run.cluster.settings.crash_seconds * 2 ** min(state.restarts, 5)
@@ -62,7 +62,7 @@ def _crash(run: PodRun, state: ContainerState) -> None:
 
 
 def restart(run: PodRun, state: ContainerState, code: int, reason: str) -> None:
-    """It ended once and runs again."""
+    """End the container once and start it again."""
     state.end(code, reason)
     state.restarts += 1
     state.run(ready=True)

@@ -1,6 +1,6 @@
-"""What etcd and the watch cache are: objects by kind, one version for all of them, and every change that was made.
+"""The roles of etcd and the watch cache: objects by kind, one common version counter, and a log of every change.
 
-Objects are never changed in place, so lists, snapshots and the log share them.
+Objects are never changed in place, so lists, snapshots and the log can share them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Change:
     _line: bytes = field(default=b"", repr=False)
 
     def line(self, type: str) -> bytes:
-        """As a watch sends it; `type` differs where a selector sees another change than the store."""
+        """The change as a line of a watch. Its `type` may differ, because it depends on the watch's selector."""
         self._line = self._line or json.dumps(self.object).encode()
         return b'{"type":"%s","object":%s}\n' % (type.encode(), self._line)
 
@@ -42,7 +42,7 @@ class Store:
     def __init__(self) -> None:
         self.changed = threading.Condition(threading.RLock())
         self.log: list[Change] = []  # the change that made version n is log[n - 1]
-        self.oldest = 0  # watches from before this version are told 410
+        self.oldest = 0  # watches from before this version get 410
         self._kinds: Kinds = defaultdict(dict)
 
     @property
@@ -53,7 +53,7 @@ class Store:
         return self._kinds[kind].get(namespace, {}).get(name)
 
     def all(self, kind: str, namespace: str = "") -> list[Object]:
-        """Of one namespace, or of all."""
+        """The objects of this kind in one namespace, or in all namespaces."""
         with self.changed:
             return list(objects(self._kinds, kind, namespace))
 
@@ -66,7 +66,7 @@ class Store:
             return Snapshot(kinds, self.version)
 
     def put(self, kind: str, obj: Object) -> Object:
-        """The object as it is kept, with its new version."""
+        """Store the object, and return it with its new version."""
         with self.changed:
             namespace, name = place(obj)
             old = self.get(kind, namespace, name)
@@ -99,7 +99,7 @@ def place(obj: Object) -> tuple[str, str]:
 
 
 def objects(kinds: Kinds, kind: str, namespace: str = "") -> Iterator[Object]:
-    """In the order of their keys, as etcd has them."""
+    """The objects in the order of their keys, as in etcd."""
     spaces = kinds.get(kind, {})
     for space in [namespace] if namespace else sorted(spaces):
         named = spaces.get(space, {})

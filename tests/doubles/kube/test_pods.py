@@ -1,4 +1,4 @@
-"""Pods of the double, and what they stand on, live and fail as real ones."""
+"""The double's pods, volumes and nodes live and fail like real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times as the API writes them."""
+"""Times in the format of the API."""
 
 from __future__ import annotations
 

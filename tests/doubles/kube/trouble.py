@@ -1,4 +1,4 @@
-"""What tests break: answers of the server, and the fortune of pods."""
+"""The faults that tests set: of the server's answers, and of pods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MESSAGES = {
 
 
 class Dropped(ConnectionError):
-    """The connection ends without an answer: to the server it is as if the client had ended it."""
+    """Close the connection without an answer. Then the server behaves as if the client had closed the connection."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Troubles:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def meet(self, method: str, path: str) -> None:
-        """Suffer the first fault that this request meets."""
+        """Apply the first fault that matches this request."""
         with self.lock:
             fault = next((fault for fault in self.faults if fault.matches(method, path)), None)
             if fault is None:

@@ -1,4 +1,4 @@
-"""Claims and volumes: binding, provisioning on first use, protection, and what becomes of a released volume."""
+"""Claims and volumes: binding, provisioning on first use, protection, and released volumes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reconcile(cluster: Cluster, namespace: str) -> None:
 
 
 def _let_go(cluster: Cluster, claim: Object) -> None:
-    """A claim stays while a pod uses it."""
+    """Let a deleted claim disappear, unless a pod uses it."""
     metadata = claim["metadata"]
     pods = cluster.store.all("Pod", metadata["namespace"])
     if any(metadata["name"] in claims_of(pod) and pod["spec"].get("nodeName") for pod in pods):
@@ -50,7 +50,7 @@ def _drop_finalizer(cluster: Cluster, obj: Object, finalizer: str) -> None:
 
 
 def _bind_named(cluster: Cluster, claim: Object) -> None:
-    """To the volume the claim names, unless that is another claim's."""
+    """Bind the claim to the volume that it names, unless that volume belongs to another claim."""
     name = claim["spec"]["volumeName"]
     volume = cluster.store.get("PersistentVolume", "", name)
     if volume is None:
@@ -106,7 +106,7 @@ def _bind(cluster: Cluster, claim: Object, volume: Object) -> None:
 
 
 def provision(cluster: Cluster, namespace: str) -> None:
-    """Volumes for claims whose first pod has found its node."""
+    """Create volumes for the claims whose first pod has a node."""
     for claim in cluster.store.all("PersistentVolumeClaim", namespace):
         selected = claim["metadata"].get("annotations", {}).get(_SELECTED)
         if not selected or claim["spec"].get("volumeName") or is_going(claim):
@@ -157,7 +157,7 @@ def _provisioned(cluster: Cluster, claim: Object) -> Object:
 
 
 def reclaim(cluster: Cluster, name: str) -> None:
-    """What the volume is, now that a claim came or went."""
+    """Update the volume's phase after a claim came or went."""
     volume = cluster.store.get("PersistentVolume", "", name)
     if volume is None:
         return
@@ -180,7 +180,7 @@ def _phase(cluster: Cluster, volume: Object) -> str:
 
 
 def _remove(cluster: Cluster, volume: Object) -> None:
-    """The storage first, then the object."""
+    """Delete the stored files first, and then the object."""
     name = volume["metadata"]["name"]
     shutil.rmtree(cluster.volume_directory(name), ignore_errors=True)
     if not is_going(volume):

@@ -1,4 +1,4 @@
-"""Watches: the changes since a version, a line of JSON each, until the time is over or a test cuts them."""
+"""Watches: the changes since a version, one line of JSON each, until the time is over or a test cuts them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Send = Callable[[bytes], None]
 
 @dataclass(kw_only=True)
 class Watch:
-    """One open stream. `is_cut` ends it without a word, `is_mute` leaves it open and says nothing ever again."""
+    """One open stream. `is_cut` ends it without a word; `is_mute` leaves it open and never sends anything again."""
 
     resource: Resource
     namespace: str
     wanted: Selector
     since: int
-    until: float  # monotonic
+    until: float  # monotonic seconds
     bookmarks: bool
     is_left: Callable[[], bool]
     is_cut: bool = False
@@ -36,10 +36,11 @@ class Watches:
     store: Store
     bookmark_seconds: float
     open: list[Watch] = field(default_factory=list)
-    expires_by_event: bool = False  # a version that is too old: 410 in an event, and not as the answer's status
+    # Whether a version that is too old gets 410 in an event instead of as the answer's status.
+    expires_by_event: bool = False
 
     def serve(self, watch: Watch, send: Send) -> bool:
-        """True when it ended in order, False when the connection is to be dropped."""
+        """Stream changes. Returns True at a normal end, and False when the connection must be dropped."""
         with self.store.changed:
             self.open.append(watch)
             watch.is_expired = watch.since < self.store.oldest
@@ -67,7 +68,7 @@ class Watches:
                 return True
 
     def _next(self, watch: Watch) -> tuple[list[bytes], bool]:
-        """What happened, or nothing when it is time for a bookmark; and whether the watch's time is over."""
+        """Wait for the next lines (none for a bookmark). The second value says whether the watch's time is over."""
         store, resource = self.store, watch.resource
         due = time.monotonic() + self.bookmark_seconds
         with store.changed:
@@ -92,7 +93,7 @@ class Watches:
         return _line("BOOKMARK", {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
 
     def count(self) -> int:
-        """Of streams that somebody follows and that are not mute."""
+        """The number of streams that have a client and are not mute."""
         with self.store.changed:
             return sum(not watch.is_mute and not watch.is_left() for watch in self.open)
 
@@ -114,7 +115,7 @@ def _line(type: str, obj: Object) -> bytes:
 
 
 def _seen(change: Change, wanted: Selector) -> bytes:
-    """A change as this watch sees it: what leaves its selection is deleted for it, what enters is added."""
+    """The change as this watch sees it: an object that leaves the selection is deleted, one that enters is added."""
     is_in = change.type != "DELETED" and wanted(change.object)
     was_in = change.old is not None and wanted(change.old)
     if is_in:
@@ -123,5 +124,5 @@ def _seen(change: Change, wanted: Selector) -> bytes:
 
 
 def initial(objects: list[Object]) -> bytes:
-    """What a watch without a version begins with."""
+    """The first lines of a watch without a version."""
     return b"".join(_line("ADDED", obj) for obj in objects)

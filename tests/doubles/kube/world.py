@@ -1,8 +1,8 @@
-"""A container's world on this machine: its mounts as directories, and the texts that name them put right.
+"""Runs a container on this machine: mounts become directories, and paths and addresses in texts are replaced.
 
-A container's image is this checkout with this Python; what its command, environment and mounted secrets name by the
-paths and addresses of the container is replaced by what these are here. A port of the kernel's own choice on loopback
-is some other double's, which stands for the internet, and stays as it is.
+The container's image is this checkout with this Python. Paths and addresses of the container in its command,
+environment and mounted secrets are replaced by the real ones here. A loopback port that the kernel chose belongs to
+another double, which stands for the internet, and stays unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEPT = ("PATH", "LANG", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 
 
 def missing(run: PodRun) -> str:
-    """Why its volumes cannot be mounted; nothing when they can."""
+    """The reason why the pod's volumes cannot be mounted; empty when they can."""
     for volume in run.pod["spec"].get("volumes") or []:
         name = volume.get("secret", {}).get("secretName")
         is_optional = volume.get("secret", {}).get("optional")
@@ -68,7 +68,7 @@ class World:
         return self.run.directory / f"{self.name}.log"
 
     def _bundle(self) -> Path:
-        """What a gateway brings. Its Python and restic are those of this machine, so the directories are empty."""
+        """The gateway's bundle. Its Python and restic are those of this machine, so the directories are empty."""
         bundle = self.run.directory / "bundle"
         for part in ("bin", "lib"):
             (bundle / part).mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ class World:
             name = volume["persistentVolumeClaim"]["claimName"]
             claim = self.run.cluster.store.get("PersistentVolumeClaim", self.run.namespace, name)
             return self.run.cluster.volume_directory(claim["spec"]["volumeName"] if claim else "none")
-        # What a secret says depends on the container that reads it.
+        # A secret's text depends on the container that reads it, so each container has its own copy.
         own = f"{self.name}-{volume['name']}" if "secret" in volume else volume["name"]
         return self.run.directory / own
 
@@ -90,7 +90,7 @@ class World:
         self.write_secrets()
 
     def write_secrets(self) -> None:
-        """As the secrets are now. The node and the container's own thread may both find that they are others."""
+        """Write the present secrets. The node and the container's own thread may do this at the same time."""
         with self._writing:
             self._write_secrets()
 
@@ -115,7 +115,7 @@ class World:
         new.replace(path)
 
     def real(self, text: str) -> str:
-        """`text` with what it names of the container as it is here."""
+        """`text` with the container's paths and addresses replaced by those on this machine."""
         text = self._paths.sub(lambda found: self._places[found.group(1)], text)
         return _LOOPBACK.sub(self._address, text)
 
@@ -134,7 +134,7 @@ class World:
         return real
 
     def environment(self) -> dict[str, str]:
-        """Only what the pod says, and what a process here cannot be without."""
+        """Only the pod's own variables, and those that every process here needs."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         temporary = self.mounts.get("/tmp", self.run.directory)
         told = {name: self.real(value) for name, value in self._told().items()}
@@ -165,7 +165,7 @@ class World:
         return str(known[path])
 
     def marks(self) -> list[bytes]:
-        """Directories that no other container of the pod has: whose processes name one, are this container's."""
+        """Directories that only this container of the pod has: a process that names one belongs to this container."""
         others = {
             self.run.directory / mount["name"]
             for container in self.run.pod["spec"]["containers"]

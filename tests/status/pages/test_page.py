@@ -16,7 +16,7 @@ from status.models import Incident
 from tests.catalog.pages.page import Page
 from tests.status.conftest import fresh_look
 
-pytestmark = pytest.mark.django_db(transaction=True)  # the checks look at the database from threads of their own
+pytestmark = pytest.mark.django_db(transaction=True)  # the checks query the database from threads of their own
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -29,12 +29,12 @@ def opened(api: APIClient, path: str = "/en/status/page") -> Page:
 
 
 def part(page: Page, name: str) -> str:
-    """All that the page says of a component."""
+    """The page's text about a component."""
     return next(one.text for one in page.all("li") if f">{name}<" in f">{one.text.strip().splitlines()[0]}<")
 
 
 def bars(page: Page, name: str) -> list[bool]:
-    """The component's days, the oldest first: whether each is drawn as one with an incident."""
+    """The days of a component, oldest first: whether each day is drawn with an incident."""
     (row,) = [one for one in page.all("li") if one.text.strip().startswith(name)]
     return [one.has("hurt") for one in page.all("i") if row in one.within]
 
@@ -74,7 +74,7 @@ def test_what_the_operator_tells_is_read_in_its_order_on_the_page_and_in_the_fee
     incident = Incident.objects.get()
     place = f"/admin/status/incident/{incident.pk}/change/"
     client.post(place, {**form, "status": "identified", "update": ""})
-    client.post(place, {**form, "status": "identified", "update": ""})  # says nothing new
+    client.post(place, {**form, "status": "identified", "update": ""})  # an update without news
     client.post(place, {**form, "status": "monitoring", "update": "A <fan> was still."})
     assert b"A &lt;fan&gt; was still." in client.get(place).content
     (told,) = [one.text for one in opened(api).all("article", id=incident.pk)]
@@ -89,7 +89,7 @@ def test_what_the_operator_tells_is_read_in_its_order_on_the_page_and_in_the_fee
     places = [told.rindex(one) for one in said]
     assert places == sorted(places)
     assert told.count("We know the cause") == 1
-    feed = ElementTree.fromstring(api.get("/ru/status/feed.atom").content)  # our own
+    feed = ElementTree.fromstring(api.get("/ru/status/feed.atom").content)  # our own XML, so the parser is safe
     entry = feed.find(f"{ATOM}entry")
     assert entry is not None
     assert entry.findtext(f"{ATOM}title") == "<b>Slow</b>"
@@ -124,7 +124,7 @@ def test_a_hundred_looks_ask_the_database_once(api: APIClient, monkeypatch: pyte
 
 
 def test_the_page_is_there_while_the_database_is_not(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And without a look before, it says that it does not know the history."""
+    """Without an earlier check, the page says that the history is not available."""
     fresh_look()
 
     def away() -> None:

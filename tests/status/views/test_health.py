@@ -4,7 +4,7 @@ from rest_framework.test import APIClient
 
 
 def test_health_touches_no_dependency(api: APIClient) -> None:
-    """Without the database mark a query would fail this test."""
+    """A query would fail this test, because it has no database mark."""
     response = api.get("/health")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 

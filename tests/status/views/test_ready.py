@@ -31,7 +31,7 @@ def test_a_process_without_its_database_is_not_ready(web: Web, closed_port: int)
 
 @pytest.mark.django_db(transaction=True)
 def test_a_process_without_redis_is_still_ready(web: Web, silent_port: int) -> None:
-    """Redis may be down at any moment without failing a request, so no balancer should take the process out for it."""
+    """Redis may be down without failing a request, so no balancer should take the process out because of it."""
     from tests.workers import database_url
 
     base = web({"DATABASE_URL": database_url(), "REDIS_URL": f"redis://127.0.0.1:{silent_port}/0"})
@@ -42,7 +42,7 @@ def test_a_process_without_redis_is_still_ready(web: Web, silent_port: int) -> N
 
 @pytest.fixture
 def unmigrated(transactional_db: None) -> Iterator[None]:
-    """A database that a newer release has not been migrated to yet."""
+    """A database that was not yet migrated to a newer release."""
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE status_incident RENAME TO status_elsewhere")
     yield

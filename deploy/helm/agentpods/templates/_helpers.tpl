@@ -1,4 +1,4 @@
-{{/* What every object of the chart carries. Takes the root and, for what belongs to one program, its component. */}}
+{{/* The labels of every object of the chart. Takes the root and, for an object of one program, its component. */}}
 {{- define "agentpods.labels" -}}
 {{ include "agentpods.selector" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
@@ -6,7 +6,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 
-{{/* By which pods are found. It never changes, for a Deployment's selector may not. */}}
+{{/* The labels by which pods are found. They never change, because the selector of a Deployment cannot change. */}}
 {{- define "agentpods.selector" -}}
 app.kubernetes.io/name: agentpods
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -15,12 +15,13 @@ app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* Of what lies in no namespace, where two releases of one name may meet. Workers find their role by it. */}}
+{{/* The name of cluster-wide objects, for two releases with the same name in different namespaces. Workers find their
+role by it. */}}
 {{- define "agentpods.clusterName" -}}
 {{ printf "%s-%s" .Release.Namespace .Release.Name | trimPrefix "-" }}
 {{- end }}
 
-{{/* Which label value marks what is this installation's. */}}
+{{/* The label value that marks the objects of this installation. */}}
 {{- define "agentpods.installation" -}}
 {{- default "agentpods" (get .Values.env "INSTALLATION") -}}
 {{- end }}
@@ -34,7 +35,7 @@ app.kubernetes.io/component: {{ . }}
 {{- end -}}
 {{- end }}
 
-{{/* `pi=registry/image:tag,…`, in the order of their names. */}}
+{{/* `pi=registry/image:tag,…`, sorted by name. */}}
 {{- define "agentpods.engineImages" -}}
 {{- $pairs := list -}}
 {{- range $engine, $image := .Values.engineImages -}}
@@ -47,14 +48,15 @@ app.kubernetes.io/component: {{ . }}
 {{- default (printf "%s-settings" .Release.Name) .Values.secret.existing -}}
 {{- end }}
 
-{{/* The secrets that are made from values, each base64. */}}
+{{/* The secrets made from values, each in base64. */}}
 {{- define "agentpods.secretData" -}}
 {{- range $name, $value := .Values.secret.values }}
 {{ $name }}: {{ $value | b64enc | quote }}
 {{- end }}
 {{- end }}
 
-{{/* A pod's metadata. It starts anew when secrets made from values change; with a Secret of your own, restart it. */}}
+{{/* The metadata of a pod. The pod restarts when secrets made from values change; with your own Secret, restart it
+yourself. */}}
 {{- define "agentpods.podMetadata" -}}
 labels:
   {{- include "agentpods.labels" . | nindent 2 }}
@@ -71,7 +73,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* What all pods have in common. `account` is drive or observe; without it, the pod has no token. */}}
+{{/* The common part of all pods. `account` is drive or observe; without an account the pod has no token. */}}
 {{- define "agentpods.podSpec" -}}
 {{- $values := .root.Values -}}
 {{- if and .account $values.hosting.enabled }}
@@ -88,7 +90,8 @@ securityContext:
   fsGroup: 10000
   seccompProfile:
     type: RuntimeDefault
-{{- /* Of each release by itself: pods that an upgrade is about to end would send all new ones to one other node. */}}
+{{- /* Each release is spread by itself: otherwise the pods that an upgrade is about to end would push all new pods onto
+another node. */}}
 topologySpreadConstraints:
   {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
@@ -103,7 +106,7 @@ topologySpreadConstraints:
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- /* What a program says of its own stands in place of what is said of all. */}}
+{{- /* A program's own values take the place of the values for all programs. */}}
 {{- range $field := list "nodeSelector" "tolerations" "affinity" "priorityClassName" }}
 {{- with get $.program $field | default (get $values $field) }}
 {{ $field }}:
@@ -124,7 +127,8 @@ volumes:
   {{- end }}
 {{- end }}
 
-{{/* What all containers have in common: image, rights, settings, resources. `secret` names the Secret of the settings. */}}
+{{/* The common part of all containers: image, rights, settings, resources. `secret` names the Secret with the settings.
+*/}}
 {{- define "agentpods.container" -}}
 image: {{ include "agentpods.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -197,7 +201,7 @@ env:
 - name: {{ $name }}
   value: {{ $value | quote }}
 {{- end }}
-{{- /* Of others the Secret's keys are emptied: an entry here goes before one of the Secret. */}}
+{{- /* Other programs get empty values for these keys: an entry here overrides the entry of the Secret. */}}
 {{- $withheld := list "BACKUP_ACCESS_KEY" "BACKUP_ACCESS_KEY_FILE" "BACKUP_SECRET_KEY" "BACKUP_SECRET_KEY_FILE" }}
 {{- if include "agentpods.opensStore" . }}
 {{- $withheld = list }}
@@ -213,9 +217,9 @@ env:
 {{- end }}
 {{- end }}
 
-{{/* Probes of a program that gives a sign of life (config/pulse.py): seconds to start, minutes it may be silent. The
-file of a container that ended lies there still when the next one starts. A node with work to do takes more than a
-second, Kubernetes' own limit, to start a program in a container. */}}
+{{/* Probes of a program that gives a sign of life (config/pulse.py): the seconds to start, and the minutes without a
+sign. The file of a container that ended is still there when the next container starts. On a busy node, starting a
+program in a container takes more than a second, which is the default time limit of Kubernetes. */}}
 {{- define "agentpods.pulse" -}}
 startupProbe:
   exec:
@@ -231,26 +235,27 @@ livenessProbe:
   failureThreshold: 2
 {{- end }}
 
-{{/* Where the endpoint of backups is reached by pods. */}}
+{{/* The address at which pods reach the endpoint of backups. */}}
 {{- define "agentpods.backupUrl" -}}
 {{- default (printf "http://%s-backups.%s.svc:%s" .Release.Name .Release.Namespace (include "agentpods.backupPort" .)) .Values.backups.url -}}
 {{- end }}
 
 {{- define "agentpods.backupPort" -}}8300{{- end }}
 
-{{/* Whether a program has the keys of the bucket: the endpoint, and workers, which alone take something out of it. */}}
+{{/* Whether a program has the keys of the bucket: only the endpoint and the workers, because only workers delete from
+the bucket. */}}
 {{- define "agentpods.opensStore" -}}
 {{- if or (eq "backups" (default "" .component)) (hasPrefix "worker" (default "" .component)) }}yes{{ end -}}
 {{- end }}
 
-{{/* Whether a program holds drills: it takes from `default`. */}}
+{{/* Whether a program runs restore drills: it does if it takes tasks from `default`. */}}
 {{- define "agentpods.drills" -}}
 {{- if and .root.Values.backups.store (hasPrefix "worker" (default "" .component)) }}yes{{ end -}}
 {{- end }}
 
 {{- define "agentpods.pulseFile" -}}/tmp/pulse{{- end }}
 
-{{/* Egress to PostgreSQL, Redis and the names of hosts: what every program needs. */}}
+{{/* Egress to PostgreSQL, Redis and DNS, which every program needs. */}}
 {{- define "agentpods.storesEgress" -}}
 {{- $policy := .Values.networkPolicy -}}
 {{- include "agentpods.egress" (dict "to" $policy.dns.to "ports" $policy.dns.ports "protocols" (list "UDP" "TCP")) }}
@@ -274,7 +279,7 @@ livenessProbe:
   {{- end }}
 {{- end }}
 
-{{/* Which pods of the release a policy is for. */}}
+{{/* The pods of the release to which a policy applies. */}}
 {{- define "agentpods.podsOf" -}}
 matchLabels:
   {{- include "agentpods.selector" (dict "root" .root) | nindent 2 }}
@@ -284,7 +289,7 @@ matchExpressions:
     values: {{ toJson .components }}
 {{- end }}
 
-{{/* Of a container that is there for its image alone. */}}
+{{/* The settings of a container that exists only to pull its image. */}}
 {{- define "agentpods.prePulled" -}}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:

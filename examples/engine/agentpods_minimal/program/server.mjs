@@ -1,4 +1,4 @@
-// The engine itself: conversations with a model, and nothing else. A turn that did not end well is not remembered.
+// The engine itself: conversations with a model, and nothing else. It does not remember a failed turn.
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ function answer(response, status, body) {
   response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
 }
 
-// Answers with a line of JSON for each piece of text, and one for the end: {"done": true} or {"failed": "why"}.
+// Answers with one line of JSON for each piece of text, and one line at the end: {"done": true} or {"failed": "why"}.
 async function turn(request, response) {
   const left = new AbortController();
   response.on("close", () => left.abort());
@@ -51,14 +51,14 @@ async function body(request) {
   return Buffer.concat(chunks).toString();
 }
 
-// Whole pairs alone: a kill may have cut off the last line.
+// Returns only whole pairs of messages: a kill may have cut off the last line.
 function remembered(file) {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
   return lines.slice(0, lines.length - (lines.length % 2)).map((line) => JSON.parse(line));
 }
 
-// Soul, model and address are read at each turn, so that a change needs no restart.
+// Reads soul, model and address at each turn, so that a change needs no restart.
 async function* model(messages, signal) {
   const { url, name, soul } = JSON.parse(readFileSync(join(home, "settings.json"), "utf8"));
   const answered = await fetch(`${url}/chat/completions`, {

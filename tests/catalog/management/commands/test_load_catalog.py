@@ -1,4 +1,4 @@
-"""`manage.py load_catalog`."""
+"""The command `manage.py load_catalog`."""
 
 from __future__ import annotations
 

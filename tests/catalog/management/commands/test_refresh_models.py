@@ -1,4 +1,4 @@
-"""`manage.py refresh_models`."""
+"""The command `manage.py refresh_models`."""
 
 from __future__ import annotations
 
