@@ -53,7 +53,7 @@ class Messages:
         self._module = turns
         self._discord = discord
         self._kept = importlib.import_module("hermes_kept").Kept(home, "discord")
-        self._turns = turns.Turns(self._kept)
+        self._turns = turns.HermesTurns(self._kept)
         self._begun: set[str] = set()
         self._has_taken_up = False
         self._failures: list[str] = []  # of the last attempt to connect

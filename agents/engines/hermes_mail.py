@@ -44,7 +44,7 @@ class Mails:
     def __init__(self, turns: Any, home: Path) -> None:
         self._module = turns
         self._kept = importlib.import_module("hermes_kept").Kept(home, "email")
-        self._turns = turns.Turns(self._kept)
+        self._turns = turns.HermesTurns(self._kept)
         # mails that an earlier process did not finish; None until they are read from the file
         self._left: list[str] | None = None
         self._fetched: dict[bytes, str] = {}

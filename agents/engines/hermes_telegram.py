@@ -30,7 +30,7 @@ class Updates:
     def __init__(self, turns: Any, home: Path) -> None:
         self._module = turns
         self._kept = importlib.import_module("hermes_kept").Kept(home, "telegram")
-        self._turns = turns.Turns(self._kept)
+        self._turns = turns.HermesTurns(self._kept)
         self._begun: set[str] = set()
         self._has_taken_up = False
 

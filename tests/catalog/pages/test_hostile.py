@@ -87,6 +87,7 @@ def _is_contained(page: Page) -> None:
     own = (
         settings.BASE_URL,
         "/docs",
+        "/guide/",
         "/openapi.json",
         "/account?lang=",
         "/create?persona=",
