@@ -121,7 +121,7 @@ def test_a_browser_shows_each_language_on_a_phone_and_its_script_speaks_it(start
             for lang, words in WORDS.items():
                 await page.set_extra_http_headers({"Accept-Language": f"{lang};q=0.9"})
                 for place in ("/login", "/"):
-                    await page.goto(place)
+                    await page.goto(place, wait_until="networkidle")  # after its own look at the state
                     assert await width_of(page) == 390, (lang, place)
                 await expect(page.locator("html")).to_have_attribute("lang", lang)
                 await page.evaluate("state('down', 'stopped')")
