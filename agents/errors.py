@@ -143,7 +143,7 @@ class NoFreePlaceLeft(Unavailable):
 
 
 class IllegalTransition(RuntimeError):
-    """A bug of ours: the table of the state machine does not have this move."""
+    """A bug in Agentpods: the state machine does not allow this change of status."""
 
 
 class MemoryUnreadable(Conflict):

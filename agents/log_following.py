@@ -1,8 +1,8 @@
 """Following an agent's log as it grows, over restarts of the engine and from one pod to the next, without a thread.
 
-The gateway is asked for news and answers when there is any. A thread looks at the agent's row only from time to time,
-and when the gateway does not answer. It checks whether the agent is still there, whether the follower may still see the
-log, and which pod the agent has.
+We ask the gateway for new lines, and it answers when there are some. A thread looks at the agent's row only from time
+to time, and when the gateway does not answer. It checks whether the agent is still there, whether the follower may
+still see the log, and which pod the agent has.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from catalog.views.models import ModelsViewSet
 from catalog.views.personas import OwnPersonasViewSet, PersonasViewSet
 from catalog.views.publish import PublishViewSet
 from catalog.views.tiers import TiersViewSet
-from catalog.views.tools import ToolsViewSet
+from catalog.views.tools import CatalogToolsViewSet
 from catalog.views.unpublish import UnpublishViewSet
 
 one: dict[str, Any] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
@@ -32,5 +32,5 @@ urlpatterns = [
     path("engines", EnginesViewSet.as_view({"get": "list"})),
     path("models", ModelsViewSet.as_view({"get": "list"})),
     path("llm-providers", LlmProvidersViewSet.as_view({"get": "list"})),
-    path("tools", ToolsViewSet.as_view({"get": "list"})),
+    path("tools", CatalogToolsViewSet.as_view({"get": "list"})),
 ]

@@ -1,4 +1,4 @@
-"""What a caller is told about a hostname (docs/spec.md: DomainCheck), and the DNS records that its owner must set."""
+"""The answer about a hostname (docs/spec.md: DomainCheck), and the DNS records that its owner must set."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class Messages:
                 self._kept.over([name])
 
     async def _missed(self, client: Any, after: int) -> AsyncIterator[Any]:
-        """The missed messages, oldest first. Only channels with newer messages are asked."""
+        """The missed messages, oldest first. Reads only channels with newer messages."""
         found = []
         async for channel in self._channels(client):
             if not isinstance(channel, self._discord.DMChannel) and (channel.last_message_id or 0) <= after:

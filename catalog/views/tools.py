@@ -15,7 +15,7 @@ from catalog.views.base import CatalogViewSet
 from catalog.vocabulary import ENGINE_IDS
 
 
-class ToolsViewSet(CatalogViewSet):
+class CatalogToolsViewSet(CatalogViewSet):
     serializer_class = ToolsSerializer
 
     @extend_schema(

@@ -29,7 +29,7 @@ POLICY = (
 _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
-class NoSuchPage(NotFound):
+class NoSuchGuidePage(NotFound):
     def __init__(self) -> None:
         super().__init__("no such page: /guide/ leads to all of them, once `make guide` or `make run` has built them")
 
@@ -46,20 +46,20 @@ class GuideViewSet(PublicPageViewSet):
         if path.is_dir():
             path /= INDEX
         if not path.is_file():
-            raise NoSuchPage
+            raise NoSuchGuidePage
         shown, policy = _read(path, path.stat().st_mtime_ns)
         return answer(request, shown, {"Content-Security-Policy": policy}, kind=_kind(path))
 
 
 def _place(file: str) -> Path:
-    """Where it lies, in the guide and nowhere else. Raises NoSuchPage."""
+    """Where it lies, in the guide and nowhere else. Raises NoSuchGuidePage."""
     root = Path(settings.GUIDE_ROOT).resolve()
     try:
         path = (root / file).resolve(strict=True)
     except (OSError, ValueError):  # not there, too long, or with a NUL
-        raise NoSuchPage from None
+        raise NoSuchGuidePage from None
     if not path.is_relative_to(root):
-        raise NoSuchPage
+        raise NoSuchGuidePage
     return path
 
 
