@@ -72,6 +72,7 @@ if XDIST_WORKER:  # this process inherits DJANGO_SETTINGS_MODULE, so its setting
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 
 from tests import emptying, measured  # noqa: E402 # as fixtures, it needs Django's applications
+from tests.at_length import pytest_collection_modifyitems  # noqa: E402, F401
 from tests.fixtures import *  # noqa: E402, F403
 
 emptying.install()

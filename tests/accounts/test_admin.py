@@ -95,6 +95,7 @@ def test_an_address_has_thirty_login_tries_an_hour(operator: User) -> None:
         assert _login(Client()).status_code == 302
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("strangers", [3, 30, 300])
 def test_wrong_logins_of_strangers_do_not_close_an_operators_account(operator: User, strangers: int) -> None:

@@ -174,6 +174,7 @@ def test_the_digits_are_in_no_log(smtp: SmtpServer, api: APIClient, caplog: pyte
     assert code not in caplog.text
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_mails_the_code_at_once(celery: Workers, api: APIClient, smtp: SmtpServer) -> None:
     celery.start(

@@ -175,6 +175,7 @@ def test_while_one_worker_hands_a_letter_over_no_other_does(smtp: SmtpServer, us
     assert sorted(str(message["Subject"]) for message in smtp.mails) == [f"Letter {number}" for number in range(4)]
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_letter_goes_to_a_worker_at_once_and_to_the_next_when_that_one_is_killed(
     celery: Workers, smtp: SmtpServer, user: User

@@ -122,6 +122,7 @@ def test_tries_at_one_address_of_a_mailbox_do_not_count_at_another(api: APIClien
     assert enter(api, wrong(code), stranger(0)).status_code == 401
 
 
+@pytest.mark.sampled
 def test_a_clean_neighbour_in_a_strangers_network_signs_in(api: APIClient) -> None:
     code = ask(api, HOME)
     for number in range(100):

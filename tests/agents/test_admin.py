@@ -142,6 +142,7 @@ def test_the_timeline_of_all_agents_is_read_only(console: Client, running: Agent
     assert console.get("/admin/agents/transition/add/").status_code == 403
 
 
+@pytest.mark.sampled
 def test_a_long_timeline_shows_its_newest_rows(console: Client, running: Agent) -> None:
     for number in range(INLINE_ROWS + 20):
         lifecycle._note(running, reason=Reason.OWNER, actor=f"user:{number:03}", now=timezone.now())

@@ -159,6 +159,7 @@ class TestBadPackage:
     def engine_cache(self, tmp_path: Path) -> Path:
         return tmp_path / "nothing-installed"
 
+    @pytest.mark.sampled
     def test_what_the_registry_hands_out_is_not_what_the_lock_says(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -176,6 +177,7 @@ class TestBadPackage:
         assert error.startswith("INSTALL: npm failed")
 
 
+@pytest.mark.sampled
 def test_an_engine_that_ends_again_and_again_is_a_crash_loop_with_its_last_words_masked(world: World) -> None:
     secret = "sk-secret-of-a-channel"  # the double prints this when it dies
     server = {"name": "crm", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": secret}}
@@ -240,6 +242,7 @@ def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running
     talking.until_cause("OK", within=90)
 
 
+@pytest.mark.sampled
 def test_a_model_server_that_is_gone_is_unreachable_until_it_answers_again(talking: World, model: ModelServer) -> None:
     model.stop()
     assert talking.say("hello").status_code == 503
@@ -254,6 +257,7 @@ def test_a_model_server_that_is_gone_is_unreachable_until_it_answers_again(talki
         assert talking.explain()["cause"] == "OK"
 
 
+@pytest.mark.sampled
 def test_a_key_that_the_provider_refuses_is_named_until_there_is_another(talking: World, model: ModelServer) -> None:
     model.key = "sk-the-only-good-key-0815"
     assert talking.say("hello").status_code == 503
@@ -283,6 +287,7 @@ def disk(world: World, model: ModelServer) -> Iterator[SmallDisk]:
         disk.close()
 
 
+@pytest.mark.sampled
 def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, disk: SmallDisk) -> None:
     disk.fill()
     answer = world.say(f"say {'more ' * 2000}")

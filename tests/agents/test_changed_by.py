@@ -36,6 +36,7 @@ def test_every_field_that_an_agent_shows_or_a_call_takes_is_known() -> None:
     assert set(bodies.AgentSerializer().fields) | taken | extra == set(CHANGED_BY)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("call", CALLS)
 def test_what_this_call_does_not_change_is_refused_by_name(
     client: APIClient, running: Agent, call: tuple[str, str]

@@ -70,6 +70,7 @@ def test_days_are_credited(console: Client, agent: Agent, clock: Clock) -> None:
     assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("days", ["", "0", "-1", "99999", "x", "²"])
 def test_no_days_are_no_credit(console: Client, agent: Agent, clock: Clock, days: str) -> None:
     page = act(console, "credit", agent, days=days)
@@ -180,6 +181,7 @@ def test_67_a_licence_key_is_never_shown(console: Client, agent: Agent, pay: Pay
         assert KEY not in page.content.decode()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("model", ["agentterm", "subscription", "payment", "order", "lapse"])
 def test_nothing_of_money_is_added_changed_or_deleted_by_hand(
     console: Client, agent: Agent, pay: Pay, model: str

@@ -207,6 +207,7 @@ def test_who_may_only_look_decides_nothing(clerk: Client, stray: Deposit, clock:
     assert nobody.get(f"{BILLING}books/").status_code == 403
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 def test_lists_ask_as_much_for_many_rows_as_for_few(
     console: Client, order: Order, coins: Chain, clock: Clock, make_agent: MakeAgent

@@ -171,6 +171,7 @@ def test_44_with_a_newer_order_it_counts_for_that(order: Order, coins: Chain, cl
     assert (fresh(old).status, fresh(new).status, Payment.objects.count()) == (EXPIRED, PAID, 1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_full_payment_to_an_expired_order_pays_it_though_another_was_placed(
     coins: Chain, clock: Clock, order: Order, seen: bool

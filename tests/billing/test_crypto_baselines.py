@@ -105,6 +105,7 @@ def says(node: Liar, words: Mapping[str, object]) -> None:
         setattr(node, name, value)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_a_node_that_lies_while_an_order_is_placed_keeps_no_payment_from_it(
     order: Order, coins: Chain, clock: Clock, liar: Liar, lie: str
@@ -122,6 +123,7 @@ def test_a_node_that_lies_while_an_order_is_placed_keeps_no_payment_from_it(
     assert invariants.broken(now=clock.now) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_what_lay_there_before_pays_no_order_whatever_one_node_says(
     order: Order, coins: Chain, clock: Clock, liar: Liar, lie: str
@@ -143,6 +145,7 @@ def test_what_lay_there_before_pays_no_order_whatever_one_node_says(
     assert (fresh(second).status, int(fresh(second).credited)) == (OrderStatus.PAID, int(second.amount))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_an_order_is_paid_though_its_baseline_cannot_be_read_again(
     order: Order, coins: Chain, clock: Clock, liar: Liar, honest: Forgetful, lie: str

@@ -113,6 +113,7 @@ def test_a_node_that_made_up_newer_blocks_once_keeps_no_later_order_from_being_p
     assert ChainState.objects.get().all_to < coins.head
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "nonsense",
     [{"data": "0x" + "f" * 80}, {"blockNumber": hex(2**70)}, {"logIndex": hex(2**40)}, {"transactionHash": "0x\0"}],

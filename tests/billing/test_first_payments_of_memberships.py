@@ -65,6 +65,7 @@ def test_a_first_payment_that_goes_back_months_later_takes_no_time_of_a_renewal(
     assert (paid_till(agent, clock), ledger()[3:]) == (THIRD.replace(month=2), [("renewal", 500)])
 
 
+@pytest.mark.sampled
 def test_a_first_payment_that_goes_back_in_its_own_month_ends_it_and_the_next_charge_pays(
     sale: Sale, agent: Agent, clock: Clock
 ) -> None:

@@ -51,6 +51,7 @@ def held() -> tuple[int, int]:
     return rows, size
 
 
+@pytest.mark.sampled
 def test_the_fortieth_plan_change_adds_what_the_twentieth_did(agent: Agent, clock: Clock, pay: Pay) -> None:
     added, statements, was = [], [], held()
     changes = change(agent, clock, pay, times=40)
@@ -68,6 +69,7 @@ def test_the_fortieth_plan_change_adds_what_the_twentieth_did(agent: Agent, cloc
     assert abs(one - last) <= DIGITS
 
 
+@pytest.mark.sampled
 def test_who_renewed_often_takes_no_list_of_payments_along(agent: Agent, clock: Clock, pay: Pay) -> None:
     """Only the plan's own row has the list of its payments. The 20 spans of the plan before have no copy of it."""
     for tier in ("small", "medium"):
@@ -79,6 +81,7 @@ def test_who_renewed_often_takes_no_list_of_payments_along(agent: Agent, clock: 
     assert held()[1] - size < 4_000, "twenty lists alone have 12,000"
 
 
+@pytest.mark.sampled
 def test_a_refund_after_forty_changes_asks_as_much_as_after_ten(agent: Agent, clock: Clock, pay: Pay) -> None:
     def refund(payment: Payment) -> int:
         with CaptureQueriesContext(connection) as asked:
@@ -94,6 +97,7 @@ def test_a_refund_after_forty_changes_asks_as_much_as_after_ten(agent: Agent, cl
     assert refund(more[-1]) <= few + 3
 
 
+@pytest.mark.sampled
 def test_plans_that_are_refunded_one_after_the_other_are_left_one_after_the_other(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:

@@ -45,6 +45,7 @@ def hourly(agent: Agent, clock: Clock, *, until: timedelta) -> Agent:
     return agent
 
 
+@pytest.mark.sampled
 def test_58_a_trial_without_payment_is_warned_three_two_one_stopped_told_and_deleted(free: Agent, clock: Clock) -> None:
     agent = hourly(free, clock, until=TRIAL - timedelta(hours=1))
     assert (warnings(agent), agent.trial_notice_day, agent.status) == ([3, 2, 1], 1, Status.RUNNING)
@@ -65,6 +66,7 @@ def test_58_a_trial_without_payment_is_warned_three_two_one_stopped_told_and_del
     assert json.loads(stopped.body)["data"]["reason"] == "trial"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("lang", "words"), [("en", "stops in 3 days"), ("ru", "остановится через 3 дня")])
 def test_each_warning_is_mailed_in_the_agents_language(
     make_agent: MakeAgent, clock: Clock, owner: User, lang: str, words: str

@@ -143,6 +143,7 @@ def test_03_another_key_of_the_same_purchase_is_refused_too(
     assert Subscription.objects.count() == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_04_fifty_threads_that_activate_one_key_make_one_subscription_and_one_event(
     owner: User,
@@ -323,6 +324,7 @@ class DyingAt:
         return execute(sql, params, many, context)
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_death_between_any_two_statements_loses_and_doubles_nothing(
     make_agent: MakeAgent, gumroad: GumroadServer

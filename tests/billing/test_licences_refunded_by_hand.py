@@ -58,6 +58,7 @@ def test_it_stays_refunded_when_its_owner_enters_the_key_again(refunded: Payment
     assert (is_paid(agent, clock), charged()) == (False, 1000)
 
 
+@pytest.mark.sampled
 def test_the_next_period_that_gumroad_charges_is_paid_again(refunded: Payment, agent: Agent, clock: Clock) -> None:
     for day in range(1, 33):
         check(clock, at=RENEWED + day * DAY)

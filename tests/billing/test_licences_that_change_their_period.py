@@ -43,6 +43,7 @@ def by_the_year(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
     return found
 
 
+@pytest.mark.sampled
 def test_the_month_that_ends_with_the_year_is_charged_too(by_the_year: Sale, clock: Clock) -> None:
     by_the_year.recurrence = "monthly"
     days(clock, 1)

@@ -123,6 +123,7 @@ def test_a_refund_is_told(agent: Agent, pay: Pay, clock: Clock) -> None:
     assert "has ended" in Letter.objects.get(subject__startswith="Refunded").text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_seven_days_and_one_day_before_the_end_its_owner_is_told_each_once(
     make_agent: MakeAgent, clock: Clock, pay: Pay, lang: str

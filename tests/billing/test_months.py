@@ -55,6 +55,7 @@ def whole_days(length: timedelta) -> int:
     return length // DAY
 
 
+@pytest.mark.sampled
 @given(history=acts)
 @settings(
     deadline=None,

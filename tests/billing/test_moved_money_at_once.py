@@ -54,6 +54,7 @@ def refunds(paid: list[Payment], holder: Agent, clock: Clock, part: int) -> list
     return acts
 
 
+@pytest.mark.sampled
 def test_what_was_paid_for_a_deleted_agent_and_moved_goes_back_once(two: tuple[Agent, Agent], clock: Clock) -> None:
     payer, heir = two
     paid = [
@@ -79,6 +80,7 @@ def test_what_was_paid_for_a_deleted_agent_and_moved_goes_back_once(two: tuple[A
     assert [one.gone_back for one in paid] == [UNITS] * 6
 
 
+@pytest.mark.sampled
 def test_a_dispute_that_is_won_waits_for_both_agents_in_their_order(
     two: tuple[Agent, Agent], stripe: StripeDouble, clock: Clock
 ) -> None:
@@ -105,6 +107,7 @@ def test_a_dispute_that_is_won_waits_for_both_agents_in_their_order(
     assert [one.kind for one in Payment.objects.filter(agent=heir, kind="restored")] == ["restored"]
 
 
+@pytest.mark.sampled
 def test_what_a_moved_licence_was_charged_goes_back_once(
     two: tuple[Agent, Agent], gumroad: GumroadServer, clock: Clock
 ) -> None:
@@ -152,6 +155,7 @@ def enter(agent: Agent, clock: Clock) -> None:
         connection.close()
 
 
+@pytest.mark.sampled
 def test_money_that_is_ours_again_is_one_charge_whoever_sees_it_first(
     two: tuple[Agent, Agent], gumroad: GumroadServer, clock: Clock
 ) -> None:

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db
 WHO = {"reason": "asked", "actor": "operator:x"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("acts", list(permutations(["part", "over", "all"])), ids="-".join)
 def test_in_whatever_order_all_of_it_goes_back_the_books_end_at_nothing(
     order: Order, coins: Chain, clock: Clock, settings: Settings, admin_client: Client, acts: tuple[str, ...]

@@ -205,6 +205,7 @@ def test_an_operator_notes_it_in_the_ledger(
     assert back(agent) == [noted]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("typed", ["", "5.00", "2.505", "x", "-1", "1e2", "²", "0"])
 def test_what_is_no_part_is_refused_in_the_console(
     agent: Agent, payment: Payment, admin_client: Client, typed: str

@@ -78,6 +78,7 @@ def told(clock: Clock) -> str:
     return f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"
 
 
+@pytest.mark.sampled
 @up_and_down
 @used_or_left
 @at_once_or_later
@@ -96,6 +97,7 @@ def test_a_third_plan_that_is_refunded_leaves_the_second(
     assert held(agent, clock) == plus(without, later)
 
 
+@pytest.mark.sampled
 @up_and_down
 @pytest.mark.parametrize("order", [(2, 1), (1, 2)], ids=["third first", "second first"])
 @at_once_or_later
@@ -150,6 +152,7 @@ def test_a_second_plan_whose_used_up_payment_was_sent_back_is_no_plan_to_go_back
     assert abs(till - (clock.now + 365 * DAY * part)) < timedelta(seconds=2)
 
 
+@pytest.mark.sampled
 @used_or_left
 @pytest.mark.parametrize("later", [DAY, 3 * DAY], ids=["a day", "three days"])
 def test_a_licence_as_the_third_leaves_the_second(

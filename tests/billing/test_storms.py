@@ -120,6 +120,7 @@ def test_parts_and_the_whole_of_one_payment_go_back_once(agent: Agent, clock: Cl
     assert [one for one in invariants.broken(now=clock.now) if "no paid order" not in one] == []
 
 
+@pytest.mark.sampled
 def test_what_a_deleted_agent_left_is_moved_once(
     agent: Agent, make_agent: MakeAgent, owner: User, clock: Clock, settings: Settings
 ) -> None:
@@ -143,6 +144,7 @@ def test_what_a_deleted_agent_left_is_moved_once(
     assert invariants.broken(now=clock.now) == []
 
 
+@pytest.mark.sampled
 def test_of_orders_of_other_terms_one_stays_and_no_checkout_that_nobody_waits_for(
     client: APIClient, owner: User, agent: Agent, stripe: StripeDouble, coins: Chain, clock: Clock
 ) -> None:
@@ -166,6 +168,7 @@ def test_of_orders_of_other_terms_one_stays_and_no_checkout_that_nobody_waits_fo
     assert {one["id"] for one in open_} <= pending, f"{len(open_)} checkouts can be paid, {len(pending)} orders wait"
 
 
+@pytest.mark.sampled
 def test_webhooks_in_any_order_many_times_forged_and_huge_count_once(
     client: APIClient, agent: Agent, place: PlaceOrder, stripe: StripeDouble, clock: Clock
 ) -> None:

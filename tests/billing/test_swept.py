@@ -58,6 +58,7 @@ def record(tx_hash: str, clock: Clock) -> None:
     sweeps.record(tx_hash, reason="to the vault", actor="operator:x", now=clock.now)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("honest", [0, 1, 2])
 def test_a_node_that_makes_up_transfers_alone_pays_nothing(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings, honest: int

@@ -48,6 +48,7 @@ def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
     assert len(gumroad.asked) == 2
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 def test_15_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: Sale, clock: Clock) -> None:
     uses = sale.uses
@@ -73,6 +74,7 @@ def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(agent: Age
     assert len(confirmed(agent)) == 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "purchase", [{"refunded": True}, {"disputed": True}, {"subscription_cancelled_at": "2026-11-21T13:00:00Z"}]
 )
@@ -153,6 +155,7 @@ def test_08_while_the_provider_waits_for_a_failed_renewal_it_is_paid_and_then_it
     assert (row.status, row.expired_at, mode(agent, clock)) == (EXPIRED, clock.now, TermMode.GRACE)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", [500, 503, 429, b"<html>", "cut"])
 def test_09_a_provider_that_is_away_at_the_end_of_the_period_leaves_it_paid_and_alarms(
     agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture, how: Any

@@ -63,6 +63,7 @@ def token() -> str:
     return version.CatalogVersion.objects.get().token
 
 
+@pytest.mark.sampled
 @each_table
 def test_saving_a_row_as_it_stands_edits_nothing(console: Client, model: type[CatalogRow]) -> None:
     before = token()
@@ -105,6 +106,7 @@ def test_a_save_keeps_the_deployments_counted_meanwhile(console: Client) -> None
     assert (persona.icon, persona.deployed_count) == ("📚", 9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("row", "edit", "problem"),
     [
@@ -151,6 +153,7 @@ BAD_JSON = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("typed", BAD_JSON, ids=range(len(BAD_JSON)))
 @pytest.mark.parametrize("field", ["does_examples", "demo"])
 def test_json_that_cannot_be_stored_is_refused_beside_its_field(console: Client, field: str, typed: str) -> None:
@@ -199,6 +202,7 @@ def test_an_operator_adds_a_persona_of_the_house(console: Client) -> None:
     assert not loading.load().changed
 
 
+@pytest.mark.sampled
 @each_table
 def test_rows_are_hidden_and_never_deleted(console: Client, model: type[CatalogRow]) -> None:
     row = model.objects.all()[0]
@@ -224,6 +228,7 @@ def test_rows_are_hidden_and_never_deleted(console: Client, model: type[CatalogR
     assert page.status_code == 200
 
 
+@pytest.mark.sampled
 @each_table
 def test_rows_are_found_and_filtered(console: Client, model: type[CatalogRow]) -> None:
     assert console.get(url(model), {"q": "exam-coach", "hidden__exact": "0", "gone__exact": "0"}).status_code == 200

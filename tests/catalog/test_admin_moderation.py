@@ -187,6 +187,7 @@ def steps(community: Persona, article: Article) -> list[str]:
     ]
 
 
+@pytest.mark.sampled
 def test_who_may_not_moderate_sees_no_step_and_can_send_none(
     community: Persona, article: Article, steps: list[str]
 ) -> None:
@@ -272,6 +273,7 @@ def hostile(request: pytest.FixtureRequest, community: Persona) -> Persona:
     return community
 
 
+@pytest.mark.sampled
 def test_hostile_text_is_text_on_every_page_and_in_every_mail(
     console: Client, hostile: Persona, smtp: SmtpServer
 ) -> None:

@@ -139,6 +139,7 @@ def test_texts_are_kept_as_written_but_for_blank_ends_of_lines(writer: Writer) -
     assert (draft["soul"], draft["tagline"], draft["icon"]) == (soul.replace("\r\n", "\n"), "Company", "👩‍🏫")
 
 
+@pytest.mark.sampled
 def test_a_field_that_is_wrong_is_named(writer: Writer) -> None:
     path = f"/personas/{writer.draft()['id']}"
     before = writer.get(f"/me{path}")

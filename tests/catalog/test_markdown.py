@@ -150,6 +150,7 @@ ENDLESS = {
 LEFT = 10.0  # seconds of processor time on a busy machine; 0.1 is usual, and without a limit it took minutes
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)
 def test_a_text_that_takes_too_much_work_is_given_up_and_shown_as_it_was_written(text: str) -> None:
     begun = time.thread_time()

@@ -144,6 +144,7 @@ def _prices(webs: list[Web]) -> set[int]:
     return {web.get("/tiers").json()["tiers"][0]["monthlyUsd"] for web in webs}
 
 
+@pytest.mark.sampled
 def test_a_published_persona_is_there_in_both_and_gone_when_hidden(webs: list[Web]) -> None:
     public = len(webs[0].get("/personas").json()["personas"])
     Persona.objects.get(id="exam-coach").save()

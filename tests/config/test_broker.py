@@ -51,6 +51,7 @@ def worker(broker: Broker, celery: Workers) -> Workers:
     return celery
 
 
+@pytest.mark.sampled
 def test_a_worker_goes_on_after_redis_was_killed_hung_or_wiped(worker: Workers, broker: Broker) -> None:
     assert _resumes(worker)
     broker.wipe()

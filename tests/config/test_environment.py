@@ -73,6 +73,7 @@ def test_uv_installs_from_where_pip_is_told_to(venv: Path, lock: Path) -> None:
     assert sorted(path.name for path in venv.glob("installed-*")) == ["installed-run-2", "installed-tests-1"]
 
 
+@pytest.mark.sampled
 def test_where_uv_cannot_install_pip_does(venv: Path, lock: Path) -> None:
     (venv / "bin" / "uv").unlink()
     (venv / "bin" / "uv").write_text("#!/bin/sh\necho no such index; exit 2\n")
@@ -83,6 +84,7 @@ def test_where_uv_cannot_install_pip_does(venv: Path, lock: Path) -> None:
     assert has(venv)
 
 
+@pytest.mark.sampled
 def test_a_package_with_another_hash_is_not_installed_and_the_next_try_begins_anew(venv: Path, lock: Path) -> None:
     right = lock.read_text()
     lock.write_text(right[:-3] + ("00\n" if right[-3:-1] != "00" else "11\n"))

@@ -30,6 +30,7 @@ BACK_SECONDS = 15
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
+@pytest.mark.sampled
 def test_it_starts_and_starts_again_on_one_home_of_a_very_long_name_after_it_was_killed(
     make_run: MakeRun, base: Path, subtests: pytest.Subtests
 ) -> None:
@@ -218,6 +219,7 @@ def test_given_stores_are_used_and_none_are_started(make_run: MakeRun, transacti
     assert not {"postgres", "redis"} & set(run.running())
 
 
+@pytest.mark.sampled
 def test_a_database_that_is_not_there_is_named_and_the_run_ends(make_run: MakeRun) -> None:
     run = make_run(DATABASE_URL=os.environ["DATABASE_URL"].replace("/agentpods?", "/nowhere?"))
     run.start(until_up=False)
@@ -226,6 +228,7 @@ def test_a_database_that_is_not_there_is_named_and_the_run_ends(make_run: MakeRu
     assert run.everything() == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("environment", "named"),
     [

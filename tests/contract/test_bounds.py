@@ -87,6 +87,7 @@ def test_a_bad_credential_is_told_before_the_body_is_looked_at(api: APIClient, d
                 is_an_error(answer, 401, "UNAUTHORIZED")
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("path", "body", "message"),
@@ -184,6 +185,7 @@ def test_a_body_has_at_most_sixty_four_levels(client: APIClient, depth: int) -> 
             assert is_an_error(answer, 400, "BAD_REQUEST").startswith("body: nested too deeply: more than 64 levels")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("piece", ["[", '{"a":'])
 def test_a_deep_body_is_refused_whatever_limit_of_recursion_a_library_left(piece: str) -> None:
     """With Python's own parser and a limit raised a hundredfold, such a body ended the process instead of the call."""

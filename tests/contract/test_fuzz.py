@@ -85,6 +85,7 @@ def bearers(owner: User) -> dict[GenerationMode, str]:
     return {GenerationMode.POSITIVE: f"Bearer {session}", GenerationMode.NEGATIVE: f"Bearer {key}"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("tag", TAGS)
 def test_generated_requests_get_documented_answers(

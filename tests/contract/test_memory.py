@@ -43,6 +43,7 @@ def _kept(client: APIClient, method: str, path: str, body: Any) -> int:
     return tracemalloc.get_traced_memory()[0] - before
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.usefixtures("without_collections")
 @pytest.mark.parametrize("where", ["create", "tools"])

@@ -61,6 +61,7 @@ def test_nothing_of_the_working_copy_is_let_in(context: Path) -> None:
     assert not any(context.rglob("__pycache__"))
 
 
+@pytest.mark.sampled
 def test_the_project_describes_its_api_with_what_is_let_in(context: Path) -> None:
     command = [sys.executable, "manage.py", "spectacular", "--fail-on-warn", "--file=openapi.made.yaml"]
     done = subprocess.run(command, cwd=context, capture_output=True, text=True, check=False)

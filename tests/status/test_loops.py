@@ -87,6 +87,7 @@ def test_every_loop_names_a_registered_task() -> None:
     assert {task for task, _, _ in BEAT.values()} <= set(current_app.tasks)
 
 
+@pytest.mark.sampled
 def test_a_worker_records_the_loops_it_works_for(celery: Workers) -> None:
     celery.start("default")
     current_app.send_task("accounts.purge", queue="default")

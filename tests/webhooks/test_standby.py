@@ -44,6 +44,7 @@ def delivered(event: Event) -> bool:
     return delivery_of(event).state == State.DELIVERED
 
 
+@pytest.mark.sampled
 def test_deliveries_go_on_while_redis_is_stopped_and_after_it_is_back(
     celery: Workers, broker: Broker, receiver: Receiver, make_agent: MakeAgent
 ) -> None:
@@ -58,6 +59,7 @@ def test_deliveries_go_on_while_redis_is_stopped_and_after_it_is_back(
     assert worker.wait(STOP_SECONDS) == 0
 
 
+@pytest.mark.sampled
 def test_a_worker_that_is_started_without_redis_delivers(
     celery: Workers, broker: Broker, receiver: Receiver, make_agent: MakeAgent
 ) -> None:

@@ -71,6 +71,7 @@ def waits(repository: Repository) -> timedelta:
     return repository.drill_due_at - timezone.now()
 
 
+@pytest.mark.sampled
 def test_a_drill_restores_the_newest_backup_and_finds_what_is_broken(
     running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:

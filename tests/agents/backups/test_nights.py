@@ -238,6 +238,7 @@ def test_the_whole_backup_is_taken_before_a_newer_one_of_broken_databases(
     assert lifecycle.rebuild(pod, actor="user:x").restores == whole.pk
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("cause", [DATA_LOST, DATA_DAMAGED])
 def test_a_rebuild_that_finds_the_data_gone_or_damaged_restores_by_itself_and_says_so(
     pod: Agent, runtime: ScriptedRuntime, steps: Steps, gateway_of: GatewayOf, cause: str

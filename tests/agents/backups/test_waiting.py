@@ -94,6 +94,7 @@ def test_those_that_wait_are_not_looked_at(crowd: Crowd) -> None:
     assert Backup.objects.due(timezone.now()).count() == taking.AT_ONCE
 
 
+@pytest.mark.sampled
 def test_asking_and_looking_cost_the_same_however_many_wait(crowd: Crowd) -> None:
     owners = accounts(40)
     crowd(40, owners)
@@ -108,6 +109,7 @@ def test_asking_and_looking_cost_the_same_however_many_wait(crowd: Crowd) -> Non
     assert len(statements(lambda: taking.step(last.pk, now=early))) <= len(few[1])
 
 
+@pytest.mark.sampled
 def test_the_oldest_that_waits_is_found_by_an_index(crowd: Crowd) -> None:
     """If the query plan read more rows when more backups wait, this test would fail."""
     crowd(MANY, accounts(40))

@@ -26,6 +26,7 @@ from agents.pod.bridge.restoring import RestoreFailed, Restoring
 from tests.agents.backups.orders import contents, order_of
 
 
+@pytest.mark.sampled
 def test_a_backup_is_made_read_and_restored(
     running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:

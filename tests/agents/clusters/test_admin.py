@@ -151,6 +151,7 @@ def test_a_kubeconfig_from_before_the_rule_is_told_when_its_cluster_is_saved(con
     assert Cluster.objects.get().region == "north"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("given", "problem"),
     [

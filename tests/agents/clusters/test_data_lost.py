@@ -58,6 +58,7 @@ def is_told(owner: Owner) -> None:
     assert "the agent's disk is empty" in found["message"]
 
 
+@pytest.mark.sampled
 def test_a_pod_that_the_cluster_started_by_itself_finds_an_empty_disk(owner: Owner, api: KubeApi) -> None:
     """There was no deployment since the agent came up, so only the document in the cluster says that there was data."""
     namespace = owner.row().namespace
@@ -71,6 +72,7 @@ def test_a_pod_that_the_cluster_started_by_itself_finds_an_empty_disk(owner: Own
     assert [one for one in found.rglob("*") if one.is_file()] == []
 
 
+@pytest.mark.sampled
 def test_a_namespace_that_somebody_removed_with_its_volume_is_not_quietly_built_anew(
     owner: Owner, api: KubeApi
 ) -> None:

@@ -153,6 +153,7 @@ CHANGES: dict[str, tuple[str, Deed]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("label", ["agentpods.dev/agent", "app.kubernetes.io/managed-by"])
 def test_a_namespace_that_loses_a_label_of_ours_is_no_namespace_that_is_gone(
     administrator: Connection, agent: Agent, label: str

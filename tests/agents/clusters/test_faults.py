@@ -41,6 +41,7 @@ def agents(owner: User, api: KubeApi) -> list[str]:
 SLOWER = [pytest.param(trouble, marks=pytest.mark.slow) for trouble in ("429", "hangs up", "slow", "away")]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("trouble", ["500", *SLOWER])
 def test_agents_come_up_and_go_through_a_server_in_trouble(owner: User, api: KubeApi, trouble: str) -> None:
     with troubled(api, trouble):
@@ -73,6 +74,7 @@ def troubled(api: KubeApi, trouble: str) -> Iterator[None]:
         end.join()
 
 
+@pytest.mark.sampled
 def test_nothing_is_lost_while_the_watches_are_silent_and_all_is_seen_afterwards(
     owner: User, api: KubeApi, agents: list[str]
 ) -> None:
@@ -86,6 +88,7 @@ def test_nothing_is_lost_while_the_watches_are_silent_and_all_is_seen_afterwards
     until("running", agents[1:])
 
 
+@pytest.mark.sampled
 def test_stale_lists_bring_nothing_back(owner: User, api: KubeApi, agents: list[str]) -> None:
     until("running", agents)
     api.stale()
@@ -97,6 +100,7 @@ def test_stale_lists_bring_nothing_back(owner: User, api: KubeApi, agents: list[
     one_pod_each(api, agents[3:])
 
 
+@pytest.mark.sampled
 def test_a_namespace_stuck_on_a_finalizer_is_told_and_goes_on_when_it_is_freed(
     owner: User, api: KubeApi, agents: list[str]
 ) -> None:
@@ -164,6 +168,7 @@ def remove_namespace(namespace: str) -> None:
     connections.of(Cluster.objects.get()).delete(f"/api/v1/namespaces/{namespace}")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("script", "cause", "words"),
     [

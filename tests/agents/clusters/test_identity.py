@@ -69,6 +69,7 @@ def is_well(namespace: str) -> bool:
     return pod.gateway_alive and pod.phase == "ready" and pod.cause is None
 
 
+@pytest.mark.sampled
 def test_an_engine_on_the_management_port_of_its_gateway_is_told_nothing(
     owner: Owner, double: tuple[KubeApi, Cluster]
 ) -> None:

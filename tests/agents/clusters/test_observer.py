@@ -78,6 +78,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "EVENTS_PAUSE_SECONDS", 0.3)
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     ("script", "cause", "words"),

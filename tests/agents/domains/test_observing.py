@@ -33,6 +33,7 @@ def proof_of(agent: Agent) -> DnsAnswers:
     return DnsAnswers(addresses=(), texts=frozenset({claims.value_of(agent.user_id)}))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("age", "looks"), [(timedelta(minutes=5), 55), (timedelta(hours=5), 6), (timedelta(days=5), 1)]
 )

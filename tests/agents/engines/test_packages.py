@@ -91,6 +91,7 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path / "environment")
 
 
+@pytest.mark.sampled
 def test_the_example_joins_the_engines_and_the_catalog_and_answers_in_a_pod(
     environment: Environment, tmp_path: Path
 ) -> None:
@@ -119,12 +120,14 @@ def test_the_example_passes_the_whole_suite(environment: Environment, tmp_path: 
     assert " failed" not in environment.conformance("--engine", "minimal", "--", "-q")
 
 
+@pytest.mark.sampled
 def test_a_runtime_of_a_third_party_is_tried_by_the_same_suite(environment: Environment) -> None:
     environment.add("quiet_runtime", "[agentpods.runtimes]\nquiet = quiet_runtime:Quiet\n", QUIET)
     said = environment.conformance("--runtime", "quiet", "--", "-q", "-k", "answers_where_its_endpoint_says")
     assert "1 passed" in said
 
 
+@pytest.mark.sampled
 def test_a_broken_package_is_told_and_the_other_engines_go_on(environment: Environment) -> None:
     environment.add("lost", "[agentpods.engines]\nlost = nowhere:PACKAGE\n")
     environment.add("bare", "[agentpods.engines]\nbare = bare:PACKAGE\n", "PACKAGE = 1")

@@ -35,6 +35,7 @@ def test_a_deployed_pod_becomes_ready_on_its_revision(runtime: Runtime) -> None:
     assert (pod.namespace, pod.revision, pod.gateway_alive, pod.cause) == (NAMESPACE, 4, True, None)
 
 
+@pytest.mark.sampled
 def test_a_ready_pod_answers_where_its_endpoint_says(ready: Runtime) -> None:
     assert say(ready, "say hello there") == "hello there"
     endpoint = ready.endpoint(NAMESPACE)
@@ -42,6 +43,7 @@ def test_a_ready_pod_answers_where_its_endpoint_says(ready: Runtime) -> None:
     assert requests.get(f"{endpoint.public_url}/healthz", timeout=5).status_code == 200
 
 
+@pytest.mark.sampled
 def test_deploying_what_exists_changes_nothing(ready: Runtime) -> None:
     say(ready, "say x")
     endpoint = ready.endpoint(NAMESPACE)
@@ -77,6 +79,7 @@ def same_address(before: Endpoint | None, after: Endpoint | None, runtime: Runti
     return before.public_url == after.public_url or not isinstance(runtime, LocalRuntime)
 
 
+@pytest.mark.sampled
 def test_a_stopped_pod_has_no_process_and_keeps_its_data(ready: Runtime) -> None:
     say(ready, "say x")
     measured(ready)
@@ -89,6 +92,7 @@ def test_a_stopped_pod_has_no_process_and_keeps_its_data(ready: Runtime) -> None
     assert usage.disk_bytes
 
 
+@pytest.mark.sampled
 def test_a_stopped_pod_is_not_stopped_twice(ready: Runtime) -> None:
     ready.stop(NAMESPACE)
     wait_for(ready, Phase.STOPPED)
@@ -101,6 +105,7 @@ def test_stopping_what_is_gone_succeeds(runtime: Runtime) -> None:
     assert runtime.observe() == {}
 
 
+@pytest.mark.sampled
 def test_a_stopped_pod_comes_back_at_its_address_with_its_conversations(ready: Runtime) -> None:
     say(ready, "say x")
     address = ready.endpoint(NAMESPACE)
@@ -112,6 +117,7 @@ def test_a_stopped_pod_comes_back_at_its_address_with_its_conversations(ready: R
     assert say(ready, "count") == "1"
 
 
+@pytest.mark.sampled
 def test_a_pod_that_is_wanted_again_while_it_ends_comes_back(ready: Runtime) -> None:
     ready.stop(NAMESPACE)
     ready.deploy(pod_spec(revision=2))
@@ -121,6 +127,7 @@ def test_a_pod_that_is_wanted_again_while_it_ends_comes_back(ready: Runtime) -> 
     assert say(ready, "say again") == "again"
 
 
+@pytest.mark.sampled
 def test_a_deleted_pod_is_gone_with_its_data(ready: Runtime) -> None:
     say(ready, "say x")
     ready.delete(NAMESPACE, agent_id=AGENT, data=True)
@@ -131,6 +138,7 @@ def test_a_deleted_pod_is_gone_with_its_data(ready: Runtime) -> None:
     assert say(ready, "count") == "0"
 
 
+@pytest.mark.sampled
 def test_a_pod_that_is_replaced_leaves_address_and_data_to_the_next_one(ready: Runtime) -> None:
     say(ready, "say x")
     before = ready.endpoint(NAMESPACE)
@@ -142,12 +150,14 @@ def test_a_pod_that_is_replaced_leaves_address_and_data_to_the_next_one(ready: R
     assert say(ready, "count", namespace="pod-abc-2") == "1"
 
 
+@pytest.mark.sampled
 def test_deleting_what_is_gone_succeeds(ready: Runtime) -> None:
     for _ in range(2):
         ready.delete(NAMESPACE, agent_id=AGENT, data=True)
     assert ready.observe() == {}
 
 
+@pytest.mark.sampled
 def test_two_pods_do_not_touch_each_other(ready: Runtime) -> None:
     ready.deploy(pod_spec("pod-def-1", agent_id="agt_def"))
     wait_for(ready, Phase.READY, "pod-def-1")
@@ -157,6 +167,7 @@ def test_two_pods_do_not_touch_each_other(ready: Runtime) -> None:
     assert say(ready, "count") == "1"
 
 
+@pytest.mark.sampled
 def test_a_new_revision_is_applied_in_place(ready: Runtime) -> None:
     say(ready, "say x")
     ready.configure(pod_spec(revision=2, soul="You are somebody else."))
@@ -181,6 +192,7 @@ def test_configuring_what_is_not_there_is_a_failure(runtime: Runtime) -> None:
         runtime.configure(pod_spec())
 
 
+@pytest.mark.sampled
 def test_the_management_token_is_needed(ready: Runtime) -> None:
     endpoint = ready.endpoint(NAMESPACE)
     assert endpoint
@@ -190,6 +202,7 @@ def test_the_management_token_is_needed(ready: Runtime) -> None:
         ready.configure(with_secrets(pod_spec(revision=2), management_token="another token"))
 
 
+@pytest.mark.sampled
 def test_a_gateway_proves_by_its_certificate_who_it_is(ready: Runtime) -> None:
     endpoint = ready.endpoint(NAMESPACE)
     assert endpoint
@@ -201,6 +214,7 @@ def test_a_gateway_proves_by_its_certificate_who_it_is(ready: Runtime) -> None:
     assert say(ready, "say x") == "x"
 
 
+@pytest.mark.sampled
 def test_a_gateway_with_an_earlier_certificate_is_replaced_and_conversations_go_on(ready: Runtime) -> None:
     say(ready, "say x")
     fresh = replace(pod_spec(), identity=certificates.make())
@@ -216,6 +230,7 @@ def test_a_gateway_with_an_earlier_certificate_is_replaced_and_conversations_go_
     wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
 
 
+@pytest.mark.sampled
 def test_usage_covers_the_engines_tree_and_the_data(ready: Runtime) -> None:
     say(ready, "spawn")
     usage = measured(ready)
@@ -223,6 +238,7 @@ def test_usage_covers_the_engines_tree_and_the_data(ready: Runtime) -> None:
     assert usage.memory_bytes > 10 * 2**20
 
 
+@pytest.mark.sampled
 def test_every_pod_is_observed_and_measured_in_one_call(ready: Runtime) -> None:
     ready.deploy(pod_spec("pod-def-1", agent_id="agt_def"))
     wait_for(ready, Phase.READY, "pod-def-1")
@@ -231,6 +247,7 @@ def test_every_pod_is_observed_and_measured_in_one_call(ready: Runtime) -> None:
     ready.delete("pod-def-1", agent_id="agt_def", data=True)
 
 
+@pytest.mark.sampled
 def test_what_a_pod_says_is_told_while_it_lives_and_where_files_stay_afterwards(ready: Runtime) -> None:
     endpoint = ready.endpoint(NAMESPACE)
     assert endpoint
@@ -255,12 +272,14 @@ def test_what_a_pod_says_is_told_while_it_lives_and_where_files_stay_afterwards(
         assert ready.fleeting_logs(10) == []  # the pod runs no more
 
 
+@pytest.mark.sampled
 def test_a_running_pods_log_is_kept_now_and_then_where_it_goes_with_the_pod(ready: Runtime) -> None:
     fleeting = [] if isinstance(ready, LocalRuntime) else [NAMESPACE]
     assert ready.fleeting_logs(10) == fleeting
     assert ready.fleeting_logs(10) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.skipif(ground.is_real, reason="its pods do not reach an endpoint of this machine")
 def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path, url: str, tmp_path: Path) -> None:
     """The real restic makes the backup, through the pod's own API. Words said after the backup are forgotten."""

@@ -74,6 +74,7 @@ def test_a_refused_turn_names_its_hop() -> None:
     assert (failure.value.hop, failure.value.message) == ("model", "the key is wrong")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'"text"', b"\xff\xfe", b"{}"])
 def test_an_answer_that_is_no_object_is_the_gateways_failure(body: bytes) -> None:
     with gateway(raw(200, body)) as (endpoint, _), pytest.raises(HopFailure) as failure:

@@ -57,6 +57,7 @@ def lying(runtime: ScriptedRuntime, tmp_path: Path) -> Iterator[Lie]:
         yield lie
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("said", LIES.values(), ids=LIES)
 def test_what_is_no_word_about_a_channel_of_the_agent_changes_nothing(
     make_listening: MakeListening, lying: Lie, watch: Watch, said: Any

@@ -85,6 +85,7 @@ def test_another_channel_is_explained_by_its_own_reason_and_secrets(
     assert told(agent) == [f"{channel} is silent: {why}"]
 
 
+@pytest.mark.sampled
 def test_its_owner_is_written_to_once_however_long_it_lasts(
     listening: Agent, owner: User, bridge: BridgeDouble, watch: Watch, settings: Any
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_silence_shorter_than_two_minutes_is_none(listening: Agent, bridge: Br
     assert (told(listening), mailed()) == ([], [])
 
 
+@pytest.mark.sampled
 def test_a_silence_soon_after_another_is_mailed_when_it_still_lasts_an_hour_after_that_mail(
     listening: Agent, bridge: BridgeDouble, watch: Watch
 ) -> None:
@@ -276,6 +278,7 @@ def test_a_channel_that_was_given_up_is_forgotten(
     assert (told(listening), watch.look()) == ([SILENT], 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lang", ["en", "es", "id", "pt", "ru", "tr"])
 def test_the_mail_is_in_the_agents_language_and_has_no_word_of_the_pod(
     listening: Agent, bridge: BridgeDouble, watch: Watch, lang: str

@@ -136,6 +136,7 @@ LIES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_a_pod_that_lies_has_no_backup(
     client: APIClient, pod: Agent, bridge: BridgeDouble, lie: str, monkeypatch: pytest.MonkeyPatch
@@ -265,6 +266,7 @@ def test_a_backup_that_is_deleted_is_gone_and_the_agent_shows_the_one_before(cli
     assert client.delete(f"/agents/{pod.pk}/backups/{older}").status_code == 404
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["nothing", "20260101-000000-000000", "..", "%2e%2e%2fx", "x" * 500])
 def test_a_name_that_is_no_backup_is_404(client: APIClient, pod: Agent, name: str) -> None:
     path = f"/agents/{pod.pk}/backups/{name}"

@@ -157,6 +157,7 @@ def test_the_agent_is_the_one_model(ai: openai.OpenAI, running: Agent) -> None:
     assert why(refused.value) == f"no such model: the only one is {running.pk}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("field", "messages"),
     [

@@ -197,6 +197,7 @@ def test_what_was_delivered_can_be_sent_again_too(
     assert len(receiver.received) == 2
 
 
+@pytest.mark.sampled
 def test_a_receiver_that_still_refuses_is_200_with_ok_false_after_three_attempts(
     failed: Event, worker: None, client: APIClient, receiver: Receiver
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_pod_without_a_gateway_is_409(client: APIClient, running: Agent) -> No
     assert "its pod cannot be read (gateway: " in answer.json()["message"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_an_engine_that_lies_is_409(
     client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, lie: str

@@ -79,6 +79,7 @@ def test_lemon_squeezy_activates_the_key_for_this_agent(
     assert list(licence.instances.values()) == [agent.pk]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("sold", "said"),
     [
@@ -189,6 +190,7 @@ def test_a_used_up_key_is_refused(person: Person, agent: Agent, lemon: LemonSque
     assert "every activation of this licence is used" in problem(page, "license_key")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", [500, 429, b"<html>", "cut"])
 def test_a_silent_provider_is_no_refusal_of_the_key(
     person: Person, agent: Agent, gumroad: GumroadServer, clock: Clock, how: Any

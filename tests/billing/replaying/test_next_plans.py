@@ -92,6 +92,7 @@ def sixty_connections(world: World) -> Iterator[None]:
     pool.resize(1, before)
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("sixty_connections")
 def test_fifty_threads_choose_keep_and_are_looked_at(agent: Agent, world: World, stripe: StripeDouble) -> None:
     row, clock, codes = Subscription.objects.paid().get(), world.clock, list[int]()

@@ -119,6 +119,7 @@ def is_killed(events: list[Json], act: Act, points: Sequence[int]) -> None:
     sound(later)
 
 
+@pytest.mark.sampled
 def test_a_process_that_is_killed_somewhere_loses_and_doubles_nothing(events: list[Json], act: Act) -> None:
     is_killed(events, act, [random.randint(1, LIKELY)])
 

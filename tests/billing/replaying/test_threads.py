@@ -86,6 +86,7 @@ def test_one_receipt_is_one_payment(world: World) -> None:
     paid_once(agent)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make", [gumroad_bought, lemon_bought])
 def test_04_one_licence_is_one_subscription(world: World, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(licences, "ACTIVATIONS", Limit(name="many", times=1000, seconds=60))
@@ -106,6 +107,7 @@ def test_04_one_licence_is_one_subscription(world: World, make: Make, monkeypatc
     ends_well(scene)
 
 
+@pytest.mark.sampled
 def test_20_one_charge_is_one_payment(world: World) -> None:
     scene = stars_paid(world)
     assert at_once(lambda _: tell(scene.told[0])) == {200}

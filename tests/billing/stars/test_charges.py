@@ -196,6 +196,7 @@ class _Dead(BaseException):
     """The process dies: no later code runs."""
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_31_whichever_statement_a_process_dies_at_nothing_of_the_payment_is_there(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock

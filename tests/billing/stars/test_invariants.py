@@ -58,6 +58,7 @@ def _uncharged(clock: Clock) -> None:
     StarsOrder.objects.update(charge_id=None, payer_id=None)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("hand", "words"),
     [

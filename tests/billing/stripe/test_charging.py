@@ -43,6 +43,7 @@ def test_a_card_that_is_declined_pays_nothing(order: StripeOrder, stripe: Stripe
     assert (order.status, Payment.objects.exists()) == ("pending", False)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(6))
 def test_events_in_any_order_and_several_times_pay_once(
     order: StripeOrder, stripe: StripeDouble, clock: Clock, seed: int
@@ -62,6 +63,7 @@ def test_events_in_any_order_and_several_times_pay_once(
     assert Subscription.objects.get().current_period_end == FREE_UNTIL.replace(year=2027, month=1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("lie", "why"),
     [
@@ -119,6 +121,7 @@ def test_what_else_is_sold_at_stripe_is_none_of_our_business(order: StripeOrder,
     assert not StripeEvent.objects.exclude(stray="").exists()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "fault",
     [Fault(status=500), Fault(status=429), Fault(status=200, body=b"<html>"), Fault(status=200, body=b'{"id": 5}')],

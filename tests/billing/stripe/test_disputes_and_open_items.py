@@ -82,6 +82,7 @@ def test_a_part_that_a_bank_gives_back_to_no_time_waits_for_an_operator(charge: 
     assert (item.amount, item.why) == ("2.00", "a bank gave it back, and the time that it paid for is over")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("word", "waiting"), [("won", ["5.00"]), ("lost", [])])
 def test_a_dispute_about_money_that_bought_nothing_leaves_it_one_open_item(
     card: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock, word: str, waiting: list[str]

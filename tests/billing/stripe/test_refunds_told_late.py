@@ -66,6 +66,7 @@ def now_so() -> tuple[int, int, int]:
     return int(payment.gone_back), owed, int(sum(span.usd for span in Span.objects.all()) * 100)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("looks", ["each time", pytest.param("every other time", marks=pytest.mark.slow), "at the end"])
 @pytest.mark.parametrize("name", HISTORIES)
 def test_whenever_somebody_looks_the_same_has_gone_is_owed_and_is_its_times(
@@ -110,6 +111,7 @@ def test_a_part_that_fails_after_an_operator_refunded_the_rest_is_owed_until_it_
     assert invariants.broken(now=clock.now) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("decide", ["close", "credit", "send back"])
 def test_what_is_decided_about_a_part_that_failed_does_not_go_with_the_rest(
     charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock, decide: str

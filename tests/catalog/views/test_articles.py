@@ -161,6 +161,7 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("body", TOO_LARGE, ids=range(len(TOO_LARGE)))
 def test_a_body_that_would_fill_a_page_is_refused(writer: Writer, persona: str, body: str) -> None:
     path = _article(writer, persona)
@@ -178,6 +179,7 @@ ORDINARY = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("piece", ORDINARY.values(), ids=ORDINARY)
 def test_an_ordinary_body_of_64_kib_is_shown(writer: Writer, persona: str, piece: str) -> None:
     body = piece * (65_536 // len(piece.encode()))

@@ -89,6 +89,7 @@ def test_what_is_published_waits_for_the_moderators(writer: Writer) -> None:
     assert (row.published_at, row.reviewed_at) == (NOON, None)
 
 
+@pytest.mark.sampled
 def test_two_web_processes_show_what_is_published_within_a_second(webs: list[Web]) -> None:
     token = sessions.start(User.objects.create_user("a@example.com"), attribution=None, now=timezone.now())[1]
     writing, reading = webs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 import requests
 
 from tests.config.serving.application import POURED, UNREAD_SECONDS
@@ -32,6 +33,7 @@ def test_who_asks_for_the_headers_of_a_download_waits_for_no_more(front: Front) 
     assert front.get("/echo").status_code == 200
 
 
+@pytest.mark.sampled
 def test_a_download_comes_whole_and_as_fast_as_it_is_read(front: Front) -> None:
     before, started = front.memory(), time.monotonic()
     with front.dial(b"GET /pour HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") as connection:

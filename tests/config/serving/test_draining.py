@@ -68,6 +68,7 @@ def keep_asking(web: Ending, pause: float) -> list[tuple[int, bool, bool]]:
         time.sleep(pause)
 
 
+@pytest.mark.sampled
 def test_no_request_is_lost_and_every_client_is_sent_away(web: Ending) -> None:
     with ThreadPoolExecutor(CLIENTS) as clients:
         asking = [clients.submit(keep_asking, web, 0.02 * (1 + number)) for number in range(CLIENTS)]
@@ -83,6 +84,7 @@ def test_no_request_is_lost_and_every_client_is_sent_away(web: Ending) -> None:
     assert web.process.wait(30) == 0
 
 
+@pytest.mark.sampled
 def test_told_twice_it_ends_at_once(web: Ending) -> None:
     web.end()
     wait_until(web.is_draining)

@@ -164,6 +164,7 @@ def test_a_body_longer_than_a_mebibyte_is_refused_before_it_is_whole(front: Fron
     assert refused.headers["Request-Id"].startswith("req_")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("length", [0, 1, 65_536, MAX_BYTES])
 @pytest.mark.parametrize("in_chunks", [False, True])
 def test_a_body_arrives_whole_however_its_end_is_told(front: Front, length: int, *, in_chunks: bool) -> None:

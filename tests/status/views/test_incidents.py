@@ -37,6 +37,7 @@ def test_an_incident_is_resolved_when_and_only_when_it_has_a_time() -> None:
         Incident(title="Odd", status="resolved", started_at=BEGAN).full_clean()
 
 
+@pytest.mark.sampled
 def test_without_the_database_incidents_are_unavailable(web: Web, closed_port: int) -> None:
     base = web({"DATABASE_URL": f"postgresql://postgres@127.0.0.1:{closed_port}/agentpods"})
     response = requests.get(f"{base}/status/incidents", timeout=10)

@@ -18,6 +18,7 @@ def test_a_process_with_all_its_dependencies_is_ready(api: APIClient) -> None:
     assert response.json() == {"status": "ok", "checks": checks}
 
 
+@pytest.mark.sampled
 def test_a_process_without_its_database_is_not_ready(web: Web, closed_port: int) -> None:
     base = web({"DATABASE_URL": f"postgresql://postgres@127.0.0.1:{closed_port}/agentpods"})
     response = requests.get(f"{base}/health/ready", timeout=10)
@@ -29,6 +30,7 @@ def test_a_process_without_its_database_is_not_ready(web: Web, closed_port: int)
     assert int(response.headers["Retry-After"]) > 0
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_process_without_redis_is_still_ready(web: Web, silent_port: int) -> None:
     """Redis may be down without failing a request, so no balancer should take the process out because of it."""

@@ -115,6 +115,7 @@ def prices_of(api: APIClient) -> str | None:
     return checked
 
 
+@pytest.mark.sampled
 def test_the_status_answers_200_while_the_database_is_down(web: Web, closed_port: int) -> None:
     base = web({"DATABASE_URL": f"postgresql://postgres@127.0.0.1:{closed_port}/agentpods"})
     response = requests.get(f"{base}/status", timeout=10)
@@ -122,6 +123,7 @@ def test_the_status_answers_200_while_the_database_is_down(web: Web, closed_port
     assert response.json()["status"] == "down"
 
 
+@pytest.mark.sampled
 def test_a_hung_database_and_a_hung_redis_do_not_hang_the_status(web: Web, silent_port: int) -> None:
     base = web(
         {

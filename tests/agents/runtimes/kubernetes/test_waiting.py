@@ -33,6 +33,7 @@ def of_another_tier() -> PodSpec:
     return dataclasses.replace(public_spec(), limits=limits)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("meanwhile", "spec"),
     [

@@ -86,6 +86,7 @@ def close(process: subprocess.Popen[bytes]) -> int:
     return process.wait(30)
 
 
+@pytest.mark.sampled
 def test_a_killed_gateway_is_started_again_with_its_secrets_and_the_engine_stays(
     ready: LocalRuntime, home: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_killed_gateway_is_started_again_with_its_secrets_and_the_engine_stays
     assert say(ready, "count") == "1"
 
 
+@pytest.mark.sampled
 def test_a_killed_bridge_is_started_again_and_the_gateway_stays(ready: LocalRuntime, home: Path) -> None:
     say(ready, "say x")
     gateway = program(home, PodProgram.GATEWAY)
@@ -113,6 +115,7 @@ def test_a_killed_bridge_is_started_again_and_the_gateway_stays(ready: LocalRunt
     assert say(ready, "count") == "1"
 
 
+@pytest.mark.sampled
 def test_a_revision_counts_only_when_both_programs_have_it(ready: LocalRuntime, home: Path) -> None:
     program(home, PodProgram.BRIDGE).kill()
     wait_for(ready, Phase.UNHEALTHY)
@@ -122,6 +125,7 @@ def test_a_revision_counts_only_when_both_programs_have_it(ready: LocalRuntime, 
     wait_for(ready, lambda pod: pod.revision == 2)
 
 
+@pytest.mark.sampled
 def test_a_pod_whose_programs_were_both_killed_is_stopped_and_nothing_of_it_is_left(
     ready: LocalRuntime, home: Path
 ) -> None:
@@ -136,6 +140,7 @@ def test_a_pod_whose_programs_were_both_killed_is_stopped_and_nothing_of_it_is_l
     assert say(ready, "count") == "1"
 
 
+@pytest.mark.sampled
 def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(
     ready: LocalRuntime, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +155,7 @@ def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(
     assert program(home, PodProgram.BRIDGE) != bridge
 
 
+@pytest.mark.sampled
 def test_a_gateway_that_is_stopped_is_not_alive_and_replaced(
     ready: LocalRuntime, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +174,7 @@ def test_a_gateway_that_is_stopped_is_not_alive_and_replaced(
     assert say(ready, "count") == "1"
 
 
+@pytest.mark.sampled
 def test_programs_outlive_the_worker_that_started_them(local: LocalRuntime, home: Path, tmp_path: Path) -> None:
     deploying = worker(home, tmp_path / "engines")
     let_go(deploying)
@@ -176,6 +183,7 @@ def test_programs_outlive_the_worker_that_started_them(local: LocalRuntime, home
     assert say(local, "say alive") == "alive"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("attempt", [0, 1, *(pytest.param(more, marks=pytest.mark.slow) for more in range(2, 6))])
 def test_a_worker_killed_while_it_deploys_leaves_a_pod_that_the_next_one_completes(
     local: LocalRuntime, home: Path, tmp_path: Path, attempt: int
@@ -203,6 +211,7 @@ def _deployed(runtime: LocalRuntime) -> bool:
     return pod.phase == Phase.READY and pod.gateway_alive
 
 
+@pytest.mark.sampled
 def test_workers_that_deploy_the_same_pod_at_once_start_it_once(
     local: LocalRuntime, home: Path, tmp_path: Path
 ) -> None:
@@ -242,6 +251,7 @@ def test_a_busy_pod_is_named_as_busy(local: LocalRuntime, monkeypatch: pytest.Mo
     assert failure.value.cause == "BUSY"
 
 
+@pytest.mark.sampled
 def test_a_deleted_pod_leaves_no_process_even_of_those_that_hid(ready: LocalRuntime, home: Path) -> None:
     say(ready, "spawn")
     program(home, PodProgram.BRIDGE).kill()
@@ -252,6 +262,7 @@ def test_a_deleted_pod_leaves_no_process_even_of_those_that_hid(ready: LocalRunt
     assert not (home / "data" / f"{AGENT}.port").exists()
 
 
+@pytest.mark.sampled
 def test_data_that_an_agent_locked_away_is_removed_all_the_same(ready: LocalRuntime, home: Path) -> None:
     locked = home / "data" / AGENT / "workspace" / "locked"
     (locked / "deep").mkdir(parents=True)
@@ -262,6 +273,7 @@ def test_data_that_an_agent_locked_away_is_removed_all_the_same(ready: LocalRunt
     assert not (home / "data" / AGENT).exists()
 
 
+@pytest.mark.sampled
 def test_a_link_out_of_the_data_directory_is_removed_and_not_followed(
     ready: LocalRuntime, home: Path, tmp_path: Path
 ) -> None:
@@ -273,6 +285,7 @@ def test_a_link_out_of_the_data_directory_is_removed_and_not_followed(
     assert (outside / "kept").exists()
 
 
+@pytest.mark.sampled
 def test_neither_key_nor_management_token_is_in_any_environment_argument_or_file(
     ready: LocalRuntime, home: Path
 ) -> None:
@@ -288,17 +301,20 @@ def test_neither_key_nor_management_token_is_in_any_environment_argument_or_file
             assert not [secret for secret in secrets if secret in path.read_bytes()], path
 
 
+@pytest.mark.sampled
 def test_programs_see_nothing_of_the_workers_environment(ready: LocalRuntime, home: Path) -> None:
     inherited = processes.environment_of(program(home, PodProgram.BRIDGE).pid)
     assert "DATABASE_URL" in os.environ
     assert not {"DATABASE_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE"} & set(inherited)
 
 
+@pytest.mark.sampled
 def test_directories_of_pods_are_open_to_their_owner_alone(ready: LocalRuntime, home: Path) -> None:
     for directory in (home / "pods" / NAMESPACE, home / "data" / AGENT, home / "pods" / NAMESPACE / "pod.json"):
         assert directory.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.sampled
 def test_a_program_that_ends_does_not_stay_as_a_zombie_of_its_worker(ready: LocalRuntime, home: Path) -> None:
     pids = [process.pid for process in programs.find(home).values()]
     ready.delete(NAMESPACE, agent_id=AGENT, data=True)
@@ -313,6 +329,7 @@ def test_a_name_that_could_leave_the_directory_is_refused_for_good(local: LocalR
         assert failure.value.permanent
 
 
+@pytest.mark.sampled
 def test_a_pod_that_does_not_end_is_killed_when_its_time_is_over(ready: LocalRuntime, home: Path) -> None:
     for name in PodProgram:
         program(home, name).suspend()
@@ -325,6 +342,7 @@ def test_a_pod_that_does_not_end_is_killed_when_its_time_is_over(ready: LocalRun
     assert of_this_home(home) == []
 
 
+@pytest.mark.sampled
 def test_a_log_that_grew_too_large_begins_anew(ready: LocalRuntime, home: Path) -> None:
     path = home / "pods" / NAMESPACE / "gateway.log"
     path.write_bytes(b"x" * (programs.LOG_BYTES + 1))

@@ -25,12 +25,14 @@ def of_another_version(local: LocalRuntime) -> LocalRuntime:
     return local
 
 
+@pytest.mark.sampled
 def test_it_is_stopped(of_another_version: LocalRuntime) -> None:
     of_another_version.stop(NAMESPACE)
     wait_for(of_another_version, Phase.STOPPED)
     assert processes.marked(NAMESPACE, of_another_version.home.root) == []
 
 
+@pytest.mark.sampled
 def test_it_is_replaced_by_one_that_is_found(of_another_version: LocalRuntime) -> None:
     of_another_version.deploy(pod_spec())
     wait_for(of_another_version, Phase.READY)

@@ -78,6 +78,7 @@ def in_its_place(home: Path, port: int, namespace: str = NAMESPACE) -> Iterator[
         yield impostor
 
 
+@pytest.mark.sampled
 def test_an_impostor_of_a_killed_gateway_is_told_nothing_and_the_agent_comes_back(
     ready: LocalRuntime, home: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_an_impostor_of_a_killed_gateway_is_told_nothing_and_the_agent_comes_bac
         assert impostor.calls == 3
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("shows", [None, certificates.make()], ids=["plain", "another certificate"])
 def test_the_owner_is_told_which_hop_is_silent_and_the_reconciler_brings_the_gateway_back(
@@ -136,6 +138,7 @@ def test_the_owner_is_told_which_hop_is_silent_and_the_reconciler_brings_the_gat
     assert (after.status, after.namespace) == ("running", agent.namespace)
 
 
+@pytest.mark.sampled
 def test_an_engine_on_the_public_port_of_its_gateway_ends_and_the_agent_comes_back(
     ready: LocalRuntime, home: Path
 ) -> None:
@@ -175,6 +178,7 @@ def old(ready: LocalRuntime, home: Path, tmp_path: Path) -> Iterator[LocalRuntim
     process.wait()
 
 
+@pytest.mark.sampled
 def test_a_gateway_of_a_release_without_certificates_is_replaced_and_the_engine_stays(
     old: LocalRuntime, home: Path
 ) -> None:

@@ -155,6 +155,7 @@ def test_a_process_that_is_gone_takes_nothing() -> None:
     assert measure.memory_of([process.pid]) == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("role", "counts"), [(processes.ENGINE, True), (processes.INSTALL, False), ("gateway", False)])
 def test_what_left_the_tree_counts_by_its_marks(tmp_path: Path, role: str, *, counts: bool) -> None:
     with forking(1, **processes.marks("pod-x-1", tmp_path, role)) as pids:

@@ -18,6 +18,7 @@ from tests.agents.runtimes.conftest import NAMESPACE, pod_spec, wait_for
 from tests.agents.runtimes.local.conftest import program, say
 
 
+@pytest.mark.sampled
 def test_a_foreign_listener_on_the_agents_port_is_the_cause_port(ready: LocalRuntime) -> None:
     endpoint = ready.endpoint(NAMESPACE)
     assert endpoint
@@ -33,6 +34,7 @@ def test_a_foreign_listener_on_the_agents_port_is_the_cause_port(ready: LocalRun
     wait_for(ready, Phase.READY)
 
 
+@pytest.mark.sampled
 def test_a_foreign_listener_on_an_inner_port_is_evaded(ready: LocalRuntime, home: Path) -> None:
     say(ready, "say x")
     endpoint = ready.endpoint(NAMESPACE)
@@ -49,6 +51,7 @@ def test_a_foreign_listener_on_an_inner_port_is_evaded(ready: LocalRuntime, home
         assert say(ready, "count") == "1"
 
 
+@pytest.mark.sampled
 def test_a_program_that_was_killed_may_take_a_moment_to_let_go_of_its_ports(ready: LocalRuntime, home: Path) -> None:
     record = ready.home.record(NAMESPACE)
     assert record
@@ -66,6 +69,7 @@ def test_a_program_that_was_killed_may_take_a_moment_to_let_go_of_its_ports(read
     assert (after.public_port, after.inner_ports) == (record.public_port, record.inner_ports)
 
 
+@pytest.mark.sampled
 def test_ports_of_stopped_pods_are_given_to_no_other(ready: LocalRuntime) -> None:
     ready.stop(NAMESPACE)
     wait_for(ready, Phase.STOPPED)

@@ -58,6 +58,7 @@ def say(client: APIClient, agent: Agent, message: str) -> str:
     return reply
 
 
+@pytest.mark.sampled
 def test_what_a_daemon_and_a_file_take_is_shown_and_stops_the_pod_in_the_end(client: APIClient, agent: Agent) -> None:
     now = timezone.now()
     sampling.sample(now)

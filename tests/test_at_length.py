@@ -1,0 +1,72 @@
+"""`make test` runs a part of the tests that are marked `sampled`, and every other test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.at_length import FEWER
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = 2 * FEWER
+FILE = f"""
+import pytest
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("number", range({TESTS}))
+def test_costly(number): pass
+
+def test_cheap(): pass
+"""
+ONE = """
+import pytest
+
+@pytest.mark.sampled
+def test_the_only_costly_one(): pass
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = sampled: as here\n", encoding="utf-8")
+    (tmp_path / "test_ten.py").write_text(FILE, encoding="utf-8")
+    (tmp_path / "test_one.py").write_text(ONE, encoding="utf-8")
+    return tmp_path
+
+
+def collected(project: Path, *arguments: str, seed: int = 1, **environment: str) -> set[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "tests.at_length", "--collect-only", "-q", *arguments]
+    settings = {name: value for name, value in os.environ.items() if name not in {"AT_LENGTH", "PYTEST_PLUGINS"}}
+    run = subprocess.run(
+        [*command, f"--randomly-seed={seed}"],
+        cwd=project,
+        env={**settings, "PYTHONPATH": str(ROOT), **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(re.findall(r"::(\S+)", run.stdout))
+
+
+def test_of_each_file_a_part_runs_at_least_one_and_all_that_is_not_marked(project: Path) -> None:
+    names = collected(project)
+    assert {"test_cheap", "test_the_only_costly_one"} <= names
+    assert len([name for name in names if name.startswith("test_costly")]) == TESTS // FEWER
+
+
+def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: Path) -> None:
+    assert collected(project, seed=1) == collected(project, seed=1)
+    assert len({frozenset(collected(project, seed=seed)) for seed in (2, 3, 4)}) > 1
+
+
+@pytest.mark.parametrize(("arguments", "environment"), [(["test_ten.py"], {}), ([], {"AT_LENGTH": "1"})])
+def test_all_run_where_a_file_is_named_or_the_run_is_at_length(
+    project: Path, arguments: list[str], environment: dict[str, str]
+) -> None:
+    names = collected(project, *arguments, **environment)
+    assert len([name for name in names if name.startswith("test_costly")]) == TESTS
