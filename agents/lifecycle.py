@@ -62,7 +62,7 @@ def pause(agent: Agent, *, reason: Reason, actor: str, why: str = "") -> Agent:
     `why` is an operator's own sentence. It goes on the timeline, which owners do not see.
     """
     now = timezone.now()
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED or (agent.desired == Desired.STOPPED and not _is_held(agent, reason)):
         return agent
     _note(agent, reason=reason, actor=actor, now=now, note=_because("stop asked for", why))
@@ -139,7 +139,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
     """Ask for the pod and its data to be removed. Reads answer 404 at once. `deleted` and its event follow when the
     runtime confirms the removal."""
     now = timezone.now()
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED:
         return agent
     _note(agent, reason=reason, actor=actor, now=now, note=_because("deletion asked for", why))
@@ -163,7 +163,7 @@ def begin(agent: Agent, *, actor: str, now: datetime, note: str = "created") -> 
 def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) -> Agent:
     """The pod of this generation is ready: the agent is `running`. Does nothing for an older pod, or for a pod that is
     no longer wanted."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.RUNNING:
         return agent
     reason = Reason.RECOVERY if agent.status == Status.FAILED else Reason(agent.operation)
@@ -188,7 +188,7 @@ def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) ->
 @transaction.atomic
 def came_down(agent: Agent, *, now: datetime) -> Agent:
     """No process of the pod is left, and none is wanted: the agent is `stopped`."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.STOPPED or agent.status == Status.STOPPED:
         return agent
     return _move(agent, Status.STOPPED, reason=Reason(agent.operation), actor="reconciler", now=now)
@@ -197,7 +197,7 @@ def came_down(agent: Agent, *, now: datetime) -> Agent:
 @transaction.atomic
 def is_gone(agent: Agent, *, now: datetime) -> Agent:
     """Pod and data are gone: the agent is `deleted`, for good. Its secrets and logs are deleted too."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.DELETED or agent.status == Status.DELETED:
         return agent
     agent.llm_key = None
@@ -218,7 +218,7 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
 def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: list[str], now: datetime) -> Agent:
     """The pod of this generation did not come up: the agent is `failed`. The cause is shown on the timeline and by
     `explain`."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.FAILED:
         return agent
     agent.cause, agent.cause_message, agent.cause_evidence = cause, message, evidence
@@ -232,7 +232,7 @@ def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: l
 @transaction.atomic
 def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent:
     """The pod of a running agent is gone: start a new one without being asked."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.RUNNING:
         return agent
     agent.recoveries = 1 if now - agent.status_since >= FORGIVEN_AFTER else agent.recoveries + 1
@@ -247,7 +247,7 @@ def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime)
 
     A restore that was asked for goes first. A restore that failed is only tried again when somebody asks.
     """
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     rebuilds = agent.operation == Reason.REBUILD and agent.status == Status.PROVISIONING
     if agent.desired != Desired.RUNNING or agent.generation != generation or not rebuilds or agent.restores:
         return False
@@ -269,14 +269,10 @@ def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
     note = f"put back in its cluster: {'; '.join(what)}"
     told = Transition.objects.filter(agent=agent, reason=Reason.RECOVERY, note=note, at__gt=now - TOLD_AGAIN)
     if not told.exists():
-        _note(_locked(agent), reason=Reason.RECOVERY, actor="reconciler", now=now, note=note)
+        _note(Agent.objects.lock(agent.pk), reason=Reason.RECOVERY, actor="reconciler", now=now, note=note)
 
 
 # The state machine.
-
-
-def _locked(agent: Agent) -> Agent:
-    return Agent.objects.select_for_update().get(pk=agent.pk)
 
 
 def _still_restores(agent: Agent) -> str:

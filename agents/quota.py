@@ -108,7 +108,7 @@ def move(moves: Sequence[Move], *, now: datetime) -> set[str]:
     Agents are locked before their quotas, as everywhere, and in one order. Returns the ids of the agents that moved.
     """
     wanted = {change.agent_id: change for change in moves}
-    locked = Agent.objects.select_for_update(no_key=True).filter(pk__in=list(wanted), desired=Desired.RUNNING)
+    locked = Agent.objects.locked().filter(pk__in=list(wanted), desired=Desired.RUNNING)
     agents = {agent.pk: agent for agent in locked.only("pk", "status").order_by("pk")}
     moved = _written([wanted[agent_id] for agent_id in agents], now)
     rows = [_row(agents[agent_id], wanted[agent_id], now) for agent_id in agents if agent_id in moved]

@@ -34,7 +34,7 @@ SENT_BY_US = {Provider.STARS, Provider.STRIPE}
 @transaction.atomic
 def grant(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
     """Let the agent run without an end, until an operator revokes the grant. Granting twice makes one grant."""
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     held = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if held is not None:
         return held.payments.filter(kind=PaymentKind.GRANT).latest("at")
@@ -49,7 +49,7 @@ def revoke(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
 
     If the agent has paid time, that time counts again; otherwise grace begins. Raises NothingGranted.
     """
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     row = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if row is None:
         raise NothingGranted(agent.pk)
@@ -66,7 +66,7 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
     """
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     agent = subscriptions.expire_ended(agent, now=now)
     held = Subscription.objects.paid().filter(agent=agent).first()
     purchase = _purchase(agent, None)
@@ -88,7 +88,7 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 
     Given days stay, and no card is charged any more. Raises NothingToRefund.
     """
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     back = refundable(agent, now=now)
     if not back:
         raise NothingToRefund(agent.pk)

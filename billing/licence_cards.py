@@ -16,7 +16,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from billing import payments, timeline
+from agents.models import Agent
+from billing import timeline
 from billing.errors import NotConfigured
 from billing.models import Subscription
 from billing.providers import registry
@@ -105,7 +106,7 @@ def _stop(row: Subscription, *, now: datetime) -> None:
 @transaction.atomic
 def _note(subscription_id: str, *, stopped: bool, now: datetime) -> None:
     agent_id = Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id)
-    agent = payments.locked(agent_id)
+    agent = Agent.objects.lock(agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     row.stop_card_at, row.cancels_there = None, row.cancels_there or stopped
     if not stopped and row.check_at is not None:

@@ -199,7 +199,7 @@ def begin(agent: Agent) -> Agent:
 
 def _locked(user: User, subscription_id: str) -> tuple[Agent, Subscription]:
     known = own_subscription(user, subscription_id)
-    agent = Agent.objects.select_for_update().get(pk=known.agent_id)
+    agent = Agent.objects.lock(known.agent_id)
     return agent, Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
 
 

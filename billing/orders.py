@@ -46,7 +46,7 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: da
     if other is not None and not terms.are_of(other) and _money_seen(other):
         raise MoneySeen(other)
     with transaction.atomic():
-        agent = Agent.objects.select_for_update().get(pk=agent.pk)
+        agent = Agent.objects.lock(agent.pk)
         if agent.desired == Desired.DELETED:
             raise NoSuchAgent
         refuse_held(agent, terms)

@@ -33,7 +33,7 @@ def held(payment: Payment) -> Agent:
         holder = _holder(payment)
         with suppress(_MovedMeanwhile), transaction.atomic():
             for agent_id in sorted({payment.agent_id, holder}):
-                Agent.objects.select_for_update(no_key=True).get(pk=agent_id)  # the same lock as payments.locked
+                Agent.objects.lock(agent_id)
             if _holder(payment) == holder:
                 return Agent.objects.get(pk=holder)
             raise _MovedMeanwhile  # releases these locks: taking a further one out of order could deadlock

@@ -37,7 +37,7 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
     If the provider changed the plan without a charge, write a row with the new end, so that the next end is taken for
     another charge.
     """
-    agent = payments.locked(row.agent_id)
+    agent = Agent.objects.lock(row.agent_id)
     name = licence_charges.next_name(sold)
     if licence_charges.is_known(sold):
         if was := licence_charges.told_otherwise(sold):

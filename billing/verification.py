@@ -94,7 +94,7 @@ def ask(row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
     """An operator asks to verify this licence now. Raises NothingToVerify, AskedAlready."""
     if row.provider not in LICENSED:
         raise NothingToVerify(row.pk)
-    agent = payments.locked(row.agent_id)
+    agent = Agent.objects.lock(row.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if row.check_at is not None and row.check_at <= now:
         raise AskedAlready(row.pk)
@@ -285,7 +285,7 @@ def _unknown(subscription_id: str, *, reason: str, now: datetime) -> ProviderAns
 
     Its agent is not deleted until there is an answer.
     """
-    agent = payments.locked(Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id))
+    agent = Agent.objects.lock(Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id))
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     since = row.unknown_since or now
     log.error("no answer about a licence", extra={"subscription": row.pk, "reason": reason, "since": since.isoformat()})

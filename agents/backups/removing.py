@@ -26,7 +26,7 @@ PRUNE_SECONDS = 1_800.0
 def delete(backup: Backup, *, actor: str) -> None:
     """Delete a backup. Raises BackupInUse while the agent is being restored from it."""
     now = timezone.now()
-    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    agent = Agent.objects.lock(backup.agent_id)
     if agent.restores == backup.pk and agent.status == Status.PROVISIONING:
         raise BackupInUse
     if not Backup.objects.filter(pk=backup.pk, stage=Stage.DONE).update(stage=Stage.REMOVED, look_at=now):

@@ -216,7 +216,7 @@ def _missed(backup: Backup, why: str, *, wait: timedelta) -> None:
 @transaction.atomic
 def _record(backup: Backup, state: BackupState) -> None:
     """The snapshot is in the store: record that the agent has this backup."""
-    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    agent = Agent.objects.lock(backup.agent_id)
     now = timezone.now()
     done = Backup.objects.filter(pk=backup.pk, stage=Stage.RUNNING).update(
         stage=Stage.DONE,
@@ -238,7 +238,7 @@ def _record(backup: Backup, state: BackupState) -> None:
 
 @transaction.atomic
 def _fail(backup: Backup, why: str) -> None:
-    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    agent = Agent.objects.lock(backup.agent_id)
     now = timezone.now()
     failed = Backup.objects.filter(pk=backup.pk, stage__in=OPEN).update(
         stage=Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None

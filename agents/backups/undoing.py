@@ -14,7 +14,7 @@ from agents.models import Agent, Reason, Status, Transition
 @transaction.atomic
 def undo(deleted: Agent, *, actor: str, why: str) -> Agent:
     """Return the new agent, of the same owner. Raises WrongState, NoSuchBackup, AccountSuspended."""
-    deleted = Agent.objects.select_for_update().get(pk=deleted.pk)
+    deleted = Agent.objects.lock(deleted.pk)
     if deleted.status != Status.DELETED:
         raise WrongState("undo", deleted.status, "only what is deleted can be brought back")
     backup = Backup.objects.there().filter(agent=deleted).first()

@@ -83,7 +83,7 @@ def _batch(cluster: Cluster, *, actor: str) -> int:
 @transaction.atomic
 def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> None:
     """Let one agent leave the cluster. The agent's row is locked first, as everywhere."""
-    agent = Agent.objects.select_for_update().filter(pk=agent_id).first()
+    agent = Agent.objects.locked().filter(pk=agent_id).first()
     is_back = Placement.objects.filter(pk=agent_id, cluster=cluster, move=MoveStage.BEGUN).exists()
     if is_back:
         placement.go_back(agent_id)

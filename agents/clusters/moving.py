@@ -49,7 +49,7 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
         repositories.check()
     except BackupsOff as off:
         raise BackupsAreOff(str(off)) from off
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     because = f": {why}" if why else ""
     if agent.status == Status.STOPPED and agent.desired == Desired.STOPPED:
         here = _place_of(agent, to=to)
@@ -98,7 +98,7 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
 @transaction.atomic
 def set_out(agent: Agent, *, now: datetime) -> None:
     """Called when the old pod has made its backup, or cannot. Place the agent on the new cluster, or end the move."""
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     asked = Placement.objects.select_related("cluster", "other").filter(pk=agent.pk, move=MoveStage.ASKED).first()
     wanted = agent.desired == Desired.RUNNING and agent.operation == Reason.MOVE
     if asked is None or asked.other is None or not wanted:
@@ -136,7 +136,7 @@ def _closed(cluster: Cluster) -> str:
 def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
     """The pod did not come up on the new cluster: build it again where its data is. False when the agent has not
     moved."""
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.PROVISIONING:
         return False
     there = placement.go_back(agent.pk)

@@ -248,7 +248,7 @@ def _held_by(agent: Agent) -> DomainClaim | None:
 
 def _locked(ids: list[str]) -> dict[str, Agent]:
     """The rows of these agents, locked in the order of their ids. Raises NoSuchAgent when the first one is deleted."""
-    rows = Agent.objects.select_for_update().filter(pk__in=ids).order_by("pk")
+    rows = Agent.objects.locked().filter(pk__in=ids).order_by("pk")
     found = {agent.pk: agent for agent in rows}
     if ids[0] not in found or found[ids[0]].desired == Desired.DELETED:
         raise NoSuchAgent

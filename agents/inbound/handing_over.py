@@ -168,5 +168,5 @@ def _drop(agent: Agent, message: InboundMessage, *, now: datetime) -> None:
 def _give_back(agent_id: str, *, due: datetime) -> None:
     """Set the next due time of all waiting messages, including new ones. The agent's row is locked, as in `_keep` of
     agents/inbound/taking.py."""
-    Agent.objects.select_for_update(no_key=True).only("id").get(pk=agent_id)
+    Agent.objects.only("id").lock(agent_id)
     InboundMessage.objects.filter(agent=agent_id, due_at__isnull=False).update(due_at=due)

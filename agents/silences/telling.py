@@ -47,8 +47,7 @@ def note(asked: Agent, said: Said | None, *, now: datetime) -> None:
 
     Running twice is harmless.
     """
-    locked = Agent.objects.select_for_update(no_key=True, of=("self",)).select_related("user")
-    agent = readable(locked.get(pk=asked.pk))
+    agent = readable(Agent.objects.select_related("user").lock(asked.pk))
     states = ChannelState.objects.filter(agent=agent)
     if not listens(agent):
         states.update(look_at=None, **({} if agent.desired == Desired.RUNNING and agent.llm_key_hash else _OVER))
