@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import User
-from agents import configuration, quota
+from agents import configuration, quota, timeline
 from agents.backups import expiry
 from agents.backups.nights import next_night
 from agents.clusters import placement
@@ -65,7 +65,7 @@ def pause(agent: Agent, *, reason: Reason, actor: str, why: str = "") -> Agent:
     agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED or (agent.desired == Desired.STOPPED and not _is_held(agent, reason)):
         return agent
-    _note(agent, reason=reason, actor=actor, now=now, note=_because("stop asked for", why))
+    timeline.note(agent, _because("stop asked for", why), reason=reason, actor=actor, now=now)
     return _want(agent, Desired.STOPPED, operation=reason, now=now)
 
 
@@ -85,7 +85,7 @@ def resume(agent: Agent, *, actor: str) -> Agent:
     if agent.status == Status.STOPPED:
         _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
     else:
-        _note(agent, reason=Reason.RESUME, actor=actor, now=now, note="stop called off")
+        timeline.note(agent, "stop called off", reason=Reason.RESUME, actor=actor, now=now)
     return _want(agent, Desired.RUNNING, operation=Reason.RESUME, now=now)
 
 
@@ -142,7 +142,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
     agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED:
         return agent
-    _note(agent, reason=reason, actor=actor, now=now, note=_because("deletion asked for", why))
+    timeline.note(agent, _because("deletion asked for", why), reason=reason, actor=actor, now=now)
     claims.let_go(agent, actor=actor, now=now)
     agent.term_due_at = now  # billing looks at what is paid
     return _want(agent, Desired.DELETED, operation=reason, now=now, also=("term_due_at",))
@@ -151,7 +151,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
 @transaction.atomic(savepoint=False)
 def begin(agent: Agent, *, actor: str, now: datetime, note: str = "created") -> Agent:
     """Write the first row of a new agent's timeline, in the transaction that creates the agent."""
-    _note(agent, reason=Reason.CREATE, actor=actor, now=now, note=note)
+    timeline.note(agent, note, reason=Reason.CREATE, actor=actor, now=now)
     wake.on_commit("agents.reconcile", agent.id)
     return agent
 
@@ -256,7 +256,7 @@ def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime)
         return False
     agent.generation, agent.restores, agent.deadline_at = generation + 1, newest.pk, now + PROVISIONING_DEADLINE
     note = f"{found}: its data is restored from backup {newest.name}"
-    _note(agent, reason=Reason.RESTORE, actor="reconciler", now=now, note=note)
+    timeline.note(agent, note, reason=Reason.RESTORE, actor="reconciler", now=now)
     also = ("generation", "restores", "deadline_at")
     _want(agent, Desired.RUNNING, operation=Reason.REBUILD, now=now, also=also)
     return True
@@ -269,7 +269,7 @@ def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
     note = f"put back in its cluster: {'; '.join(what)}"
     told = Transition.objects.filter(agent=agent, reason=Reason.RECOVERY, note=note, at__gt=now - TOLD_AGAIN)
     if not told.exists():
-        _note(Agent.objects.lock(agent.pk), reason=Reason.RECOVERY, actor="reconciler", now=now, note=note)
+        timeline.note(Agent.objects.lock(agent.pk), note, reason=Reason.RECOVERY, actor="reconciler", now=now)
 
 
 # The state machine.
@@ -356,7 +356,7 @@ def _move(
     agent.status, agent.status_since = to, now
     agent.settled_status = to if to in SETTLED else settled
     agent.save(update_fields=["status", "status_since", "settled_status", *also])
-    _note(agent, reason=reason, actor=actor, now=now, note=note, came_from=before)
+    timeline.note(agent, note, reason=reason, actor=actor, now=now, came_from=before)
     event_type = EVENTS.get(to)
     if event_type and not (before == Status.FAILED and to == Status.STOPPED and reason in UNPAID):
         came_from = _told_from(before, settled, to)
@@ -375,15 +375,3 @@ def _told_from(before: str, settled: str, to: Status) -> str:
     """
     is_same_failure = to == Status.FAILED and settled == Status.FAILED
     return before if to in {Status.STOPPED, Status.DELETED} or is_same_failure else settled
-
-
-def _note(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "", came_from: str = "") -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=came_from or agent.status,
-        to_status=agent.status,
-        reason=reason,
-        actor=actor,
-        note=note,
-        at=now,
-    )

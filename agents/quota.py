@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from django.db import connection, transaction
 
-from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Transition
+from agents import timeline
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason
 from catalog.models import Tier
 
 GRACE_PERIOD = timedelta(minutes=60)
@@ -111,8 +112,8 @@ def move(moves: Sequence[Move], *, now: datetime) -> set[str]:
     locked = Agent.objects.locked().filter(pk__in=list(wanted), desired=Desired.RUNNING)
     agents = {agent.pk: agent for agent in locked.only("pk", "status").order_by("pk")}
     moved = _written([wanted[agent_id] for agent_id in agents], now)
-    rows = [_row(agents[agent_id], wanted[agent_id], now) for agent_id in agents if agent_id in moved]
-    Transition.objects.bulk_create(rows)
+    notes = [(agents[agent_id], _words_of(wanted[agent_id])) for agent_id in agents if agent_id in moved]
+    timeline.note_each(notes, reason=Reason.QUOTA, actor=ACTOR, now=now)
     return moved
 
 
@@ -134,21 +135,8 @@ def _written(moves: list[Move], now: datetime) -> set[str]:
         return {agent_id for (agent_id,) in cursor.fetchall()}
 
 
-def _row(agent: Agent, change: Move, now: datetime) -> Transition:
-    note = f"quota {change.was.status} to {change.to}: {change.why}"
-    return _transition(agent, note=note, actor=ACTOR, now=now)
-
-
-def _transition(agent: Agent, *, note: str, actor: str, now: datetime) -> Transition:
-    return Transition(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.QUOTA,
-        actor=actor,
-        note=note,
-        at=now,
-    )
+def _words_of(change: Move) -> str:
+    return f"quota {change.was.status} to {change.to}: {change.why}"
 
 
 def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
@@ -157,7 +145,7 @@ def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
     snapshot = AgentQuota.objects.filter(pk=agent.pk)
     before = snapshot.values_list("status", flat=True).first()
     if before not in {None, QuotaStatus.OK}:
-        _transition(agent, note=f"quota {before} to ok", actor=actor, now=now).save()
+        timeline.note(agent, f"quota {before} to ok", reason=Reason.QUOTA, actor=actor, now=now)
     if before is not None:
         snapshot.update(status=QuotaStatus.OK, recent="", since=now)
 

@@ -11,8 +11,9 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from agents.models import Agent
-from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions, timeline
+from agents import timeline
+from agents.models import Agent, Reason
+from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
@@ -111,7 +112,7 @@ def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) 
     receipt = _way_back(payment, actor=actor, reason=reason)
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
     words = f"{moved(written)} of payment {payment.pk} went back; none of its time was left: {reason}"
-    timeline.note(agent, words, actor=actor, now=now)
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=actor, now=now)
     return written
 
 

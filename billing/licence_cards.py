@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents.models import Agent
-from billing import timeline
+from agents import timeline
+from agents.models import Agent, Reason
 from billing.errors import NotConfigured
 from billing.models import Subscription
 from billing.providers import registry
@@ -113,4 +113,4 @@ def _note(subscription_id: str, *, stopped: bool, now: datetime) -> None:
         row.check_at = min(row.check_at, now + LOOK_AFTER)
     row.save(update_fields=["stop_card_at", "cancels_there", "check_at"])
     words = "its card is charged no more" if stopped else "only its buyer can have its card stopped"
-    timeline.note(agent, f"subscription {row.pk}: {words}", actor=ACTOR, now=now)
+    timeline.note(agent, f"subscription {row.pk}: {words}", reason=Reason.PAYMENT, actor=ACTOR, now=now)

@@ -16,7 +16,8 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.models import Agent, Reason, Transition
+from agents import timeline
+from agents.models import Agent, Reason
 from billing import next_plans, periods, spans, standing, term
 from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
 from billing.models import Subscription
@@ -338,13 +339,5 @@ def move_to(
     row.save(force_insert=fresh)
     came = "new" if fresh else before.value
     words = f"subscription {row.id} {came} to {to}, until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.PAYMENT,
-        actor=actor,
-        note=f"{words}: {note}" if note else words,
-        at=now,
-    )
+    timeline.note(agent, f"{words}: {note}" if note else words, reason=Reason.PAYMENT, actor=actor, now=now)
     return row

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from agents.models import Agent
-from billing import licence_charges, payments, timeline
+from agents import timeline
+from agents.models import Agent, Reason
+from billing import licence_charges, payments
 from billing.errors import TakenBack
 from billing.models import Decision, Payment, Subscription
 from billing.payments import Receipt
@@ -49,7 +50,8 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
         return
     log.error("a licence was charged and buys nothing", extra={"subscription": row.pk, "problem": why})
     payments.write(_receipt(agent, sold, name=name), agent, now=now, subscription=row, unapplied=why)
-    timeline.note(agent, f"the licence of {row.pk} was charged, and bought nothing: {why}", actor=ACTOR, now=now)
+    words = f"the licence of {row.pk} was charged, and bought nothing: {why}"
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=ACTOR, now=now)
 
 
 def _receipt(

@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from accounts import throttling
 from accounts.throttling import Limit
-from agents.models import Agent, Desired
+from agents import timeline
+from agents.models import Agent, Desired, Reason
 from billing import (
     bindings,
     lapses,
@@ -26,7 +27,6 @@ from billing import (
     payments,
     revocations,
     subscriptions,
-    timeline,
     unplaced_charges,
 )
 from billing.errors import (
@@ -98,7 +98,8 @@ def ask(row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if row.check_at is not None and row.check_at <= now:
         raise AskedAlready(row.pk)
-    timeline.note(agent, f"subscription {row.pk} is verified now: {reason}", actor=actor, now=now)
+    words = f"subscription {row.pk} is verified now: {reason}"
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=actor, now=now)
     hasten(row, now=now)
 
 

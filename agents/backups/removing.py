@@ -8,11 +8,12 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from agents import timeline
 from agents.backups import repositories
 from agents.backups.models import OPEN, Backup, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.errors import BackupInUse
-from agents.models import Agent, Reason, Status, Transition
+from agents.models import Agent, Reason, Status
 from config import wake
 from config.crypto import UnreadableSecret
 
@@ -34,15 +35,7 @@ def delete(backup: Backup, *, actor: str) -> None:
     newest = Backup.objects.there().filter(agent=agent).first()
     agent.last_backup_at = newest.taken_at if newest else None
     agent.save(update_fields=["last_backup_at"])
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.BACKUP,
-        actor=actor,
-        note=f"backup {backup.name} deleted",
-        at=now,
-    )
+    timeline.note(agent, f"backup {backup.name} deleted", reason=Reason.BACKUP, actor=actor, now=now)
     wake.on_commit("backups.step", backup.pk)
 
 

@@ -17,11 +17,11 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from agents import pods
+from agents import pods, timeline
 from agents.backups import credentials, nights, places, removing, repositories, retention
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
-from agents.models import Agent, Reason, Repository, Transition
+from agents.models import Agent, Reason, Repository
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
 from agents.turns import OneAtATime
@@ -249,13 +249,5 @@ def _fail(backup: Backup, why: str) -> None:
         _tell(agent, backup, f"no backup: {why}", now=now)
 
 
-def _tell(agent: Agent, backup: Backup, note: str, *, now: datetime) -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.BACKUP,
-        actor=backup.actor,
-        note=note,
-        at=now,
-    )
+def _tell(agent: Agent, backup: Backup, words: str, *, now: datetime) -> None:
+    timeline.note(agent, words, reason=Reason.BACKUP, actor=backup.actor, now=now)

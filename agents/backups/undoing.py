@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from agents import creation
+from agents import creation, timeline
 from agents.backups.models import Backup
 from agents.errors import NoSuchBackup, WrongState
-from agents.models import Agent, Reason, Status, Transition
+from agents.models import Agent, Reason, Status
 
 
 @transaction.atomic
@@ -22,13 +22,6 @@ def undo(deleted: Agent, *, actor: str, why: str) -> Agent:
         raise NoSuchBackup(deleted.pk)
     note = f"created from backup {backup.name} of the deleted agent {deleted.pk}: {why}"
     agent = creation.create_again(deleted, restores=backup.pk, actor=actor, note=note)
-    Transition.objects.create(
-        agent=deleted,
-        from_status=deleted.status,
-        to_status=deleted.status,
-        reason=Reason.RESTORE,
-        actor=actor,
-        note=f"brought back as {agent.pk}: {why}",
-        at=timezone.now(),
-    )
+    words = f"brought back as {agent.pk}: {why}"
+    timeline.note(deleted, words, reason=Reason.RESTORE, actor=actor, now=timezone.now())
     return agent

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from agents import lifecycle
+from agents import lifecycle, timeline
 from agents.clusters import placement
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, Desired, Reason, Status
 from config import wake
 from config.errors import Conflict
 
@@ -93,7 +93,8 @@ def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> Non
     if agent is None or agent.status == Status.DELETED:
         return
     if is_back:
-        _note(agent, f"cluster {cluster} is lost: not moved there, its data is where it was", actor=actor, now=now)
+        words = f"cluster {cluster} is lost: not moved there, its data is where it was"
+        timeline.note(agent, words, reason=Reason.RECOVERY, actor=actor, now=now)
         Agent.objects.filter(pk=agent_id).update(data_expected=True, restores="")
     else:
         _begin_anew(agent, cluster, actor=actor, now=now)
@@ -109,18 +110,7 @@ def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> Non
 def _begin_anew(agent: Agent, cluster: Cluster, *, actor: str, now: datetime) -> None:
     backup = lifecycle.newest_backup(agent)
     kept = f"; its data is restored from backup {backup.name}" if backup else ""
-    _note(agent, f"cluster {cluster} is lost, and the agent's data with it{kept}", actor=actor, now=now)
+    words = f"cluster {cluster} is lost, and the agent's data with it{kept}"
+    timeline.note(agent, words, reason=Reason.RECOVERY, actor=actor, now=now)
     restores = backup.pk if backup else ""  # "": the agent starts with an empty disk, as expected
     Agent.objects.filter(pk=agent.pk).update(data_expected=False, restores=restores)
-
-
-def _note(agent: Agent, words: str, *, actor: str, now: datetime) -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.RECOVERY,
-        actor=actor,
-        note=words,
-        at=now,
-    )

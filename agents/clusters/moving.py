@@ -17,14 +17,14 @@ from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from agents import lifecycle
+from agents import lifecycle, timeline
 from agents.backups import repositories
 from agents.backups.models import Backup, Kind
 from agents.backups.repositories import BackupsOff
 from agents.clusters import connections, placement
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
 from agents.errors import BackupsAreOff
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, Desired, Reason, Status
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names, volumes
 from config import wake
@@ -32,6 +32,7 @@ from config.errors import Conflict
 
 log = logging.getLogger(__name__)
 
+ACTOR = "reconciler"
 BATCH = 50
 # A backup that began at most so long before the agent stopped has all that the agent wrote, except during the stop
 # itself.
@@ -90,7 +91,8 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
     agent.generation, agent.restores, agent.data_expected = agent.generation + 1, backup.pk, False
     agent.reconcile_at, agent.attempts = now, 0  # the rest of its pod is removed, without its disk
     agent.save(update_fields=["generation", "restores", "data_expected", "reconcile_at", "attempts"])
-    _note(agent, f"from cluster {here} to {to} with backup {backup.name} once it is started{because}", actor, now=now)
+    words = f"from cluster {here} to {to} with backup {backup.name} once it is started{because}"
+    timeline.note(agent, words, reason=Reason.MOVE, actor=actor, now=now)
     wake.on_commit("agents.reconcile", agent.pk)
     return agent
 
@@ -107,12 +109,14 @@ def set_out(agent: Agent, *, now: datetime) -> None:
     if why_not := _no_way(backup) or _closed(asked.other):
         Placement.objects.filter(pk=agent.pk).update(move="", other=None)
         Agent.objects.filter(pk=agent.pk).update(operation=Reason.REBUILD)
-        _note(agent, f"not moved to cluster {asked.other}: {why_not}", now=now)
+        words = f"not moved to cluster {asked.other}: {why_not}"
+        timeline.note(agent, words, reason=Reason.MOVE, actor=ACTOR, now=now)
     elif backup:
         Placement.objects.filter(pk=agent.pk).update(cluster=asked.other, other=asked.cluster, move=MoveStage.BEGUN)
         deadline = now + lifecycle.PROVISIONING_DEADLINE
         Agent.objects.filter(pk=agent.pk).update(restores=backup.pk, data_expected=False, deadline_at=deadline)
-        _note(agent, f"from cluster {asked.cluster} to {asked.other} with backup {backup.name}", now=now)
+        words = f"from cluster {asked.cluster} to {asked.other} with backup {backup.name}"
+        timeline.note(agent, words, reason=Reason.MOVE, actor=ACTOR, now=now)
 
 
 def _no_way(backup: Backup | None) -> str:
@@ -153,7 +157,8 @@ def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
         reconcile_at=now,
         attempts=0,
     )
-    _note(agent, f"not moved to cluster {there}, back where its data is: {why}", now=now)
+    words = f"not moved to cluster {there}, back where its data is: {why}"
+    timeline.note(agent, words, reason=Reason.MOVE, actor=ACTOR, now=now)
     return True
 
 
@@ -183,15 +188,3 @@ def _take_away(agent_id: str, cluster: Cluster) -> None:
     if volumes.release_left(connections.of(cluster), labels=labels):
         left = Placement.objects.filter(pk=agent_id, move=MoveStage.OVER, other=cluster)
         left.update(move="", other=None)
-
-
-def _note(agent: Agent, words: str, actor: str = "reconciler", *, now: datetime) -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.MOVE,
-        actor=actor,
-        note=words,
-        at=now,
-    )

@@ -16,11 +16,12 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from accounts.models import User
+from agents import timeline
 from agents.domains import effects, names
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.domains.records import DnsAnswers
 from agents.errors import DomainTaken, IllegalTransition, NoSuchAgent, TooManyDomains, YourOtherAgent
-from agents.models import Agent, Desired
+from agents.models import Agent, Desired, Reason
 from config import wake
 
 UNPROVED_FOR = timedelta(days=7)
@@ -88,7 +89,7 @@ def let_go(agent: Agent, *, actor: str, now: datetime) -> Agent:
     """Release the name of an agent whose row the caller has locked."""
     if held := _held_by(agent):
         _release(held, now=now)
-        effects.tell(agent, actor=actor, now=now, note=f"domain: {held.domain} was released")
+        timeline.note(agent, f"domain: {held.domain} was released", reason=Reason.DOMAIN, actor=actor, now=now)
         effects.without_domain(agent, now=now)
     return agent
 
@@ -154,7 +155,7 @@ def _begin(agent: Agent, domain: str, *, seen: DnsAnswers, actor: str, now: date
     new.save(force_insert=True)
     agent.domain = domain
     agent.save(update_fields=["domain"])
-    effects.tell(agent, actor=actor, now=now, note=f"domain: {domain} was claimed")
+    timeline.note(agent, f"domain: {domain} was claimed", reason=Reason.DOMAIN, actor=actor, now=now)
     _apply(new, agent, seen=seen, now=now)
     return new
 
@@ -186,7 +187,7 @@ def _apply(held: DomainClaim, agent: Agent, *, seen: DnsAnswers, now: datetime) 
     if held.status == ClaimStatus.UNPROVED and seen.proves(held.value):
         _move(held, ClaimStatus.PROVED)
         held.proved_at, held.lapses_at = now, None
-        effects.tell(agent, actor="domains", now=now, note=f"domain: {held.domain} is proved")
+        timeline.note(agent, f"domain: {held.domain} is proved", reason=Reason.DOMAIN, actor="domains", now=now)
     held.look_at = effects.next_look(held, now=now)
     effects.lead(held, agent, now=now)
     held.save()
@@ -200,7 +201,8 @@ def _has_lapsed(held: DomainClaim, *, seen: DnsAnswers, now: datetime) -> bool:
 
 def _lapse(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
     _end(held, ClaimStatus.LAPSED, now=now)
-    effects.tell(agent, actor="domains", now=now, note=f"domain: {held.domain} lapsed, for it was never proved")
+    words = f"domain: {held.domain} lapsed, for it was never proved"
+    timeline.note(agent, words, reason=Reason.DOMAIN, actor="domains", now=now)
     effects.without_domain(agent, now=now)
     effects.mail("domain_lapsed", held, agent)
 
@@ -208,7 +210,7 @@ def _lapse(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
 def _lose(rival: DomainClaim, agent: Agent, *, now: datetime) -> None:
     _end(rival, ClaimStatus.LOST, now=now)
     note = f"domain: {rival.domain} was taken over by the account that its TXT record names"
-    effects.tell(agent, actor="domains", now=now, note=note)
+    timeline.note(agent, note, reason=Reason.DOMAIN, actor="domains", now=now)
     effects.without_domain(agent, now=now)
     effects.emit_lost(rival, agent, now=now)
     effects.mail("domain_lost", rival, agent)

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q
 
-from agents.models import Agent
-from billing import timeline
+from agents import timeline
+from agents.models import Agent, Reason
 from billing.crypto import agreement, chain, configuration, dropped, formerly, settling, tokens
 from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
@@ -46,7 +46,7 @@ def ask(order: CryptoOrder, *, reason: str, actor: str, now: datetime) -> None:
     rested = Q(asked_at=None) | Q(asked_at__lte=now - ASKED_EVERY)
     if not ChainState.objects.filter(rested, pk=order.chain_id).update(asked_at=now):
         raise AskedAlready(f"chain {order.chain_id}")
-    timeline.note(agent, f"the chain is read now for {order.pk}: {reason}", actor=actor, now=now)
+    timeline.note(agent, f"the chain is read now for {order.pk}: {reason}", reason=Reason.PAYMENT, actor=actor, now=now)
     for task in ("billing.scan_chain", "billing.watch_chain"):
         wake.on_commit(task)
 
