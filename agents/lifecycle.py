@@ -20,12 +20,12 @@ from agents.backups import expiry
 from agents.backups.nights import next_night
 from agents.clusters import placement
 from agents.domains import claims
-from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
+from agents.errors import NotEntitled, OwnerSuspended, WrongState
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
 from agents.runtimes.base import UNUSABLE_DATA
 from catalog import personas
-from config import wake
+from config import states, wake
 from webhooks import events
 
 PROVISIONING_DEADLINE = timedelta(minutes=10)
@@ -350,8 +350,7 @@ def _move(
 
     Raises IllegalTransition.
     """
-    if to not in TRANSITIONS[Status(agent.status)]:
-        raise IllegalTransition(f"{agent.id}: {agent.status} to {to}")
+    states.check(TRANSITIONS, Status(agent.status), to, of=agent.id)
     before, settled = agent.status, agent.settled_status
     agent.status, agent.status_since = to, now
     agent.settled_status = to if to in SETTLED else settled

@@ -19,14 +19,15 @@ from django.db import transaction
 from agents import timeline
 from agents.models import Agent, Reason
 from billing import next_plans, periods, spans, standing, term
-from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
+from billing.errors import AlreadyExpired, LicenceHeld, NeverEnds
 from billing.models import Subscription
 from billing.spans import Rest, SoldPlan
 from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
+from config import states
 
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
 
-MOVES: dict[SubscriptionStatus, set[SubscriptionStatus]] = {
+TRANSITIONS: dict[SubscriptionStatus, set[SubscriptionStatus]] = {
     ACTIVE: {CANCELED, EXPIRED},
     CANCELED: {ACTIVE, EXPIRED},
     EXPIRED: {ACTIVE},
@@ -333,8 +334,8 @@ def move_to(
     """The only place that assigns a status: check the move, change the row, write the timeline."""
     fresh = row._state.adding  # noqa: SLF001 # the way that Django documents
     before = SubscriptionStatus(row.status)
-    if not fresh and to != before and to not in MOVES[before]:
-        raise IllegalMove(f"{row.id}: {before} to {to}")
+    if not fresh and to != before:
+        states.check(TRANSITIONS, before, to, of=row.id)
     row.status = to
     row.save(force_insert=fresh)
     came = "new" if fresh else before.value

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import timeline
-from agents.backups import repositories
+from agents.backups import repositories, stages
 from agents.backups.models import OPEN, Backup, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.errors import BackupInUse
@@ -30,7 +30,7 @@ def delete(backup: Backup, *, actor: str) -> None:
     agent = Agent.objects.lock(backup.agent_id)
     if agent.restores == backup.pk and agent.status == Status.PROVISIONING:
         raise BackupInUse
-    if not Backup.objects.filter(pk=backup.pk, stage=Stage.DONE).update(stage=Stage.REMOVED, look_at=now):
+    if not stages.move(Backup.objects.filter(pk=backup.pk), Stage.REMOVED, look_at=now):
         return
     newest = Backup.objects.there().filter(agent=agent).first()
     agent.last_backup_at = newest.taken_at if newest else None

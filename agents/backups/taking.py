@@ -18,7 +18,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from agents import pods, timeline
-from agents.backups import credentials, nights, places, removing, repositories, retention
+from agents.backups import credentials, nights, places, removing, repositories, retention, stages
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.models import Agent, Reason, Repository
@@ -157,9 +157,8 @@ def _give_places(*, now: datetime) -> None:
             if backup_id is None:
                 return
             begins = timezone.now()
-            Backup.objects.filter(pk=backup_id).update(
-                taken_at=begins, stage=Stage.RUNNING, look_at=Greatest("look_at", begins)
-            )
+            wanted = Backup.objects.filter(pk=backup_id)
+            stages.move(wanted, Stage.RUNNING, taken_at=begins, look_at=Greatest("look_at", begins))
             wake.on_commit(TASK, backup_id)
 
 
@@ -218,8 +217,9 @@ def _record(backup: Backup, state: BackupState) -> None:
     """The snapshot is in the store: record that the agent has this backup."""
     agent = Agent.objects.lock(backup.agent_id)
     now = timezone.now()
-    done = Backup.objects.filter(pk=backup.pk, stage=Stage.RUNNING).update(
-        stage=Stage.DONE,
+    done = stages.move(
+        Backup.objects.filter(pk=backup.pk),
+        Stage.DONE,
         snapshot=state.snapshot,
         size=state.size,
         broken=state.broken,
@@ -240,9 +240,8 @@ def _record(backup: Backup, state: BackupState) -> None:
 def _fail(backup: Backup, why: str) -> None:
     agent = Agent.objects.lock(backup.agent_id)
     now = timezone.now()
-    failed = Backup.objects.filter(pk=backup.pk, stage__in=OPEN).update(
-        stage=Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None
-    )
+    open_ = Backup.objects.filter(pk=backup.pk)
+    failed = stages.move(open_, Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None)
     if failed:
         nights.note_failure(agent, why, again=backup.kind == Kind.NIGHTLY, now=now)
         log.warning("a backup failed", extra={"agent": agent.id, "backup": backup.id, "error": why})

@@ -67,7 +67,7 @@ def _cordon(cluster: Cluster, *, now: datetime) -> None:
 
 def _batch(cluster: Cluster, *, actor: str) -> int:
     """Let some of its agents leave. Returns how many are left. An agent that cannot leave does not stop the others."""
-    Placement.objects.filter(other=cluster).update(other=None, move="")  # moves to or from it
+    placement.enter(Placement.objects.filter(other=cluster), "", other=None)  # moves to or from it
     placed = Placement.objects.filter(cluster=cluster)
     for agent_id in list(placed.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         try:
@@ -87,7 +87,7 @@ def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> Non
     is_back = Placement.objects.filter(pk=agent_id, cluster=cluster, move=MoveStage.BEGUN).exists()
     if is_back:
         placement.go_back(agent_id)
-        Placement.objects.filter(pk=agent_id).update(other=None, move="")
+        placement.enter(Placement.objects.filter(pk=agent_id), "", other=None)
     Placement.objects.filter(pk=agent_id, cluster=cluster).delete()
     Pod.objects.filter(agent_id=agent_id, cluster=cluster).delete()
     if agent is None or agent.status == Status.DELETED:

@@ -57,7 +57,7 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
         return _rest_there(agent, here, to, actor=actor, because=because)
     agent = lifecycle.move(agent, actor=actor, why=f"to cluster {to}{because}")
     _place_of(agent, to=to)
-    Placement.objects.filter(pk=agent.pk).update(move=MoveStage.ASKED, other=to)
+    placement.enter(Placement.objects.filter(pk=agent.pk), MoveStage.ASKED, other=to)
     return agent
 
 
@@ -87,7 +87,7 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
         raise NotMovable("it has no backup of what it wrote before it stopped: resume it, and move it while it runs")
     if why_not := _no_way(backup):
         raise NotMovable(why_not)
-    Placement.objects.filter(pk=agent.pk).update(cluster=to, other=here, move=MoveStage.BEGUN)
+    placement.enter(Placement.objects.filter(pk=agent.pk), MoveStage.BEGUN, cluster=to, other=here)
     agent.generation, agent.restores, agent.data_expected = agent.generation + 1, backup.pk, False
     agent.reconcile_at, agent.attempts = now, 0  # the rest of its pod is removed, without its disk
     agent.save(update_fields=["generation", "restores", "data_expected", "reconcile_at", "attempts"])
@@ -107,12 +107,13 @@ def set_out(agent: Agent, *, now: datetime) -> None:
         return
     backup = Backup.objects.there().filter(agent=agent, kind=Kind.REBUILD, generation=agent.generation).first()
     if why_not := _no_way(backup) or _closed(asked.other):
-        Placement.objects.filter(pk=agent.pk).update(move="", other=None)
+        placement.enter(Placement.objects.filter(pk=agent.pk), "", other=None)
         Agent.objects.filter(pk=agent.pk).update(operation=Reason.REBUILD)
         words = f"not moved to cluster {asked.other}: {why_not}"
         timeline.note(agent, words, reason=Reason.MOVE, actor=ACTOR, now=now)
     elif backup:
-        Placement.objects.filter(pk=agent.pk).update(cluster=asked.other, other=asked.cluster, move=MoveStage.BEGUN)
+        here = Placement.objects.filter(pk=agent.pk)
+        placement.enter(here, MoveStage.BEGUN, cluster=asked.other, other=asked.cluster)
         deadline = now + lifecycle.PROVISIONING_DEADLINE
         Agent.objects.filter(pk=agent.pk).update(restores=backup.pk, data_expected=False, deadline_at=deadline)
         words = f"from cluster {asked.cluster} to {asked.other} with backup {backup.name}"
@@ -187,4 +188,4 @@ def _take_away(agent_id: str, cluster: Cluster) -> None:
     labels = names.labels(installation=connections.place(cluster).installation, agent_id=agent_id)
     if volumes.release_left(connections.of(cluster), labels=labels):
         left = Placement.objects.filter(pk=agent_id, move=MoveStage.OVER, other=cluster)
-        left.update(move="", other=None)
+        placement.enter(left, "", other=None)

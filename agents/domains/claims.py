@@ -20,9 +20,9 @@ from agents import timeline
 from agents.domains import effects, names
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.domains.records import DnsAnswers
-from agents.errors import DomainTaken, IllegalTransition, NoSuchAgent, TooManyDomains, YourOtherAgent
+from agents.errors import DomainTaken, NoSuchAgent, TooManyDomains, YourOtherAgent
 from agents.models import Agent, Desired, Reason
-from config import wake
+from config import states, wake
 
 UNPROVED_FOR = timedelta(days=7)
 RESERVED_FOR = timedelta(days=30)
@@ -232,8 +232,7 @@ def _end(held: DomainClaim, to: ClaimStatus, *, now: datetime) -> None:
 
 def _move(held: DomainClaim, to: ClaimStatus) -> None:
     """The only function that assigns a status. The caller saves the claim."""
-    if to not in TRANSITIONS[ClaimStatus(held.status)]:
-        raise IllegalTransition(f"{held.id}: {held.status} to {to}")
+    states.check(TRANSITIONS, ClaimStatus(held.status), to, of=held.id)
     held.status = to
 
 
