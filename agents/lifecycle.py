@@ -18,12 +18,12 @@ from accounts.models import User
 from agents import configuration, quota, timeline
 from agents.backups import expiry
 from agents.backups.nights import next_night
+from agents.cause import UNUSABLE_DATA
 from agents.clusters import placement
 from agents.domains import claims
 from agents.errors import NotEntitled, OwnerSuspended, WrongState
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
-from agents.runtimes.base import UNUSABLE_DATA
 from catalog import personas
 from config import states, wake
 from webhooks import events

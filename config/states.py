@@ -1,6 +1,6 @@
 """State machines. Each has one table of its transitions and one function that assigns its column.
 
-tests/config/test_state_machines.py lists them all.
+tests/config/test_states.py lists them all.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
+from agents.cause import Cause
 from agents.clusters.models import Cluster, MoveStage, Placement
 from agents.runtimes.base import RuntimeFailure
 from config import states
@@ -39,7 +40,7 @@ class NoCapacity(RuntimeFailure):
     def __init__(self, closed: Mapping[Closed, int]) -> None:
         counts = ", ".join(f"{closed.get(reason, 0)} {reason}" for reason in Closed)
         why = counts if closed else "there is none; an operator adds one"
-        super().__init__(f"no cluster takes another agent: {why}", cause="NO_CAPACITY")
+        super().__init__(f"no cluster takes another agent: {why}", cause=Cause.NO_CAPACITY)
 
 
 def cluster_of(agent_id: str) -> Cluster | None:
