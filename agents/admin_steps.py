@@ -21,7 +21,7 @@ class AgentStep(Step[Agent]):
 
     def held(self, row_id: str) -> Agent | None:
         """Lock the agent's row as the life cycle does."""
-        Agent.objects.select_for_update().filter(pk=row_id).first()
+        Agent.objects.locked().filter(pk=row_id).first()
         return super().held(row_id)
 
     def shown(self, row: Agent) -> dict[str, str]:

@@ -9,10 +9,12 @@ from django.utils import timezone
 
 from agents import channels
 from agents.backups import health
+from agents.cause import Cause
 from agents.domains import names
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import renew_url
 from agents.models import Agent, ChannelState, Reason
+from agents.runtimes.base import Observation, Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,17 @@ class Explanation:
         return [*self.evidence, *(f"also {one.cause}: {one.message}; next: {one.next}" for one in self.others)]
 
 
+def last_known(agent: Agent, pod: Observation | None, *, otherwise: Cause, words: str) -> tuple[str, str, list[str]]:
+    """Cause, message and evidence of a pod that is not ready: what it says, else what its runtime refused, else these.
+
+    A refusal is newer than what a pod says that has stopped.
+    """
+    told = None if agent.cause and (pod is None or pod.phase == Phase.STOPPED) else pod
+    if told is None:
+        return agent.cause or otherwise, agent.cause_message or words, []
+    return told.cause or agent.cause or otherwise, told.message or agent.cause_message or words, told.evidence
+
+
 def unpaid(agent: Agent) -> list[Explanation]:
     """The agent is unpaid, so it cannot start. This is shown in addition to another cause.
 
@@ -41,7 +54,7 @@ def unpaid(agent: Agent) -> list[Explanation]:
     return [
         Explanation(
             status=agent.status,
-            cause="UNPAID",
+            cause=Cause.UNPAID,
             message="its free or paid time has ended: it starts again once it is paid for",
             since=agent.entitled_until or agent.status_since,
             next=renew_url(agent.id),
@@ -55,7 +68,7 @@ def keyless(agent: Agent) -> list[Explanation]:
     return [
         Explanation(
             status=agent.status,
-            cause="NO_MODEL_KEY",
+            cause=Cause.NO_MODEL_KEY,
             message="the agent answers but says nothing: it has no model key",
             since=agent.status_since,
             next=f"PATCH /agents/{agent.id}/llm-key",
@@ -74,7 +87,7 @@ def _silent(agent: Agent, state: ChannelState) -> Explanation:
     call = f"PUT /agents/{agent.id}/channels"
     return Explanation(
         status=agent.status,
-        cause="CHANNEL_SILENT",
+        cause=Cause.CHANNEL_SILENT,
         message=f"the agent runs, but hears nobody on {state.channel}: {state.reason}; where the service refuses its"
         f" secrets, {call} sets new ones ({secrets})",
         since=state.since or agent.status_since,
@@ -100,7 +113,7 @@ def _unproved(agent: Agent, held: DomainClaim) -> Explanation:
     until = f"; until {held.lapses_at:%Y-%m-%d %H:%M} UTC" if held.lapses_at else ""
     return Explanation(
         status=agent.status,
-        cause="DOMAIN_UNPROVED",
+        cause=Cause.DOMAIN_UNPROVED,
         message=f"{held.domain} is not proved to be yours: {serves}, and the claim lapses without proof",
         since=held.claimed_at,
         evidence=[f"TXT {names.PROOF_PREFIX}{held.domain} must carry {held.value}{until}"],
@@ -111,7 +124,7 @@ def _unproved(agent: Agent, held: DomainClaim) -> Explanation:
 def _elsewhere(agent: Agent, held: DomainClaim) -> Explanation:
     return Explanation(
         status=agent.status,
-        cause="DOMAIN_ELSEWHERE",
+        cause=Cause.DOMAIN_ELSEWHERE,
         message=f"{held.domain} is yours, but its address does not lead here",
         since=held.proved_at or held.claimed_at,
         evidence=[f"looked at {held.looked_at:%Y-%m-%d %H:%M:%S} UTC"],
@@ -126,7 +139,7 @@ def not_backed_up(agent: Agent) -> list[Explanation]:
     return [
         Explanation(
             status=agent.status,
-            cause="BACKUP_FAILED",
+            cause=Cause.BACKUP_FAILED,
             message=f"its last backup failed ({repository.failure}); it is tried again by itself",
             since=repository.failed_at or agent.status_since,
             next=f"POST /agents/{agent.id}/backups",

@@ -17,7 +17,7 @@ def locked(agent: Agent) -> Agent:
     A secret that can no longer be decrypted counts as never set, so that the owner can set it again.
     """
     try:
-        return readable(Agent.objects.live().select_for_update().get(pk=agent.pk))
+        return readable(Agent.objects.live().lock(agent.pk))
     except Agent.DoesNotExist as error:
         raise NoSuchAgent from error
 

@@ -111,7 +111,7 @@ def withdraw(agent: Agent, *, until: datetime) -> Agent:
 
 
 def _set(agent: Agent, *, paid: bool, until: datetime | None) -> Agent:
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     agent.paid, agent.was_paid, agent.entitled_until = paid, agent.was_paid or paid, until
     agent.save(update_fields=["paid", "was_paid", "entitled_until"])
     return agent

@@ -142,10 +142,6 @@ class NoFreePlaceLeft(Unavailable):
         )
 
 
-class IllegalTransition(RuntimeError):
-    """A bug in Agentpods: the state machine does not allow this change of status."""
-
-
 class MemoryUnreadable(Conflict):
     def __init__(self, pod: str, hint: str) -> None:
         super().__init__(f"memory: {pod}, and there is no backup of it to read; {hint}")

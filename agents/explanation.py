@@ -10,11 +10,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from agents import causes, liveness, llm_key, pods, quota
+from agents.cause import UNUSABLE_DATA, Cause
 from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime, management
-from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase
+from agents.runtimes.base import Observation, Phase
 from agents.runtimes.management import GatewayHealth, ModelRefusal
 from catalog import tiers
 from catalog.vocabulary import TierId
@@ -33,16 +34,25 @@ STOP_MESSAGES = {
 GATEWAY_SECONDS = 3.0
 NEAR_THE_LIMIT = (QuotaStatus.GRACE, QuotaStatus.WARN)
 # Causes that do not go away by waiting.
-LASTING = {"INSTALL", "CRASH_LOOP", "PORT", "DISK_FULL", "OOM", "CONFIG", "STUCK", *UNUSABLE_DATA}
+LASTING = {
+    Cause.INSTALL,
+    Cause.CRASH_LOOP,
+    Cause.PORT,
+    Cause.DISK_FULL,
+    Cause.OOM,
+    Cause.CONFIG,
+    Cause.STUCK,
+    *UNUSABLE_DATA,
+}
 # Cause and helpful call by the provider's HTTP status (None: no answer at all).
-MODEL_CAUSES: dict[int | None, tuple[str, str]] = {
-    None: ("MODEL_UNREACHABLE", "talk-test"),
-    400: ("MODEL_REFUSED", "llm-key"),
-    401: ("MODEL_KEY_REFUSED", "llm-key"),
-    402: ("MODEL_LIMIT", "llm-key"),
-    403: ("MODEL_KEY_REFUSED", "llm-key"),
-    404: ("MODEL_REFUSED", "llm-key"),
-    429: ("MODEL_LIMIT", "talk-test"),
+MODEL_CAUSES: dict[int | None, tuple[Cause, str]] = {
+    None: (Cause.MODEL_UNREACHABLE, "talk-test"),
+    400: (Cause.MODEL_REFUSED, "llm-key"),
+    401: (Cause.MODEL_KEY_REFUSED, "llm-key"),
+    402: (Cause.MODEL_LIMIT, "llm-key"),
+    403: (Cause.MODEL_KEY_REFUSED, "llm-key"),
+    404: (Cause.MODEL_REFUSED, "llm-key"),
+    429: (Cause.MODEL_LIMIT, "talk-test"),
 }
 
 
@@ -99,7 +109,7 @@ def _whom_to_ask(agent: Agent) -> str:
 def _failed(agent: Agent) -> Explanation:
     return Explanation(
         status=agent.status,
-        cause=agent.cause or "BOOT_TIMEOUT",
+        cause=agent.cause or Cause.BOOT_TIMEOUT,
         message=agent.cause_message or "the pod did not come up",
         since=agent.status_since,
         evidence=agent.cause_evidence or [agent.cause_message or "no program of the pod said anything"],
@@ -108,17 +118,17 @@ def _failed(agent: Agent) -> Explanation:
 
 
 def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
-    installing = pod is not None and pod.phase == Phase.INSTALLING
-    message = "the engine is being installed on this machine" if installing else "the pod is being started"
-    # What the runtime refused is newer than what is left of an earlier pod.
-    told = None if agent.cause and (pod is None or pod.phase == Phase.STOPPED) else pod
-    cause = (told.cause if told else None) or agent.cause or ("INSTALLING" if installing else "STARTING")
+    if pod is not None and pod.phase == Phase.INSTALLING:
+        usual, words = Cause.INSTALLING, "the engine is being installed on this machine"
+    else:
+        usual, words = Cause.STARTING, "the pod is being started"
+    cause, message, evidence = causes.last_known(agent, pod, otherwise=usual, words=words)
     return Explanation(
         status=agent.status,
         cause=cause,
-        message=(told.message if told else None) or agent.cause_message or message,
+        message=message,
         since=agent.status_since,
-        evidence=(told.evidence if told else []) or ([agent.cause_message] if agent.cause_message else []),
+        evidence=evidence or ([agent.cause_message] if agent.cause_message else []),
         next=f"GET /agents/{agent.id}",
     )
 
@@ -126,7 +136,7 @@ def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
 def _stopping(agent: Agent) -> Explanation:
     return Explanation(
         status=agent.status,
-        cause="STOPPING",
+        cause=Cause.STOPPING,
         message="the pod is being stopped",
         since=agent.status_since,
         next=f"GET /agents/{agent.id}",
@@ -135,7 +145,7 @@ def _stopping(agent: Agent) -> Explanation:
 
 def _healthy(agent: Agent) -> Explanation:
     return Explanation(
-        status=agent.status, cause="OK", message="the agent runs and has a model key", since=agent.status_since
+        status=agent.status, cause=Cause.OK, message="the agent runs and has a model key", since=agent.status_since
     )
 
 
@@ -174,7 +184,7 @@ def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
     until = f"; it is stopped at {ends_at:%H:%M} UTC unless it takes less" if ends_at else ""
     return Explanation(
         status=agent.status,
-        cause="QUOTA_GRACE" if ends_at else "QUOTA_WARN",
+        cause=Cause.QUOTA_GRACE if ends_at else Cause.QUOTA_WARN,
         message=f"the memory or disk of the tier {agent.tier} is nearly or fully used up{until}",
         since=snapshot.since,
         evidence=quota.measured(snapshot),
@@ -185,15 +195,15 @@ def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
 def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
     """The agent's status is running, but the engine or a program of its pod does not run. It is being started again."""
     if pod is None:
-        cause, message = "POD_LOST", "the pod is gone and is being built again"
+        cause, message = Cause.POD_LOST, "the pod is gone and is being built again"
     elif not pod.gateway_alive and agent.cause in LASTING:
         cause, message = agent.cause, agent.cause_message
     elif not pod.gateway_alive:
-        cause = pod.cause or "GATEWAY_DOWN"
+        cause = pod.cause or Cause.GATEWAY_DOWN
         message = pod.message or "the pod's gateway is being started again"
     else:
         cause, message = (
-            pod.cause or "ENGINE_DOWN",
+            pod.cause or Cause.ENGINE_DOWN,
             pod.message or "the engine does not answer and is being started again",
         )
     return Explanation(
@@ -220,7 +230,7 @@ def _troubled(agent: Agent, pod: Observation, cause: str) -> Explanation:
 
 def _remedy(agent: Agent, cause: str) -> str | None:
     """The call that helps against a cause that does not go away by waiting; None for other causes."""
-    if cause in {"DISK_FULL", "OOM"}:
+    if cause in {Cause.DISK_FULL, Cause.OOM}:
         return _larger(agent)
     return _start(agent, "rebuild") if cause in LASTING else None
 
@@ -235,7 +245,7 @@ def _gateway_health(agent: Agent) -> tuple[GatewayHealth | None, list[Explanatio
     except management.HopFailure as failure:
         down = Explanation(
             status=agent.status,
-            cause="GATEWAY_DOWN",
+            cause=Cause.GATEWAY_DOWN,
             message=failure.message,
             since=agent.lost_since or agent.status_since,
             evidence=[failure.message],
@@ -254,7 +264,7 @@ def _distrusted(agent: Agent) -> list[Explanation]:
     return [
         Explanation(
             status=agent.status,
-            cause="CERTIFICATE",
+            cause=Cause.CERTIFICATE,
             message="the agent runs, but visitors of its address are shown a certificate that is not to be trusted",
             since=agent.status_since,
             evidence=[f"{endpoint.public_url}: {why}"],
@@ -278,7 +288,7 @@ def _model_causes(agent: Agent, health: GatewayHealth | None) -> list[Explanatio
     return [
         Explanation(
             status=agent.status,
-            cause="KEY_UNCHECKED",
+            cause=Cause.KEY_UNCHECKED,
             message="the agent runs; its model key could not be checked when it was installed, for its provider was not"
             " asked or gave no clear answer, and the model has not answered yet",
             since=agent.status_since,
@@ -294,7 +304,7 @@ def _has_engine(said: GatewayHealth | None) -> bool:
 
 def _certain_first(model: list[Explanation], channels: list[Explanation]) -> list[Explanation]:
     """Put a certain cause first. A failing model silences all channels; an unchecked key may be good."""
-    is_doubt = any(one.cause == "KEY_UNCHECKED" for one in model)
+    is_doubt = any(one.cause == Cause.KEY_UNCHECKED for one in model)
     return [*channels, *model] if is_doubt else [*model, *channels]
 
 
@@ -316,7 +326,7 @@ def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> list[Explanation]
 
 
 def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
-    cause, verb = MODEL_CAUSES.get(last.status, ("MODEL_FAILING", "talk-test"))
+    cause, verb = MODEL_CAUSES.get(last.status, (Cause.MODEL_FAILING, "talk-test"))
     return Explanation(
         status=agent.status,
         cause=cause,

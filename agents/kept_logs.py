@@ -86,7 +86,7 @@ def _tail(agent: Agent, namespace: str, *, life: str, end: int) -> Tail | None:
 @transaction.atomic
 def _write(agent: Agent, tail: Tail) -> None:
     """Store the log, unless a later end of the same pod's log is already stored or the agent is deleted."""
-    row = Agent.objects.live().select_for_update(no_key=True).filter(pk=agent.pk).first()
+    row = Agent.objects.live().locked().filter(pk=agent.pk).first()
     if row is None or KeptLog.objects.filter(agent=agent, life=tail.life, base__gt=tail.end).exists():
         return
     packed = zlib.compress(tail.raw)

@@ -15,17 +15,17 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import User
-from agents import configuration, quota
+from agents import configuration, quota, timeline
 from agents.backups import expiry
 from agents.backups.nights import next_night
+from agents.cause import UNUSABLE_DATA
 from agents.clusters import placement
 from agents.domains import claims
-from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
+from agents.errors import NotEntitled, OwnerSuspended, WrongState
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
-from agents.runtimes.base import UNUSABLE_DATA
 from catalog import personas
-from config import wake
+from config import states, wake
 from webhooks import events
 
 PROVISIONING_DEADLINE = timedelta(minutes=10)
@@ -62,10 +62,10 @@ def pause(agent: Agent, *, reason: Reason, actor: str, why: str = "") -> Agent:
     `why` is an operator's own sentence. It goes on the timeline, which owners do not see.
     """
     now = timezone.now()
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED or (agent.desired == Desired.STOPPED and not _is_held(agent, reason)):
         return agent
-    _note(agent, reason=reason, actor=actor, now=now, note=_because("stop asked for", why))
+    timeline.note(agent, _because("stop asked for", why), reason=reason, actor=actor, now=now)
     return _want(agent, Desired.STOPPED, operation=reason, now=now)
 
 
@@ -85,7 +85,7 @@ def resume(agent: Agent, *, actor: str) -> Agent:
     if agent.status == Status.STOPPED:
         _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
     else:
-        _note(agent, reason=Reason.RESUME, actor=actor, now=now, note="stop called off")
+        timeline.note(agent, "stop called off", reason=Reason.RESUME, actor=actor, now=now)
     return _want(agent, Desired.RUNNING, operation=Reason.RESUME, now=now)
 
 
@@ -139,10 +139,10 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
     """Ask for the pod and its data to be removed. Reads answer 404 at once. `deleted` and its event follow when the
     runtime confirms the removal."""
     now = timezone.now()
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED:
         return agent
-    _note(agent, reason=reason, actor=actor, now=now, note=_because("deletion asked for", why))
+    timeline.note(agent, _because("deletion asked for", why), reason=reason, actor=actor, now=now)
     claims.let_go(agent, actor=actor, now=now)
     agent.term_due_at = now  # billing looks at what is paid
     return _want(agent, Desired.DELETED, operation=reason, now=now, also=("term_due_at",))
@@ -151,7 +151,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
 @transaction.atomic(savepoint=False)
 def begin(agent: Agent, *, actor: str, now: datetime, note: str = "created") -> Agent:
     """Write the first row of a new agent's timeline, in the transaction that creates the agent."""
-    _note(agent, reason=Reason.CREATE, actor=actor, now=now, note=note)
+    timeline.note(agent, note, reason=Reason.CREATE, actor=actor, now=now)
     wake.on_commit("agents.reconcile", agent.id)
     return agent
 
@@ -163,7 +163,7 @@ def begin(agent: Agent, *, actor: str, now: datetime, note: str = "created") -> 
 def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) -> Agent:
     """The pod of this generation is ready: the agent is `running`. Does nothing for an older pod, or for a pod that is
     no longer wanted."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.RUNNING:
         return agent
     reason = Reason.RECOVERY if agent.status == Status.FAILED else Reason(agent.operation)
@@ -188,7 +188,7 @@ def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) ->
 @transaction.atomic
 def came_down(agent: Agent, *, now: datetime) -> Agent:
     """No process of the pod is left, and none is wanted: the agent is `stopped`."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.STOPPED or agent.status == Status.STOPPED:
         return agent
     return _move(agent, Status.STOPPED, reason=Reason(agent.operation), actor="reconciler", now=now)
@@ -197,7 +197,7 @@ def came_down(agent: Agent, *, now: datetime) -> Agent:
 @transaction.atomic
 def is_gone(agent: Agent, *, now: datetime) -> Agent:
     """Pod and data are gone: the agent is `deleted`, for good. Its secrets and logs are deleted too."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.DELETED or agent.status == Status.DELETED:
         return agent
     agent.llm_key = None
@@ -218,7 +218,7 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
 def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: list[str], now: datetime) -> Agent:
     """The pod of this generation did not come up: the agent is `failed`. The cause is shown on the timeline and by
     `explain`."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.FAILED:
         return agent
     agent.cause, agent.cause_message, agent.cause_evidence = cause, message, evidence
@@ -232,7 +232,7 @@ def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: l
 @transaction.atomic
 def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent:
     """The pod of a running agent is gone: start a new one without being asked."""
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.RUNNING:
         return agent
     agent.recoveries = 1 if now - agent.status_since >= FORGIVEN_AFTER else agent.recoveries + 1
@@ -247,7 +247,7 @@ def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime)
 
     A restore that was asked for goes first. A restore that failed is only tried again when somebody asks.
     """
-    agent = _locked(agent)
+    agent = Agent.objects.lock(agent.pk)
     rebuilds = agent.operation == Reason.REBUILD and agent.status == Status.PROVISIONING
     if agent.desired != Desired.RUNNING or agent.generation != generation or not rebuilds or agent.restores:
         return False
@@ -256,7 +256,7 @@ def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime)
         return False
     agent.generation, agent.restores, agent.deadline_at = generation + 1, newest.pk, now + PROVISIONING_DEADLINE
     note = f"{found}: its data is restored from backup {newest.name}"
-    _note(agent, reason=Reason.RESTORE, actor="reconciler", now=now, note=note)
+    timeline.note(agent, note, reason=Reason.RESTORE, actor="reconciler", now=now)
     also = ("generation", "restores", "deadline_at")
     _want(agent, Desired.RUNNING, operation=Reason.REBUILD, now=now, also=also)
     return True
@@ -269,14 +269,10 @@ def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
     note = f"put back in its cluster: {'; '.join(what)}"
     told = Transition.objects.filter(agent=agent, reason=Reason.RECOVERY, note=note, at__gt=now - TOLD_AGAIN)
     if not told.exists():
-        _note(_locked(agent), reason=Reason.RECOVERY, actor="reconciler", now=now, note=note)
+        timeline.note(Agent.objects.lock(agent.pk), note, reason=Reason.RECOVERY, actor="reconciler", now=now)
 
 
 # The state machine.
-
-
-def _locked(agent: Agent) -> Agent:
-    return Agent.objects.select_for_update().get(pk=agent.pk)
 
 
 def _still_restores(agent: Agent) -> str:
@@ -354,13 +350,12 @@ def _move(
 
     Raises IllegalTransition.
     """
-    if to not in TRANSITIONS[Status(agent.status)]:
-        raise IllegalTransition(f"{agent.id}: {agent.status} to {to}")
+    states.check(TRANSITIONS, Status(agent.status), to, of=agent.id)
     before, settled = agent.status, agent.settled_status
     agent.status, agent.status_since = to, now
     agent.settled_status = to if to in SETTLED else settled
     agent.save(update_fields=["status", "status_since", "settled_status", *also])
-    _note(agent, reason=reason, actor=actor, now=now, note=note, came_from=before)
+    timeline.note(agent, note, reason=reason, actor=actor, now=now, came_from=before)
     event_type = EVENTS.get(to)
     if event_type and not (before == Status.FAILED and to == Status.STOPPED and reason in UNPAID):
         came_from = _told_from(before, settled, to)
@@ -379,15 +374,3 @@ def _told_from(before: str, settled: str, to: Status) -> str:
     """
     is_same_failure = to == Status.FAILED and settled == Status.FAILED
     return before if to in {Status.STOPPED, Status.DELETED} or is_same_failure else settled
-
-
-def _note(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "", came_from: str = "") -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=came_from or agent.status,
-        to_status=agent.status,
-        reason=reason,
-        actor=actor,
-        note=note,
-        at=now,
-    )

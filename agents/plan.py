@@ -6,9 +6,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from agents.cause import UNUSABLE_DATA
 from agents.lifecycle import FORGIVEN_AFTER
 from agents.models import Agent, Desired, Reason, Status
-from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase
+from agents.runtimes.base import Observation, Phase
 
 UNHEALTHY_LIMIT = timedelta(minutes=10)
 MAX_RECOVERIES = 5

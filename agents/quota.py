@@ -2,7 +2,7 @@
 
 `step` is the machine: a pure function of the state before, one measurement and the time. It reads a window of the last
 five measurements, each stored as one letter in the row. The window keeps the status from changing with every
-measurement. `move` and `start_afresh` write the status.
+measurement.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 from django.db import connection, transaction
 
-from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Transition
+from agents import timeline
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason
 from catalog.models import Tier
+from config import states
 
 GRACE_PERIOD = timedelta(minutes=60)
 STALE_AFTER = timedelta(minutes=5)
@@ -33,6 +35,13 @@ RULES: dict[QuotaStatus, tuple[tuple[QuotaStatus, str, int], ...]] = {
     QuotaStatus.WARN: ((QuotaStatus.GRACE, FULL, 5), (QuotaStatus.OK, LOW, 5)),
     QuotaStatus.GRACE: ((QuotaStatus.WARN, LOW + MIDDLE + HIGH, 5),),
     QuotaStatus.PAUSED: (),
+}
+# What these rules, the end of grace and a fresh start lead to; ok starts afresh when the tier grows.
+TRANSITIONS: dict[QuotaStatus, set[QuotaStatus]] = {
+    QuotaStatus.OK: {QuotaStatus.OK, QuotaStatus.WARN, QuotaStatus.GRACE},
+    QuotaStatus.WARN: {QuotaStatus.OK, QuotaStatus.GRACE},
+    QuotaStatus.GRACE: {QuotaStatus.OK, QuotaStatus.WARN, QuotaStatus.PAUSED},
+    QuotaStatus.PAUSED: {QuotaStatus.OK},
 }
 # Status and newest letter of agents that may move now, by a rule or by time. All others are not looked at.
 MAY_MOVE = frozenset(
@@ -108,23 +117,27 @@ def move(moves: Sequence[Move], *, now: datetime) -> set[str]:
     Agents are locked before their quotas, as everywhere, and in one order. Returns the ids of the agents that moved.
     """
     wanted = {change.agent_id: change for change in moves}
-    locked = Agent.objects.select_for_update(no_key=True).filter(pk__in=list(wanted), desired=Desired.RUNNING)
+    locked = Agent.objects.locked().filter(pk__in=list(wanted), desired=Desired.RUNNING)
     agents = {agent.pk: agent for agent in locked.only("pk", "status").order_by("pk")}
     moved = _written([wanted[agent_id] for agent_id in agents], now)
-    rows = [_row(agents[agent_id], wanted[agent_id], now) for agent_id in agents if agent_id in moved]
-    Transition.objects.bulk_create(rows)
+    notes = [(agents[agent_id], _words_of(wanted[agent_id])) for agent_id in agents if agent_id in moved]
+    timeline.note_each(notes, reason=Reason.QUOTA, actor=ACTOR, now=now)
     return moved
 
 
-def _written(moves: list[Move], now: datetime) -> set[str]:
+def _written(moves: list[Move], now: datetime, *, recent: str | None = None) -> set[str]:
+    """The only function that assigns a status, and with `recent` another window."""
+    for change in moves:
+        states.check(TRANSITIONS, change.was.status, change.to, of=change.agent_id)
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE agents_agentquota q SET status = m.to_status, since = %s"
+            "UPDATE agents_agentquota q SET status = m.to_status, since = %s, recent = coalesce(%s, q.recent)"
             " FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[]) AS m(agent_id, was, to_status, since)"
             " WHERE q.agent_id = m.agent_id AND q.status = m.was AND (m.was = 'ok' OR q.since = m.since)"
             " RETURNING q.agent_id",
             [
                 now,
+                recent,
                 [change.agent_id for change in moves],
                 [change.was.status.value for change in moves],
                 [change.to.value for change in moves],
@@ -134,32 +147,20 @@ def _written(moves: list[Move], now: datetime) -> set[str]:
         return {agent_id for (agent_id,) in cursor.fetchall()}
 
 
-def _row(agent: Agent, change: Move, now: datetime) -> Transition:
-    note = f"quota {change.was.status} to {change.to}: {change.why}"
-    return _transition(agent, note=note, actor=ACTOR, now=now)
-
-
-def _transition(agent: Agent, *, note: str, actor: str, now: datetime) -> Transition:
-    return Transition(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.QUOTA,
-        actor=actor,
-        note=note,
-        at=now,
-    )
+def _words_of(change: Move) -> str:
+    return f"quota {change.was.status} to {change.to}: {change.why}"
 
 
 def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
     """Go back to `ok` and forget the measurements: after a stop, or with a larger tier. The caller holds the agent's
     lock."""
-    snapshot = AgentQuota.objects.filter(pk=agent.pk)
-    before = snapshot.values_list("status", flat=True).first()
-    if before not in {None, QuotaStatus.OK}:
-        _transition(agent, note=f"quota {before} to ok", actor=actor, now=now).save()
-    if before is not None:
-        snapshot.update(status=QuotaStatus.OK, recent="", since=now)
+    snapshot = AgentQuota.objects.filter(pk=agent.pk).only("status", "recent", "since").first()
+    if snapshot is None:
+        return
+    was = Standing(QuotaStatus(snapshot.status), snapshot.recent, snapshot.since)
+    if was.status != QuotaStatus.OK:
+        timeline.note(agent, f"quota {was.status} to ok", reason=Reason.QUOTA, actor=actor, now=now)
+    _written([Move(agent_id=agent.pk, was=was, to=QuotaStatus.OK, why="")], now, recent="")
 
 
 def is_larger(tier: Tier, *, than: Tier) -> bool:

@@ -13,9 +13,10 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from agents import drift, identity, kept_logs, leases, lifecycle, plan, pods
+from agents import causes, drift, identity, kept_logs, leases, lifecycle, plan, pods
 from agents.backups import restoring, safeguard
 from agents.backups.models import Kind
+from agents.cause import Cause
 from agents.clusters import moving
 from agents.models import Agent, Desired, Reason, Status
 from agents.plan import PlanStep
@@ -158,7 +159,7 @@ def _spec_of(agent: Agent) -> PodSpec:
     try:
         return pods.spec_of(identity.ensured(agent))
     except UnreadableSecret as lost:
-        raise RuntimeFailure(lost.message, cause="SECRET_LOST", permanent=True) from lost
+        raise RuntimeFailure(lost.message, cause=Cause.SECRET_LOST, permanent=True) from lost
 
 
 def _deploy(look: Look) -> None:
@@ -179,7 +180,7 @@ def _configure(look: Look) -> None:
 def _come_up(look: Look) -> None:
     endpoint = look.runtime.endpoint(look.agent.namespace)
     if endpoint is None:
-        raise RuntimeFailure("the pod is ready but has no address", cause="NO_ADDRESS")
+        raise RuntimeFailure("the pod is ready but has no address", cause=Cause.NO_ADDRESS)
     look.runtime.secure(look.agent.namespace)
     if not look.agent.data_expected:
         # The pod is told before this is recorded: if the worker is killed in between, the next step comes here again.
@@ -227,12 +228,9 @@ def _recover(look: Look) -> None:
 
 def _fail(look: Look) -> None:
     agent, pod = look.agent, look.pod
-    unknown = "BOOT_TIMEOUT" if agent.status == Status.PROVISIONING else "POD_LOST"
-    # What the runtime refused is newer than what is left of a pod that no longer exists.
-    told = None if agent.cause and (pod is None or pod.phase == Phase.STOPPED) else pod
-    cause = (told.cause if told else None) or agent.cause or unknown
-    message = (told.message if told else None) or agent.cause_message or "the pod did not become ready in time"
-    evidence = told.evidence if told else []
+    unknown = Cause.BOOT_TIMEOUT if agent.status == Status.PROVISIONING else Cause.POD_LOST
+    words = "the pod did not become ready in time"
+    cause, message, evidence = causes.last_known(agent, pod, otherwise=unknown, words=words)
     if plan.has_lost_data(pod) and lifecycle.restore_instead(
         agent, generation=agent.generation, found=cause, now=look.now
     ):

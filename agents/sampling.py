@@ -122,7 +122,7 @@ def record(samples: Mapping[str, Usage], *, now: datetime) -> int:
 def stop(change: Move, *, now: datetime) -> None:
     """The end of grace: `paused` and the request to stop are in one transaction. If a worker is killed before, both are
     made again."""
-    agent = Agent.objects.select_for_update().get(pk=change.agent_id)
+    agent = Agent.objects.lock(change.agent_id)
     if quota.move([change], now=now):
         log.info("an agent is stopped for quota", extra={"agent": agent.id, "usage": change.why})
         lifecycle.pause(agent, reason=Reason.QUOTA, actor=quota.ACTOR)

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from agents import entitlement
 from agents.models import Agent, Desired
-from billing import payments, remainders, revocations
+from billing import remainders, revocations
 from billing.errors import LicenceRefused
 from billing.models import Subscription
 from billing.models.subscriptions import LIVE
@@ -129,7 +129,7 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at
     """
     _release_there(driver, row)
     with transaction.atomic():
-        agent = payments.locked(row.agent_id)
+        agent = Agent.objects.lock(row.agent_id)
         row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
         row.instance = UNCONFIRMED if row.instance.startswith(UNCONFIRMED) else ""
         row.save(update_fields=["instance"])

@@ -7,7 +7,8 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from billing import lapses, licence_cards, payments, remainders, subscriptions
+from agents.models import Agent
+from billing import lapses, licence_cards, remainders, subscriptions
 from billing.models import Subscription
 from billing.ownership import own_subscription
 from billing.stripe import cards
@@ -22,7 +23,7 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
     Raises NoSuchSubscription (also for a subscription of another account), AlreadyExpired, NeverEnds.
     """
     known = own_subscription(user, subscription_id)
-    agent = payments.locked(known.agent_id)
+    agent = Agent.objects.lock(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
     if row.status != SubscriptionStatus.EXPIRED or not cards.is_tried(agent) or remainders.paid_by(agent):
         row = subscriptions.cancel(agent, row, actor=actor, now=now)

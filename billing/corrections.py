@@ -11,8 +11,9 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from agents.models import Agent
-from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions, timeline
+from agents import timeline
+from agents.models import Agent, Reason
+from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
@@ -34,7 +35,7 @@ SENT_BY_US = {Provider.STARS, Provider.STRIPE}
 @transaction.atomic
 def grant(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
     """Let the agent run without an end, until an operator revokes the grant. Granting twice makes one grant."""
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     held = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if held is not None:
         return held.payments.filter(kind=PaymentKind.GRANT).latest("at")
@@ -49,7 +50,7 @@ def revoke(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
 
     If the agent has paid time, that time counts again; otherwise grace begins. Raises NothingGranted.
     """
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     row = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if row is None:
         raise NothingGranted(agent.pk)
@@ -66,7 +67,7 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
     """
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     agent = subscriptions.expire_ended(agent, now=now)
     held = Subscription.objects.paid().filter(agent=agent).first()
     purchase = _purchase(agent, None)
@@ -88,7 +89,7 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 
     Given days stay, and no card is charged any more. Raises NothingToRefund.
     """
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     back = refundable(agent, now=now)
     if not back:
         raise NothingToRefund(agent.pk)
@@ -111,7 +112,7 @@ def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) 
     receipt = _way_back(payment, actor=actor, reason=reason)
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
     words = f"{moved(written)} of payment {payment.pk} went back; none of its time was left: {reason}"
-    timeline.note(agent, words, actor=actor, now=now)
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=actor, now=now)
     return written
 
 

@@ -92,7 +92,7 @@ def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
 
     Raises NothingToDecide, AlreadyDecided.
     """
-    agent = payments.locked(_owner(money).pk)
+    agent = Agent.objects.lock(_owner(money).pk)
     whole = _undecided(money, gone=True)
     row = _received(whole, agent, reason=reason, actor=actor, now=now)
     _write(whole.deposits, row, credit=None, reason=reason, actor=actor, now=now)
@@ -101,7 +101,7 @@ def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
 @transaction.atomic
 def send_back(money: Money, *, reason: str, actor: str, now: datetime) -> Payment:
     """Write in the ledger that all of the money was sent back. Raises NothingToDecide, AlreadyDecided."""
-    agent = payments.locked(_owner(money).pk)
+    agent = Agent.objects.lock(_owner(money).pk)
     whole = _undecided(money)
     row = _received(whole, agent, reason=reason, actor=actor, now=now)
     _write(whole.deposits, row, credit=None, reason=reason, actor=actor, now=now)
@@ -169,7 +169,7 @@ def _owner(money: Money) -> Agent:
 
 def _locked(owner: Agent, agent_id: str) -> Agent:
     """Lock both agents' rows in the order of their ids. Returns the agent that the days are for."""
-    both = Agent.objects.select_for_update(no_key=True).filter(pk__in={owner.pk, agent_id}).order_by("pk")
+    both = Agent.objects.locked().filter(pk__in={owner.pk, agent_id}).order_by("pk")
     rows = {row.pk: row for row in both}
     agent = rows.get(agent_id)
     if agent is None or agent.user_id != owner.user_id:

@@ -10,10 +10,6 @@ if TYPE_CHECKING:
     from billing.models import CardSubscription, Order, Subscription
 
 
-class IllegalMove(RuntimeError):
-    """A bug in our code: a change of state that the table of the state machine does not allow."""
-
-
 class LicenceHeld(Conflict):
     def __init__(self, held: Subscription) -> None:
         super().__init__(

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, licences, orders, payments, remainders
+from billing import bindings, lapses, licences, orders, remainders
 from billing.errors import LicenceHeld, NothingToMove
 from billing.licences import Key, Sold
 from billing.models import Subscription
@@ -58,11 +58,11 @@ def _taker(agent_id: str, row: Subscription) -> Agent:
 def _hand_over(row: Subscription, taker: Agent, sold: Sold, *, reason: str, actor: str, now: datetime) -> Subscription:
     # always locked in the same order, so that two opposite moves cannot deadlock
     for agent_id in sorted([row.agent_id, taker.pk]):
-        payments.locked(agent_id)
+        Agent.objects.lock(agent_id)
     giver = Agent.objects.get(pk=row.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if not row.is_live:
         raise NothingToMove(giver.pk)
     remainders.end_licence(giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}: {reason}")
-    lapses.settle(payments.locked(giver.pk), now=now)
+    lapses.settle(Agent.objects.lock(giver.pk), now=now)
     return licences.receive(taker.pk, sold, actor=actor, now=now, reason=reason).subscription

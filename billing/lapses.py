@@ -65,7 +65,7 @@ def due(now: datetime, *, limit: int) -> list[str]:
 @transaction.atomic
 def step(agent_id: str, *, now: datetime | None = None) -> None:
     """Take the next step of this agent's term, if one is due. Calling this twice is harmless."""
-    agent = Agent.objects.select_for_update().get(pk=agent_id)
+    agent = Agent.objects.lock(agent_id)
     now = now or timezone.now()
     agent.term_due_at = _next(agent, now=now)
     agent.save(update_fields=["term_due_at"])

@@ -16,7 +16,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from billing import payments, timeline
+from agents import timeline
+from agents.models import Agent, Reason
 from billing.errors import NotConfigured
 from billing.models import Subscription
 from billing.providers import registry
@@ -105,11 +106,11 @@ def _stop(row: Subscription, *, now: datetime) -> None:
 @transaction.atomic
 def _note(subscription_id: str, *, stopped: bool, now: datetime) -> None:
     agent_id = Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id)
-    agent = payments.locked(agent_id)
+    agent = Agent.objects.lock(agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     row.stop_card_at, row.cancels_there = None, row.cancels_there or stopped
     if not stopped and row.check_at is not None:
         row.check_at = min(row.check_at, now + LOOK_AFTER)
     row.save(update_fields=["stop_card_at", "cancels_there", "check_at"])
     words = "its card is charged no more" if stopped else "only its buyer can have its card stopped"
-    timeline.note(agent, f"subscription {row.pk}: {words}", actor=ACTOR, now=now)
+    timeline.note(agent, f"subscription {row.pk}: {words}", reason=Reason.PAYMENT, actor=ACTOR, now=now)

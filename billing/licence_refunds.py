@@ -13,6 +13,7 @@ from decimal import Decimal
 from dateutil.relativedelta import relativedelta
 from django.db import transaction
 
+from agents.models import Agent
 from billing import part_refunds, payments
 from billing.licence_charges import SAME_CHARGE, told_till
 from billing.models import Payment, Subscription
@@ -56,7 +57,7 @@ def _note_missed(
     if not _are_missed(charges, _charged(row)):
         return
     with transaction.atomic():
-        agent = payments.locked(row.agent_id)
+        agent = Agent.objects.lock(row.agent_id)
         for charge in _are_missed(charges, known := _charged(row)):
             receipt, at = _missed(row, charge, known, actor=actor, now=now)
             known.append(payments.write(receipt, agent, now=at, subscription=row, unapplied=unapplied))

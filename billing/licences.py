@@ -148,7 +148,7 @@ def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str
 
 @transaction.atomic
 def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str) -> StoredLicence:
-    agent = payments.locked(agent_id)
+    agent = Agent.objects.lock(agent_id)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
     row = Subscription.objects.filter(
@@ -165,7 +165,7 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str
         unplaced_charges.place(sold, by=payment, now=now)
     if row is None:
         raise ValueError("a licence without its subscription")
-    row = _mirror_cancellation(payments.locked(agent_id), row, sold.verdict, now=now)
+    row = _mirror_cancellation(Agent.objects.lock(agent_id), row, sold.verdict, now=now)
     _note_paid(row, sold, now=now)
     _forget_elsewhere(row)
     return StoredLicence(row, new=receipt is not None)

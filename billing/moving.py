@@ -37,7 +37,7 @@ def move(user: User, subscription_id: str, *, to: Agent, actor: str, now: dateti
 def _move(known: Subscription, taker: Agent, *, actor: str, now: datetime) -> Subscription:
     # always locked in the same order, so that two opposite moves cannot deadlock
     for agent_id in sorted([known.agent_id, taker.pk]):
-        payments.locked(agent_id)
+        Agent.objects.lock(agent_id)
     giver, taker = Agent.objects.get(pk=known.agent_id), Agent.objects.get(pk=taker.pk)
     if taker.desired == Desired.DELETED:
         raise NoSuchAgent

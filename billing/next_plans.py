@@ -17,9 +17,9 @@ from django.db import transaction
 from accounts import throttling
 from accounts.models import User
 from accounts.throttling import Limit
-from agents import profile, quota
-from agents.models import Agent
-from billing import prices, standing, term, timeline
+from agents import profile, quota, timeline
+from agents.models import Agent, Reason
+from billing import prices, standing, term
 from billing.errors import NothingAfter, NotSmaller
 from billing.models import CardSubscription, NextPlan, Subscription
 from billing.ownership import own_subscription
@@ -134,7 +134,8 @@ def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: date
     }
     NextPlan.objects.update_or_create(agent=agent, defaults=values)
     tell_card(agent, now=now)
-    timeline.note(agent, f"{wanted.id} was chosen for the time after {row.pk}", actor=actor, now=now)
+    words = f"{wanted.id} was chosen for the time after {row.pk}"
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=actor, now=now)
     return following(row, now=now)
 
 
@@ -150,7 +151,7 @@ def drop(user: User, subscription_id: str, *, actor: str, now: datetime) -> None
     if not CardSubscription.objects.charged(agent).exists():
         plan.delete()
     tell_card(agent, now=now)
-    timeline.note(agent, f"{row.tier} is kept after {row.pk}", actor=actor, now=now)
+    timeline.note(agent, f"{row.tier} is kept after {row.pk}", reason=Reason.PAYMENT, actor=actor, now=now)
 
 
 def tell_card(agent: Agent, *, now: datetime) -> None:
@@ -199,7 +200,7 @@ def begin(agent: Agent) -> Agent:
 
 def _locked(user: User, subscription_id: str) -> tuple[Agent, Subscription]:
     known = own_subscription(user, subscription_id)
-    agent = Agent.objects.select_for_update().get(pk=known.agent_id)
+    agent = Agent.objects.lock(known.agent_id)
     return agent, Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
 
 

@@ -11,14 +11,15 @@ from django.db import transaction
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing import coupons, subscriptions
-from billing.errors import AlreadyPaid, CardRenews, IllegalMove, MoneySeen, OtherPlanByCard, OtherPlanHeld
+from billing.errors import AlreadyPaid, CardRenews, MoneySeen, OtherPlanByCard, OtherPlanHeld
 from billing.models import CardSubscription, Order
 from billing.providers import registry
 from billing.vocabulary import OrderStatus, Period, Provider
+from config import states
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 
-MOVES: dict[OrderStatus, set[OrderStatus]] = {PENDING: {PAID, EXPIRED}, EXPIRED: {PAID}, PAID: set()}
+TRANSITIONS: dict[OrderStatus, set[OrderStatus]] = {PENDING: {PAID, EXPIRED}, EXPIRED: {PAID}, PAID: set()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: da
     if other is not None and not terms.are_of(other) and _money_seen(other):
         raise MoneySeen(other)
     with transaction.atomic():
-        agent = Agent.objects.select_for_update().get(pk=agent.pk)
+        agent = Agent.objects.lock(agent.pk)
         if agent.desired == Desired.DELETED:
             raise NoSuchAgent
         refuse_held(agent, terms)
@@ -149,8 +150,7 @@ def expire(order: Order) -> Order:
 
 def _move(order: Order, to: OrderStatus) -> Order:
     """The only place that assigns a status. The caller holds the lock of the row."""
-    if to not in MOVES[OrderStatus(order.status)]:
-        raise IllegalMove(f"{order.pk}: {order.status} to {to}")
+    states.check(TRANSITIONS, OrderStatus(order.status), to, of=order.pk)
     order.status = to
     order.save(update_fields=["status", "paid_at"])
     return order

@@ -12,8 +12,9 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import F, Q, Sum
 
-from agents.models import Agent
-from billing import payments, remainders, timeline, unplaced_charges
+from agents import timeline
+from agents.models import Agent, Reason
+from billing import payments, remainders, unplaced_charges
 from billing.errors import NoPartToRefund
 from billing.models import Payment, Span, StripeDispute
 from billing.models.payments import part_name, refund_name
@@ -90,7 +91,8 @@ def _note_won(agent: Agent, payment: Payment, *, returned: int, actor: str, now:
     name = f"{payment.external_id}:won:{told.count()}"
     receipt = replace(_receipt(payment, amount, reason=WON, actor=actor), external_id=name, kind=PaymentKind.CAME_BACK)
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
-    timeline.note(agent, f"{moved(written)} of payment {payment.pk} came back: {WON}", actor=actor, now=now)
+    words = f"{moved(written)} of payment {payment.pk} came back: {WON}"
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=actor, now=now)
 
 
 def was_told(payment: Payment) -> bool:
@@ -107,7 +109,7 @@ def note_all(payment: Payment, *, actor: str, now: datetime) -> None:
     name = refund_name(payment.external_id)
     receipt = replace(_receipt(payment, 0, reason=TOLD, actor=actor), external_id=name, amount=None)
     payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
-    timeline.note(agent, f"payment {payment.pk} went back: {TOLD}", actor=actor, now=now)
+    timeline.note(agent, f"payment {payment.pk} went back: {TOLD}", reason=Reason.PAYMENT, actor=actor, now=now)
 
 
 def _write(
@@ -117,7 +119,7 @@ def _write(
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
     lessen(payment, amount, left=left)
     words = f"{moved(written)} of payment {payment.pk} went back; the time stays: {reason}"
-    timeline.note(agent, words, actor=actor, now=now)
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=actor, now=now)
     return written
 
 

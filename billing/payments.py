@@ -66,7 +66,7 @@ def apply_payment(receipt: Receipt, *, now: datetime) -> Payment:
 
 @transaction.atomic
 def _apply(receipt: Receipt, *, now: datetime) -> Payment:
-    agent = locked(receipt.agent_id)
+    agent = Agent.objects.lock(receipt.agent_id)
     order = orders.locked(receipt.order_id) if receipt.order_id else None
     if earlier := known(receipt):
         return earlier
@@ -88,15 +88,6 @@ def _apply(receipt: Receipt, *, now: datetime) -> Payment:
 def known(receipt: Receipt) -> Payment | None:
     """The ledger's row for this payment, if there is one."""
     return Payment.objects.filter(provider=receipt.provider, external_id=receipt.external_id).first()
-
-
-def locked(agent_id: str) -> Agent:
-    """The agent's row, locked until the transaction ends. Every change of the term takes this lock first.
-
-    The lock does not cover the key, so other transactions may insert rows that refer to the agent. A full lock could
-    deadlock: two refunds that each hold an agent may both write a row about the other's payment.
-    """
-    return Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
 
 
 def write(

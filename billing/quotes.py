@@ -14,7 +14,7 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import coupons, orders, payments, periods, prices, subscriptions
+from billing import coupons, orders, periods, prices, subscriptions
 from billing.errors import CouponRefused
 from billing.orders import Terms
 from billing.subscriptions import Licence, Purchase
@@ -84,7 +84,7 @@ def _any_licence(period: Period, *, now: datetime) -> Licence:
 
 @transaction.atomic
 def _paid_till(agent: Agent, purchase: Purchase, coupon: str, *, now: datetime) -> tuple[datetime, timedelta]:
-    agent = payments.locked(agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
     if purchase.provider is not None and purchase.licence is None:

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from agents import profile
-from agents.models import Agent
-from billing import next_plans, spans, subscriptions, timeline
+from agents import profile, timeline
+from agents.models import Agent, Reason
+from billing import next_plans, spans, subscriptions
 from billing.models import Payment, Span, Subscription
 from billing.spans import Rest, SoldPlan
 from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Provider, SubscriptionStatus
@@ -33,7 +33,7 @@ def held(payment: Payment) -> Agent:
         holder = _holder(payment)
         with suppress(_MovedMeanwhile), transaction.atomic():
             for agent_id in sorted({payment.agent_id, holder}):
-                Agent.objects.select_for_update(no_key=True).get(pk=agent_id)  # the same lock as payments.locked
+                Agent.objects.lock(agent_id)
             if _holder(payment) == holder:
                 return Agent.objects.get(pk=holder)
             raise _MovedMeanwhile  # releases these locks: taking a further one out of order could deadlock
@@ -125,7 +125,7 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         subscriptions.expire(agent, row, at=now, actor=actor, now=now, note=note)
     else:
         until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
-        timeline.note(agent, f"subscription {row.pk}: {note}, {until}", actor=actor, now=now)
+        timeline.note(agent, f"subscription {row.pk}: {note}, {until}", reason=Reason.PAYMENT, actor=actor, now=now)
     return spans.total(rests) - spans.total(kept)
 
 

@@ -32,7 +32,7 @@ def revoke(
         if went_back:
             _note_late(known, actor=actor, now=now)  # it may lock other agents, so this agent is not locked
         return known
-    agent = payments.locked(known.agent_id)
+    agent = Agent.objects.lock(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     if not row.is_live:  # a parallel call was faster; the next check notes the refund as late
         return row

@@ -16,16 +16,18 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.models import Agent, Reason, Transition
+from agents import timeline
+from agents.models import Agent, Reason
 from billing import next_plans, periods, spans, standing, term
-from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
+from billing.errors import AlreadyExpired, LicenceHeld, NeverEnds
 from billing.models import Subscription
 from billing.spans import Rest, SoldPlan
 from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
+from config import states
 
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
 
-MOVES: dict[SubscriptionStatus, set[SubscriptionStatus]] = {
+TRANSITIONS: dict[SubscriptionStatus, set[SubscriptionStatus]] = {
     ACTIVE: {CANCELED, EXPIRED},
     CANCELED: {ACTIVE, EXPIRED},
     EXPIRED: {ACTIVE},
@@ -332,19 +334,11 @@ def move_to(
     """The only place that assigns a status: check the move, change the row, write the timeline."""
     fresh = row._state.adding  # noqa: SLF001 # the way that Django documents
     before = SubscriptionStatus(row.status)
-    if not fresh and to != before and to not in MOVES[before]:
-        raise IllegalMove(f"{row.id}: {before} to {to}")
+    if not fresh and to != before:
+        states.check(TRANSITIONS, before, to, of=row.id)
     row.status = to
     row.save(force_insert=fresh)
     came = "new" if fresh else before.value
     words = f"subscription {row.id} {came} to {to}, until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.PAYMENT,
-        actor=actor,
-        note=f"{words}: {note}" if note else words,
-        at=now,
-    )
+    timeline.note(agent, f"{words}: {note}" if note else words, reason=Reason.PAYMENT, actor=actor, now=now)
     return row

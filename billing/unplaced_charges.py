@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from agents.models import Agent
-from billing import licence_charges, payments, timeline
+from agents import timeline
+from agents.models import Agent, Reason
+from billing import licence_charges, payments
 from billing.errors import TakenBack
 from billing.models import Decision, Payment, Subscription
 from billing.payments import Receipt
@@ -37,7 +38,7 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
     If the provider changed the plan without a charge, write a row with the new end, so that the next end is taken for
     another charge.
     """
-    agent = payments.locked(row.agent_id)
+    agent = Agent.objects.lock(row.agent_id)
     name = licence_charges.next_name(sold)
     if licence_charges.is_known(sold):
         if was := licence_charges.told_otherwise(sold):
@@ -49,7 +50,8 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
         return
     log.error("a licence was charged and buys nothing", extra={"subscription": row.pk, "problem": why})
     payments.write(_receipt(agent, sold, name=name), agent, now=now, subscription=row, unapplied=why)
-    timeline.note(agent, f"the licence of {row.pk} was charged, and bought nothing: {why}", actor=ACTOR, now=now)
+    words = f"the licence of {row.pk} was charged, and bought nothing: {why}"
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=ACTOR, now=now)
 
 
 def _receipt(

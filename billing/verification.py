@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from accounts import throttling
 from accounts.throttling import Limit
-from agents.models import Agent, Desired
+from agents import timeline
+from agents.models import Agent, Desired, Reason
 from billing import (
     bindings,
     lapses,
@@ -26,7 +27,6 @@ from billing import (
     payments,
     revocations,
     subscriptions,
-    timeline,
     unplaced_charges,
 )
 from billing.errors import (
@@ -94,11 +94,12 @@ def ask(row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
     """An operator asks to verify this licence now. Raises NothingToVerify, AskedAlready."""
     if row.provider not in LICENSED:
         raise NothingToVerify(row.pk)
-    agent = payments.locked(row.agent_id)
+    agent = Agent.objects.lock(row.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if row.check_at is not None and row.check_at <= now:
         raise AskedAlready(row.pk)
-    timeline.note(agent, f"subscription {row.pk} is verified now: {reason}", actor=actor, now=now)
+    words = f"subscription {row.pk} is verified now: {reason}"
+    timeline.note(agent, words, reason=Reason.PAYMENT, actor=actor, now=now)
     hasten(row, now=now)
 
 
@@ -285,7 +286,7 @@ def _unknown(subscription_id: str, *, reason: str, now: datetime) -> ProviderAns
 
     Its agent is not deleted until there is an answer.
     """
-    agent = payments.locked(Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id))
+    agent = Agent.objects.lock(Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id))
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     since = row.unknown_since or now
     log.error("no answer about a licence", extra={"subscription": row.pk, "reason": reason, "since": since.isoformat()})

@@ -17,8 +17,14 @@ from catalog import authors, completeness, llm_models, slugs, tiers, usage
 from catalog.models import Persona, PersonaL10n
 from catalog.moment import one_moment
 from catalog.vocabulary import Lang, PersonaStatus
+from config import states
 from config.errors import BadRequest, Conflict, Forbidden, NotFound
 
+TRANSITIONS: dict[PersonaStatus, set[PersonaStatus]] = {
+    PersonaStatus.BUILTIN: set(),
+    PersonaStatus.DRAFT: {PersonaStatus.PUBLISHED},
+    PersonaStatus.PUBLISHED: {PersonaStatus.DRAFT},
+}
 PERSONAS_PER_AUTHOR = 64
 DEFAULT_ICON = "🤖"
 DEFAULT_CHANNELS = ["web"]
@@ -89,7 +95,7 @@ def draft(user_id: str, *, texts: Mapping[str, Any], now: datetime) -> Persona:
     author = authors.writing(user_id)
     if Persona.objects.filter(owner_id=user_id).count() >= PERSONAS_PER_AUTHOR:
         raise TooManyPersonas
-    ours = {"icon": DEFAULT_ICON, "channels": DEFAULT_CHANNELS, "status": PersonaStatus.DRAFT, "author": author.name}
+    ours = {"icon": DEFAULT_ICON, "channels": DEFAULT_CHANNELS, "author": author.name}
     persona = Persona(
         id=slugs.mint(columns["name"], otherwise="persona"),
         owner_id=user_id,
@@ -143,11 +149,7 @@ def publish(persona: Persona, *, now: datetime) -> Persona:
     if persona.status == PersonaStatus.PUBLISHED:
         return persona
     completeness.check(persona)
-    persona.status = PersonaStatus.PUBLISHED
-    persona.published_at = persona.updated_at = now
-    persona.reviewed_at = None
-    persona.save(update_fields=["status", "published_at", "updated_at", "reviewed_at"])
-    return persona
+    return _move(persona, PersonaStatus.PUBLISHED, now=now)
 
 
 @transaction.atomic
@@ -171,10 +173,7 @@ def withdraw(persona: Persona, *, now: datetime) -> None:
     persona = locked(persona)
     if persona.status != PersonaStatus.PUBLISHED:
         return
-    persona.status = PersonaStatus.DRAFT
-    persona.published_at = persona.reviewed_at = None
-    persona.updated_at = now
-    persona.save(update_fields=["status", "published_at", "reviewed_at", "updated_at"])
+    _move(persona, PersonaStatus.DRAFT, now=now)
 
 
 @transaction.atomic
@@ -188,6 +187,16 @@ def delete(persona: Persona, *, now: datetime) -> None:
 
 
 # The rows.
+
+
+def _move(persona: Persona, to: PersonaStatus, *, now: datetime) -> Persona:
+    """The only function that assigns a status. The caller holds the row's lock. Moderators look at what is published
+    now."""
+    states.check(TRANSITIONS, PersonaStatus(persona.status), to, of=persona.pk)
+    persona.status, persona.updated_at, persona.reviewed_at = to, now, None
+    persona.published_at = now if to == PersonaStatus.PUBLISHED else None
+    persona.save(update_fields=["status", "published_at", "reviewed_at", "updated_at"])
+    return persona
 
 
 def _checked(texts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

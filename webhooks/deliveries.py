@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from config import wake
+from config import states, wake
 from config.errors import Conflict
 from webhooks.models import Delivery, Hook, Problem, State
 
 if TYPE_CHECKING:
     from agents.models import Agent
+
+TRANSITIONS: dict[State, set[State]] = {
+    State.PENDING: {State.PENDING, State.DELIVERED, State.FAILED, State.CANCELED},
+    State.DELIVERED: {State.PENDING},
+    State.FAILED: {State.PENDING},
+    State.CANCELED: {State.PENDING},
+}
 
 # Counted from the start of the failed attempt, so that three attempts end within 80 s even if each takes its whole 10
 # s.
@@ -128,15 +136,11 @@ def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
     delivery = _with_hook(delivery)
     if delivery.state == State.PENDING:
         raise Conflict(f"{delivery.pk} is still being delivered")
-    delivery.state = State.PENDING
-    delivery.attempts = delivery.claims = 0
-    delivery.next_attempt_at = now
-    delivery.finished_at = delivery.http_status = delivery.duration_ms = None
-    delivery.error = ""
-    delivery.resent_by, delivery.resent_at = actor, now
-    delivery.save()
+    anew = {"attempts": 0, "claims": 0, "next_attempt_at": now, "resent_by": actor, "resent_at": now}
+    no_answer = {"finished_at": None, "http_status": None, "duration_ms": None, "error": ""}
+    _move(Delivery.objects.filter(pk=delivery.pk), State.PENDING, **anew, **no_answer)
     wake.on_commit("webhooks.drain")
-    return delivery
+    return Delivery.objects.get(pk=delivery.pk)
 
 
 @transaction.atomic
@@ -158,8 +162,14 @@ def _with_hook(delivery: Delivery) -> Delivery:
 
 def cancel_pending(agent: Agent, *, now: datetime) -> int:
     """Cancel pending deliveries. An attempt that is under way is not stopped, but its outcome is dropped."""
-    return (
-        Delivery.objects.pending()
-        .filter(agent=agent)
-        .update(state=State.CANCELED, error=Problem.CANCELED, lease_until=None, lease_token="", finished_at=now)
-    )
+    ended = {"error": Problem.CANCELED, "lease_until": None, "lease_token": "", "finished_at": now}
+    return _move(Delivery.objects.filter(agent=agent), State.CANCELED, **ended)
+
+
+def _move(rows: QuerySet[Delivery], to: State, **values: Any) -> int:
+    """Assign the state, together with these values, where the present state leads there. Returns how many moved.
+
+    Only this function assigns a state, and `outbox.record`, which takes many pending deliveries to several states in
+    one statement.
+    """
+    return rows.filter(state__in=states.before(TRANSITIONS, to)).update(state=to, **values)

@@ -47,7 +47,7 @@ def in_turn(agent: Agent) -> Agent:
 
     Lock it before its hook and deliveries.
     """
-    return type(agent).objects.select_for_update(no_key=True).only(*SHOWN).get(pk=agent.pk)
+    return type(agent).objects.only(*SHOWN).lock(agent.pk)
 
 
 def _after_the_last(agent: Agent, now: datetime) -> datetime:

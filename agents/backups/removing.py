@@ -8,11 +8,12 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from agents.backups import repositories
+from agents import timeline
+from agents.backups import repositories, stages
 from agents.backups.models import OPEN, Backup, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.errors import BackupInUse
-from agents.models import Agent, Reason, Status, Transition
+from agents.models import Agent, Reason, Status
 from config import wake
 from config.crypto import UnreadableSecret
 
@@ -26,23 +27,15 @@ PRUNE_SECONDS = 1_800.0
 def delete(backup: Backup, *, actor: str) -> None:
     """Delete a backup. Raises BackupInUse while the agent is being restored from it."""
     now = timezone.now()
-    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    agent = Agent.objects.lock(backup.agent_id)
     if agent.restores == backup.pk and agent.status == Status.PROVISIONING:
         raise BackupInUse
-    if not Backup.objects.filter(pk=backup.pk, stage=Stage.DONE).update(stage=Stage.REMOVED, look_at=now):
+    if not stages.move(Backup.objects.filter(pk=backup.pk), Stage.REMOVED, look_at=now):
         return
     newest = Backup.objects.there().filter(agent=agent).first()
     agent.last_backup_at = newest.taken_at if newest else None
     agent.save(update_fields=["last_backup_at"])
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.BACKUP,
-        actor=actor,
-        note=f"backup {backup.name} deleted",
-        at=now,
-    )
+    timeline.note(agent, f"backup {backup.name} deleted", reason=Reason.BACKUP, actor=actor, now=now)
     wake.on_commit("backups.step", backup.pk)
 
 

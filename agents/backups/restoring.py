@@ -6,10 +6,11 @@ from agents import lifecycle, pods
 from agents.backups import credentials, places, repositories
 from agents.backups.models import Backup, Repository, Stage
 from agents.backups.repositories import BackupsOff
+from agents.cause import Cause
 from agents.errors import BackupsAreOff
 from agents.models import Agent, Reason
 from agents.runtimes import management
-from agents.runtimes.base import RESTORE, Runtime, RuntimeFailure
+from agents.runtimes.base import Runtime, RuntimeFailure
 from agents.runtimes.management import BackupOrder, HopFailure
 from catalog import tiers
 
@@ -32,9 +33,9 @@ def drive(agent: Agent, runtime: Runtime) -> None:
     backup = Backup.objects.filter(pk=agent.restores, stage=Stage.DONE).select_related("agent__repository").first()
     endpoint, url = runtime.endpoint(agent.namespace), places.url()
     if backup is None:
-        raise RuntimeFailure("the backup is no longer there", cause=RESTORE, permanent=True)
+        raise RuntimeFailure("the backup is no longer there", cause=Cause.RESTORE, permanent=True)
     if endpoint is None or url is None:
-        raise RuntimeFailure("the pod, or the endpoint of backups, is not there", cause=RESTORE)
+        raise RuntimeFailure("the pod, or the endpoint of backups, is not there", cause=Cause.RESTORE)
     repository = backup.agent.repository  # the deleted agent's repository when a deletion is undone
     order = BackupOrder(
         id=pods.restore_of(agent),
@@ -48,7 +49,7 @@ def drive(agent: Agent, runtime: Runtime) -> None:
     try:
         management.restore(endpoint, pods.access_of(agent), order)
     except HopFailure as failure:
-        raise RuntimeFailure(failure.message, cause=RESTORE) from failure
+        raise RuntimeFailure(failure.message, cause=Cause.RESTORE) from failure
 
 
 def _credential(repository: Repository, restore: str) -> str:

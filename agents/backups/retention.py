@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
+from agents.backups import stages
 from agents.backups.models import Backup, Stage
 from agents.models import Agent
 
@@ -41,4 +42,4 @@ def apply(agent: Agent, *, now: datetime) -> None:
     there = list(Backup.objects.there().filter(agent=agent).only("pk", "taken_at"))
     keep = kept([backup.taken_at for backup in there if backup.taken_at], now=now)
     gone = [backup.pk for backup in there if backup.taken_at not in keep and backup.pk != agent.restores]
-    Backup.objects.filter(pk__in=gone).update(stage=Stage.REMOVED, look_at=now)
+    stages.move(Backup.objects.filter(pk__in=gone), Stage.REMOVED, look_at=now)

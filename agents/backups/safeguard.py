@@ -9,8 +9,9 @@ from django.conf import settings
 
 from agents.backups import taking
 from agents.backups.models import OPEN, Backup, Kind
+from agents.cause import UNUSABLE_DATA
 from agents.models import Agent, Reason
-from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase, Runtime
+from agents.runtimes.base import Observation, Phase, Runtime
 
 ACTOR = "reconciler"
 # A stop needs no backup when there is one younger than FRESH. A backup that takes longer than STOP_WAIT is given up,

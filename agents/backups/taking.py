@@ -17,11 +17,11 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from agents import pods
-from agents.backups import credentials, nights, places, removing, repositories, retention
+from agents import pods, timeline
+from agents.backups import credentials, nights, places, removing, repositories, retention, stages
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
-from agents.models import Agent, Reason, Repository, Transition
+from agents.models import Agent, Reason, Repository
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
 from agents.turns import OneAtATime
@@ -157,9 +157,8 @@ def _give_places(*, now: datetime) -> None:
             if backup_id is None:
                 return
             begins = timezone.now()
-            Backup.objects.filter(pk=backup_id).update(
-                taken_at=begins, stage=Stage.RUNNING, look_at=Greatest("look_at", begins)
-            )
+            wanted = Backup.objects.filter(pk=backup_id)
+            stages.move(wanted, Stage.RUNNING, taken_at=begins, look_at=Greatest("look_at", begins))
             wake.on_commit(TASK, backup_id)
 
 
@@ -216,10 +215,11 @@ def _missed(backup: Backup, why: str, *, wait: timedelta) -> None:
 @transaction.atomic
 def _record(backup: Backup, state: BackupState) -> None:
     """The snapshot is in the store: record that the agent has this backup."""
-    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    agent = Agent.objects.lock(backup.agent_id)
     now = timezone.now()
-    done = Backup.objects.filter(pk=backup.pk, stage=Stage.RUNNING).update(
-        stage=Stage.DONE,
+    done = stages.move(
+        Backup.objects.filter(pk=backup.pk),
+        Stage.DONE,
         snapshot=state.snapshot,
         size=state.size,
         broken=state.broken,
@@ -238,24 +238,15 @@ def _record(backup: Backup, state: BackupState) -> None:
 
 @transaction.atomic
 def _fail(backup: Backup, why: str) -> None:
-    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    agent = Agent.objects.lock(backup.agent_id)
     now = timezone.now()
-    failed = Backup.objects.filter(pk=backup.pk, stage__in=OPEN).update(
-        stage=Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None
-    )
+    open_ = Backup.objects.filter(pk=backup.pk)
+    failed = stages.move(open_, Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None)
     if failed:
         nights.note_failure(agent, why, again=backup.kind == Kind.NIGHTLY, now=now)
         log.warning("a backup failed", extra={"agent": agent.id, "backup": backup.id, "error": why})
         _tell(agent, backup, f"no backup: {why}", now=now)
 
 
-def _tell(agent: Agent, backup: Backup, note: str, *, now: datetime) -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.BACKUP,
-        actor=backup.actor,
-        note=note,
-        at=now,
-    )
+def _tell(agent: Agent, backup: Backup, words: str, *, now: datetime) -> None:
+    timeline.note(agent, words, reason=Reason.BACKUP, actor=backup.actor, now=now)

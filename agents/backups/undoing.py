@@ -5,16 +5,16 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from agents import creation
+from agents import creation, timeline
 from agents.backups.models import Backup
 from agents.errors import NoSuchBackup, WrongState
-from agents.models import Agent, Reason, Status, Transition
+from agents.models import Agent, Reason, Status
 
 
 @transaction.atomic
 def undo(deleted: Agent, *, actor: str, why: str) -> Agent:
     """Return the new agent, of the same owner. Raises WrongState, NoSuchBackup, AccountSuspended."""
-    deleted = Agent.objects.select_for_update().get(pk=deleted.pk)
+    deleted = Agent.objects.lock(deleted.pk)
     if deleted.status != Status.DELETED:
         raise WrongState("undo", deleted.status, "only what is deleted can be brought back")
     backup = Backup.objects.there().filter(agent=deleted).first()
@@ -22,13 +22,6 @@ def undo(deleted: Agent, *, actor: str, why: str) -> Agent:
         raise NoSuchBackup(deleted.pk)
     note = f"created from backup {backup.name} of the deleted agent {deleted.pk}: {why}"
     agent = creation.create_again(deleted, restores=backup.pk, actor=actor, note=note)
-    Transition.objects.create(
-        agent=deleted,
-        from_status=deleted.status,
-        to_status=deleted.status,
-        reason=Reason.RESTORE,
-        actor=actor,
-        note=f"brought back as {agent.pk}: {why}",
-        at=timezone.now(),
-    )
+    words = f"brought back as {agent.pk}: {why}"
+    timeline.note(deleted, words, reason=Reason.RESTORE, actor=actor, now=timezone.now())
     return agent

@@ -7,58 +7,53 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agents.cause import Cause
 from agents.clusters import objects
 from agents.clusters.objects import Json, condition, event_words, has_ended, is_deleted, moment, statuses
 from agents.runtimes.kubernetes import names
-
-IMAGE_PULL = "IMAGE_PULL"
-NO_CAPACITY = "NO_CAPACITY"
-CRASH_LOOP = "CRASH_LOOP"
-OOM = "OOM"
-EVICTED = "EVICTED"
-QUOTA = "QUOTA"
-ADMISSION = "ADMISSION"
-VOLUME = "VOLUME"
-CONFIG = "CONFIG"
-NODE_LOST = "NODE_LOST"
-GATEWAY_OUTDATED = "GATEWAY_OUTDATED"
-BOOT = "BOOT"
 
 # Something that ended longer ago does not explain the present state.
 LATELY = timedelta(minutes=10)
 RESTARTS_OF_A_LOOP = 5
 
 
-def _named(cause: str, *reasons: str) -> dict[str, str]:
+def _named(cause: Cause, *reasons: str) -> dict[str, Cause]:
     return dict.fromkeys(reasons, cause)
 
 
 _WAITING = {
-    **_named(IMAGE_PULL, "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"),
-    **_named(IMAGE_PULL, "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"),
-    **_named(CONFIG, "CreateContainerConfigError"),
-    **_named(BOOT, "RunContainerError", "CreateContainerError", "PreCreateHookError", "StartError"),
+    **_named(Cause.IMAGE_PULL, "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"),
+    **_named(Cause.IMAGE_PULL, "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"),
+    **_named(Cause.CONFIG, "CreateContainerConfigError"),
+    **_named(Cause.BOOT, "RunContainerError", "CreateContainerError", "PreCreateHookError", "StartError"),
 }
 _PERMANENT = {"InvalidImageName"}
-_ENDED_BY = {**_named(OOM, "OOMKilled"), **_named(BOOT, "StartError", "ContainerCannotRun")}
+_ENDED_BY = {**_named(Cause.OOM, "OOMKilled"), **_named(Cause.BOOT, "StartError", "ContainerCannotRun")}
 # The reason of a pod, or of its condition `DisruptionTarget`.
 _FORMER = {
     **_named(
-        EVICTED, "Evicted", "Preempting", "TerminationByKubelet", "EvictionByEvictionAPI", "PreemptionByScheduler"
+        Cause.EVICTED, "Evicted", "Preempting", "TerminationByKubelet", "EvictionByEvictionAPI", "PreemptionByScheduler"
     ),
-    **_named(NODE_LOST, "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "DeletionByTaintManager"),
-    **_named(NO_CAPACITY, "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"),
-    **_named(NO_CAPACITY, "UnexpectedAdmissionError"),
+    **_named(Cause.NODE_LOST, "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "DeletionByTaintManager"),
+    **_named(Cause.NO_CAPACITY, "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"),
+    **_named(Cause.NO_CAPACITY, "UnexpectedAdmissionError"),
 }
-_FORMER_EVENTS = {**_named(EVICTED, "Evicted", "Preempted"), **_named(NODE_LOST, "TaintManagerEviction")}
+_FORMER_EVENTS = {**_named(Cause.EVICTED, "Evicted", "Preempted"), **_named(Cause.NODE_LOST, "TaintManagerEviction")}
 # Before any container of a pod has run, the latest event of these two groups decides.
 _EVENTS = {
-    **_named(VOLUME, "FailedMount", "FailedAttachVolume", "FailedMapVolume", "ProvisioningFailed", "FailedBinding"),
-    **_named(BOOT, "FailedCreatePodSandBox"),
-    **_named(NO_CAPACITY, "FailedScheduling"),
+    **_named(
+        Cause.VOLUME, "FailedMount", "FailedAttachVolume", "FailedMapVolume", "ProvisioningFailed", "FailedBinding"
+    ),
+    **_named(Cause.BOOT, "FailedCreatePodSandBox"),
+    **_named(Cause.NO_CAPACITY, "FailedScheduling"),
 }
 _OVERCOME = {"Scheduled", "SuccessfulAttachVolume", "ProvisioningSucceeded", "Pulling", "Pulled", "Created", "Started"}
-_REFUSALS = {"exceeded quota": QUOTA, "violates PodSecurity": ADMISSION, "forbidden": ADMISSION, "webhook": ADMISSION}
+_REFUSALS = {
+    "exceeded quota": Cause.QUOTA,
+    "violates PodSecurity": Cause.ADMISSION,
+    "forbidden": Cause.ADMISSION,
+    "webhook": Cause.ADMISSION,
+}
 _ABOUT_VOLUMES = re.compile(r"(?i)persistentvolume")
 
 
@@ -66,7 +61,7 @@ _ABOUT_VOLUMES = re.compile(r"(?i)persistentvolume")
 class Trouble:
     """`final`: waiting cannot help."""
 
-    cause: str
+    cause: Cause
     message: str
     evidence: tuple[str, ...] = ()
     since: datetime | None = None
@@ -74,7 +69,7 @@ class Trouble:
 
 
 _OUTDATED = Trouble(
-    cause=GATEWAY_OUTDATED,
+    cause=Cause.GATEWAY_OUTDATED,
     message="the pod was started by a release whose gateways have no certificate, and is being replaced",
 )
 
@@ -116,7 +111,7 @@ def of_ready(pod: Json, *, now: datetime) -> Trouble | None:
     if ended.get("reason") != "OOMKilled" or at is None or now - at > LATELY:
         return None
     said = _end(names.ENGINE, ended)
-    return Trouble(cause=OOM, message=said, evidence=(said,), since=at)
+    return Trouble(cause=Cause.OOM, message=said, evidence=(said,), since=at)
 
 
 def is_unexplained(pods: Sequence[Json], events: Sequence[Json], *, now: datetime) -> bool:
@@ -142,7 +137,7 @@ def _lost(pod: Json) -> Trouble:
     said = condition(pod, "Ready")
     message = str(said.get("message") or pod["status"].get("message") or "the pod's node does not answer")
     evidence = (f"pod {pod['metadata']['name']}: Ready is {said.get('status', 'Unknown')}", message)
-    return Trouble(cause=NODE_LOST, message=message, evidence=evidence)
+    return Trouble(cause=Cause.NODE_LOST, message=message, evidence=evidence)
 
 
 def _unscheduled(pod: Json) -> Trouble | None:
@@ -154,8 +149,8 @@ def _unscheduled(pod: Json) -> Trouble | None:
     return Trouble(cause=_of_scheduler(said), message=said, evidence=(f"{found.get('reason')}: {said}",), since=since)
 
 
-def _of_scheduler(said: str) -> str:
-    return VOLUME if _ABOUT_VOLUMES.search(said) else NO_CAPACITY
+def _of_scheduler(said: str) -> Cause:
+    return Cause.VOLUME if _ABOUT_VOLUMES.search(said) else Cause.NO_CAPACITY
 
 
 # Containers.
@@ -173,7 +168,7 @@ def _of_container(status: Json, *, now: datetime) -> Trouble | None:
         return Trouble(cause=cause, message=message, evidence=evidence, final=reason in _PERMANENT)
     if reason != "CrashLoopBackOff" and not _failed_lately(ended, restarts, now):
         return None
-    cause = _ENDED_BY.get(str(ended.get("reason")), CRASH_LOOP)
+    cause = _ENDED_BY.get(str(ended.get("reason")), Cause.CRASH_LOOP)
     return Trouble(cause=cause, message=evidence[-1], evidence=evidence, final=restarts >= RESTARTS_OF_A_LOOP)
 
 
@@ -236,7 +231,7 @@ def _of_former(pod: Json, events: Sequence[Json]) -> Trouble | None:
 
 
 def _refusal(said: str, *, reason: str, since: datetime | None) -> Trouble:
-    cause = next((cause for text, cause in _REFUSALS.items() if text in said), BOOT)
+    cause = next((cause for text, cause in _REFUSALS.items() if text in said), Cause.BOOT)
     final = "violates PodSecurity" in said
     return Trouble(cause=cause, message=said, evidence=(f"{reason}: {said}",), since=since, final=final)
 
@@ -248,7 +243,7 @@ def _of_events(pod: Json, events: Sequence[Json]) -> Trouble | None:
     if event is None or cause is None:
         return None
     said = str(event.get("message") or event["reason"])
-    cause = _of_scheduler(said) if cause == NO_CAPACITY else cause
+    cause = _of_scheduler(said) if cause == Cause.NO_CAPACITY else cause
     return Trouble(cause=cause, message=said, evidence=(event_words(event),))
 
 

@@ -7,6 +7,7 @@ import threading
 
 from django.conf import settings
 
+from agents.cause import Cause
 from agents.clusters.models import Cluster
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes.client import Connection
@@ -25,7 +26,7 @@ def of(cluster: Cluster) -> Connection:
     try:
         kubeconfig = cluster.kubeconfig
     except UnreadableSecret as lost:
-        raise RuntimeFailure(f"cluster {cluster.name}: {lost.message}", cause="SECRET_LOST") from lost
+        raise RuntimeFailure(f"cluster {cluster.name}: {lost.message}", cause=Cause.SECRET_LOST) from lost
     fingerprint = hashlib.sha256(f"{cluster.name}\n{kubeconfig}".encode()).hexdigest()
     with _lock:
         known = _known.get(cluster.pk)

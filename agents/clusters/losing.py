@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from agents import lifecycle
+from agents import lifecycle, timeline
 from agents.clusters import placement
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, Desired, Reason, Status
 from config import wake
 from config.errors import Conflict
 
@@ -67,7 +67,7 @@ def _cordon(cluster: Cluster, *, now: datetime) -> None:
 
 def _batch(cluster: Cluster, *, actor: str) -> int:
     """Let some of its agents leave. Returns how many are left. An agent that cannot leave does not stop the others."""
-    Placement.objects.filter(other=cluster).update(other=None, move="")  # moves to or from it
+    placement.enter(Placement.objects.filter(other=cluster), "", other=None)  # moves to or from it
     placed = Placement.objects.filter(cluster=cluster)
     for agent_id in list(placed.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         try:
@@ -83,17 +83,18 @@ def _batch(cluster: Cluster, *, actor: str) -> int:
 @transaction.atomic
 def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> None:
     """Let one agent leave the cluster. The agent's row is locked first, as everywhere."""
-    agent = Agent.objects.select_for_update().filter(pk=agent_id).first()
+    agent = Agent.objects.locked().filter(pk=agent_id).first()
     is_back = Placement.objects.filter(pk=agent_id, cluster=cluster, move=MoveStage.BEGUN).exists()
     if is_back:
         placement.go_back(agent_id)
-        Placement.objects.filter(pk=agent_id).update(other=None, move="")
+        placement.enter(Placement.objects.filter(pk=agent_id), "", other=None)
     Placement.objects.filter(pk=agent_id, cluster=cluster).delete()
     Pod.objects.filter(agent_id=agent_id, cluster=cluster).delete()
     if agent is None or agent.status == Status.DELETED:
         return
     if is_back:
-        _note(agent, f"cluster {cluster} is lost: not moved there, its data is where it was", actor=actor, now=now)
+        words = f"cluster {cluster} is lost: not moved there, its data is where it was"
+        timeline.note(agent, words, reason=Reason.RECOVERY, actor=actor, now=now)
         Agent.objects.filter(pk=agent_id).update(data_expected=True, restores="")
     else:
         _begin_anew(agent, cluster, actor=actor, now=now)
@@ -109,18 +110,7 @@ def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> Non
 def _begin_anew(agent: Agent, cluster: Cluster, *, actor: str, now: datetime) -> None:
     backup = lifecycle.newest_backup(agent)
     kept = f"; its data is restored from backup {backup.name}" if backup else ""
-    _note(agent, f"cluster {cluster} is lost, and the agent's data with it{kept}", actor=actor, now=now)
+    words = f"cluster {cluster} is lost, and the agent's data with it{kept}"
+    timeline.note(agent, words, reason=Reason.RECOVERY, actor=actor, now=now)
     restores = backup.pk if backup else ""  # "": the agent starts with an empty disk, as expected
     Agent.objects.filter(pk=agent.pk).update(data_expected=False, restores=restores)
-
-
-def _note(agent: Agent, words: str, *, actor: str, now: datetime) -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.RECOVERY,
-        actor=actor,
-        note=words,
-        at=now,
-    )

@@ -17,14 +17,14 @@ from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from agents import lifecycle
+from agents import lifecycle, timeline
 from agents.backups import repositories
 from agents.backups.models import Backup, Kind
 from agents.backups.repositories import BackupsOff
 from agents.clusters import connections, placement
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
 from agents.errors import BackupsAreOff
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, Desired, Reason, Status
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names, volumes
 from config import wake
@@ -32,6 +32,7 @@ from config.errors import Conflict
 
 log = logging.getLogger(__name__)
 
+ACTOR = "reconciler"
 BATCH = 50
 # A backup that began at most so long before the agent stopped has all that the agent wrote, except during the stop
 # itself.
@@ -49,14 +50,14 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
         repositories.check()
     except BackupsOff as off:
         raise BackupsAreOff(str(off)) from off
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     because = f": {why}" if why else ""
     if agent.status == Status.STOPPED and agent.desired == Desired.STOPPED:
         here = _place_of(agent, to=to)
         return _rest_there(agent, here, to, actor=actor, because=because)
     agent = lifecycle.move(agent, actor=actor, why=f"to cluster {to}{because}")
     _place_of(agent, to=to)
-    Placement.objects.filter(pk=agent.pk).update(move=MoveStage.ASKED, other=to)
+    placement.enter(Placement.objects.filter(pk=agent.pk), MoveStage.ASKED, other=to)
     return agent
 
 
@@ -86,11 +87,12 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
         raise NotMovable("it has no backup of what it wrote before it stopped: resume it, and move it while it runs")
     if why_not := _no_way(backup):
         raise NotMovable(why_not)
-    Placement.objects.filter(pk=agent.pk).update(cluster=to, other=here, move=MoveStage.BEGUN)
+    placement.enter(Placement.objects.filter(pk=agent.pk), MoveStage.BEGUN, cluster=to, other=here)
     agent.generation, agent.restores, agent.data_expected = agent.generation + 1, backup.pk, False
     agent.reconcile_at, agent.attempts = now, 0  # the rest of its pod is removed, without its disk
     agent.save(update_fields=["generation", "restores", "data_expected", "reconcile_at", "attempts"])
-    _note(agent, f"from cluster {here} to {to} with backup {backup.name} once it is started{because}", actor, now=now)
+    words = f"from cluster {here} to {to} with backup {backup.name} once it is started{because}"
+    timeline.note(agent, words, reason=Reason.MOVE, actor=actor, now=now)
     wake.on_commit("agents.reconcile", agent.pk)
     return agent
 
@@ -98,21 +100,24 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
 @transaction.atomic
 def set_out(agent: Agent, *, now: datetime) -> None:
     """Called when the old pod has made its backup, or cannot. Place the agent on the new cluster, or end the move."""
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     asked = Placement.objects.select_related("cluster", "other").filter(pk=agent.pk, move=MoveStage.ASKED).first()
     wanted = agent.desired == Desired.RUNNING and agent.operation == Reason.MOVE
     if asked is None or asked.other is None or not wanted:
         return
     backup = Backup.objects.there().filter(agent=agent, kind=Kind.REBUILD, generation=agent.generation).first()
     if why_not := _no_way(backup) or _closed(asked.other):
-        Placement.objects.filter(pk=agent.pk).update(move="", other=None)
+        placement.enter(Placement.objects.filter(pk=agent.pk), "", other=None)
         Agent.objects.filter(pk=agent.pk).update(operation=Reason.REBUILD)
-        _note(agent, f"not moved to cluster {asked.other}: {why_not}", now=now)
+        words = f"not moved to cluster {asked.other}: {why_not}"
+        timeline.note(agent, words, reason=Reason.MOVE, actor=ACTOR, now=now)
     elif backup:
-        Placement.objects.filter(pk=agent.pk).update(cluster=asked.other, other=asked.cluster, move=MoveStage.BEGUN)
+        here = Placement.objects.filter(pk=agent.pk)
+        placement.enter(here, MoveStage.BEGUN, cluster=asked.other, other=asked.cluster)
         deadline = now + lifecycle.PROVISIONING_DEADLINE
         Agent.objects.filter(pk=agent.pk).update(restores=backup.pk, data_expected=False, deadline_at=deadline)
-        _note(agent, f"from cluster {asked.cluster} to {asked.other} with backup {backup.name}", now=now)
+        words = f"from cluster {asked.cluster} to {asked.other} with backup {backup.name}"
+        timeline.note(agent, words, reason=Reason.MOVE, actor=ACTOR, now=now)
 
 
 def _no_way(backup: Backup | None) -> str:
@@ -136,7 +141,7 @@ def _closed(cluster: Cluster) -> str:
 def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
     """The pod did not come up on the new cluster: build it again where its data is. False when the agent has not
     moved."""
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    agent = Agent.objects.lock(agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.PROVISIONING:
         return False
     there = placement.go_back(agent.pk)
@@ -153,7 +158,8 @@ def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
         reconcile_at=now,
         attempts=0,
     )
-    _note(agent, f"not moved to cluster {there}, back where its data is: {why}", now=now)
+    words = f"not moved to cluster {there}, back where its data is: {why}"
+    timeline.note(agent, words, reason=Reason.MOVE, actor=ACTOR, now=now)
     return True
 
 
@@ -182,16 +188,4 @@ def _take_away(agent_id: str, cluster: Cluster) -> None:
     labels = names.labels(installation=connections.place(cluster).installation, agent_id=agent_id)
     if volumes.release_left(connections.of(cluster), labels=labels):
         left = Placement.objects.filter(pk=agent_id, move=MoveStage.OVER, other=cluster)
-        left.update(move="", other=None)
-
-
-def _note(agent: Agent, words: str, actor: str = "reconciler", *, now: datetime) -> None:
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.MOVE,
-        actor=actor,
-        note=words,
-        at=now,
-    )
+        placement.enter(left, "", other=None)

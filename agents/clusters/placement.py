@@ -12,10 +12,20 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
+from agents.cause import Cause
 from agents.clusters.models import Cluster, MoveStage, Placement
 from agents.runtimes.base import RuntimeFailure
+from config import states
 
 SILENT_AFTER = timedelta(minutes=2)
+
+# The stages of a move; "" is no move. A move that failed before it began may be asked for again.
+TRANSITIONS: dict[str, set[str]] = {
+    "": {MoveStage.ASKED, MoveStage.BEGUN},
+    MoveStage.ASKED: {"", MoveStage.ASKED, MoveStage.BEGUN},
+    MoveStage.BEGUN: {"", MoveStage.OVER},
+    MoveStage.OVER: {""},
+}
 
 
 class Closed(StrEnum):
@@ -30,7 +40,7 @@ class NoCapacity(RuntimeFailure):
     def __init__(self, closed: Mapping[Closed, int]) -> None:
         counts = ", ".join(f"{closed.get(reason, 0)} {reason}" for reason in Closed)
         why = counts if closed else "there is none; an operator adds one"
-        super().__init__(f"no cluster takes another agent: {why}", cause="NO_CAPACITY")
+        super().__init__(f"no cluster takes another agent: {why}", cause=Cause.NO_CAPACITY)
 
 
 def cluster_of(agent_id: str) -> Cluster | None:
@@ -56,19 +66,24 @@ def go_back(agent_id: str) -> Cluster | None:
     moved = Placement.objects.select_related("cluster", "other").filter(pk=agent_id, move=MoveStage.BEGUN).first()
     if moved is None or moved.other is None:
         return None
-    Placement.objects.filter(pk=agent_id).update(cluster=moved.other, other=moved.cluster, move=MoveStage.OVER)
+    enter(Placement.objects.filter(pk=agent_id), MoveStage.OVER, cluster=moved.other, other=moved.cluster)
     return moved.cluster
 
 
 def arrived(agent_id: str) -> None:
     """The pod is ready on its cluster: if the agent was moving, it stays here for good."""
-    moving = Placement.objects.filter(pk=agent_id).exclude(move="").first()
-    if moving and moving.move == MoveStage.BEGUN:
-        moving.move = MoveStage.OVER
-        moving.save(update_fields=["move"])
-    elif moving and moving.move == MoveStage.ASKED:  # it was stopped before it could leave
-        moving.move, moving.other = "", None
-        moving.save(update_fields=["move", "other"])
+    placed = Placement.objects.filter(pk=agent_id)
+    stage = placed.values_list("move", flat=True).first()
+    if stage == MoveStage.BEGUN:
+        enter(placed, MoveStage.OVER)
+    elif stage == MoveStage.ASKED:  # it was stopped before it could leave
+        enter(placed, "", other=None)
+
+
+def enter(rows: QuerySet[Placement], stage: str, **values: Cluster | None) -> int:
+    """The only function that assigns the stage of a move, together with these clusters. Leaves out agents whose stage
+    does not lead there. Returns how many entered it."""
+    return rows.filter(move__in=states.before(TRANSITIONS, stage)).update(move=stage, **values)
 
 
 def forget(agent_id: str) -> None:

@@ -11,6 +11,7 @@ from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from agents.cause import Cause
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
 from agents.runtimes.kubernetes import kept, names
@@ -139,7 +140,7 @@ def stands(pod: Pod, fingerprint: str) -> bool:
     if pod.deployed != fingerprint or pod.deployed_at is None or timezone.now() - pod.deployed_at > LOOKED_AT_AGAIN:
         return False
     as_told = pod.seen is None or (pod.kept is not None and noted(pod).items() <= seen(pod).items())
-    return as_told and pod.phase != Phase.STOPPED and pod.cause != "CONFIG"
+    return as_told and pod.phase != Phase.STOPPED and pod.cause != Cause.CONFIG
 
 
 def found_whole(namespace: str, fingerprint: str | None) -> None:

@@ -16,12 +16,13 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from accounts.models import User
+from agents import timeline
 from agents.domains import effects, names
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.domains.records import DnsAnswers
-from agents.errors import DomainTaken, IllegalTransition, NoSuchAgent, TooManyDomains, YourOtherAgent
-from agents.models import Agent, Desired
-from config import wake
+from agents.errors import DomainTaken, NoSuchAgent, TooManyDomains, YourOtherAgent
+from agents.models import Agent, Desired, Reason
+from config import states, wake
 
 UNPROVED_FOR = timedelta(days=7)
 RESERVED_FOR = timedelta(days=30)
@@ -88,7 +89,7 @@ def let_go(agent: Agent, *, actor: str, now: datetime) -> Agent:
     """Release the name of an agent whose row the caller has locked."""
     if held := _held_by(agent):
         _release(held, now=now)
-        effects.tell(agent, actor=actor, now=now, note=f"domain: {held.domain} was released")
+        timeline.note(agent, f"domain: {held.domain} was released", reason=Reason.DOMAIN, actor=actor, now=now)
         effects.without_domain(agent, now=now)
     return agent
 
@@ -154,7 +155,7 @@ def _begin(agent: Agent, domain: str, *, seen: DnsAnswers, actor: str, now: date
     new.save(force_insert=True)
     agent.domain = domain
     agent.save(update_fields=["domain"])
-    effects.tell(agent, actor=actor, now=now, note=f"domain: {domain} was claimed")
+    timeline.note(agent, f"domain: {domain} was claimed", reason=Reason.DOMAIN, actor=actor, now=now)
     _apply(new, agent, seen=seen, now=now)
     return new
 
@@ -186,7 +187,7 @@ def _apply(held: DomainClaim, agent: Agent, *, seen: DnsAnswers, now: datetime) 
     if held.status == ClaimStatus.UNPROVED and seen.proves(held.value):
         _move(held, ClaimStatus.PROVED)
         held.proved_at, held.lapses_at = now, None
-        effects.tell(agent, actor="domains", now=now, note=f"domain: {held.domain} is proved")
+        timeline.note(agent, f"domain: {held.domain} is proved", reason=Reason.DOMAIN, actor="domains", now=now)
     held.look_at = effects.next_look(held, now=now)
     effects.lead(held, agent, now=now)
     held.save()
@@ -200,7 +201,8 @@ def _has_lapsed(held: DomainClaim, *, seen: DnsAnswers, now: datetime) -> bool:
 
 def _lapse(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
     _end(held, ClaimStatus.LAPSED, now=now)
-    effects.tell(agent, actor="domains", now=now, note=f"domain: {held.domain} lapsed, for it was never proved")
+    words = f"domain: {held.domain} lapsed, for it was never proved"
+    timeline.note(agent, words, reason=Reason.DOMAIN, actor="domains", now=now)
     effects.without_domain(agent, now=now)
     effects.mail("domain_lapsed", held, agent)
 
@@ -208,7 +210,7 @@ def _lapse(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
 def _lose(rival: DomainClaim, agent: Agent, *, now: datetime) -> None:
     _end(rival, ClaimStatus.LOST, now=now)
     note = f"domain: {rival.domain} was taken over by the account that its TXT record names"
-    effects.tell(agent, actor="domains", now=now, note=note)
+    timeline.note(agent, note, reason=Reason.DOMAIN, actor="domains", now=now)
     effects.without_domain(agent, now=now)
     effects.emit_lost(rival, agent, now=now)
     effects.mail("domain_lost", rival, agent)
@@ -230,8 +232,7 @@ def _end(held: DomainClaim, to: ClaimStatus, *, now: datetime) -> None:
 
 def _move(held: DomainClaim, to: ClaimStatus) -> None:
     """The only function that assigns a status. The caller saves the claim."""
-    if to not in TRANSITIONS[ClaimStatus(held.status)]:
-        raise IllegalTransition(f"{held.id}: {held.status} to {to}")
+    states.check(TRANSITIONS, ClaimStatus(held.status), to, of=held.id)
     held.status = to
 
 
@@ -248,7 +249,7 @@ def _held_by(agent: Agent) -> DomainClaim | None:
 
 def _locked(ids: list[str]) -> dict[str, Agent]:
     """The rows of these agents, locked in the order of their ids. Raises NoSuchAgent when the first one is deleted."""
-    rows = Agent.objects.select_for_update().filter(pk__in=ids).order_by("pk")
+    rows = Agent.objects.locked().filter(pk__in=ids).order_by("pk")
     found = {agent.pk: agent for agent in rows}
     if ids[0] not in found or found[ids[0]].desired == Desired.DELETED:
         raise NoSuchAgent

@@ -11,7 +11,7 @@ from accounts import mail_choices
 from agents import configuration
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import NeedsDomain
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, Desired, Status
 from catalog.engines import engine_of
 from config import post
 from webhooks import events
@@ -60,19 +60,6 @@ def refuse_needed(agent: Agent) -> None:
     engine = engine_of(agent.engine)
     if engine.requires_domain:
         raise NeedsDomain(engine.label)
-
-
-def tell(agent: Agent, *, actor: str, now: datetime, note: str) -> None:
-    """Add a row to the timeline. The agent's status does not change."""
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.DOMAIN,
-        actor=actor,
-        note=note,
-        at=now,
-    )
 
 
 def emit_lost(held: DomainClaim, agent: Agent, *, now: datetime) -> None:

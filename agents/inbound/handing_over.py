@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents import pods
+from agents import pods, timeline
 from agents.inbound.models import ERROR_CHARACTERS, Ended, InboundMessage
-from agents.models import Agent, Desired, Reason, Transition
+from agents.models import Agent, Desired, Reason
 from agents.runtimes import current_runtime, inbound
 from agents.runtimes.management import HopFailure
 
@@ -158,15 +158,12 @@ def _end(message: InboundMessage, ended: Ended, *, now: datetime) -> None:
 def _drop(agent: Agent, message: InboundMessage, *, now: datetime) -> None:
     _end(message, Ended.DROPPED, now=now)
     note = f"a message of {message.channel} was dropped after a day: {message.last_error or 'it was never taken'}"
-    Transition.objects.create(
-        agent=agent, from_status=agent.status, to_status=agent.status, reason=Reason.CHANNEL, actor="service",
-        note=note, at=now,
-    )  # fmt: skip
+    timeline.note(agent, note, reason=Reason.CHANNEL, actor="service", now=now)
 
 
 @transaction.atomic
 def _give_back(agent_id: str, *, due: datetime) -> None:
     """Set the next due time of all waiting messages, including new ones. The agent's row is locked, as in `_keep` of
     agents/inbound/taking.py."""
-    Agent.objects.select_for_update(no_key=True).only("id").get(pk=agent_id)
+    Agent.objects.only("id").lock(agent_id)
     InboundMessage.objects.filter(agent=agent_id, due_at__isnull=False).update(due_at=due)

@@ -50,7 +50,7 @@ def _keep(agent: Agent, messages: Sequence[WhatsappMessage], *, now: datetime) -
     fitting = [message for message in messages if len(message.body.encode()) <= BYTES_AT_MOST]
     if not fitting:
         return
-    agent = Agent.objects.select_for_update(no_key=True).only("id", "desired").get(pk=agent.pk)
+    agent = Agent.objects.only("id", "desired").lock(agent.pk)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
     waiting = InboundMessage.objects.filter(agent=agent, due_at__isnull=False)

@@ -14,16 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from agents.pod.logs.reading import Left
 
-# The cause of a pod whose disk is empty although its agent had data. Waiting does not bring the data back, and another
-# pod does not either.
-DATA_LOST = "DATA_LOST"
-# The cause of a pod whose data exists but is damaged.
-DATA_DAMAGED = "DATA_DAMAGED"
-UNUSABLE_DATA = frozenset({DATA_LOST, DATA_DAMAGED})
-
-# The cause of a pod that could not restore its backup. Its data is unchanged.
-RESTORE = "RESTORE"
-
 
 class Phase(StrEnum):
     INSTALLING = "installing"  # the engine is being installed on this machine
@@ -157,7 +147,7 @@ class Observation:
     gateway_alive: bool
     revision: int | None  # the revision that bridge and gateway have applied, with a healthy engine
     restarts: int
-    cause: str | None  # INSTALL, CRASH_LOOP, PORT, DISK_FULL, OOM, ENGINE_HUNG, DATA_LOST, …
+    cause: str | None  # a Cause, or a word of the runtime's own
     message: str | None
     evidence: list[str]
     since: datetime | None
@@ -178,7 +168,9 @@ class Endpoint:
 
 
 class RuntimeFailure(Exception):
-    """The runtime could not do what was asked. `permanent`: another try without changes cannot succeed."""
+    """The runtime could not do what was asked. `cause` is a Cause, or a word of the runtime's own. `permanent`: another
+    try without changes cannot succeed.
+    """
 
     def __init__(self, message: str, *, cause: str, permanent: bool = False) -> None:
         super().__init__(message)

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import requests
 
+from agents.cause import Cause
 from agents.engines.parts import Allowance, Part
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, Endpoint, PodConfig, PodSecrets, RuntimeFailure
@@ -141,7 +142,7 @@ def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets:
         with call("PUT", endpoint, access, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
             body_of(answer)
     except HopFailure as failure:
-        raise RuntimeFailure(f"configuration not taken: {failure}", cause="CONFIGURE") from failure
+        raise RuntimeFailure(f"configuration not taken: {failure}", cause=Cause.CONFIGURE) from failure
 
 
 def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:

@@ -13,8 +13,9 @@ from typing import Any
 from django.db import transaction
 
 from accounts import mail_choices
+from agents import timeline
 from agents.channels import WEB
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, Desired, Reason, Status
 from agents.pod.masking import mask_text
 from agents.silences.models import REASON_LENGTH, ChannelState
 from config import post
@@ -47,8 +48,7 @@ def note(asked: Agent, said: Said | None, *, now: datetime) -> None:
 
     Running twice is harmless.
     """
-    locked = Agent.objects.select_for_update(no_key=True, of=("self",)).select_related("user")
-    agent = readable(locked.get(pk=asked.pk))
+    agent = readable(Agent.objects.select_related("user").lock(asked.pk))
     states = ChannelState.objects.filter(agent=agent)
     if not listens(agent):
         states.update(look_at=None, **({} if agent.desired == Desired.RUNNING and agent.llm_key_hash else _OVER))
@@ -75,7 +75,7 @@ def _apply(state: ChannelState, agent: Agent, *, reason: str | None, now: dateti
         state.since = now
     if state.told_at is None and now - state.since >= SILENT_AFTER:
         state.told_at = now
-        _on_timeline(agent, f"{state.channel} is silent: {state.reason}", now=now)
+        timeline.note(agent, f"{state.channel} is silent: {state.reason}", reason=Reason.CHANNEL, actor=ACTOR, now=now)
     if state.told_at is None:
         state.look_at = min(now + PERIOD, state.since + SILENT_AFTER)
     elif _may_be_mailed(state, agent, now=now):
@@ -85,7 +85,7 @@ def _apply(state: ChannelState, agent: Agent, *, reason: str | None, now: dateti
 
 def _hears(state: ChannelState, agent: Agent, *, now: datetime) -> None:
     if state.told_at is not None:
-        _on_timeline(agent, f"{state.channel} hears again", now=now)
+        timeline.note(agent, f"{state.channel} hears again", reason=Reason.CHANNEL, actor=ACTOR, now=now)
     for name, value in _OVER.items():
         setattr(state, name, value)
 
@@ -107,19 +107,6 @@ def _words(reason: str, agent: Agent) -> str:
         agent.management_token,
     ]
     return post.one_line(mask_text(reason, [text for text in secrets if text]), at_most=REASON_LENGTH)
-
-
-def _on_timeline(agent: Agent, words: str, *, now: datetime) -> None:
-    """Add a row to the timeline. The agent's status does not change."""
-    Transition.objects.create(
-        agent=agent,
-        from_status=agent.status,
-        to_status=agent.status,
-        reason=Reason.CHANNEL,
-        actor=ACTOR,
-        note=words,
-        at=now,
-    )
 
 
 def _mail(state: ChannelState, agent: Agent) -> None:

@@ -51,7 +51,7 @@ class TermStep(MoneyStep):
     def held(self, row_id: str) -> Any:
         """Lock the agent's row first, as the rules of billing do."""
         if self.in_transaction:
-            Agent.objects.select_for_update().filter(pk=row_id).first()
+            Agent.objects.locked().filter(pk=row_id).first()
         return super().held(row_id)
 
     def cells(self, rows: list[Any]) -> list[dict[str, str]]:

@@ -17,6 +17,7 @@ from django.core.mail import mail_admins
 from django.db import transaction
 from django.db.models import QuerySet
 
+from agents.models import Agent
 from billing import payments
 from billing.crypto import agreement, chain, settling, tokens
 from billing.crypto.configuration import Configuration
@@ -162,7 +163,7 @@ def _miss(row: CryptoOrder, *, now: datetime) -> None:
 
 @transaction.atomic
 def _find(row: CryptoOrder, *, now: datetime) -> None:
-    agent = payments.locked(row.agent_id)
+    agent = Agent.objects.lock(row.agent_id)
     if not CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
         return
     row.dropped_at = None

@@ -214,7 +214,7 @@ def expire(order_id: str) -> None:
 def _locked(order_id: str) -> CryptoOrder:
     """The order, locked. The agent's row is locked first, so that no deadlock can happen."""
     agent_id = CryptoOrder.objects.values_list("agent_id", flat=True).get(pk=order_id)
-    payments.locked(agent_id)
+    Agent.objects.lock(agent_id)
     return CryptoOrder.objects.select_for_update().get(pk=order_id)
 
 

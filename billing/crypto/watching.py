@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q
 
-from billing import payments, timeline
+from agents import timeline
+from agents.models import Agent, Reason
 from billing.crypto import agreement, chain, configuration, dropped, formerly, settling, tokens
 from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
@@ -41,11 +42,11 @@ def ask(order: CryptoOrder, *, reason: str, actor: str, now: datetime) -> None:
     settings = configuration.current()
     if settings is None or settings.chain_id != order.chain_id:
         raise NotRead(order.chain_id)
-    agent = payments.locked(order.agent_id)
+    agent = Agent.objects.lock(order.agent_id)
     rested = Q(asked_at=None) | Q(asked_at__lte=now - ASKED_EVERY)
     if not ChainState.objects.filter(rested, pk=order.chain_id).update(asked_at=now):
         raise AskedAlready(f"chain {order.chain_id}")
-    timeline.note(agent, f"the chain is read now for {order.pk}: {reason}", actor=actor, now=now)
+    timeline.note(agent, f"the chain is read now for {order.pk}: {reason}", reason=Reason.PAYMENT, actor=actor, now=now)
     for task in ("billing.scan_chain", "billing.watch_chain"):
         wake.on_commit(task)
 

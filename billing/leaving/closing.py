@@ -184,6 +184,8 @@ def _end(deletion: AccountDeletion, *, now: datetime) -> None:
 
 
 def _move(deletion: AccountDeletion, stage: DeletionStage, **values: object) -> None:
+    """The only function that assigns a stage, together with these values. The caller holds the row's lock. Raises
+    TooLate."""
     if stage not in TRANSITIONS[DeletionStage(deletion.stage)]:
         raise TooLate
     for name, value in {"stage": stage, **values}.items():

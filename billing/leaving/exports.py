@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -15,12 +16,17 @@ from accounts import mail_choices
 from accounts.models import User
 from billing.leaving import packing
 from billing.models import DataExport, ExportState
-from config import post, wake
+from config import post, states, wake
 from config.errors import NotFound, RateLimited
 from config.ids import is_id
 
 log = logging.getLogger(__name__)
 
+TRANSITIONS: dict[ExportState, set[ExportState]] = {
+    ExportState.ASKED: {ExportState.MADE, ExportState.FAILED},
+    ExportState.MADE: set(),
+    ExportState.FAILED: set(),
+}
 KEPT = timedelta(days=7)
 LEASE = timedelta(minutes=10)
 DAY = timedelta(days=1)
@@ -84,12 +90,20 @@ def _claimed(*, now: datetime) -> DataExport | None:
     if export is None:
         return None
     if export.attempts >= MAX_ATTEMPTS:
-        export.state, export.due_at = ExportState.FAILED, None
+        _move(export, ExportState.FAILED, due_at=None)
         log.error("a person's data could not be packed", extra={"export": export.pk})
     else:
         export.due_at, export.attempts = now + LEASE, export.attempts + 1
-    export.save(update_fields=["state", "due_at", "attempts"])
+        export.save(update_fields=["due_at", "attempts"])
     return export
+
+
+def _move(export: DataExport, to: ExportState, **values: Any) -> bool:
+    """The only function that assigns a state, together with these values. False when the export is over already."""
+    rows = DataExport.objects.filter(pk=export.pk, state__in=states.before(TRANSITIONS, to))
+    moved = bool(rows.update(state=to, **values))
+    export.refresh_from_db(fields=["state"])
+    return moved
 
 
 def _make(export: DataExport, *, now: datetime) -> bool:
@@ -107,9 +121,8 @@ def _make(export: DataExport, *, now: datetime) -> bool:
 @transaction.atomic
 def _keep(export: DataExport, file: bytes, *, now: datetime) -> bool:
     """Store the file, send the mail, and remove the person's earlier files."""
-    asked = DataExport.objects.select_for_update().filter(pk=export.pk, state=ExportState.ASKED)
-    values = {"state": ExportState.MADE, "due_at": None, "made_at": now, "forget_at": now + KEPT}
-    if not asked.update(**values, size=len(file), file=file):
+    values = {"due_at": None, "made_at": now, "forget_at": now + KEPT}
+    if not _move(export, ExportState.MADE, **values, size=len(file), file=file):
         return False
     DataExport.objects.filter(user=export.user_id).exclude(pk=export.pk).update(file=None, size=0)
     mail = post.rendered(

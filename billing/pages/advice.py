@@ -10,12 +10,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from agents.cause import Cause
 from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent
 from billing.pages import words
 
-BY_PEOPLE = {"OPERATOR", "SUSPENDED"}  # only operators know the reason
+BY_PEOPLE = {Cause.OPERATOR, Cause.SUSPENDED}  # only operators know the reason
 # By the API call that helps: the page below the agent's own page, and the label of its button.
 PLACES: dict[tuple[str, str], tuple[str, Promise]] = {
     ("PATCH", "/llm-key"): ("/model-key", _("Enter a model key")),

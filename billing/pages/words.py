@@ -11,10 +11,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from agents.cause import Cause
 from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, Desired, Status
-from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, RESTORE
 from billing.models import Payment
 from billing.pages.names import way_name
 from billing.providers.telegram import CURRENCY as STARS
@@ -49,59 +49,61 @@ KINDS: dict[str, Promise] = {
 PERIODS: dict[str, Promise] = {Period.MONTHLY: _("for a month"), Period.ANNUAL: _("for a year")}
 
 OUR_FAULTS = (
-    *("ADMISSION", "BAD_NAME", "CLUSTER", "DELETING", "ENGINE", "IMAGE_PULL", "NOT_OURS", "NO_ADDRESS", "SECRET_LOST"),
-    "VOLUME",
+    *(Cause.ADMISSION, Cause.BAD_NAME, Cause.CLUSTER, Cause.CREDENTIALS, Cause.DELETING, Cause.ENGINE, Cause.FORBIDDEN),
+    *(Cause.IMAGE_PULL, Cause.INVALID, Cause.NOT_OURS, Cause.NO_ADDRESS, Cause.SECRET_LOST, Cause.VOLUME),
 )
 # agents/explanation.py has the detailed causes in English. These are the short texts for people.
 CAUSES: dict[str, Promise] = {
-    "OK": _("Everything is fine: the agent runs and has a model key."),
-    "KEY_UNCHECKED": _("The agent runs. Its model key could not be checked: the first answer shows whether it works."),
-    "UNPAID": _("It is not paid for any more."),
-    "NO_MODEL_KEY": _("The agent runs but says nothing, because it has no model key."),
-    "OWNER": _("You paused it. Its data is kept."),
-    "OPERATOR": _("We paused it, not you. Its data is kept."),
-    "TRIAL": _("Its free time is over. Its data is kept for now."),
-    "PAYMENT": _("The paid time is over. Its data is kept for now."),
-    "QUOTA": _("It was stopped because its memory or disk was full for an hour. Its data is kept."),
-    "SUSPENDED": _("It was stopped with the account. Its data is kept."),
-    "INSTALLING": _("Its engine is being installed."),
-    "STARTING": _("It is being started."),
-    "STOPPING": _("It is being stopped."),
-    "POD_LOST": _("The space it ran in is gone. We are setting up a new one."),
+    Cause.OK: _("Everything is fine: the agent runs and has a model key."),
+    Cause.KEY_UNCHECKED: _(
+        "The agent runs. Its model key could not be checked: the first answer shows whether it works."
+    ),
+    Cause.UNPAID: _("It is not paid for any more."),
+    Cause.NO_MODEL_KEY: _("The agent runs but says nothing, because it has no model key."),
+    Cause.OWNER: _("You paused it. Its data is kept."),
+    Cause.OPERATOR: _("We paused it, not you. Its data is kept."),
+    Cause.TRIAL: _("Its free time is over. Its data is kept for now."),
+    Cause.PAYMENT: _("The paid time is over. Its data is kept for now."),
+    Cause.QUOTA: _("It was stopped because its memory or disk was full for an hour. Its data is kept."),
+    Cause.SUSPENDED: _("It was stopped with the account. Its data is kept."),
+    Cause.INSTALLING: _("Its engine is being installed."),
+    Cause.STARTING: _("It is being started."),
+    Cause.STOPPING: _("It is being stopped."),
+    Cause.POD_LOST: _("The space it ran in is gone. We are setting up a new one."),
     **dict.fromkeys(
-        ("GATEWAY_DOWN", "GATEWAY_OUTDATED"),
+        (Cause.GATEWAY_DOWN, Cause.GATEWAY_OUTDATED),
         _("Its gateway, the program that passes messages to it, does not answer and is being started again."),
     ),
-    "ENGINE_DOWN": _("Its engine does not answer and is being started again."),
-    "ENGINE_HUNG": _("Its engine hangs and is being started again."),
-    "QUOTA_GRACE": _("Its memory or disk is full. It will be stopped within the hour unless it uses less."),
-    "QUOTA_WARN": _("Its memory or disk is nearly full."),
-    "MODEL_UNREACHABLE": _("It runs, but the provider of its model does not answer."),
-    "MODEL_REFUSED": _("It runs, but the provider refuses the model or the request."),
-    "MODEL_KEY_REFUSED": _("It runs, but the provider refuses its model key."),
-    "MODEL_LIMIT": _("It runs, but the model key has reached a limit at the provider."),
-    "MODEL_FAILING": _("It runs, but its model fails."),
-    "INSTALL": _("Its engine could not be installed."),
-    "CRASH_LOOP": _("Its engine crashes again and again."),
-    "OOM": _("Its engine needs more memory than the plan has."),
-    "DISK_FULL": _("Its disk is full."),
-    DATA_LOST: _("Its disk is empty, although it had data before. We did not start it."),
-    DATA_DAMAGED: _("Its data is damaged. We did not start it."),
-    RESTORE: _("The backup could not be restored. Its data has not changed."),
-    "BACKUP_FAILED": _("Its last backup failed. It is tried again by itself."),
-    "DOMAIN_UNPROVED": _("It runs, but it is not proved yet that its domain is yours."),
-    "DOMAIN_ELSEWHERE": _("It runs, but its domain leads elsewhere."),
-    "CHANNEL_SILENT": _("It runs, but it gets no messages on one of its channels."),
-    "CERTIFICATE": _("It runs, but browsers do not trust its certificate and warn its visitors."),
-    "BOOT_TIMEOUT": _("It did not start in time."),
+    Cause.ENGINE_DOWN: _("Its engine does not answer and is being started again."),
+    Cause.ENGINE_HUNG: _("Its engine hangs and is being started again."),
+    Cause.QUOTA_GRACE: _("Its memory or disk is full. It will be stopped within the hour unless it uses less."),
+    Cause.QUOTA_WARN: _("Its memory or disk is nearly full."),
+    Cause.MODEL_UNREACHABLE: _("It runs, but the provider of its model does not answer."),
+    Cause.MODEL_REFUSED: _("It runs, but the provider refuses the model or the request."),
+    Cause.MODEL_KEY_REFUSED: _("It runs, but the provider refuses its model key."),
+    Cause.MODEL_LIMIT: _("It runs, but the model key has reached a limit at the provider."),
+    Cause.MODEL_FAILING: _("It runs, but its model fails."),
+    Cause.INSTALL: _("Its engine could not be installed."),
+    Cause.CRASH_LOOP: _("Its engine crashes again and again."),
+    Cause.OOM: _("Its engine needs more memory than the plan has."),
+    Cause.DISK_FULL: _("Its disk is full."),
+    Cause.DATA_LOST: _("Its disk is empty, although it had data before. We did not start it."),
+    Cause.DATA_DAMAGED: _("Its data is damaged. We did not start it."),
+    Cause.RESTORE: _("The backup could not be restored. Its data has not changed."),
+    Cause.BACKUP_FAILED: _("Its last backup failed. It is tried again by itself."),
+    Cause.DOMAIN_UNPROVED: _("It runs, but it is not proved yet that its domain is yours."),
+    Cause.DOMAIN_ELSEWHERE: _("It runs, but its domain leads elsewhere."),
+    Cause.CHANNEL_SILENT: _("It runs, but it gets no messages on one of its channels."),
+    Cause.CERTIFICATE: _("It runs, but browsers do not trust its certificate and warn its visitors."),
+    Cause.BOOT_TIMEOUT: _("It did not start in time."),
     **dict.fromkeys(
-        ("GATEWAY_HUNG", "BRIDGE_HUNG", "BRIDGE_DIED", "POD_DIED", "ENGINE_DIED", "BOOT"),
+        (Cause.GATEWAY_HUNG, Cause.BRIDGE_HUNG, Cause.BRIDGE_DIED, Cause.POD_DIED, Cause.ENGINE_DIED, Cause.BOOT),
         _("A part of it does not answer and is being started again."),
     ),
-    "EVICTED": _("Our machine had no room left, so it was stopped."),
-    **dict.fromkeys(("NODE_LOST", "NO_CAPACITY"), _("No machine has room for it. We are looking for one.")),
-    **dict.fromkeys(("PORT", "BUSY", "STUCK"), _("Another program on our machine is blocking it.")),
-    **dict.fromkeys(("CONFIG", "CONFIGURE"), _("It could not be set up as you want it.")),
+    Cause.EVICTED: _("Our machine had no room left, so it was stopped."),
+    **dict.fromkeys((Cause.NODE_LOST, Cause.NO_CAPACITY), _("No machine has room for it. We are looking for one.")),
+    **dict.fromkeys((Cause.PORT, Cause.BUSY, Cause.STUCK), _("Another program on our machine is blocking it.")),
+    **dict.fromkeys((Cause.CONFIG, Cause.CONFIGURE), _("It could not be set up as you want it.")),
     **dict.fromkeys(OUR_FAULTS, _("It could not be started. The fault is ours.")),
 }
 
@@ -117,8 +119,8 @@ def status(agent: Agent) -> Promise:
 def cause(told: Explanation) -> str:
     """The cause in the reader's language. A cause without a translation is told in English."""
     # a quota of the cluster, about which the owner can do nothing
-    if told.cause == "QUOTA" and told.status != Status.STOPPED:
-        return str(CAUSES["ADMISSION"])
+    if told.cause == Cause.QUOTA and told.status != Status.STOPPED:
+        return str(CAUSES[Cause.ADMISSION])
     return str(CAUSES.get(told.cause, told.message))
 
 
@@ -128,9 +130,9 @@ def remedy(told: Explanation, agent_id: str) -> str:
         return ""
     if told.next == renew_url(agent_id):
         return gettext("Pay for it, and it can be started again.")
-    if told.cause == DATA_LOST:
+    if told.cause == Cause.DATA_LOST:
         return gettext("Rebuild it: that restores its newest backup. Without a backup it begins with an empty disk.")
-    if told.cause == DATA_DAMAGED:
+    if told.cause == Cause.DATA_DAMAGED:
         return gettext(
             "Rebuild it: that restores its newest whole backup. Without a backup it goes on with the data it has."
         )

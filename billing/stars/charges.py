@@ -38,7 +38,7 @@ def take(charge: StarsCharge, *, now: datetime) -> None:
     if order is None:
         _note_unknown(charge, now=now)
         return
-    agent = payments.locked(order.agent_id)
+    agent = Agent.objects.lock(order.agent_id)
     orders.locked(order.pk)
     order = StarsOrder.objects.get(pk=order.pk)
     if _is_known(charge):
@@ -184,7 +184,7 @@ def give_back(charge: StarsCharge, *, now: datetime) -> None:
         _close(charge, now=now)
         return
     counted = Payment.objects.filter(provider=Provider.STARS, external_id=charge.id).first()
-    holder = payments.locked(order.agent_id) if counted is None else remainders.held(counted)
+    holder = Agent.objects.lock(order.agent_id) if counted is None else remainders.held(counted)
     if counted is None:
         _note(charge, order, why=Stray.RETURNED, now=now, refunded_at=now)
     elif not Payment.objects.filter(provider=Provider.STARS, external_id=refund_name(charge.id)).exists():

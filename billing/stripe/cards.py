@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import lapses, payments, subscriptions
+from billing import lapses, subscriptions
 from billing.models import CardSubscription, StripeOrder, Subscription
 from billing.models.stripe import ENDED, RENEWING
 from billing.stripe import repricing
@@ -34,7 +34,7 @@ def note(told: SubscriptionObject, *, now: datetime) -> CardSubscription | None:
         return None
     if told.customer != order.customer_id:
         raise UnmatchedObject(f"{told.id} is of {told.customer}, and {order.pk} of {order.customer_id}")
-    agent = payments.locked(order.agent_id)
+    agent = Agent.objects.lock(order.agent_id)
     known = CardSubscription.objects.select_for_update().filter(subscription_id=told.id).first()
     card, fresh = known or _new(told, order, now=now), known is None
     renewed = not fresh and is_renewing(card)

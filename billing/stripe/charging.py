@@ -46,7 +46,7 @@ class ChargedPlan:
 def take(bill: InvoiceObject, *, now: datetime) -> None:
     """Handle an invoice: count it if it is paid, note why it bought nothing, or tell the owner of a failed charge."""
     card = CardSubscription.objects.select_related("order").get(subscription_id=bill.subscription)
-    agent = payments.locked(card.agent_id)
+    agent = Agent.objects.lock(card.agent_id)
     card.refresh_from_db(
         fields=["canceled_at", "status", "tier", "price_usd", "tier_snapshot", "told_plans", "reprice_at"]
     )

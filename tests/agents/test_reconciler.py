@@ -9,8 +9,9 @@ import time_machine
 from django.utils import timezone
 
 from agents import leases, lifecycle, llm_key, plan, reconciler
+from agents.cause import Cause
 from agents.models import Agent, Reason, Status, Transition
-from agents.runtimes.base import DATA_LOST, Observation, Phase, RuntimeFailure
+from agents.runtimes.base import Observation, Phase, RuntimeFailure
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -94,7 +95,7 @@ def test_a_failed_agent_keeps_the_cause_it_failed_with(make_agent: MakeAgent, ru
 def test_the_walls_of_a_failed_agent_whose_pod_still_runs_are_put_back(
     running: Agent, runtime: ScriptedRuntime
 ) -> None:
-    runtime.set(running.namespace, phase=Phase.FAILED, cause=DATA_LOST, message="its disk is empty")
+    runtime.set(running.namespace, phase=Phase.FAILED, cause=Cause.DATA_LOST, message="its disk is empty")
     assert settle(running).status == Status.FAILED
     runtime.set(running.namespace, strayed=True)
     agent = settle(running)
@@ -103,7 +104,7 @@ def test_the_walls_of_a_failed_agent_whose_pod_still_runs_are_put_back(
 
 
 def test_what_a_failed_agents_pod_waits_for_is_put_back(running: Agent, runtime: ScriptedRuntime) -> None:
-    runtime.set(running.namespace, phase=Phase.FAILED, cause=DATA_LOST, message="its disk is empty")
+    runtime.set(running.namespace, phase=Phase.FAILED, cause=Cause.DATA_LOST, message="its disk is empty")
     settle(running)
     runtime.set(running.namespace, gateway_alive=False, strayed=True)
     settle(running)

@@ -32,7 +32,7 @@ from billing.providers.base import ProviderAnswer, Verdict
 from billing.stars import charges
 from billing.stars import orders as stars_orders
 from billing.stars.updates import StarsCharge
-from billing.subscriptions import MOVES, Purchase
+from billing.subscriptions import TRANSITIONS, Purchase
 from billing.vocabulary import OrderStatus, Period, Provider, SubscriptionStatus, TermMode
 from catalog.tiers import tier_of
 from config.errors import ServiceError
@@ -301,12 +301,12 @@ class Histories(RuleBasedStateMachine):
         for one in Order.objects.all():
             paid = one.payments.filter(kind="payment", subscription__isnull=False).count()
             assert paid == (one.status == OrderStatus.PAID), one
-            self.moved(one.pk, one.status, {str(was): set(map(str, to)) for was, to in orders.MOVES.items()})
+            self.moved(one.pk, one.status, {str(was): set(map(str, to)) for was, to in orders.TRANSITIONS.items()})
 
     @invariant()
     def a_subscription_moves_as_its_table_says(self) -> None:
         for row in Subscription.objects.all():
-            self.moved(row.pk, row.status, {str(was): set(map(str, to)) for was, to in MOVES.items()})
+            self.moved(row.pk, row.status, {str(was): set(map(str, to)) for was, to in TRANSITIONS.items()})
             assert (row.status == SubscriptionStatus.EXPIRED) == (row.expired_at is not None)
 
     def moved(self, name: str, status: str, moves: dict[str, set[str]]) -> None:

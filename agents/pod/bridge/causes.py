@@ -8,29 +8,32 @@ import re
 import socket
 from pathlib import Path
 
+from agents.cause import Cause
 from agents.pod.archive import OWN
 
-DISK_FULL = "DISK_FULL"
-PORT = "PORT"
-OOM = "OOM"
 # With less free space than this no engine can go on: its next session file does not fit.
 FULL_BYTES = 128 * 1024
 # Names that a new disk contains by itself, and the service's own directory.
 _OF_THE_DISK = {"lost+found", OWN}
 
-_NUMBERS = {errno.ENOSPC: DISK_FULL, errno.EDQUOT: DISK_FULL, errno.EADDRINUSE: PORT, errno.ENOMEM: OOM}
+_NUMBERS = {
+    errno.ENOSPC: Cause.DISK_FULL,
+    errno.EDQUOT: Cause.DISK_FULL,
+    errno.EADDRINUSE: Cause.PORT,
+    errno.ENOMEM: Cause.OOM,
+}
 _WORDS = {
-    DISK_FULL: re.compile(r"(?i)\bENOSPC\b|no space left on device|\bEDQUOT\b|disk quota exceeded|disk is full"),
-    PORT: re.compile(r"(?i)\bEADDRINUSE\b|address already in use"),
-    OOM: re.compile(r"(?i)heap out of memory|\bENOMEM\b|cannot allocate memory|\bMemoryError\b|\bbad_alloc\b"),
+    Cause.DISK_FULL: re.compile(r"(?i)\bENOSPC\b|no space left on device|\bEDQUOT\b|disk quota exceeded|disk is full"),
+    Cause.PORT: re.compile(r"(?i)\bEADDRINUSE\b|address already in use"),
+    Cause.OOM: re.compile(r"(?i)heap out of memory|\bENOMEM\b|cannot allocate memory|\bMemoryError\b|\bbad_alloc\b"),
 }
 
 
-def of_error(error: OSError) -> str:
-    return _NUMBERS.get(error.errno or 0, "BOOT")
+def of_error(error: OSError) -> Cause:
+    return _NUMBERS.get(error.errno or 0, Cause.BOOT)
 
 
-def in_words(text: str) -> str | None:
+def in_words(text: str) -> Cause | None:
     """The cause that the text names, if a person can do something about it; else None."""
     return next((cause for cause, words in _WORDS.items() if words.search(text)), None)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from agents.cause import Cause
 from agents.engines.base import Engine, EngineError, EnginePlace, ProxyAccess
 from agents.pod import processes
 from agents.pod.bridge import causes, commands, files, install, linux
@@ -26,7 +27,7 @@ from agents.pod.bridge.status import StatusFile
 from agents.pod.logs.lines import LogSource
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
-from agents.runtimes.base import DATA_LOST, RESTORE, Phase, PodConfig
+from agents.runtimes.base import Phase, PodConfig
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ STOPPED_SECONDS = 120.0
 class Death(Exception):
     """The engine is down and must be started again."""
 
-    def __init__(self, message: str, *, cause: str = "ENGINE_DIED") -> None:
+    def __init__(self, message: str, *, cause: Cause = Cause.ENGINE_DIED) -> None:
         super().__init__(message)
         self.cause = cause
 
@@ -121,7 +122,7 @@ class Keeper:
                 await self._kill()
                 await self.refuse(str(lost))
 
-    async def refuse(self, why: str, *, cause: str = DATA_LOST) -> None:
+    async def refuse(self, why: str, *, cause: Cause = Cause.DATA_LOST) -> None:
         """Until cancelled, run no engine, because the agent's data is gone or damaged. Nothing is written to the disk,
         not even by an engine that would start from zero, so every later start finds the same state.
         """
@@ -156,7 +157,7 @@ class Keeper:
             async with _pulse(self._status):
                 await self._restoring.restore()
         except RestoreFailed as failed:
-            self._status.show(Phase.FAILED, cause=RESTORE, message=f"the backup is not restored: {failed}")
+            self._status.show(Phase.FAILED, cause=Cause.RESTORE, message=f"the backup is not restored: {failed}")
             while True:
                 await self._rest(LONGEST_PAUSE_SECONDS)
 
@@ -191,7 +192,7 @@ class Keeper:
             self._log.note(f"bridge: {error}", source=LogSource.BRIDGE)
             raise Death(error.strerror or str(error), cause=causes.of_error(error)) from error
         except (LookupError, TypeError, ValueError) as error:
-            raise Death(f"the configuration cannot be rendered ({error!r})", cause="CONFIG") from error
+            raise Death(f"the configuration cannot be rendered ({error!r})", cause=Cause.CONFIG) from error
         self._status.revision = config.revision
 
     async def _watch(self) -> None:
@@ -230,7 +231,7 @@ class Keeper:
         if full:
             if not self._was_full:
                 self._log.note(f"bridge: {full}", source=LogSource.BRIDGE)
-            self._status.trouble(causes.DISK_FULL, full)
+            self._status.trouble(Cause.DISK_FULL, full)
         elif self._was_full:
             self._status.clear_trouble()
         self._was_full = full is not None
@@ -254,9 +255,9 @@ class Keeper:
         for member, ailment in sick.items():
             member.driver.fail(EngineError(ailment))
             if not member.driver.usable() or now - self._sick_since[member.pid] > _patience(member):
-                raise Death(ailment, cause="ENGINE_HUNG")
+                raise Death(ailment, cause=Cause.ENGINE_HUNG)
         if sick:
-            self._status.show(Phase.UNHEALTHY, cause="ENGINE_HUNG", message=next(iter(sick.values())))
+            self._status.show(Phase.UNHEALTHY, cause=Cause.ENGINE_HUNG, message=next(iter(sick.values())))
         elif self._status.phase != Phase.READY:
             self._status.show(Phase.READY)
         if now - self._healthy_since > HEALTHY_SECONDS:
@@ -284,10 +285,10 @@ class Keeper:
     def _show_death(self, death: Death, pause: float) -> None:
         again = f"{death}; next start in {pause:.0f} s"
         cause = death.cause
-        if cause == "ENGINE_DIED":
+        if cause == Cause.ENGINE_DIED:
             cause = causes.in_words("\n".join(self._log.heard(seconds=FIRST_PAUSE_SECONDS - 1))) or cause
         if self._deaths >= DEATHS_OF_A_LOOP:
-            cause = "CRASH_LOOP" if cause == "ENGINE_DIED" else cause
+            cause = Cause.CRASH_LOOP if cause == Cause.ENGINE_DIED else cause
             self._status.show(Phase.FAILED, cause=cause, message=f"{self._deaths} times in a row: {again}")
             return
         started = self._status.revision is not None
@@ -328,7 +329,7 @@ def _patience(member: Member) -> float:
     return STOPPED_SECONDS if member.is_stopped() else HUNG_SECONDS
 
 
-def _install_cause(error: Exception) -> str:
+def _install_cause(error: Exception) -> Cause:
     if isinstance(error, OSError):
         return causes.of_error(error)
-    return causes.DISK_FULL if causes.in_words(str(error)) == causes.DISK_FULL else "INSTALL"
+    return Cause.DISK_FULL if causes.in_words(str(error)) == Cause.DISK_FULL else Cause.INSTALL

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 from aiohttp import web
 
+from agents.cause import Cause
 from agents.engines import ENGINES
 from agents.engines.base import Engine, Processes
 from agents.pod import processes, restic
@@ -34,7 +35,7 @@ from agents.pod.bridge.status import StatusFile
 from agents.pod.lifeline import supervisor_gone
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
-from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, Phase
+from agents.runtimes.base import Phase
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ async def serve(start: BridgeStart, home: str) -> None:
             try:
                 await _listen(stack, server.app(), start)
             except OSError as error:
-                status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
+                status.show(Phase.FAILED, cause=Cause.PORT, message=f"port {start.port}: {error.strerror}")
                 raise
             await _until_told(keeper, refusal)
             spool.ending()
@@ -178,9 +179,9 @@ def _move_in(start: BridgeStart, engine: Engine) -> tuple[str, str] | None:
     Path(start.run_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if start.data_expected and not start.restore:
         if lost := causes.lost_data(data):
-            return DATA_LOST, lost
+            return Cause.DATA_LOST, lost
         if damaged := damage.found(data, engine.stores):
-            return DATA_DAMAGED, damaged
+            return Cause.DATA_DAMAGED, damaged
     _find_room(data)
     return None
 

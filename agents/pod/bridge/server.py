@@ -14,6 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
+from agents.cause import UNUSABLE_DATA, Cause
 from agents.engines import parts
 from agents.engines.base import Driver, EngineError, ModelError
 from agents.pod import session_ids
@@ -27,7 +28,7 @@ from agents.pod.bridge.memory import EngineMemory
 from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.status import StatusFile
 from agents.pod.start import config_from
-from agents.runtimes.base import UNUSABLE_DATA, Phase
+from agents.runtimes.base import Phase
 
 TURN_SECONDS = 108.0  # the gateway gives up after 110 s
 MESSAGE_SECONDS = 5.0
@@ -226,9 +227,9 @@ class BridgeServer:
         """The error event of a failed turn. An engine with a full disk reports this as the model's failure, so the hop
         is corrected here.
         """
-        if causes.in_words(message) == causes.DISK_FULL:
+        if causes.in_words(message) == Cause.DISK_FULL:
             self._log.note(message)
-            self._status.trouble(causes.DISK_FULL, f"the engine cannot write: {message}")
+            self._status.trouble(Cause.DISK_FULL, f"the engine cannot write: {message}")
             hop = "engine"
         return _error(hop, self._log.masked(message))
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agents.cause import Cause
 from agents.pod.bridge import causes, files
 from agents.pod.bridge.log import EngineLog
 from agents.runtimes.base import Phase
@@ -94,7 +95,7 @@ class StatusFile:
             files.write(self._path, text)
         except OSError as error:
             log.warning("state.json: %s", error)
-            if causes.of_error(error) == causes.DISK_FULL:
+            if causes.of_error(error) == Cause.DISK_FULL:
                 self._publish_in_place(text)
 
     def _publish_in_place(self, text: str) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import urllib3
 
+from agents.cause import Cause
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import credentials, names
 from agents.runtimes.kubernetes.breaker import Breaker
@@ -53,14 +54,14 @@ class ClusterFailure(RuntimeFailure):
     """The API server was not reached, or could not answer. It is not known whether it has done anything."""
 
     def __init__(self, cluster: str, message: str) -> None:
-        super().__init__(f"cluster {cluster}: {message}", cause="CLUSTER")
+        super().__init__(f"cluster {cluster}: {message}", cause=Cause.CLUSTER)
 
 
 class ApiRefused(RuntimeFailure):
     """The API server refused the call. The message is its own."""
 
     def __init__(self, cluster: str, status: int, reason: str, message: str) -> None:
-        super().__init__(f"cluster {cluster}: {message}", cause=_CAUSES.get(status, "CLUSTER"))
+        super().__init__(f"cluster {cluster}: {message}", cause=_CAUSES.get(status, Cause.CLUSTER))
         self.status = status
         self.reason = reason
 
@@ -71,7 +72,7 @@ class ApiRefused(RuntimeFailure):
 
 
 _LACKS_RIGHTS = re.compile(r'User ".*" cannot \w+ resource')
-_CAUSES = {401: "CREDENTIALS", 403: "FORBIDDEN", 422: "INVALID"}
+_CAUSES = {401: Cause.CREDENTIALS, 403: Cause.FORBIDDEN, 422: Cause.INVALID}
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:

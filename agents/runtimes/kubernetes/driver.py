@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from agents.cause import Cause
 from agents.clusters import breaches, connections, placement, pods, usage
-from agents.clusters.causes import NODE_LOST
 from agents.clusters.models import Cluster, Pod
 from agents.pod.logs.reading import Left
 from agents.runtimes import management
@@ -56,9 +56,9 @@ class KubernetesRuntime:
             return
         is_there = ending.find_ours(inside.connection, spec.namespace, installation=place.installation)
         found = inside.find(path_of(wanted)) if is_there else None
-        if found and known.cause == NODE_LOST and _is_to_run(found):
+        if found and known.cause == Cause.NODE_LOST and _is_to_run(found):
             return  # its pod may still run and answer on the lost node, so a new one must wait
-        if found is None or not _runs_as(found, wanted) or known.cause == "CONFIG":
+        if found is None or not _runs_as(found, wanted) or known.cause == Cause.CONFIG:
             self._apply_again(inside, spec, place, wanted, known=known)
         else:
             pods.found_whole(spec.namespace, _hash(wanted))
@@ -67,7 +67,7 @@ class KubernetesRuntime:
         """Configure the pod first: a configuration that the pod refuses must not be what its next start reads."""
         pod, address = pods.find(spec.namespace), self.endpoint(spec.namespace)
         if pod is None or address is None:
-            raise RuntimeFailure("the pod has no address", cause="NO_ADDRESS")
+            raise RuntimeFailure("the pod has no address", cause=Cause.NO_ADDRESS)
         management.configure(address, spec.access, config=spec.config, secrets=spec.secrets)
         inside, place = _inside(pod), connections.place(pod.cluster)
         for secret in manifests.secrets(spec, place):
@@ -113,7 +113,7 @@ class KubernetesRuntime:
         """
         pod = pods.find(spec.namespace)
         if pod is None:
-            raise RuntimeFailure("the pod is not known any more", cause="POD_LOST")
+            raise RuntimeFailure("the pod is not known any more", cause=Cause.POD_LOST)
         _inside(pod).apply(manifests.engine_secret(spec, connections.place(pod.cluster)))
 
     def unroute(self, namespace: str, domain: str) -> None:

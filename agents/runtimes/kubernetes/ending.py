@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from agents.cause import Cause
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names, volumes
 from agents.runtimes.kubernetes.client import ApiRefused, Connection
@@ -19,7 +20,7 @@ class StillThere(RuntimeFailure):
     """The namespace is still being removed, or something holds it."""
 
     def __init__(self, namespace: str, why: str) -> None:
-        super().__init__(f"namespace {namespace} is not gone yet: {why}", cause="DELETING")
+        super().__init__(f"namespace {namespace} is not gone yet: {why}", cause=Cause.DELETING)
 
 
 def find_ours(connection: Connection, namespace: str, *, installation: str) -> Json | None:
@@ -31,7 +32,7 @@ def find_ours(connection: Connection, namespace: str, *, installation: str) -> J
         return None
     if not is_of(found, installation):
         message = f"namespace {namespace} is there and not ours"
-        raise RuntimeFailure(message, cause="NOT_OURS", permanent=True)
+        raise RuntimeFailure(message, cause=Cause.NOT_OURS, permanent=True)
     if "deletionTimestamp" in found["metadata"]:
         raise StillThere(namespace, blockers(found))
     return found
@@ -45,7 +46,7 @@ def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, s
     if found is None:
         return
     if not is_of(found, labels[names.INSTALLATION_LABEL]):
-        raise RuntimeFailure(f"namespace {namespace} is not ours to remove", cause="NOT_OURS")
+        raise RuntimeFailure(f"namespace {namespace} is not ours to remove", cause=Cause.NOT_OURS)
     if volume := _bound(connection, namespace, labels, is_ending="deletionTimestamp" in found["metadata"]):
         if data:
             volumes.release(connection, volume, labels=labels)

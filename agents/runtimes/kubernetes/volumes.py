@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from agents.cause import Cause
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import ApiRefused, Connection
@@ -75,7 +76,7 @@ def free(connection: Connection, *, labels: dict[str, str]) -> Json | None:
     found = [one for one in _of_agent(connection, labels) if "deletionTimestamp" not in one["metadata"]]
     left = [volume for volume in found if _is_left(volume)]
     if not left and any(_phase(volume) == BOUND for volume in found):
-        raise RuntimeFailure("the agent's volume is still bound to an earlier claim", cause="VOLUME")
+        raise RuntimeFailure("the agent's volume is still bound to an earlier claim", cause=Cause.VOLUME)
     return left[0] if left else None
 
 

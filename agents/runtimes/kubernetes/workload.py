@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from agents.cause import Cause
 from agents.runtimes.base import PodSpec, RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.names import MIB
@@ -69,7 +70,7 @@ def image_of(engine: str, place: ClusterSettings) -> str:
     """The engine's image. Raises a permanent RuntimeFailure if the operator has set none."""
     image = place.engine_images.get(engine)
     if not image:
-        raise RuntimeFailure(f"ENGINE_IMAGES names no image for {engine}", cause="ENGINE", permanent=True)
+        raise RuntimeFailure(f"ENGINE_IMAGES names no image for {engine}", cause=Cause.ENGINE, permanent=True)
     return image
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from agents.cause import Cause
 from agents.engines import ENGINES
 from agents.pod import processes, removal
 from agents.pod.logs import ring
@@ -56,12 +57,12 @@ class LocalRuntime:
 
     def deploy(self, spec: PodSpec) -> None:
         if spec.engine not in ENGINES:
-            raise RuntimeFailure(f"there is no engine {spec.engine!r}", cause="ENGINE", permanent=True)
+            raise RuntimeFailure(f"there is no engine {spec.engine!r}", cause=Cause.ENGINE, permanent=True)
         try:
             self._deploy(spec)
         except OSError as error:
             if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-                raise RuntimeFailure(f"the machine's disk is full: {error.strerror}", cause="DISK_FULL") from error
+                raise RuntimeFailure(f"the machine's disk is full: {error.strerror}", cause=Cause.DISK_FULL) from error
             raise
 
     def _deploy(self, spec: PodSpec) -> None:
@@ -77,7 +78,7 @@ class LocalRuntime:
     def configure(self, spec: PodSpec) -> None:
         endpoint = self.endpoint(spec.namespace)
         if endpoint is None:
-            raise RuntimeFailure("the pod has no address", cause="NO_ADDRESS")
+            raise RuntimeFailure("the pod has no address", cause=Cause.NO_ADDRESS)
         management.configure(endpoint, spec.access, config=spec.config, secrets=spec.secrets)
 
     def repair(self, spec: PodSpec) -> list[str]:
@@ -254,7 +255,9 @@ class LocalRuntime:
         """
         public = [record.public_port] if PodProgram.GATEWAY in missing else []
         if not ports.come_free(public) and not self._takes(spec.namespace, record.public_port):
-            raise RuntimeFailure(f"port {record.public_port} of the agent is taken by another program", cause="PORT")
+            raise RuntimeFailure(
+                f"port {record.public_port} of the agent is taken by another program", cause=Cause.PORT
+            )
         needed = {
             PodProgram.GATEWAY: [*public, record.management_port, record.llm_port],
             PodProgram.BRIDGE: [record.bridge_port, record.engine_port, record.side_port],
@@ -365,7 +368,7 @@ class LocalRuntime:
         ]
         for find in every:
             if left := processes.kill_all(find, seconds=KILL_SECONDS):
-                raise RuntimeFailure(f"processes do not end: {[process.pid for process in left]}", cause="STUCK")
+                raise RuntimeFailure(f"processes do not end: {[process.pid for process in left]}", cause=Cause.STUCK)
 
     def _trees(self, namespace: str) -> list[psutil.Process]:
         owners = self._programs(namespace)

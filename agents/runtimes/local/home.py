@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from agents.cause import Cause
 from agents.runtimes.base import RuntimeFailure
 
 LOCK_SECONDS = 20.0
@@ -123,7 +124,7 @@ class Home:
 def _checked(name: str) -> str:
     """Return the name if it is safe as a part of a path, which must not leave its directory. Raises RuntimeFailure."""
     if not _NAME.fullmatch(name):
-        raise RuntimeFailure(f"{name!r} cannot name a pod or an agent", cause="BAD_NAME", permanent=True)
+        raise RuntimeFailure(f"{name!r} cannot name a pod or an agent", cause=Cause.BAD_NAME, permanent=True)
     return name
 
 
@@ -142,7 +143,7 @@ def _locked(path: Path, *, seconds: float) -> int:
             pass
         os.close(descriptor)
         if time.monotonic() > until:
-            raise RuntimeFailure(f"another worker is at {path.stem}", cause="BUSY")
+            raise RuntimeFailure(f"another worker is at {path.stem}", cause=Cause.BUSY)
         time.sleep(0.05)
 
 

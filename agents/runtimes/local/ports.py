@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Collection, Container
 
+from agents.cause import Cause
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.local.home import Home, make_private, write_private
 
@@ -75,4 +76,4 @@ def _new(taken: Container[int]) -> int:
         port = FIRST + secrets.randbelow(LAST - FIRST + 1)
         if port not in taken and is_free(port):
             return port
-    raise RuntimeFailure(f"no free port between {FIRST} and {LAST}", cause="PORT")
+    raise RuntimeFailure(f"no free port between {FIRST} and {LAST}", cause=Cause.PORT)

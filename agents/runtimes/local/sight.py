@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from agents.cause import Cause
 from agents.runtimes.base import Observation, Phase
 from agents.runtimes.local import programs
 from agents.runtimes.local.home import PodRecord, WantedState, read_json
@@ -47,8 +48,8 @@ def observe(namespace: str, run_dir: Path, record: PodRecord | None, found: Foun
 
 def _silent(age: float | None, *, outdated: bool) -> tuple[str | None, str | None]:
     if outdated:
-        return "GATEWAY_OUTDATED", "the gateway was started by a release without certificates and is being replaced"
-    return (None, None) if age is None else ("GATEWAY_HUNG", "the gateway does not report")
+        return Cause.GATEWAY_OUTDATED, "the gateway was started by a release without certificates and is being replaced"
+    return (None, None) if age is None else (Cause.GATEWAY_HUNG, "the gateway does not report")
 
 
 _Verdict = tuple[Phase, str | None, str | None, list[str]]
@@ -64,7 +65,7 @@ def _verdict(
     if state is None:
         return Phase.STARTING, None, None, []
     if time.time() - state["written_at"] > STALE_SECONDS:
-        return Phase.UNHEALTHY, "BRIDGE_HUNG", "the bridge does not report", state["evidence"]
+        return Phase.UNHEALTHY, Cause.BRIDGE_HUNG, "the bridge does not report", state["evidence"]
     if state["phase"] == Phase.STOPPED:
         return Phase.UNHEALTHY, None, "the pod is ending", []
     return Phase(state["phase"]), state["cause"], state["message"], state["evidence"]
@@ -80,13 +81,13 @@ def _without_processes(run_dir: Path, record: PodRecord | None, state: dict[str,
         return Phase.STOPPED, None, None, []
     if state and state["phase"] == Phase.FAILED:
         return Phase.STOPPED, state["cause"], state["message"], state["evidence"]
-    return Phase.STOPPED, "POD_DIED", "gateway and bridge are gone", programs.last_words(run_dir, PodProgram.BRIDGE)
+    return Phase.STOPPED, Cause.POD_DIED, "gateway and bridge are gone", programs.last_words(run_dir, PodProgram.BRIDGE)
 
 
 def _without_bridge(run_dir: Path, state: dict[str, Any] | None) -> _Verdict:
     if state and state["phase"] == Phase.FAILED:
         return Phase.UNHEALTHY, state["cause"], state["message"], state["evidence"]
-    return Phase.UNHEALTHY, "BRIDGE_DIED", "the bridge is gone", programs.last_words(run_dir, PodProgram.BRIDGE)
+    return Phase.UNHEALTHY, Cause.BRIDGE_DIED, "the bridge is gone", programs.last_words(run_dir, PodProgram.BRIDGE)
 
 
 def certificate(run_dir: Path) -> str | None:

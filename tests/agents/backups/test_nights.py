@@ -14,8 +14,9 @@ from accounts.models import User
 from agents import lifecycle
 from agents.backups import expiry, nights, removing, safeguard, taking
 from agents.backups.models import Backup, Kind, Stage
+from agents.cause import Cause
 from agents.models import Agent, Reason, Repository, Status
-from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, Phase
+from agents.runtimes.base import Phase
 from tests.agents.backups.conftest import Steps
 from tests.agents.conftest import GatewayOf, MakeAgent, event_types, settle
 from tests.doubles.bridge import BridgeDouble
@@ -209,9 +210,9 @@ def test_a_rebuild_of_lost_data_restores_the_newest_backup_and_says_so(
     make_due(pod)
     nights.ask_due()
     steps()
-    runtime.set(pod.namespace, phase=Phase.FAILED, cause=DATA_LOST, message="empty")
+    runtime.set(pod.namespace, phase=Phase.FAILED, cause=Cause.DATA_LOST, message="empty")
     pod.refresh_from_db()
-    lifecycle.fail(pod, generation=1, cause=DATA_LOST, message="empty", evidence=[], now=timezone.now())
+    lifecycle.fail(pod, generation=1, cause=Cause.DATA_LOST, message="empty", evidence=[], now=timezone.now())
     agent = lifecycle.rebuild(pod, actor="user:x")
     backup = Backup.objects.get(agent=agent, kind=Kind.NIGHTLY)
     assert agent.restores == backup.pk
@@ -219,7 +220,7 @@ def test_a_rebuild_of_lost_data_restores_the_newest_backup_and_says_so(
 
 
 def test_a_rebuild_of_lost_data_without_a_backup_begins_anew(pod: Agent) -> None:
-    lifecycle.fail(pod, generation=1, cause=DATA_LOST, message="empty", evidence=[], now=timezone.now())
+    lifecycle.fail(pod, generation=1, cause=Cause.DATA_LOST, message="empty", evidence=[], now=timezone.now())
     agent = lifecycle.rebuild(pod, actor="user:x")
     assert (agent.restores, agent.data_expected) == ("", False)
 
@@ -234,12 +235,12 @@ def test_the_whole_backup_is_taken_before_a_newer_one_of_broken_databases(
         steps()
     whole, broken_one = Backup.objects.filter(agent=pod).order_by("taken_at")
     assert (whole.broken, broken_one.broken) == (0, 2)
-    lifecycle.fail(pod, generation=1, cause=DATA_DAMAGED, message="broken", evidence=[], now=timezone.now())
+    lifecycle.fail(pod, generation=1, cause=Cause.DATA_DAMAGED, message="broken", evidence=[], now=timezone.now())
     assert lifecycle.rebuild(pod, actor="user:x").restores == whole.pk
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("cause", [DATA_LOST, DATA_DAMAGED])
+@pytest.mark.parametrize("cause", [Cause.DATA_LOST, Cause.DATA_DAMAGED])
 def test_a_rebuild_that_finds_the_data_gone_or_damaged_restores_by_itself_and_says_so(
     pod: Agent, runtime: ScriptedRuntime, steps: Steps, gateway_of: GatewayOf, cause: str
 ) -> None:
@@ -267,9 +268,9 @@ def test_one_without_a_backup_fails_and_its_next_rebuild_goes_on_with_what_is_th
 ) -> None:
     runtime.comes_up_as = Phase.STARTING
     agent = settle(lifecycle.rebuild(running, actor="user:x"), rounds=3)
-    runtime.set(agent.namespace, phase=Phase.FAILED, cause=DATA_DAMAGED, message="broken")
+    runtime.set(agent.namespace, phase=Phase.FAILED, cause=Cause.DATA_DAMAGED, message="broken")
     agent = settle(agent, rounds=3)
-    assert (agent.status, agent.cause, agent.generation) == (Status.FAILED, DATA_DAMAGED, 2)
+    assert (agent.status, agent.cause, agent.generation) == (Status.FAILED, Cause.DATA_DAMAGED, 2)
     agent = lifecycle.rebuild(agent, actor="user:x")
     assert (agent.restores, agent.data_expected) == ("", False)
 
@@ -311,7 +312,7 @@ def test_what_has_no_data_to_go_back_to_is_restored_again_by_the_next_rebuild_as
     steps()
     backup = Backup.objects.get(agent=pod)
     pod.refresh_from_db()
-    lifecycle.fail(pod, generation=1, cause=DATA_LOST, message="empty", evidence=[], now=timezone.now())
+    lifecycle.fail(pod, generation=1, cause=Cause.DATA_LOST, message="empty", evidence=[], now=timezone.now())
     for generation in (2, 3):
         agent = lifecycle.rebuild(pod, actor="user:x")
         assert (agent.restores, agent.generation) == (backup.pk, generation)

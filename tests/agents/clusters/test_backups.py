@@ -13,9 +13,9 @@ from rest_framework.test import APIClient
 
 from agents.backups import asking, repositories, restoring, taking, undoing
 from agents.backups.models import OPEN, Backup, Kind, Stage
+from agents.cause import Cause
 from agents.models import Agent, Reason
 from agents.pod.archive import OWN
-from agents.runtimes.base import DATA_DAMAGED
 from tests.agents.backups.killing import Child, Started, bytes_in, endpoint, store  # noqa: F401 # fixtures too
 from tests.agents.backups.orders import contents
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
@@ -64,7 +64,7 @@ def test_it_is_backed_up_restored_repaired_deleted_and_brought_back(client: APIC
         shutil.rmtree(found)
     owner.post("/rebuild")
     owner.until_seen(lambda agent: agent["status"] == "running" and owner.row().generation == 4, "the repaired one")
-    assert owner.row().transitions.filter(note__startswith=f"{DATA_DAMAGED}: its data is restored from").exists()
+    assert owner.row().transitions.filter(note__startswith=f"{Cause.DATA_DAMAGED}: its data is restored from").exists()
     assert int(owner.say("count")) > 0
 
     said = int(owner.say("count"))
