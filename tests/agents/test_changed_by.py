@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from agents.changed_by import CHANGED_BY
 from agents.models import Agent
-from agents.serializers.agents import agents as bodies
+from agents.serializers import agents as bodies
 from tests.agents.conftest import PERSONA
 from webhooks.serializers import ReceiverSerializer
 
