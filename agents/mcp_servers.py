@@ -11,7 +11,7 @@ from catalog import tools as catalog_tools
 from catalog.models import Engine
 from config.errors import BadRequest
 
-# The request body's fields count these before any of them is looked at (agents/serializers.py).
+# The request body's fields count these before any of them is looked at (agents/serializers/agents.py).
 MAX_SERVERS = 20
 MAX_HEADERS = 32
 MAX_ENV = 64

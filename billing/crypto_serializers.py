@@ -7,9 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.models.payments import UNIT_DIGITS
-from billing.serializers import OrderedPlan
+from billing.serializers.plans import OrderedPlan
 from billing.vocabulary import Asset, OrderStatus, Period
-from catalog.serializers import Usd
+from catalog.serializers.catalog import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
 from config.api import Choice, Serializer, Text

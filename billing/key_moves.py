@@ -8,7 +8,7 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, licences, orders, remainders
+from billing import lapses, licence_activations, licences, orders, remainders
 from billing.errors import LicenceHeld, NothingToMove
 from billing.licences import Key, Sold
 from billing.models import Subscription
@@ -33,9 +33,9 @@ def move(agent: Agent, *, to: str, reason: str, actor: str, now: datetime) -> Su
     sold = Sold(key=key, verdict=licences.paid(driver.verify(key.text, now=now)))
     check_tier(engine_of(taker.engine), tier_of(sold.verdict.tier))
     orders.refuse_beside_card(taker, sold.verdict.tier)
-    bindings.unbind(driver, row)
+    licence_activations.deactivate(driver, row)
     taken = _hand_over(row, taker, sold, reason=reason, actor=actor, now=now)
-    return bindings.bind(driver, taken, now=now)
+    return licence_activations.activate(driver, taken, now=now)
 
 
 def _held(agent: Agent) -> Subscription:

@@ -18,7 +18,16 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, licence_charges, orders, payments, prices, subscriptions, unplaced_charges
+from billing import (
+    lapses,
+    licence_activations,
+    licence_charges,
+    orders,
+    payments,
+    prices,
+    subscriptions,
+    unplaced_charges,
+)
 from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid, TakenBack
 from billing.licence_charges import SAME_CHARGE
 from billing.models import Subscription
@@ -121,18 +130,22 @@ def activate(
     _refuse_used(agent, key)
     throttling.spend(ACTIVATIONS, by=agent.user_id, now=now)
     with waiting.turns.take(agent.user_id):
-        bindings.free(driver, _elsewhere(agent, key).filter(license_fingerprint=key.fingerprint), now=now)
+        licence_activations.release_unused(
+            driver, _elsewhere(agent, key).filter(license_fingerprint=key.fingerprint), now=now
+        )
         waiting.release_connection()
         verdict = paid(driver.verify(key.text, now=now))
         _refuse_other_plan(verdict, tier=tier, period=period)
         check_tier(engine_of(agent.engine), tier_of(verdict.tier))
         orders.refuse_beside_card(agent, verdict.tier)
         _refuse_exhausted(agent, key, verdict)
-        bindings.free(driver, _elsewhere(agent, key).filter(external_ref=verdict.external_ref), now=now)
+        licence_activations.release_unused(
+            driver, _elsewhere(agent, key).filter(external_ref=verdict.external_ref), now=now
+        )
         received = receive(agent.pk, Sold(key=key, verdict=verdict), actor=actor, now=now)
         if received.new:
-            return bindings.bind(driver, received.subscription, now=now)
-        return bindings.complete(driver, received.subscription, used=verdict.used, now=now)
+            return licence_activations.activate(driver, received.subscription, now=now)
+        return licence_activations.activate_again(driver, received.subscription, used=verdict.used, now=now)
 
 
 def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> StoredLicence:
@@ -278,7 +291,7 @@ def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
         return
     ours = Subscription.objects.filter(provider=key.provider, external_ref=verdict.external_ref)
     held = ours.filter(Q(status__in=LIVE) | ~Q(instance=""), agent=agent)
-    if not held.exists() and not bindings.unconfirmed(ours).exists():
+    if not held.exists() and not licence_activations.unconfirmed(ours).exists():
         raise LicenceRefused("every activation of this licence is used; deactivate it where it was used before")
 
 

@@ -1,7 +1,7 @@
 """The paid time of a deleted agent stays with its account for 90 days. In that time it can be moved to another agent.
 
 A licence ends with its agent: its key stays valid at the provider and can be used for another agent
-(billing/bindings.py).
+(billing/licence_activations.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a period would cost and until when it would be paid.
-
-The purchase is made in a transaction that is rolled back.
-"""
+"""What a period would cost and until when it would be paid. Only reads: nothing is locked or written."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db import transaction
-
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing import coupons, orders, periods, prices, subscriptions
 from billing.errors import CouponRefused
+from billing.models import Subscription
 from billing.orders import Terms
 from billing.subscriptions import Licence, Purchase
 from billing.vocabulary import LICENSED, Period, Provider
@@ -82,16 +78,13 @@ def _any_licence(period: Period, *, now: datetime) -> Licence:
     return Licence(key="", fingerprint="", external_ref="", till=till)
 
 
-@transaction.atomic
 def _paid_till(agent: Agent, purchase: Purchase, coupon: str, *, now: datetime) -> tuple[datetime, timedelta]:
-    agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
     if purchase.provider is not None and purchase.licence is None:
         orders.refuse_unplaceable(agent, Terms(purchase.provider, purchase.tier, purchase.period, coupon))
     if purchase.licence is not None:
         orders.refuse_beside_card(agent, purchase.tier)
-    bought = subscriptions.buy(agent, purchase, actor="quote", now=now)
-    till = subscriptions.end_of(bought.subscription, now=now)
-    transaction.set_rollback(True)
-    return till, bought.converted
+    current = Subscription.objects.paid().filter(agent=agent).first()
+    made = subscriptions.outcome(agent, purchase, current, now=now)
+    return subscriptions.end_of(made.row, now=now), made.converted

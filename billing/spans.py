@@ -94,22 +94,42 @@ def total(rests: Iterable[Rest]) -> timedelta:
     return sum((one.length for one in rests), timedelta(0))
 
 
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """The unused time of a subscription at a moment, with the rows that it is in."""
+
+    spans: Sequence[tuple[Span, Rest]]
+    at: datetime
+
+    @property
+    def rests(self) -> list[Rest]:
+        """The unused time in the order in which it runs, without the time that a licence itself pays for."""
+        return [rest for _, rest in self.spans]
+
+    def remove(self) -> list[Rest]:
+        """Remove the unused time from the subscription. Used time stays.
+
+        `lay` gives the time back to this subscription or to another one.
+        """
+        Span.objects.filter(pk__in=[span.pk for span, rest in self.spans if rest.length == span.length]).delete()
+        for span, rest in self.spans:
+            if rest.length < span.length:
+                _use_up(span, rest, now=self.at)
+        return self.rests
+
+
+def unused(row: Subscription, *, now: datetime) -> Unused:
+    spans = list(Span.objects.filter(subscription=row).order_by("starts_at", "id"))
+    return Unused(left_of(row, spans, standing.pauses(row.user_id), passed=passed_by(spans), now=now), now)
+
+
 def left(row: Subscription, *, now: datetime) -> list[Rest]:
-    """The unused time in the order in which it runs, without the time that a licence itself pays for."""
-    return [rest for _, rest in _left(row, now=now)]
+    return unused(row, now=now).rests
 
 
 def take(row: Subscription, *, now: datetime) -> list[Rest]:
-    """Like `left`, but also remove the unused time from the subscription. Used time stays.
-
-    `lay` gives the time back to this subscription or to another one.
-    """
-    taken = _left(row, now=now)
-    Span.objects.filter(pk__in=[span.pk for span, rest in taken if rest.length == span.length]).delete()
-    for span, rest in taken:
-        if rest.length < span.length:
-            _use_up(span, rest, now=now)
-    return [rest for _, rest in taken]
+    """Like `left`, but also remove the unused time from the subscription (`Unused.remove`)."""
+    return unused(row, now=now).remove()
 
 
 def _use_up(span: Span, rest: Rest, *, now: datetime) -> None:
@@ -228,11 +248,6 @@ def gift(length: timedelta, plan: SoldPlan) -> Rest:
     return Rest(length=length, usd=periods.worth(length, usd=monthly, period=Period.MONTHLY), is_gift=True)
 
 
-def _left(row: Subscription, *, now: datetime) -> list[tuple[Span, Rest]]:
-    spans = list(Span.objects.filter(subscription=row).order_by("starts_at", "id"))
-    return left_of(row, spans, standing.pauses(row.user_id), passed=passed_by(spans), now=now)
-
-
 def left_of(
     row: Subscription,
     spans: Iterable[Span],
@@ -241,7 +256,7 @@ def left_of(
     passed: Mapping[int, SoldPlan] | None = None,
     now: datetime,
 ) -> list[tuple[Span, Rest]]:
-    """Like `_left`, but spans and suspensions are already loaded, for callers with many subscriptions.
+    """Like `unused`, but spans and suspensions are already loaded, for callers with many subscriptions.
 
     Without `passed`, the result does not contain the earlier plans.
     """

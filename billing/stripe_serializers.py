@@ -5,9 +5,9 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from billing.models import StripeOrder
-from billing.serializers import OrderedPlan
+from billing.serializers.plans import OrderedPlan
 from billing.vocabulary import OrderStatus, Period
-from catalog.serializers import Usd
+from catalog.serializers.catalog import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
 from config.api import Choice, ModelSerializer, Serializer, Text

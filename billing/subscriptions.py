@@ -21,7 +21,7 @@ from agents.models import Agent, Reason
 from billing import next_plans, periods, spans, standing, term
 from billing.errors import AlreadyExpired, LicenceHeld, NeverEnds
 from billing.models import Subscription
-from billing.spans import Rest, SoldPlan
+from billing.spans import Rest, SoldPlan, Unused
 from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
 from config import states
 
@@ -67,6 +67,19 @@ class BoughtSubscription:
     converted: timedelta = field(default=timedelta(0))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a purchase makes of the agent's paid time. Nothing of it is written yet."""
+
+    row: Subscription  # the subscription with its new values; a new one is not in the database
+    rests: Sequence[Rest]  # its unused time from `start` on
+    start: datetime
+    taken: Unused | None  # where that time is now
+    replaced: Subscription | None = None  # the subscription that ends
+    drops_next_plan: bool = False
+    converted: timedelta = timedelta(0)
+
+
 def licence_of(agent: Agent) -> Subscription | None:
     """The licence that pays for the agent.
 
@@ -81,37 +94,53 @@ def licensed_until(row: Subscription) -> datetime:
 
 
 def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> BoughtSubscription:
-    """A new subscription, or more time on the present one. Paid time begins after the free days.
+    """Write the outcome of a purchase. Raises LicenceHeld."""
+    current = Subscription.objects.paid().select_for_update(no_key=True).filter(agent=agent).first()
+    made = outcome(agent, purchase, current, now=now)
+    if made.taken:
+        made.taken.remove()
+    if made.replaced:
+        expire(agent, made.replaced, at=now, actor=actor, now=now, note="another plan was bought")
+    if made.drops_next_plan:
+        next_plans.forget(agent, now=now)
+    row = activate(agent, made.row, actor=actor, now=now)
+    spans.lay(row, made.rests, start=made.start)
+    return BoughtSubscription(row, made.converted)
+
+
+def outcome(agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime) -> Outcome:
+    """A new subscription, or more time on the `current` one. Paid time begins after the free days.
 
     The rest of another plan is converted (billing/spans.py). A licence's time is never converted, since its key stays
-    valid at the provider: time that is bought beside it runs after it. Raises LicenceHeld.
+    valid at the provider: time that is bought beside it runs after it. Writes nothing. Raises LicenceHeld.
     """
-    current = Subscription.objects.paid().select_for_update(no_key=True).filter(agent=agent).first()
     if purchase.licence:
-        return _license(agent, purchase, purchase.licence, current, actor=actor, now=now)
+        return _license(agent, purchase, purchase.licence, current, now=now)
     if current and current.is_licensed:
-        return _add_beside(agent, current, purchase, actor=actor, now=now)
+        return _add_beside(current, purchase, now=now)
     if current and current.tier == purchase.tier:
-        return _extend(agent, current, purchase, actor=actor, now=now)
-    return _open(agent, purchase, current, actor=actor, now=now)
+        return _extend(agent, current, purchase, now=now)
+    return _open(agent, purchase, current, now=now)
 
 
-def _open(
-    agent: Agent, purchase: Purchase, current: Subscription | None, *, actor: str, now: datetime
-) -> BoughtSubscription:
+def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime) -> Outcome:
     start, anchor_day = _first_day(agent, purchase, current, now=now)
     end = _later(start, purchase, anchor_day=anchor_day)
-    carried = _carry(agent, current, _plan(purchase), actor=actor, now=now)
-    if not purchase.follows:
-        next_plans.forget(agent, now=now)
-    row = new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end)
+    taken = spans.unused(current, now=now) if current else None
+    carried = _carried(current, taken, _plan(purchase))
+    row = new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end + spans.total(carried))
     row.anchor_day = anchor_day
-    row.current_period_end += spans.total(carried)
     if spans.total(carried) or purchase.length is not None:
         row.anchor_day = row.current_period_end.day
-    row = activate(agent, row, actor=actor, now=now)
-    spans.lay(row, [_rest(purchase, end - start), *carried], start=start)
-    return BoughtSubscription(row, spans.total(carried))
+    return Outcome(
+        row=row,
+        rests=[_rest(purchase, end - start), *carried],
+        start=start,
+        taken=taken,
+        replaced=current,
+        drops_next_plan=not purchase.follows,
+        converted=spans.total(carried),
+    )
 
 
 def _first_day(
@@ -129,7 +158,7 @@ def _first_day(
     return start, start.day
 
 
-def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> BoughtSubscription:
+def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, now: datetime) -> Outcome:
     """Add more time of the same plan after the paid time.
 
     The anchor day stays only while plain renewals follow each other. It is set anew if the end was moved: by a
@@ -141,37 +170,41 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
     end = ended if purchase.follows and now < ended + term.UNKNOWN_MAX else max(now, ended)
     if end != row.current_period_end:
         row.anchor_day = end.day
-    start, rests = min(start_of(agent, now=now), end), spans.take(row, now=now)
-    until = _later(end, purchase, anchor_day=row.anchor_day)
-    row.current_period_end = spans.lay(row, [*rests, _rest(purchase, until - end)], start=start)
+    start, taken = min(start_of(agent, now=now), end), spans.unused(row, now=now)
+    rests = [*taken.rests, _rest(purchase, _later(end, purchase, anchor_day=row.anchor_day) - end)]
+    row.current_period_end = start + spans.total(rests)
     if purchase.length is not None:
         row.anchor_day = row.current_period_end.day
     row.counted_at = now
     row.provider = purchase.provider or row.provider
     if purchase.length is None:  # credited days do not change the plan or its price
         row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
-    return BoughtSubscription(activate(agent, row, actor=actor, now=now))
+    return Outcome(row=row, rests=rests, start=start, taken=taken)
 
 
-def _add_beside(
-    agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime
-) -> BoughtSubscription:
+def _add_beside(row: Subscription, purchase: Purchase, *, now: datetime) -> Outcome:
     bought = _rest(purchase, _later(now, purchase, anchor_day=now.day) - now)
     added = spans.on_plan(bought, _plan(purchase), spans.plan_of(row))
-    rests = [*spans.take(row, now=now), added]
-    spans.lay(row, rests, start=put_beside(row, rests, till=licensed_until(row), now=now))
+    taken = spans.unused(row, now=now)
+    rests = [*taken.rests, added]
+    start = put_beside(row, rests, till=licensed_until(row), now=now)
     converted = added.length if row.tier != purchase.tier else timedelta(0)
-    return BoughtSubscription(activate(agent, row, actor=actor, now=now), converted)
+    return Outcome(row=row, rests=rests, start=start, taken=taken, converted=converted)
 
 
 def _license(
-    agent: Agent, purchase: Purchase, licence: Licence, current: Subscription | None, *, actor: str, now: datetime
-) -> BoughtSubscription:
+    agent: Agent, purchase: Purchase, licence: Licence, current: Subscription | None, *, now: datetime
+) -> Outcome:
     plan = _plan(purchase)
     row = Subscription.objects.filter(
         agent=agent, provider=purchase.provider, external_ref=licence.external_ref
     ).first() or new(agent, plan, purchase.provider, purchase.price_usd, now=now, until=licence.till)
-    carried, converted = _carry_beside(agent, row, plan, current, actor=actor, now=now)
+    replaced = current if current and current.pk != row.pk else None
+    if replaced and replaced.is_licensed:
+        raise LicenceHeld(replaced)
+    # A licence that is renewed pays for the time until now. Time beside it that ran meanwhile counts as unused.
+    taken = spans.unused(replaced or row, now=now if replaced else min(now, licensed_until(row)))
+    carried = _carried(replaced or row, taken, plan)
     till = licence.till
     # in these cases only a definite refund shortens the time
     if row.status != EXPIRED and row.period == purchase.period:
@@ -182,26 +215,23 @@ def _license(
     row.license_key, row.license_fingerprint = licence.key, licence.fingerprint
     row.external_ref, row.instance = licence.external_ref, licence.instance or row.instance
     row.current_period_end, row.paid_seen_at, row.unknown_since = till, now, None
-    start = put_beside(row, carried, till=till, now=now)
-    row = activate(agent, row, actor=actor, now=now)
-    spans.lay(row, carried, start=start)
-    next_plans.forget(agent, now=now)  # only its provider changes the plan of a licence
-    return BoughtSubscription(row, converted)
+    return Outcome(
+        row=row,
+        rests=carried,
+        start=put_beside(row, carried, till=till, now=now),
+        taken=taken,
+        replaced=replaced,
+        drops_next_plan=True,  # only its provider changes the plan of a licence
+        converted=spans.total(carried) if replaced and replaced.tier != plan.tier else timedelta(0),
+    )
 
 
-def _carry_beside(
-    agent: Agent, row: Subscription, plan: SoldPlan, current: Subscription | None, *, actor: str, now: datetime
-) -> tuple[list[Rest], timedelta]:
-    """The time that runs after the licence, on its plan, and how much of it was converted from another plan."""
-    if current is None or current.pk == row.pk:
-        # The licence was renewed, so it pays for the time until now. Time beside it that ran meanwhile counts as
-        # unused.
-        old, since = spans.plan_of(row), min(now, licensed_until(row))
-        return [spans.on_plan(rest, old, plan) for rest in spans.take(row, now=since)], timedelta(0)
-    if current.is_licensed:
-        raise LicenceHeld(current)
-    carried = _carry(agent, current, plan, actor=actor, now=now)
-    return carried, spans.total(carried) if current.tier != plan.tier else timedelta(0)
+def _carried(old: Subscription | None, taken: Unused | None, plan: SoldPlan) -> list[Rest]:
+    """The unused time of the old plan, converted to the new one."""
+    if old is None or taken is None:
+        return []
+    known = spans.plan_of(old)
+    return [spans.on_plan(rest, known, plan) for rest in taken.rests]
 
 
 def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
@@ -213,16 +243,6 @@ def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now:
     row.current_period_end = start + spans.total(rests) if spans.total(rests) else till
     row.extra, row.counted_at = row.current_period_end - till, now
     return start
-
-
-def _carry(agent: Agent, old: Subscription | None, plan: SoldPlan, *, actor: str, now: datetime) -> list[Rest]:
-    """End the old subscription now. Returns its unused time, converted to the new plan."""
-    if old is None:
-        return []
-    known = spans.plan_of(old)
-    carried = [spans.on_plan(rest, known, plan) for rest in spans.take(old, now=now)]
-    expire(agent, old, at=now, actor=actor, now=now, note="another plan was bought")
-    return carried
 
 
 def start_of(agent: Agent, *, now: datetime) -> datetime:

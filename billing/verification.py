@@ -20,8 +20,8 @@ from accounts.throttling import Limit
 from agents import timeline
 from agents.models import Agent, Desired, Reason
 from billing import (
-    bindings,
     lapses,
+    licence_activations,
     licence_refunds,
     licences,
     payments,
@@ -221,7 +221,7 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
         return _buys_nothing(row, sold, why=unplaced_charges.BY_CARD, now=now)
     except LicenceHeld:
         return _buys_nothing(row, sold, why=unplaced_charges.BY_LICENCE, now=now)
-    bindings.complete(driver, received.subscription, used=verdict.used, now=now)
+    licence_activations.activate_again(driver, received.subscription, used=verdict.used, now=now)
     return ""
 
 
@@ -308,7 +308,7 @@ def _let_go(row: Subscription, *, now: datetime) -> ProviderAnswer:
     try:
         driver = registry.licence_driver(Provider(row.provider or ""))
         answer, again = _still_charged(driver, row, now=now)
-        bindings.release(driver, row, now=now, check_at=again)
+        licence_activations.release(driver, row, now=now, check_at=again)
     except (NotConfigured, Unavailable, UnreadableSecret) as error:
         log.warning("a licence could not be released", extra={"subscription": row.pk, "problem": error.message})
         _ask_again(row, at=now + UNKNOWN_AGAIN)

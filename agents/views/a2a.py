@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from agents import a2a
 from agents.a2a import MAX_PEERS
 from agents.changed_by import CHANGED_BY
-from agents.serializers import AgentEnvelope, PutA2aSerializer
+from agents.serializers.agents import AgentEnvelope, PutA2aSerializer
 from agents.views.base import AgentViewSet
 from config.parsing import room_for
 

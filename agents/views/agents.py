@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from accounts.idempotency import idempotent, keep
 from agents import creation, lifecycle, listing, profile
 from agents.changed_by import CHANGED_BY
-from agents.serializers import (
+from agents.serializers.agents import (
     AgentEnvelope,
     AgentsEnvelope,
     AgentSerializer,

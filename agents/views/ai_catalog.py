@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from agents import a2a_catalog
 from agents.a2a_catalog import ListedAgent
-from agents.serializers import FindA2aSerializer
+from agents.serializers.agents import FindA2aSerializer
 from config.api import ApiViewSet
 
 PATH = ".well-known/ai-catalog.json"

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from agents.serializers import AgentSerializer
+from agents.serializers.agents import AgentSerializer
 from config.api import ApiViewSet
 from config.ids import is_id
 

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from agents import channels
 from agents.changed_by import CHANGED_BY
 from agents.channels import MAX_SECRET_CHARACTERS, SECRET_NAMES
-from agents.serializers import AgentEnvelope, ChannelsSerializer
+from agents.serializers.agents import AgentEnvelope, ChannelsSerializer
 from agents.views.base import AgentViewSet
 from config.parsing import room_for
 

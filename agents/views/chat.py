@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from agents import chat
 from agents.engines import parts
 from agents.runtimes.management import ChatEvent, ChatReply
-from agents.serializers import ChatSerializer, ReplySerializer
+from agents.serializers.agents import ChatSerializer, ReplySerializer
 from agents.views.base import AgentViewSet
 from agents.views.streaming import streamed
 from config.api import camel

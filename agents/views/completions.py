@@ -16,8 +16,8 @@ from rest_framework.response import Response
 
 from agents import completions
 from agents.engines import parts
-from agents.openai_wire import CompletionRequestSerializer, CompletionSerializer
 from agents.runtimes.management import ChatEvent
+from agents.serializers.openai import CompletionRequestSerializer, CompletionSerializer
 from agents.views.base import AgentViewSet
 from agents.views.streaming import streamed
 from config.ids import new_id

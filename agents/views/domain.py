@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.changed_by import CHANGED_BY
-from agents.domain_serializers import AgentDomainEnvelope, PutDomainSerializer
 from agents.domains import check, claims, names
+from agents.serializers.domains import AgentDomainEnvelope, PutDomainSerializer
 from agents.views.base import AgentViewSet
 
 

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.domain_serializers import AskDomainSerializer, DomainCheckEnvelope
 from agents.domains import check
+from agents.serializers.domains import AskDomainSerializer, DomainCheckEnvelope
 from agents.views.base import AgentViewSet
 
 

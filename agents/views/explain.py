@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import explanation
-from agents.serializers import ExplanationEnvelope, ExplanationSerializer
+from agents.serializers.agents import ExplanationEnvelope, ExplanationSerializer
 from agents.views.base import AgentViewSet
 
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import liveness
-from agents.serializers import LivenessEnvelope, LivenessSerializer
+from agents.serializers.agents import LivenessEnvelope, LivenessSerializer
 from agents.views.base import AgentViewSet
 
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from agents import llm_key
 from agents.changed_by import CHANGED_BY
-from agents.serializers import AgentEnvelope, LlmKeySerializer
+from agents.serializers.agents import AgentEnvelope, LlmKeySerializer
 from agents.views.base import AgentViewSet
 
 

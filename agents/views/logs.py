@@ -19,8 +19,8 @@ from rest_framework.response import Response
 from accounts import authentication
 from agents import log_following, logs
 from agents.log_following import End, Event, Events, LogState, News
-from agents.log_serializers import ListLogsSerializer, LogEntrySerializer, LogsEnvelope
 from agents.models import Agent
+from agents.serializers.logs import ListLogsSerializer, LogEntrySerializer, LogsEnvelope
 from agents.views.base import AgentViewSet
 from config.streams import EVENT_STREAM, EventStream
 

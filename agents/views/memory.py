@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import memory
-from agents.serializers import MemoryEnvelope
+from agents.serializers.agents import MemoryEnvelope
 from agents.views.base import AgentViewSet
 
 CUT = "Memory-Cut"

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.models import Agent
-from agents.openai_wire import AgentModelSerializer, AgentModelsSerializer
+from agents.serializers.openai import AgentModelSerializer, AgentModelsSerializer
 from agents.views.base import AgentViewSet
 from config.errors import NotFound
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from agents import lifecycle
 from agents.models import Reason
-from agents.serializers import AgentEnvelope
+from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
 
 

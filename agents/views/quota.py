@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.serializers import QuotaEnvelope
+from agents.serializers.agents import QuotaEnvelope
 from agents.views.base import AgentViewSet
 
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.backups import asking, restoring
-from agents.serializers import AgentEnvelope
+from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
 
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import talk_test
-from agents.serializers import TalkTestEnvelope, TalkTestSerializer
+from agents.serializers.agents import TalkTestEnvelope, TalkTestSerializer
 from agents.views.base import AgentViewSet
 
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import ticket
-from agents.serializers import TicketEnvelope, TicketSerializer
+from agents.serializers.agents import TicketEnvelope, TicketSerializer
 from agents.views.base import AgentViewSet
 
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from agents import tools
 from agents.changed_by import CHANGED_BY
-from agents.serializers import AgentEnvelope, PutAgentToolsSerializer
+from agents.serializers.agents import AgentEnvelope, PutAgentToolsSerializer
 from agents.views.base import AgentViewSet
 from config.parsing import MAX_BODY_BYTES
 

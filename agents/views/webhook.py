@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.changed_by import CHANGED_BY
-from agents.serializers import AgentSerializer
+from agents.serializers.agents import AgentSerializer
 from agents.views.base import AgentViewSet
 from config import waiting
 from config.api import Serializer

@@ -74,6 +74,9 @@ class Subscription(models.Model):
     license_fingerprint = models.CharField(max_length=64, blank=True)
     external_ref = models.CharField(max_length=120, blank=True, help_text="The provider's name of what was bought.")
     instance = models.CharField(max_length=120, blank=True, help_text="The provider's name of the activation.")
+    activation_asked_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when its provider is being asked for an activation."
+    )
     extra = models.DurationField(default=timedelta(0))
     card_ref = models.CharField(
         max_length=120,

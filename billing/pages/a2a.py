@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from agents import a2a, pods
 from agents.a2a_catalog import CARD
 from agents.models import Agent
-from agents.serializers import PeerSerializer
+from agents.serializers.agents import PeerSerializer
 from billing.pages import agent_refusals
 from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of

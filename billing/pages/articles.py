@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from billing.pages import persona_form
 from billing.pages.personas import PATH, PersonasPagePage, article_form
 from catalog import articles
-from catalog.author_serializers import PatchArticleSerializer, WriteArticleSerializer
 from catalog.models import Article, Persona
 from catalog.pages.languages import WIRE
+from catalog.serializers.authors import PatchArticleSerializer, WriteArticleSerializer
 from catalog.vocabulary import ArticleLang, ArticleStatus
 from config.errors import ServiceError
 

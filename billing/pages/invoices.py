@@ -11,9 +11,9 @@ from rest_framework.request import Request
 
 from accounts.authentication import caller
 from billing.invoice_file import as_file
-from billing.invoice_serializers import BillingDetailsSerializer
 from billing.invoicing import parties, reading
 from billing.pages.base import AccountPageViewSet
+from billing.serializers.invoices import BillingDetailsSerializer
 
 PATH = "/account/invoices"
 ON_A_PAGE = 20

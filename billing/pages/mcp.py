@@ -15,7 +15,7 @@ from agents.engines import ENGINES
 from agents.mcp_servers import MAX_SERVERS, Server
 from agents.models import Agent
 from agents.runtimes.management import TriedServer
-from agents.serializers import McpServerSerializer
+from agents.serializers.agents import McpServerSerializer
 from billing.pages import acts, agent_refusals
 from billing.pages.base import AgentPagePage
 from catalog.engines import engine_of

@@ -16,9 +16,9 @@ from billing.pages import persona_form
 from billing.pages.base import AccountPageViewSet
 from billing.pages.names import plan_name
 from catalog import articles, authoring, authors, tiers
-from catalog.author_serializers import DraftPersonaSerializer, PatchPersonaSerializer, RenameAuthorSerializer
 from catalog.models import Article, Persona
 from catalog.pages.words import CATEGORIES, CHANNELS
+from catalog.serializers.authors import DraftPersonaSerializer, PatchPersonaSerializer, RenameAuthorSerializer
 from catalog.vocabulary import ArticleStatus, Category, Channel, PersonaStatus, Risk
 from config.errors import ServiceError
 

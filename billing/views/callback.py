@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from billing import verification
 from billing.errors import NoCallback
 from billing.providers import lemonsqueezy_words
-from billing.subscription_serializers import HintSerializer
+from billing.serializers.subscriptions import HintSerializer
 from billing.vocabulary import LICENSED, Provider
 from config import clock
 from config.api import ApiViewSet, ReceivedSerializer

@@ -10,7 +10,7 @@ from accounts.authentication import caller
 from agents.views.base import AgentViewSet
 from billing import cancellation
 from billing.models import Subscription
-from billing.subscription_serializers import SubscriptionEnvelope
+from billing.serializers.subscriptions import SubscriptionEnvelope
 from config import clock
 
 

@@ -12,7 +12,10 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from billing.invoice_file import as_file
-from billing.invoice_serializers import (
+from billing.invoicing import parties, reading
+from billing.models import Invoice
+from billing.ownership import agent_named
+from billing.serializers.invoices import (
     BillingDetailsEnvelope,
     BillingDetailsSerializer,
     InvoiceEnvelope,
@@ -20,9 +23,6 @@ from billing.invoice_serializers import (
     InvoiceSerializer,
     ListInvoicesSerializer,
 )
-from billing.invoicing import parties, reading
-from billing.models import Invoice
-from billing.ownership import agent_named
 from config.api import ApiViewSet
 
 

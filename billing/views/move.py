@@ -11,7 +11,7 @@ from agents.views.base import AgentViewSet
 from billing import moving
 from billing.models import Subscription
 from billing.ownership import agent_named
-from billing.subscription_serializers import MoveSubscriptionSerializer, SubscriptionEnvelope
+from billing.serializers.subscriptions import MoveSubscriptionSerializer, SubscriptionEnvelope
 from config import clock
 
 

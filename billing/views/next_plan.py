@@ -13,7 +13,7 @@ from agents.views.base import AgentViewSet
 from billing import next_plans
 from billing.models import Subscription
 from billing.next_plans import FollowingPlan
-from billing.subscription_serializers import ChooseNextPlanSerializer, NextPlanEnvelope
+from billing.serializers.subscriptions import ChooseNextPlanSerializer, NextPlanEnvelope
 from config import clock
 
 

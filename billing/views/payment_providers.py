@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from billing.providers import registry
-from billing.subscription_serializers import PaymentProvidersEnvelope
+from billing.serializers.subscriptions import PaymentProvidersEnvelope
 from config.api import ApiViewSet
 
 

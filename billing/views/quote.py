@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from accounts.authentication import caller
 from billing import coupons, quotes
 from billing.ownership import agent_named
-from billing.subscription_serializers import AskQuoteSerializer, QuoteEnvelope
+from billing.serializers.subscriptions import AskQuoteSerializer, QuoteEnvelope
 from billing.vocabulary import Period, Provider
 from config.api import ApiViewSet
 

@@ -12,7 +12,7 @@ from agents.views.base import AgentViewSet
 from billing import licences, listing, purchasing
 from billing.models import Subscription
 from billing.ownership import agent_named
-from billing.subscription_serializers import (
+from billing.serializers.subscriptions import (
     AnySubscriptionSerializer,
     CreateSubscriptionSerializer,
     ListSubscriptionsSerializer,

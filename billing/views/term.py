@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from agents.errors import renew_url
 from agents.views.base import AgentViewSet
 from billing import standing
-from billing.serializers import TermEnvelope
+from billing.serializers.plans import TermEnvelope
 
 
 class TermViewSet(AgentViewSet):

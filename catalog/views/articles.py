@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import articles, authoring
-from catalog.author_serializers import ArticleEnvelope, PatchArticleSerializer, WriteArticleSerializer
 from catalog.changed_by import ARTICLE
 from catalog.models import Article
 from catalog.models.personas import ARTICLE_LENGTH
+from catalog.serializers.authors import ArticleEnvelope, PatchArticleSerializer, WriteArticleSerializer
 from catalog.views.authored import AuthoredViewSet
 from config.parsing import room_for
 

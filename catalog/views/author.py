@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import authors
-from catalog.author_serializers import AuthorEnvelope, RenameAuthorSerializer
 from catalog.changed_by import AUTHOR
 from catalog.models import Author
+from catalog.serializers.authors import AuthorEnvelope, RenameAuthorSerializer
 from catalog.views.authored import AuthoredViewSet
 
 

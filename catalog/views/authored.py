@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import authoring
-from catalog.author_serializers import PersonaEnvelope
 from catalog.models import Persona
+from catalog.serializers.authors import PersonaEnvelope
 from config.api import ApiViewSet
 
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from catalog import engines
-from catalog.serializers import EnginesSerializer
+from catalog.serializers.catalog import EnginesSerializer
 from catalog.views.base import CatalogViewSet
 
 

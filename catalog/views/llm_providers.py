@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from catalog import engines, llm_providers
-from catalog.serializers import LlmProvidersSerializer
+from catalog.serializers.catalog import LlmProvidersSerializer
 from catalog.views.base import CatalogViewSet
 from catalog.vocabulary import ENGINE_IDS
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from catalog import llm_models, llm_providers
-from catalog.serializers import ModelsSerializer
+from catalog.serializers.catalog import ModelsSerializer
 from catalog.views.base import CatalogViewSet
 from catalog.vocabulary import ProviderId
 

@@ -13,15 +13,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import articles, authoring, personas, search
-from catalog.author_serializers import (
+from catalog.changed_by import PERSONA
+from catalog.serializers.authors import (
     DraftPersonaSerializer,
     OwnPersonaPageSerializer,
     PatchPersonaSerializer,
     PersonaEnvelope,
 )
-from catalog.changed_by import PERSONA
-from catalog.search_serializers import FindPersonasSerializer
-from catalog.serializers import NoSuchPersonaSerializer, PersonaPageSerializer, PersonasSerializer
+from catalog.serializers.catalog import NoSuchPersonaSerializer, PersonaPageSerializer, PersonasSerializer
+from catalog.serializers.search import FindPersonasSerializer
 from catalog.views import publication
 from catalog.views.authored import AuthoredViewSet
 from catalog.views.base import CatalogViewSet

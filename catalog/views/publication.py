@@ -19,7 +19,7 @@ from rest_framework.renderers import JSONRenderer
 from catalog import personas as rules
 from catalog import snapshot
 from catalog.models import Persona
-from catalog.serializers import ArticleInfoSerializer, PersonaSerializer
+from catalog.serializers.catalog import ArticleInfoSerializer, PersonaSerializer
 from catalog.tiers import tier_of
 from catalog.views import gzipped
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from catalog import tiers
-from catalog.serializers import TiersSerializer
+from catalog.serializers.catalog import TiersSerializer
 from catalog.views.base import CatalogViewSet
 
 

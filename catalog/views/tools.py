@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from catalog import engines, tools
 from catalog.models import Engine
-from catalog.serializers import ToolsSerializer
+from catalog.serializers.catalog import ToolsSerializer
 from catalog.views.base import CatalogViewSet
 from catalog.vocabulary import ENGINE_IDS
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import authoring
-from catalog.author_serializers import PersonaEnvelope
+from catalog.serializers.authors import PersonaEnvelope
 from catalog.views.authored import AuthoredViewSet
 
 

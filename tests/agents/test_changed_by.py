@@ -9,9 +9,9 @@ import pytest
 from django.urls import resolve
 from rest_framework.test import APIClient
 
-from agents import serializers as bodies
 from agents.changed_by import CHANGED_BY
 from agents.models import Agent
+from agents.serializers import agents as bodies
 from tests.agents.conftest import PERSONA
 from webhooks.serializers import ReceiverSerializer
 

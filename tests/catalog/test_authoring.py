@@ -18,10 +18,10 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from catalog import authoring, authors, loading, snapshot, usage
-from catalog.author_serializers import PatchPersonaSerializer
 from catalog.changed_by import PERSONA
 from catalog.models import Author, CatalogVersion, Persona, PersonaL10n
-from catalog.serializers import PersonaSerializer
+from catalog.serializers.authors import PatchPersonaSerializer
+from catalog.serializers.catalog import PersonaSerializer
 from tests.catalog.writing import FULL, LARGEST, SMALL, WRONG, Writer
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -25,7 +25,7 @@ django.setup()
 from agents.engines import ENGINES
 from catalog import checks, files, licences
 from catalog.models import Engine
-from catalog.serializers import EngineSerializer
+from catalog.serializers.catalog import EngineSerializer
 print(json.dumps({
     "engines": list(ENGINES),
     "rows": [row.pk for row in files.read().rows[Engine]],

@@ -11,9 +11,9 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from catalog import articles, snapshot
-from catalog.author_serializers import ArticleSerializer, PatchArticleSerializer
 from catalog.changed_by import ARTICLE
 from catalog.models import Article, CatalogVersion, Persona
+from catalog.serializers.authors import ArticleSerializer, PatchArticleSerializer
 from tests.catalog.writing import Writer
 
 pytestmark = pytest.mark.usefixtures("shelf")

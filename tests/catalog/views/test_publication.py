@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from catalog import personas, snapshot
 from catalog.models import Persona
-from catalog.serializers import PersonaSerializer
+from catalog.serializers.catalog import PersonaSerializer
 from catalog.views import publication
 
 pytestmark = pytest.mark.usefixtures("catalog")

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from catalog import loading, snapshot
 from catalog.models import Persona, Tier
-from catalog.serializers import PersonaSerializer
+from catalog.serializers.catalog import PersonaSerializer
 from catalog.views import publication, warming
 
 

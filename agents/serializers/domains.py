@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.domains.check import DnsStatus, HttpsStatus
-from agents.serializers import AgentSerializer
+from agents.serializers.agents import AgentSerializer
 from config.api import Serializer, Text
 
 MAX_DOMAIN_CHARACTERS = 1_000  # any longer text is no name; agents/domains/names.py checks the rest

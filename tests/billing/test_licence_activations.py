@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent
-from billing import bindings
+from billing import licence_activations
 from billing.models import Payment, Subscription
 from billing.verification import hint, verify_due
 from billing.vocabulary import PaymentKind, Provider, SubscriptionStatus
@@ -20,6 +20,7 @@ from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import LEMON, check, confirmed, lemon, licence_of, post
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
+from tests.migrating import migrate
 
 __all__ = ["lemon"]
 
@@ -128,7 +129,7 @@ def test_an_activation_whose_answer_was_lost_is_not_taken_away(
     assert post(mine, agent, LEMON, provider="lemonsqueezy").status_code == 200
     check(clock, DAY)
     row = licence_of(agent)
-    assert (row.status, row.instance, lemon.made) == (ACTIVE, bindings.UNCONFIRMED, 1)
+    assert (row.status, row.instance, lemon.made) == (ACTIVE, licence_activations.UNCONFIRMED, 1)
     assert list(licence.instances.values()) == [agent.pk]
 
 
@@ -155,7 +156,7 @@ def test_a_callback_while_the_owner_activates_makes_no_second_activation(
 
 def died_after_activating(agent: Agent) -> None:
     """The row that a process leaves when it is killed before it can store the provider's answer."""
-    Subscription.objects.filter(agent=agent).update(instance=f"{bindings.UNCONFIRMED} {NOON.isoformat()}")
+    Subscription.objects.filter(agent=agent).update(instance=licence_activations.UNCONFIRMED, activation_asked_at=NOON)
 
 
 def test_what_a_process_activated_that_died_is_used_by_the_next(
@@ -196,7 +197,7 @@ def test_an_activation_whose_name_nobody_knows_is_used_by_the_next_agent(
     assert licence_of(agent).status == EXPIRED
     other = make_agent()
     assert post(mine, other, LEMON, provider="lemonsqueezy").status_code == 200
-    assert (licence_of(other).status, licence_of(other).instance) == (ACTIVE, bindings.UNCONFIRMED)
+    assert (licence_of(other).status, licence_of(other).instance) == (ACTIVE, licence_activations.UNCONFIRMED)
     assert (licence_of(agent).instance, lemon.made, len(licence.instances)) == ("", 1, 1)
 
 
@@ -212,3 +213,20 @@ def test_what_cannot_be_given_back_now_is_given_back_later(
     lemon.work_again()
     check(clock, timedelta(hours=1))
     assert (licence_of(agent).status, licence.instances) == (EXPIRED, {})
+
+
+@pytest.mark.slow  # a finished migration does not change any more
+@pytest.mark.django_db(transaction=True)
+def test_a_claim_of_an_earlier_release_keeps_its_time(agent: Agent, mine: APIClient, lemon: LemonSqueezyServer) -> None:
+    lemon.sell(LEMON)
+    post(mine, agent, LEMON, provider="lemonsqueezy")
+    died_after_activating(agent)
+    try:
+        migrate(("billing", "0031_invoices_forget"))
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT instance FROM billing_subscription")
+            assert cursor.fetchall() == [("unconfirmed 2026-11-21T12:00:00+00:00",)]
+    finally:
+        migrate()
+    row = licence_of(agent)
+    assert (row.instance, row.activation_asked_at) == (licence_activations.UNCONFIRMED, NOON)

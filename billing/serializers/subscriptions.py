@@ -6,9 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from billing.serializers import BoughtPlan
+from billing.serializers.plans import BoughtPlan
 from billing.vocabulary import LICENSED, Period, Provider, SubscriptionStatus
-from catalog.serializers import Usd
+from catalog.serializers.catalog import Usd
 from catalog.vocabulary import TierId
 from config.api import Choice, Entries, Serializer, Text
 from config.crypto import readable

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from billing.models import BillingDetails, Invoice, InvoiceKind
 from billing.models.invoices import ADDRESS, COUNTRY, NAME, TAX_ID
-from catalog.serializers import Usd
+from catalog.serializers.catalog import Usd
 from config.api import ModelSerializer, Serializer, Text
 from config.paging import MAX_CURSOR, MAX_PAGE
 

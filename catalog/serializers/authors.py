@@ -7,11 +7,11 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from catalog.author_fields import Distinct, Labelled, Line, Name, OptionalParagraphs, Paragraphs
 from catalog.markdown import HTML_SIZE, PARTS, STEPS
 from catalog.models.authors import NAME_LENGTH
 from catalog.models.personas import ARTICLE_LENGTH, ID_LENGTH, SOUL_LENGTH
-from catalog.serializers import ArticleInfoSerializer, PersonaSerializer
+from catalog.serializers.catalog import ArticleInfoSerializer, PersonaSerializer
+from catalog.serializers.fields import Distinct, Labelled, Line, Name, OptionalParagraphs, Paragraphs
 from catalog.slugs import is_slug
 from catalog.vocabulary import ArticleLang, ArticleStatus, Category, Channel, Risk, TierId
 from config.api import Choice, Serializer, Several

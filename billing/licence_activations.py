@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 ACTOR = "billing"
 AGAIN = timedelta(minutes=5)
-# `Subscription.instance` is this word when an activation may exist whose name we do not know. The word is followed by a
-# time while a call to the provider is running.
+# `Subscription.instance` is this word when an activation may exist whose name we do not know. While a call to the
+# provider is running, `activation_asked_at` says since when.
 UNCONFIRMED = "unconfirmed"
 
 
-def bind(driver: LicenceDriver, row: Subscription, *, now: datetime) -> Subscription:
+def activate(driver: LicenceDriver, row: Subscription, *, now: datetime) -> Subscription:
     """Activate a licence that now belongs to this agent. If the provider gives no answer, verification asks again
     later.
 
@@ -39,17 +39,17 @@ def bind(driver: LicenceDriver, row: Subscription, *, now: datetime) -> Subscrip
     """
     if row.instance or _is_taken_over(row):
         return row
-    if driver.counts_activations and not _claim(row, was="", now=now):
+    if driver.counts_activations and not _claim(row, now=now):
         return row
     try:
-        return _activate(driver, row, was="", now=now)
+        return _ask(driver, row, was="", now=now)
     except LicenceRefused as refusal:
-        _note(row, instance="")
+        _note(row, instance="", activation_asked_at=None)
         revocations.revoke(row.pk, reason=refusal.message, actor=ACTOR, now=now)
         raise
 
 
-def complete(driver: LicenceDriver, row: Subscription, *, used: int | None, now: datetime) -> Subscription:
+def activate_again(driver: LicenceDriver, row: Subscription, *, used: int | None, now: datetime) -> Subscription:
     """Activate a licence that is not activated yet, because no call was made or because the provider gave no answer.
 
     A licence that may already be activated stays as it is, unless the provider says that 0 activations are `used`. A
@@ -58,38 +58,37 @@ def complete(driver: LicenceDriver, row: Subscription, *, used: int | None, now:
     if not driver.counts_activations or not row.is_live or not _is_open(row, used=used, now=now):
         return row
     was = row.instance
-    if not _claim(row, was=was, now=now):
+    if not _claim(row, now=now):
         return row
     try:
-        return _activate(driver, row, was=was, now=now)
+        return _ask(driver, row, was=was, now=now)
     except LicenceRefused as refusal:
         log.error("a licence could not be activated", extra={"subscription": row.pk, "problem": refusal.message})
-        return _note(row, instance=UNCONFIRMED)
+        return _note(row, activation_asked_at=None)
 
 
 def unconfirmed(rows: QuerySet[Subscription]) -> QuerySet[Subscription]:
     """Subscriptions that are over and may have left an activation that we cannot release: its name is unknown."""
     over = ~Q(status__in=LIVE) | Q(agent__desired=Desired.DELETED)
-    return rows.filter(over, instance__startswith=UNCONFIRMED)
+    return rows.filter(over, instance=UNCONFIRMED)
 
 
 def _is_open(row: Subscription, *, used: int | None, now: datetime) -> bool:
     """Whether we may ask the provider for an activation: none is known, and no other process is asking for one now."""
     if not row.instance:
         return True
-    since = row.instance.removeprefix(UNCONFIRMED).strip()
-    if not row.instance.startswith(UNCONFIRMED) or used != 0:
+    if row.instance != UNCONFIRMED or used != 0:
         return False
-    return not since or datetime.fromisoformat(since) + AGAIN <= now
+    return row.activation_asked_at is None or row.activation_asked_at + AGAIN <= now
 
 
-def _claim(row: Subscription, *, was: str, now: datetime) -> bool:
+def _claim(row: Subscription, *, now: datetime) -> bool:
     """Write a claim before the provider is asked, so that only one process asks. Returns whether this process has it.
 
     After a crash, the claim shows that the licence may already be activated.
     """
-    claim = f"{UNCONFIRMED} {now.isoformat(timespec='seconds')}"
-    taken = Subscription.objects.filter(pk=row.pk, instance=was).update(instance=claim)
+    unclaimed = {"instance": row.instance, "activation_asked_at": row.activation_asked_at}
+    taken = Subscription.objects.filter(pk=row.pk, **unclaimed).update(instance=UNCONFIRMED, activation_asked_at=now)
     row.refresh_from_db()
     return bool(taken)
 
@@ -99,21 +98,21 @@ def _is_taken_over(row: Subscription) -> bool:
     """Take over an unnamed activation of the same licence from a deleted agent here. Returns whether there was one."""
     same = Subscription.objects.filter(provider=row.provider, external_ref=row.external_ref).exclude(pk=row.pk)
     before = unconfirmed(same).values_list("pk", flat=True)
-    if not Subscription.objects.filter(pk__in=list(before)).update(instance=""):
+    if not Subscription.objects.filter(pk__in=list(before)).update(instance="", activation_asked_at=None):
         return False
-    _note(row, instance=UNCONFIRMED)
+    _note(row, instance=UNCONFIRMED, activation_asked_at=None)
     return True
 
 
-def free(driver: LicenceDriver, rows: QuerySet[Subscription], *, now: datetime) -> None:
+def release_unused(driver: LicenceDriver, rows: QuerySet[Subscription], *, now: datetime) -> None:
     """Release the activations of deleted agents and of expired licences. Raises Unavailable."""
     gone = Q(status__in=LIVE, agent__desired=Desired.DELETED)
-    named = ~Q(instance="") & ~Q(instance__startswith=UNCONFIRMED)
+    named = ~Q(instance__in=["", UNCONFIRMED])
     for row in rows.filter(gone | (~Q(status__in=LIVE) & named)).order_by("created_at")[:20]:
         release(driver, row, now=now, check_at=now + AGAIN)  # unless the licence pays for another agent by then
 
 
-def unbind(driver: LicenceDriver, row: Subscription) -> None:
+def deactivate(driver: LicenceDriver, row: Subscription) -> None:
     """Release the activation and keep the subscription: the next verification activates it again.
 
     Raises Unavailable.
@@ -131,8 +130,8 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at
     with transaction.atomic():
         agent = Agent.objects.lock(row.agent_id)
         row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
-        row.instance = UNCONFIRMED if row.instance.startswith(UNCONFIRMED) else ""
-        row.save(update_fields=["instance"])
+        row.instance, row.activation_asked_at = UNCONFIRMED if row.instance == UNCONFIRMED else "", None
+        row.save(update_fields=["instance", "activation_asked_at"])
         if agent.desired == Desired.DELETED:
             if row.is_live:
                 remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
@@ -148,13 +147,13 @@ def _release_there(driver: LicenceDriver, row: Subscription) -> bool:
 
     An activation without a known name stays: the next agent here that this licence pays for takes it over.
     """
-    if not row.instance or row.instance.startswith(UNCONFIRMED) or not row.license_key:
+    if row.instance in {"", UNCONFIRMED} or not row.license_key:
         return False
     driver.release(row.license_key, instance=row.instance)
     return True
 
 
-def _activate(driver: LicenceDriver, row: Subscription, *, was: str, now: datetime) -> Subscription:
+def _ask(driver: LicenceDriver, row: Subscription, *, was: str, now: datetime) -> Subscription:
     """Ask the provider for an activation. If it gives no answer, the claim stays until a verification asks again.
 
     If our own rate limit stopped the call, the claim is removed, since the provider was not asked.
@@ -165,9 +164,9 @@ def _activate(driver: LicenceDriver, row: Subscription, *, was: str, now: dateti
         log.warning("a licence is not activated yet", extra={"subscription": row.pk, "problem": error.message})
         if not driver.counts_activations:
             return row
-        instance = was if isinstance(error, AskedTooOften) else row.instance
-        return _note(row, instance=instance, check_at=now + AGAIN)
-    return _note(row, instance=instance) if instance else row
+        claim = {"instance": was, "activation_asked_at": None} if isinstance(error, AskedTooOften) else {}
+        return _note(row, check_at=now + AGAIN, **claim)
+    return _note(row, instance=instance, activation_asked_at=None) if instance else row
 
 
 def _note(row: Subscription, **values: object) -> Subscription:

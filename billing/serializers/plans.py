@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.vocabulary import TermMode
-from catalog.serializers import Usd
+from catalog.serializers.catalog import Usd
 from config.api import Serializer
 
 PRICES = ("monthlyUsd", "annualUsd")

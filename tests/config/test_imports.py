@@ -1,0 +1,42 @@
+"""The import contracts in pyproject.toml cover a new module without a line of its own."""
+
+from __future__ import annotations
+
+from grimp import build_graph
+from importlinter.api import read_configuration
+from importlinter.contracts.forbidden import ForbiddenContract
+
+from tests.config.conftest import ROOT
+
+APPS = ("accounts", "agents", "billing", "catalog", "status", "webhooks")
+RULES = [f"{app}.{place}" for app in APPS for place in ("weather", "new_room.weather")]
+HTTP = ("rest_framework", "config.api", "agents.views.agents", "billing.pages.agents", "webhooks.serializers")
+CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
+
+Imports = set[tuple[str, str]]
+
+
+def refused(added: Imports) -> Imports:
+    """Those of the added imports that the contract about rules and HTTP forbids."""
+    session, contracts = CONFIGURATION["session_options"], CONFIGURATION["contracts_options"]
+    graph = build_graph(
+        *session["root_packages"],
+        include_external_packages=True,
+        exclude_type_checking_imports=True,
+        cache_dir=None,
+    )
+    for importer, imported in added:
+        graph.add_import(importer=importer, imported=imported, line_number=1, line_contents="import")
+    (options,) = [one for one in contracts if one["name"].startswith("Rules know nothing of HTTP")]
+    check = ForbiddenContract(options["name"], session, options).check(graph, verbose=False)
+    return {(one["downstream_module"], one["upstream_module"]) for one in check.metadata["invalid_chains"]}
+
+
+def test_every_new_rule_that_knows_http_is_found() -> None:
+    added = {(rule, imported) for rule in RULES for imported in HTTP}
+    assert refused(added) == added
+
+
+def test_a_new_view_may_know_http_and_rules_may_know_rules() -> None:
+    views = {(f"{app}.views.weather", imported) for app in APPS for imported in ("rest_framework", f"{app}.weather")}
+    assert refused({*views, *((rule, "config.errors") for rule in RULES)}) == set()
