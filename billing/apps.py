@@ -17,8 +17,8 @@ class BillingConfig(AppConfig):
     def ready(self) -> None:
         from agents.admin_steps import DeleteAgents  # noqa: PLC0415
         from billing import checks, parking  # noqa: F401, PLC0415 # checks register themselves
-        from billing.crypto import configuration  # noqa: PLC0415 # the models are loaded only now
-        from billing.stripe import configuration as cards  # noqa: PLC0415
+        from billing.providers.crypto import configuration  # noqa: PLC0415 # the models are loaded only now
+        from billing.providers.stripe import configuration as cards  # noqa: PLC0415
 
         DeleteAgents.losses.append(lambda rows: parking.unused(rows, now=timezone.now()))
         preload.before_threads(configuration.load)

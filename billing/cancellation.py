@@ -10,7 +10,7 @@ from accounts.models import User
 from billing import lapses, licence_cards, payments, remainders, subscriptions
 from billing.models import Subscription
 from billing.ownership import own_subscription
-from billing.stripe import cards
+from billing.providers.stripe import cards
 from billing.vocabulary import SubscriptionStatus
 
 

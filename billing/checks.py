@@ -8,7 +8,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 from django.core.checks import Warning as CheckWarning
 
-from billing.providers import lemonsqueezy_api, lemonsqueezy_words, registry
+from billing.providers import registry
+from billing.providers.lemonsqueezy import api, signature
 from billing.vocabulary import Provider
 
 
@@ -21,10 +22,10 @@ def licences_are_watched(**_: Any) -> list[CheckMessage]:
     if not registry.offer_of(Provider.LEMONSQUEEZY).active:
         return []
     found: list[CheckMessage] = []
-    if not lemonsqueezy_api.is_on():
+    if not api.is_on():
         hint = "Without it a key stays active after its money went back, and cancelling here stops no card."
         found.append(CheckWarning("LEMONSQUEEZY_API_KEY is not set", hint=hint, id="agentpods.W003"))
-    if not lemonsqueezy_words.are_signed():
+    if not signature.are_signed():
         hint = f"Set it as the signing secret of the webhook to {settings.BASE_URL}/payments/lemonsqueezy/callback."
         found.append(CheckWarning("LEMONSQUEEZY_WEBHOOK_SECRET is not set", hint=hint, id="agentpods.W004"))
     return found

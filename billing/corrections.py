@@ -18,8 +18,8 @@ from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
-from billing.stars import charges, refunds
-from billing.stripe import cards, sending
+from billing.providers.stars import charges, refunds
+from billing.providers.stripe import cards, sending
 from billing.subscriptions import Purchase
 from billing.sums import moved
 from billing.vocabulary import LICENSED, PaymentKind, Period, Provider

@@ -22,10 +22,10 @@ from django.utils import timezone
 from accounts.models import Suspension
 from agents.models import Agent, Desired, Reason, Status
 from billing import standing
-from billing.crypto import invariants as stablecoins
 from billing.models import Order, Payment, Span, Subscription
-from billing.stars import invariants as charges
-from billing.stripe import invariants as cards
+from billing.providers.crypto import invariants as stablecoins
+from billing.providers.stars import invariants as charges
+from billing.providers.stripe import invariants as cards
 from billing.term import UNKNOWN_MAX
 from billing.vocabulary import LICENSED, OrderStatus, Provider, TermMode
 from webhooks.models import Delivery

@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 
 from agents.models import Agent
 from billing import licences, orders, purchasing
-from billing.crypto import orders as crypto_orders
-from billing.crypto import settling
 from billing.models import Order, Payment, Subscription
 from billing.models.subscriptions import LIVE
 from billing.providers import registry
 from billing.providers.base import ProviderOffer
-from billing.stars import orders as stars_orders
-from billing.stripe import orders as stripe_orders
+from billing.providers.crypto import orders as crypto_orders
+from billing.providers.crypto import settling
+from billing.providers.stars import orders as stars_orders
+from billing.providers.stripe import orders as stripe_orders
 from billing.vocabulary import CONFIRMED, LICENSED, Asset, OrderStatus, Period, Provider
 from config.errors import BadRequest
 

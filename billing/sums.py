@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from billing.crypto import configuration
 from billing.models import CryptoOrder, Payment
-from billing.providers.telegram import CURRENCY as STARS
+from billing.providers.crypto import configuration
+from billing.providers.stars.telegram import CURRENCY as STARS
 from billing.vocabulary import Asset
 
 CENT = Decimal("0.01")

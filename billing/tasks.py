@@ -5,14 +5,14 @@ from __future__ import annotations
 from celery import shared_task
 
 from billing import invariants, lapses, licence_cards, spans, verification
-from billing.crypto import misplaced, scanning, watching
 from billing.leaving import closing, exports
+from billing.providers.crypto import misplaced, scanning, watching
+from billing.providers.stars import feed, refunds
+from billing.providers.stars import orders as stars_orders
+from billing.providers.stripe import cancelling, inbox, repricing, sending
+from billing.providers.stripe import feed as stripe_feed
+from billing.providers.stripe import orders as stripe_orders
 from billing.reports import deferred
-from billing.stars import feed, refunds
-from billing.stars import orders as stars_orders
-from billing.stripe import cancelling, inbox, repricing, sending
-from billing.stripe import feed as stripe_feed
-from billing.stripe import orders as stripe_orders
 from config import clock
 
 

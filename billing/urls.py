@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
+from billing.providers.crypto.views import CryptoOrdersViewSet, CryptoViewSet
+from billing.providers.stars.views import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
+from billing.providers.stripe.views import StripeCallbackViewSet, StripeOrdersViewSet, StripePortalViewSet
 from billing.views.callback import CallbackViewSet
 from billing.views.cancel import CancelViewSet
-from billing.views.crypto import CryptoOrdersViewSet, CryptoViewSet
 from billing.views.invoices import BillingDetailsViewSet, InvoicePdfViewSet, InvoicesViewSet
 from billing.views.move import MoveViewSet
 from billing.views.next_plan import NextPlanViewSet
 from billing.views.payment_providers import PaymentProvidersViewSet
 from billing.views.quote import QuoteViewSet
-from billing.views.stars import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
-from billing.views.stripe import StripeCallbackViewSet, StripeOrdersViewSet, StripePortalViewSet
 from billing.views.subscriptions import SubscriptionsViewSet
 from billing.views.term import TermViewSet
 

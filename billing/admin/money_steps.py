@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 
 from billing import corrections, decisions, part_refunds, sums, verification
 from billing.admin.steps import DaysForm, MoneyStep, VerifyTerms, number
-from billing.crypto import watching
 from billing.models import CryptoOrder, Deposit, Payment, StarsOrder, StrayCharge, Subscription
-from billing.stars import refunds
+from billing.providers.crypto import watching
+from billing.providers.stars import refunds
 from config.admin_steps import Given, Logged, ReasonForm
 
 

@@ -12,7 +12,7 @@ from accounts import personal as of_accounts
 from accounts.models import User
 from agents import personal as of_agents
 from billing import personal as of_billing
-from billing.stripe import customers
+from billing.providers.stripe import customers
 from catalog import personal as of_catalog
 
 # so long we wait for a mail server that is down; then unsent mails are deleted with the account

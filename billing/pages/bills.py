@@ -10,14 +10,14 @@ from django.conf import settings
 from agents import quota
 from agents.models import Agent
 from billing import quotes
-from billing.crypto import orders as crypto_orders
 from billing.errors import NotConfigured
 from billing.pages import words
 from billing.pages.names import plan_name, span, way_name
 from billing.providers import registry
+from billing.providers.crypto import orders as crypto_orders
+from billing.providers.stars import orders as stars_orders
 from billing.quotes import Quote
 from billing.renewal import WantedRenewal
-from billing.stars import orders as stars_orders
 from billing.sums import exact
 from billing.vocabulary import Asset, Period, Provider
 from catalog.pages.words import usd

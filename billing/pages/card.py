@@ -7,7 +7,7 @@ from rest_framework.request import Request
 
 from accounts.authentication import caller
 from billing.pages.base import AgentPagePage
-from billing.stripe import customers
+from billing.providers.stripe import customers
 
 
 class CardPage(AgentPagePage):

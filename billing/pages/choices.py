@@ -9,13 +9,13 @@ from django.utils.translation import gettext
 
 from agents.models import Agent
 from billing import coupons, prices, renewal, subscriptions
-from billing.crypto import orders as crypto_orders
 from billing.errors import LicenceRefused
 from billing.models import CardSubscription, Subscription
 from billing.pages import refusals
 from billing.pages.names import chain_name, plan_name, way_name
 from billing.providers import registry
 from billing.providers.base import ProviderOffer
+from billing.providers.crypto import orders as crypto_orders
 from billing.renewal import WantedRenewal
 from billing.vocabulary import LICENSED, NAMES, Period, Provider
 from catalog import tiers

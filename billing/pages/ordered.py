@@ -7,11 +7,11 @@ from datetime import datetime
 
 from django.utils.safestring import SafeString
 
-from billing.crypto import configuration, settling
-from billing.crypto.configuration import Token
 from billing.models import ChainState, CryptoOrder, Order, StarsOrder, StripeOrder
 from billing.pages import qr, words
 from billing.pages.names import chain_name, plan_name
+from billing.providers.crypto import configuration, settling
+from billing.providers.crypto.configuration import Token
 from billing.sums import exact
 from billing.vocabulary import NAMES, Asset, OrderStatus, Provider
 from catalog.pages.words import usd

@@ -9,10 +9,10 @@ from django.utils.translation import gettext, ngettext
 
 from agents.models import Agent
 from billing import errors, orders, subscriptions
-from billing.crypto.errors import ChainUnreadable
 from billing.models import Subscription
 from billing.pages.names import plan_name, way_name
-from billing.providers.telegram import TelegramAway
+from billing.providers.crypto.errors import ChainUnreadable
+from billing.providers.stars.telegram import TelegramAway
 from billing.renewal import WantedRenewal
 from billing.vocabulary import LICENSED, NAMES, Period, Provider
 from catalog.engines import EngineBelowMinTier, engine_of

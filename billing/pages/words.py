@@ -17,7 +17,7 @@ from agents.models import Agent, Desired, Status
 from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, RESTORE
 from billing.models import Payment
 from billing.pages.names import way_name
-from billing.providers.telegram import CURRENCY as STARS
+from billing.providers.stars.telegram import CURRENCY as STARS
 from billing.sums import exact
 from billing.term import Term
 from billing.vocabulary import Asset, PaymentKind, Period, TermMode

@@ -14,12 +14,12 @@ from billing.providers.base import LicenceDriver, ProviderDriver, ProviderOffer
 from billing.vocabulary import LICENSED, Provider
 
 MODULES: dict[Provider, str] = {
-    Provider.GUMROAD: "billing.providers.gumroad",
-    Provider.LEMONSQUEEZY: "billing.providers.lemonsqueezy",
-    Provider.USDT: "billing.providers.deposits",
-    Provider.USDC: "billing.providers.deposits",
-    Provider.STARS: "billing.providers.stars",
-    Provider.STRIPE: "billing.providers.stripe",
+    Provider.GUMROAD: "billing.providers.gumroad.driver",
+    Provider.LEMONSQUEEZY: "billing.providers.lemonsqueezy.driver",
+    Provider.USDT: "billing.providers.crypto.driver",
+    Provider.USDC: "billing.providers.crypto.driver",
+    Provider.STARS: "billing.providers.stars.driver",
+    Provider.STRIPE: "billing.providers.stripe.driver",
 }
 
 

@@ -20,7 +20,7 @@ from billing import sums as money
 from billing import unplaced_charges
 from billing.models import Payment
 from billing.models.payments import refund_name
-from billing.providers.telegram import CURRENCY as STARS
+from billing.providers.stars.telegram import CURRENCY as STARS
 from billing.reports.months import Months, month_of
 from billing.vocabulary import CONFIRMED, LICENSED, Asset, PaymentKind
 

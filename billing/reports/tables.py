@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from dateutil.relativedelta import relativedelta
 
-from billing.providers.telegram import CURRENCY as STARS
+from billing.providers.stars.telegram import CURRENCY as STARS
 from billing.reports.deferred import deferred, kept
 from billing.reports.months import Months
 from billing.reports.open_items import open_items

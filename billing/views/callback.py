@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from billing import verification
 from billing.errors import NoCallback
-from billing.providers import lemonsqueezy_words
+from billing.providers.lemonsqueezy import signature
 from billing.subscription_serializers import HintSerializer
 from billing.vocabulary import LICENSED, Provider
 from config import clock
@@ -54,8 +54,8 @@ class SignedJSON(StrictJSONParser):
 def _signed(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
     """The body. Raises NotLemonSqueezy if it is from Lemon Squeezy and its signature is missing or wrong."""
     raw, context = bounded(stream, parser_context), parser_context or {}
-    if context.get("kwargs", {}).get("provider") == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed():
-        lemonsqueezy_words.check(raw, context["request"].headers.get(lemonsqueezy_words.HEADER, ""))
+    if context.get("kwargs", {}).get("provider") == Provider.LEMONSQUEEZY and signature.are_signed():
+        signature.check(raw, context["request"].headers.get(signature.HEADER, ""))
     return raw
 
 
@@ -85,6 +85,6 @@ class CallbackViewSet(ApiViewSet):
         found = next((one for one in LICENSED if one == provider), None)
         if found is None:
             raise NoCallback
-        signed = found == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed()
+        signed = found == Provider.LEMONSQUEEZY and signature.are_signed()
         verification.hint(found, **verification.named(self.valid(request)), signed=signed, now=clock.now())
         return Response({"ok": True})
