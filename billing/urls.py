@@ -1,12 +1,10 @@
-"""The URLs of billing's API, including `/agents/{id}/term`."""
+"""The URLs of billing's API, including `/agents/{id}/term` and those of payment providers."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from billing.providers.crypto.views import CryptoOrdersViewSet, CryptoViewSet
-from billing.providers.stars.views import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
-from billing.providers.stripe.views import StripeCallbackViewSet, StripeOrdersViewSet, StripePortalViewSet
+from billing.providers import registry
 from billing.views.callback import CallbackViewSet
 from billing.views.cancel import CancelViewSet
 from billing.views.invoices import BillingDetailsViewSet, InvoicePdfViewSet, InvoicesViewSet
@@ -18,17 +16,7 @@ from billing.views.subscriptions import SubscriptionsViewSet
 from billing.views.term import TermViewSet
 
 urlpatterns = [
-    path("crypto", CryptoViewSet.as_view({"get": "retrieve"})),
-    path("crypto/orders", CryptoOrdersViewSet.as_view({"get": "list", "post": "create"})),
-    path("crypto/orders/<str:id>", CryptoOrdersViewSet.as_view({"get": "retrieve"})),
-    path("stars", StarsViewSet.as_view({"get": "retrieve"})),
-    path("stars/orders", StarsOrdersViewSet.as_view({"get": "list", "post": "create"})),
-    path("stars/orders/<str:id>", StarsOrdersViewSet.as_view({"get": "retrieve"})),
-    path("payments/stars/callback", StarsCallbackViewSet.as_view({"post": "create"})),
-    path("stripe/orders", StripeOrdersViewSet.as_view({"get": "list", "post": "create"})),
-    path("stripe/orders/<str:id>", StripeOrdersViewSet.as_view({"get": "retrieve"})),
-    path("stripe/portal", StripePortalViewSet.as_view({"post": "create"})),
-    path("payments/stripe/callback", StripeCallbackViewSet.as_view({"post": "create"})),
+    *(one for part in registry.parts("urls") for one in part.urlpatterns),
     path("invoices", InvoicesViewSet.as_view({"get": "list"})),
     path("invoices/<str:id>", InvoicesViewSet.as_view({"get": "retrieve"})),
     path("invoices/<str:id>/pdf", InvoicePdfViewSet.as_view({"get": "retrieve"})),

@@ -6,9 +6,8 @@ import pytest
 from django.db import DatabaseError, transaction
 from pytest_django import Settings
 
-from billing import tasks
 from billing.models import HighWater, Sweep
-from billing.providers.crypto import sweeps
+from billing.providers.crypto import sweeps, tasks
 from billing.providers.crypto.errors import ChainUnreadable
 from billing.providers.crypto.sweeps import NotFinal, NothingSwept, NoTransaction, SweepFailed
 from billing.vocabulary import Asset, OrderStatus

@@ -17,12 +17,30 @@ from django.views.decorators.csrf import csrf_protect
 
 from billing import decisions
 from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
-from billing.admin.money_steps import CloseMoney, CreditMoney, LookAtChain, ReturnMoney
+from billing.admin.money_steps import CloseMoney, CreditMoney, ReturnMoney
+from billing.admin.steps import MoneyStep
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
-from billing.providers.crypto import sweeps
+from billing.providers.crypto import sweeps, watching
 from config import clock
-from config.admin_steps import ReasonForm
+from config.admin_steps import Given, Logged, ReasonForm
 from config.errors import ServiceError
+
+
+class LookAtChain(MoneyStep):
+    name, title, button = "look", "Look at the chain now", "Look"
+    done = "The chain is read, reload this page in a moment"
+    model = CryptoOrder
+
+    def shown(self, row: CryptoOrder) -> dict[str, str]:
+        amount = f"{row.amount} {row.asset}"
+        return {"order": row.pk, "agent": row.agent_id, "owner": str(row.user), "status": row.status, "amount": amount}
+
+    def take(self, row: CryptoOrder, *, given: Given) -> Logged | None:
+        watching.ask(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+    def _all(self) -> QuerySet[CryptoOrder]:
+        return CryptoOrder.objects.select_related("user")
 
 
 @admin.register(CryptoOrder)

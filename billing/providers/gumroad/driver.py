@@ -17,9 +17,10 @@ from dateutil.relativedelta import relativedelta
 from django.conf import settings
 
 from billing.periods import MONTHS
-from billing.providers.base import LicenceCharge, ProviderAnswer, ProviderOffer, Verdict
+from billing.providers.base import LicenceCharge, LicenceDriver, ProviderAnswer, ProviderOffer, Verdict
+from billing.providers.gumroad import reasons
 from billing.providers.licence_http import AskedTooOften, NoAnswer, Reply, ask, moment
-from billing.providers.plans import Plan, plan_named
+from billing.providers.plans import Plan, plan_named, renewed_until
 from billing.vocabulary import Period, Provider
 
 log = logging.getLogger(__name__)
@@ -27,10 +28,6 @@ log = logging.getLogger(__name__)
 RECURRENCES = {"monthly": Period.MONTHLY, "yearly": Period.ANNUAL}
 FLAGS = ("test", "refunded", "disputed", "dispute_won", "chargebacked")
 NOT_FOUND = 404
-UNKNOWN_KEY = (
-    "gumroad does not know this key as one of our products' licences; if it was bought within the last minutes, try"
-    " again soon"
-)
 # The three messages of a 404. The last two are about a key that exists. Any other message counts as no answer.
 NO_SUCH_KEY = "that license does not exist for the provided product"
 TAKEN_AWAY = (
@@ -43,9 +40,10 @@ def driver(provider: Provider) -> Gumroad:
     return Gumroad()
 
 
-class Gumroad:
-    counts_activations = False
-    stops_cards = False
+class Gumroad(LicenceDriver):
+    """Its API cannot cancel a membership: the buyer can, or the seller by hand. It does not bind keys."""
+
+    name = "Gumroad"
     cancel_url = "https://app.gumroad.com/library"
     unseen = "Gumroad tells of refunds and disputes of a first payment alone: note refunded renewals in the ledger"
 
@@ -60,42 +58,15 @@ class Gumroad:
             note="Buy a licence key, then activate it with POST /subscriptions.",
         )
 
-    def money_seen(self, order: object) -> bool:
-        """No: licences have no orders."""
-        return False
-
-    def money_noted(self, order: object) -> bool:
-        return False
-
     def verify(self, key: str, *, now: datetime) -> Verdict:
-        return self._asked(key, now=now, consume=False)
-
-    def activate(self, key: str, *, agent_id: str) -> str:
-        """Increase Gumroad's counter of uses, which only informs the seller. Gumroad does not limit it."""
-        for product in _products():
-            try:
-                if _ask(key, product, consume=True).status != NOT_FOUND:
-                    break
-            except NoAnswer as error:
-                log.info("a use was not counted", extra={"agent": agent_id, "problem": str(error)})
-        return ""
-
-    def stop_card(self, external_ref: str) -> bool:
-        """No: Gumroad's API cannot cancel a membership. The buyer can, or the seller by hand."""
-        return False
-
-    def release(self, key: str, *, instance: str) -> None:
-        """Nothing to do: Gumroad does not bind keys."""
-
-    def _asked(self, key: str, *, now: datetime, consume: bool) -> Verdict:
         """Ask for each product until one knows the key.
 
         If one could not be asked, the answer is unknown: it may be the one.
         """
-        verdict = Verdict(answer=ProviderAnswer.UNPAID, reason=UNKNOWN_KEY)
+        verdict = Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.UNKNOWN_KEY)
         for product in _products():
             try:
-                reply = _ask(key, product, consume=consume)
+                reply = _ask(key, product, consume=False)
                 if reply.status != NOT_FOUND:
                     return _judged(reply, now=now)
                 if taken := _taken_away(reply):
@@ -108,6 +79,16 @@ class Gumroad:
                     break
                 raise
         return verdict
+
+    def activate(self, key: str, *, agent_id: str) -> str:
+        """Increase Gumroad's counter of uses, which only informs the seller. Gumroad does not limit it."""
+        for product in _products():
+            try:
+                if _ask(key, product, consume=True).status != NOT_FOUND:
+                    break
+            except NoAnswer as error:
+                log.info("a use was not counted", extra={"agent": agent_id, "problem": str(error)})
+        return ""
 
 
 def _products() -> list[str]:
@@ -126,7 +107,7 @@ def _taken_away(reply: Reply) -> Verdict | None:
         raise NoAnswer("HTTP 404 that is not of its interface")
     if message == NO_SUCH_KEY:
         return None
-    return Verdict(answer=ProviderAnswer.UNPAID, reason="gumroad says that this key was disabled", revoked=True)
+    return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.DISABLED, revoked=True)
 
 
 def _judged(reply: Reply, *, now: datetime) -> Verdict:
@@ -135,13 +116,13 @@ def _judged(reply: Reply, *, now: datetime) -> Verdict:
         raise NoAnswer(f"HTTP {reply.status}")
     purchase = body.get("purchase")
     if purchase is None:
-        return Verdict(answer=ProviderAnswer.UNPAID, reason="gumroad knows of no purchase for this key")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.NO_PURCHASE)
     if not isinstance(purchase, dict):
         raise NoAnswer("a purchase that is no object")
     _refuse_nonsense(purchase)
     product = purchase["product_id"]
     if product not in _products():
-        return Verdict(answer=ProviderAnswer.UNPAID, reason="this key is of a product that is none of ours")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.NOT_OURS)
     verdict = _against(purchase, now=now) or _paid(purchase, product, now=now)
     first = None if verdict.went_back else _first_charge(purchase)
     return replace(verdict, charges=(first,)) if first else verdict
@@ -157,16 +138,16 @@ def _refuse_nonsense(purchase: Mapping[str, Any]) -> None:
 def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     """The verdict UNPAID, or None. A cancellation counts from the end of the paid time, which Gumroad names."""
     if purchase.get("test") and not settings.GUMROAD_TEST_PURCHASES:
-        return Verdict(answer=ProviderAnswer.UNPAID, reason="this is a test purchase, for which nobody paid")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.TEST)
     over = moment(purchase.get("subscription_cancelled_at"))
     went_back = "" if _is_used_up(purchase, now=now) else _went_back(purchase)
-    reasons = {
+    against = {
         went_back: went_back,
-        "the membership has ended": moment(purchase.get("subscription_ended_at")),
-        "the last renewal was not paid": moment(purchase.get("subscription_failed_at")),
-        "the membership was cancelled and has ended": over is not None and over <= now,
+        reasons.ENDED: moment(purchase.get("subscription_ended_at")),
+        reasons.NOT_RENEWED: moment(purchase.get("subscription_failed_at")),
+        reasons.CANCELLED: over is not None and over <= now,
     }
-    reason = next((reason for reason, holds in reasons.items() if holds), None)
+    reason = next((reason for reason, holds in against.items() if holds), None)
     if reason is None:
         return None
     failed = moment(purchase.get("subscription_failed_at")) is not None
@@ -175,12 +156,12 @@ def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
 
 def _went_back(purchase: Mapping[str, Any]) -> str:
     """Why the first payment was refunded. Empty if it was not."""
-    reasons = {
-        "it was refunded": purchase.get("refunded"),
-        "its payment was disputed": purchase.get("disputed") and not purchase.get("dispute_won"),
-        "its payment was charged back": purchase.get("chargebacked"),
+    against = {
+        reasons.REFUNDED: purchase.get("refunded"),
+        reasons.DISPUTED: purchase.get("disputed") and not purchase.get("dispute_won"),
+        reasons.CHARGED_BACK: purchase.get("chargebacked"),
     }
-    return next((reason for reason, holds in reasons.items() if holds), "")
+    return next((reason for reason, holds in against.items() if holds), "")
 
 
 def _is_used_up(purchase: Mapping[str, Any], *, now: datetime) -> bool:
@@ -210,18 +191,17 @@ def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdic
     plan = _plan(purchase, product)
     if plan is None:
         log.error("a licence of no plan: check the settings", extra={"variants": str(purchase.get("variants"))[:100]})
-        return Verdict(answer=ProviderAnswer.UNPAID, reason="this licence is not of one of our plans")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.NO_PLAN)
     period = RECURRENCES.get(str(recurrence)) if recurrence else plan.period
     if period is None:
-        reason = f"a licence paid {recurrence or 'once'} cannot be used; buy one that is paid monthly or yearly"
-        return Verdict(answer=ProviderAnswer.UNPAID, reason=reason)
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.paid_otherwise(str(recurrence or "once")))
     sold = _sold_at(purchase)
     if sold is None:
         raise NoAnswer("a purchase without its time")
     over = moment(purchase.get("subscription_cancelled_at"))
     till = over or (renewed_until(sold, period, now=now) if recurrence else _once_until(sold, period))
     if till <= now:
-        return Verdict(answer=ProviderAnswer.UNPAID, reason="the time that was paid for is over", revoked=True)
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.OVER, revoked=True)
     return Verdict(
         answer=ProviderAnswer.PAID,
         external_ref=_reference(purchase),
@@ -243,15 +223,6 @@ def _plan(purchase: Mapping[str, Any], product: str) -> Plan | None:
         if sold == product and fits and variant in (None, purchase.get("variants")):
             return plan
     return None
-
-
-def renewed_until(sold: datetime, period: Period, *, now: datetime) -> datetime:
-    """The end of the current period: the first multiple of the period after the sale that is later than now."""
-    step = MONTHS[period]
-    count = max(1, ((now.year - sold.year) * 12 + now.month - sold.month) // step)
-    while (till := sold + relativedelta(months=count * step)) <= now:
-        count += 1
-    return till
 
 
 def _once_until(sold: datetime, period: Period) -> datetime:

@@ -18,12 +18,11 @@ from django.conf import settings
 
 from billing.errors import LicenceRefused
 from billing.periods import MONTHS
-from billing.providers.base import LicenceCharge, ProviderAnswer, ProviderOffer, Verdict
-from billing.providers.gumroad.driver import renewed_until
-from billing.providers.lemonsqueezy import api
+from billing.providers.base import LicenceCharge, LicenceDriver, ProviderAnswer, ProviderOffer, Verdict
+from billing.providers.lemonsqueezy import api, reasons, signature
 from billing.providers.lemonsqueezy.api import KeyRefused, KeySale
 from billing.providers.licence_http import NoAnswer, Reply, ask, moment
-from billing.providers.plans import Plan, plan_named
+from billing.providers.plans import Plan, plan_named, renewed_until
 from billing.vocabulary import Period, Provider
 from config.errors import Unavailable
 
@@ -32,7 +31,7 @@ log = logging.getLogger(__name__)
 OK, NOT_FOUND, REFUSALS = 200, 404, {400, 404, 422}
 USABLE = {"inactive", "active"}  # inactive means that the key was never activated, not that it is unpaid
 NAMED = ("store_id", "product_id", "variant_id")
-ENDED = {"expired": "its subscription has expired", "disabled": "lemonsqueezy says that this key was disabled"}
+ENDED = {"expired": reasons.EXPIRED, "disabled": reasons.DISABLED}
 # States of a subscription whose card was refused. In other states the charge may still follow within minutes.
 NOT_CHARGED, ON_TRIAL = {"past_due", "unpaid", "expired", "paused"}, "on_trial"
 CHARGED_WITHIN = timedelta(days=3)  # the end of a licence and the end of its charge may differ by this much
@@ -40,14 +39,14 @@ UNSEEN = "LEMONSQUEEZY_API_KEY is not set: refunds, disputes and failed renewals
 SAYS = {"validate": "valid", "activate": "activated", "deactivate": "deactivated"}  # the answer's field for each call
 # The only 404 message that is about a key. Any other one comes from a proxy in front of Lemon Squeezy.
 NO_SUCH_KEY = "license_key not found"
-UNKNOWN_KEY = "lemonsqueezy does not know this key; if it was bought within the last minutes, try again soon"
 
 
 def driver(provider: Provider) -> LemonSqueezy:
     return LemonSqueezy()
 
 
-class LemonSqueezy:
+class LemonSqueezy(LicenceDriver):
+    name = "Lemon Squeezy"
     counts_activations = True
     cancel_url = "https://app.lemonsqueezy.com/my-orders"
 
@@ -71,12 +70,12 @@ class LemonSqueezy:
             note="Buy a licence key, then activate it with POST /subscriptions.",
         )
 
-    def money_seen(self, order: object) -> bool:
-        """No: licences have no orders."""
-        return False
+    @property
+    def signs(self) -> bool:
+        return signature.is_expected()
 
-    def money_noted(self, order: object) -> bool:
-        return False
+    def check_signature(self, body: bytes, headers: Mapping[str, str]) -> None:
+        signature.check(body, headers.get(signature.HEADER, ""))
 
     def verify(self, key: str, *, now: datetime) -> Verdict:
         try:
@@ -137,9 +136,9 @@ def _judged(reply: Reply, *, now: datetime) -> Verdict:
     if any(meta.get(name) is None for name in NAMED):
         raise NoAnswer("a key that does not say what was sold")
     if not _is_ours(meta):
-        return Verdict(answer=ProviderAnswer.UNPAID, reason="this key is of a product that is none of ours")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.NOT_OURS)
     if reason := ENDED.get(str(key.get("status"))):
-        return Verdict(answer=ProviderAnswer.UNPAID, reason=reason, revoked=True, failed=reason == ENDED["expired"])
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reason, revoked=True, failed=reason == reasons.EXPIRED)
     if str(key.get("status")) not in USABLE or reply.body.get("valid") is not True:
         raise NoAnswer(f"the status {str(key.get('status'))[:40]!r}, valid {str(reply.body.get('valid'))[:10]}")
     return _paid(key, meta, now=now)
@@ -149,7 +148,7 @@ def _unknown(reply: Reply) -> Verdict:
     error = str(reply.body.get("error")).lower().rstrip(". ")
     if error != NO_SUCH_KEY:
         raise NoAnswer("HTTP 404 that is not of its interface")
-    return Verdict(answer=ProviderAnswer.UNPAID, reason=UNKNOWN_KEY)
+    return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.UNKNOWN_KEY)
 
 
 def _is_ours(meta: Mapping[str, Any]) -> bool:
@@ -164,10 +163,10 @@ def _paid(key: Mapping[str, Any], meta: Mapping[str, Any], *, now: datetime) -> 
     plan = _plan(str(meta.get("variant_id")))
     if plan is None or plan.period is None:
         log.error("a licence of no plan: check the settings", extra={"variant": str(meta.get("variant_id"))[:40]})
-        return Verdict(answer=ProviderAnswer.UNPAID, reason="this licence is not of one of our plans")
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.NO_PLAN)
     till = _till(key, plan.period, now=now)
     if till <= now:
-        return Verdict(answer=ProviderAnswer.UNPAID, reason=ENDED["expired"], revoked=True, failed=True)
+        return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.EXPIRED, revoked=True, failed=True)
     if not meta.get("order_item_id"):
         raise NoAnswer("a key without its order")
     return Verdict(
@@ -197,8 +196,7 @@ def _with_charges(verdict: Verdict, reply: Reply, *, now: datetime) -> Verdict:
     verdict = replace(verdict, charges=sale.charges, card_ref=sale.subscription)
     last = sale.charges[-1] if sale.charges else None
     if last and last.went_back:
-        reason = "its payment was refunded or charged back"
-        return replace(verdict, answer=ProviderAnswer.UNPAID, reason=reason, revoked=True, went_back=True)
+        return replace(verdict, answer=ProviderAnswer.UNPAID, reason=reasons.TAKEN_BACK, revoked=True, went_back=True)
     if last is None or verdict.period is None or verdict.till is None:
         return verdict
     verdict = replace(verdict, price_usd=Decimal(last.cents) / 100, cancels=verdict.cancels or sale.cancels)
@@ -216,7 +214,7 @@ def _charged(verdict: Verdict, last: LicenceCharge, sale: KeySale, *, now: datet
     if sale.status in NOT_CHARGED:
         return Verdict(
             answer=ProviderAnswer.UNPAID,
-            reason="the last renewal was not paid",
+            reason=reasons.NOT_RENEWED,
             revoked=True,
             charges=sale.charges,
             card_ref=sale.subscription,

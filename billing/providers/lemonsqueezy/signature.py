@@ -18,7 +18,7 @@ class NotLemonSqueezy(Unauthorized):
         super().__init__(f"{HEADER}: not the signature of this body with the secret of our webhook")
 
 
-def are_signed() -> bool:
+def is_expected() -> bool:
     return bool(settings.LEMONSQUEEZY_WEBHOOK_SECRET)
 
 

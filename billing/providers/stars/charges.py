@@ -131,7 +131,7 @@ def _receipt(
 
 
 def _send_back(order: StarsOrder, agent: Agent, charge: StarsCharge, *, why: Stray, now: datetime) -> None:
-    """Write the charge in the ledger as buying nothing, and make its refund due (billing/providers/stars/refunds.py)."""
+    """Write the charge in the ledger as buying nothing, and make its refund due (refunds.py)."""
     level = logging.ERROR if why == Stray.AMOUNT else logging.WARNING
     log.log(level, "stars go back: %s", why.label, extra={"order": order.pk, "charge": charge.id})
     payments.write(_receipt(order, charge), agent, now=now, unapplied=f"{why.label}: it is sent back")

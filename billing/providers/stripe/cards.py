@@ -97,11 +97,6 @@ def _follow(agent: Agent, card: CardSubscription, *, now: datetime) -> None:
     lapses.settle(agent, now=now)
 
 
-def is_tried(agent: Agent) -> bool:
-    """Whether a card is charged for this agent, or is tried again after a failed charge."""
-    return CardSubscription.objects.charged(agent).exists()
-
-
 def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) -> None:
     """Stop the charges of all cards for this agent, except the card `but`. The caller holds the agent's lock.
 

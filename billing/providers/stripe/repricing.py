@@ -1,7 +1,7 @@
 """Tell Stripe the price of the next period: that of the chosen plan, or the old price. Repeated until Stripe has it.
 
-The charged price decides which plan a charge pays for (billing/providers/stripe/charging.py). So a renewal before Stripe was told
-is no error: the chosen plan comes with the next charge.
+The charged price decides which plan a charge pays for (charging.py). So a renewal before Stripe was told is no error:
+the chosen plan comes with the next charge.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""`/stripe/orders`, `/stripe/portal` and `/payments/stripe/callback`."""
+"""`/stripe/orders`, `/stripe/portal`, `/payments/stripe/callback`, and the page `/account/agents/{id}/card`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -14,6 +15,7 @@ from accounts.idempotency import idempotent
 from billing import listing
 from billing.models import StripeOrder
 from billing.ownership import agent_named
+from billing.pages.base import AgentPagePage
 from billing.providers.stripe import callback, customers, orders
 from billing.providers.stripe.serializers import (
     CreateStripeOrderSerializer,
@@ -94,6 +96,18 @@ class StripePortalViewSet(ApiViewSet):
         409 until a first order has been made. What is paid stays paid, whatever is canceled there.
         """
         return Response(PortalEnvelope({"portal": {"url": customers.portal(caller(request))}}).data)
+
+
+class CardPage(AgentPagePage):
+    """Show a page that leads to Stripe. Not a redirect: a form must not lead to another host (`POLICY`)."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        return self.go(f"/account/agents/{self.own_agent(id).pk}")
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        address = customers.portal(caller(request), back=f"/account/agents/{agent.pk}")
+        return self.page("card.html", {"agent": agent, "address": address})
 
 
 class StripeCallbackViewSet(ApiViewSet):

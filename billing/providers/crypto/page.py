@@ -1,29 +1,32 @@
-"""An order for the person who pays it: the amount, where to send it, and its progress."""
+"""Stablecoins on the owners' pages: the amount, where to send it, and how far it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
+from typing import ClassVar
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
-from billing.models import ChainState, CryptoOrder, Order, StarsOrder, StripeOrder
+from agents.models import Agent
+from billing.models import ChainState, CryptoOrder, Order, Payment
 from billing.pages import qr, words
 from billing.pages.names import chain_name, plan_name
-from billing.providers.crypto import configuration, settling
+from billing.providers.crypto import configuration, orders, settling
 from billing.providers.crypto.configuration import Token
+from billing.providers.crypto.errors import ChainUnreadable
+from billing.providers.page import ProviderPage, ShownOrder
 from billing.sums import exact
-from billing.vocabulary import NAMES, Asset, OrderStatus, Provider
-from catalog.pages.words import usd
+from billing.vocabulary import Asset, OrderStatus, Provider
+from config.errors import ServiceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CryptoOrderView:
-    """An order in stablecoins. `state` is waiting, partial, seen or expired."""
+class DepositOrder(ShownOrder):
+    """An order in stablecoins. `state` is waiting, partial, seen or expired. If it is overdue, send nothing more."""
 
-    order: Order
-    state: str
-    plan: str
     token: str
     token_contract: str
     chain: str
@@ -31,57 +34,61 @@ class CryptoOrderView:
     address: str
     amount: str
     seen: str  # empty if nothing was received
-    missing: str  # set if a part was received
     over: str  # more than the amount
     depth: int | None  # number of blocks since it was seen, including that block
     needed: int | None  # number of blocks after which it is final, if blocks are counted
-    expires: str
-    overdue: bool  # nothing more should be sent
     counts_until: str
     code: SafeString
-    kind: str = "deposit"
+    template: ClassVar[str] = "account/renew_deposit.html"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StarsOrderView:
-    """An order in stars. `state` is waiting, held or expired."""
+class CoinPage(ProviderPage):
+    @property
+    def next_step(self) -> str:
+        return gettext("Show the address to pay to")
 
-    order: Order
-    state: str
-    plan: str
-    stars: int
-    link: str
-    code: SafeString
-    expires: str
-    overdue: bool
-    kind: str = "invoice"
+    def about(self, agent: Agent) -> str:
+        text = gettext("A stablecoin on %(chain)s, sent from your wallet or an exchange.")
+        return text % {"chain": chain_name(orders.info().chain_id)}
+
+    def to_pay(self, price_usd: Decimal) -> str:
+        _, token = orders.offered(Asset(self.provider))
+        coins = exact(orders.in_units(price_usd, token.decimals), token.decimals)
+        return gettext("To pay: exactly %(coins)s %(coin)s.") % {"coins": coins, "coin": token.symbol}
+
+    def order(self, order: Order, *, now: datetime) -> DepositOrder:
+        return _deposit(CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk), now=now)
+
+    def amount(self, payment: Payment) -> str:
+        if payment.amount is None or payment.order is None or payment.currency not in Asset.values:
+            return super().amount(payment)
+        return f"{exact(payment.amount, payment.order.cryptoorder.decimals)} {payment.currency.upper()}"
+
+    def over(self, payment: Payment) -> str:
+        order = _order_of(payment) if payment.over else None
+        return f"{exact(payment.over, order.decimals)} {payment.currency.upper()}" if order else ""
+
+    def transaction(self, payment: Payment) -> str:
+        order = _order_of(payment)
+        return (order.tx_hash or "") if order else ""
+
+    def refusal(self, error: ServiceError) -> str:
+        if isinstance(error, ChainUnreadable):
+            return gettext("The blockchain cannot be read at the moment. Nothing was ordered: try again soon.")
+        return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardOrderView:
-    """An order by card. `state` is waiting or expired."""
-
-    order: Order
-    state: str
-    plan: str
-    price: str
-    link: str
-    expires: str
-    overdue: bool
-    kind: str = "checkout"
+def page(provider: Provider) -> CoinPage:
+    return CoinPage(provider)
 
 
-def read(order: Order, *, now: datetime) -> CryptoOrderView | StarsOrderView | CardOrderView:
-    if order.provider == Provider.STARS:
-        return _invoice(StarsOrder.objects.get(pk=order.pk), now=now)
-    if order.provider == Provider.STRIPE:
-        return _checkout(StripeOrder.objects.get(pk=order.pk), now=now)
-    return _deposit(CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk), now=now)
+def _order_of(payment: Payment) -> CryptoOrder | None:
+    return CryptoOrder.objects.filter(pk=payment.order_id).first()
 
 
-def _deposit(order: CryptoOrder, *, now: datetime) -> CryptoOrderView:
+def _deposit(order: CryptoOrder, *, now: datetime) -> DepositOrder:
     missing, decimals, is_taken = order.amount - order.seen, order.decimals, _token(order) is not None
-    return CryptoOrderView(
+    return DepositOrder(
         order=order,
         state=_state(order),
         plan=plan_name(order.tier),
@@ -114,7 +121,7 @@ def _state(order: CryptoOrder) -> str:
 def _symbol(order: CryptoOrder) -> str:
     """The token's own symbol on the chain."""
     token = _token(order)
-    return token.symbol if token else NAMES[Provider(order.asset)]
+    return token.symbol if token else order.asset.upper()
 
 
 def _token(order: CryptoOrder) -> Token | None:
@@ -135,30 +142,3 @@ def _depth(order: CryptoOrder) -> int | None:
 def _needed(order: CryptoOrder) -> int | None:
     known = configuration.current()
     return known.depth + 1 if known and known.chain_id == order.chain_id and known.depth is not None else None
-
-
-def _invoice(order: StarsOrder, *, now: datetime) -> StarsOrderView:
-    held = order.hold_until is not None and order.hold_until > now
-    pending = order.status == OrderStatus.PENDING
-    return StarsOrderView(
-        order=order,
-        state=("held" if held else "waiting") if pending else "expired",
-        plan=plan_name(order.tier),
-        stars=order.amount_stars,
-        link=order.invoice_link,
-        code=qr.drawing(order.invoice_link),
-        expires=words.moment(order.expires_at),
-        overdue=order.expires_at <= now,
-    )
-
-
-def _checkout(order: StripeOrder, *, now: datetime) -> CardOrderView:
-    return CardOrderView(
-        order=order,
-        state="waiting" if order.status == OrderStatus.PENDING else "expired",
-        plan=plan_name(order.tier),
-        price=usd(order.price_usd),
-        link=order.checkout_url,
-        expires=words.moment(order.expires_at),
-        overdue=order.expires_at <= now,
-    )

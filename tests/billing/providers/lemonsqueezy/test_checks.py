@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from billing.checks import licences_are_watched
+from billing.providers.lemonsqueezy.checks import licences_are_watched
 from tests.billing.licences import gumroad, lemon
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
