@@ -100,7 +100,7 @@ def _elsewhere(user: User) -> list[dict[str, str]]:
     """The providers at which only the buyer can stop the card."""
     rows = Subscription.objects.paid().filter(user=user, cancels_there=False).select_related("agent")
     licensed = [row for row in rows if row.is_licensed and not licence_cards.can_stop(row)]
-    sellers = [registry.key_seller(one) for one in sorted({row.provider for row in licensed})]
+    sellers = [registry.key_seller(one) for one in sorted({row.provider or "" for row in licensed})]
     return [{"name": one.name, "url": one.cancel_url} for one in sellers if one]
 
 

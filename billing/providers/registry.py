@@ -45,8 +45,8 @@ def parts(name: str) -> list[ModuleType]:
 
 def part_of(provider: Provider, name: str) -> ModuleType | None:
     """The provider's module of this name, or None if its package has none."""
-    module = f"{PACKAGES.get(provider, __name__)}.{name}"
-    return import_module(module) if provider in PACKAGES and find_spec(module) else None
+    module = f"{PACKAGES[provider]}.{name}"
+    return import_module(module) if find_spec(module) else None
 
 
 def name_of(provider: str | None) -> str:

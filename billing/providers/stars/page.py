@@ -28,26 +28,26 @@ class StarsPage(ProviderPage):
 
     def order(self, order: Order, *, now: datetime) -> LinkOrder:
         """`state` is waiting, held or expired."""
-        order = StarsOrder.objects.get(pk=order.pk)
-        held = order.hold_until is not None and order.hold_until > now
-        pending, overdue = order.status == OrderStatus.PENDING, order.expires_at <= now
-        stars, expires = order.amount_stars, words.moment(order.expires_at)
+        invoice = StarsOrder.objects.get(pk=order.pk)
+        held = invoice.hold_until is not None and invoice.hold_until > now
+        pending, overdue = invoice.status == OrderStatus.PENDING, invoice.expires_at <= now
+        stars, expires = invoice.amount_stars, words.moment(invoice.expires_at)
         state = ("held" if held else "waiting") if pending else "expired"
         strong, progress = _progress(state, expires, overdue=overdue)
         return LinkOrder(
-            order=order,
+            order=invoice,
             state=state,
-            plan=plan_name(order.tier),
+            plan=plan_name(invoice.tier),
             expires=expires,
             overdue=overdue,
             title=ngettext("Pay %(stars)s star in Telegram", "Pay %(stars)s stars in Telegram", stars)
             % {"stars": stars},
             strong=strong,
             progress=progress,
-            link=order.invoice_link,
+            link=invoice.invoice_link,
             action=gettext("Open the invoice in Telegram"),
             notes=[gettext("Anybody can pay it. The payment is for this agent.")],
-            code=qr.drawing(order.invoice_link),
+            code=qr.drawing(invoice.invoice_link),
             scan=gettext("Scan the invoice with your phone."),
         )
 

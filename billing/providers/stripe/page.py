@@ -32,22 +32,22 @@ class StripePage(ProviderPage):
 
     def order(self, order: Order, *, now: datetime) -> LinkOrder:
         """`state` is waiting or expired."""
-        order = StripeOrder.objects.get(pk=order.pk)
-        state = "waiting" if order.status == OrderStatus.PENDING else "expired"
-        expires, overdue = words.moment(order.expires_at), order.expires_at <= now
+        checkout = StripeOrder.objects.get(pk=order.pk)
+        state = "waiting" if checkout.status == OrderStatus.PENDING else "expired"
+        expires, overdue = words.moment(checkout.expires_at), checkout.expires_at <= now
         strong, progress = _progress(state, expires, overdue=overdue)
         return LinkOrder(
-            order=order,
+            order=checkout,
             state=state,
-            plan=plan_name(order.tier),
+            plan=plan_name(checkout.tier),
             expires=expires,
             overdue=overdue,
-            title=gettext("Pay %(price)s by card") % {"price": usd(order.price_usd)},
+            title=gettext("Pay %(price)s by card") % {"price": usd(checkout.price_usd)},
             strong=strong,
             progress=progress,
-            link=order.checkout_url,
+            link=checkout.checkout_url,
             action=gettext("Enter the card at Stripe"),
-            notes=[_again(order)],
+            notes=[_again(checkout)],
         )
 
     def arrived(self, *, plan: str, till: str) -> str:
