@@ -26,8 +26,8 @@ from agents.models import Agent
 from benchmarks import fleet
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import in_turns
-from billing.crypto import orders, scanning
 from billing.models import ChainState, CryptoOrder, DepositAddress
+from billing.providers.crypto import orders, scanning
 from billing.vocabulary import Asset, OrderStatus, Period
 from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.wallet import XPUB, first_address

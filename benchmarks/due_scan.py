@@ -31,8 +31,8 @@ from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import in_turns
 from benchmarks.recording import CALLS, RecordingRuntime
 from billing import lapses, verification
-from billing.stars import orders as stars_orders
-from billing.stars import refunds
+from billing.providers.stars import orders as stars_orders
+from billing.providers.stars import refunds
 from webhooks import outbox, purging
 
 FEW, MANY, PODS, DUE = 10_000, 1_000_000, 1_000, 1_000

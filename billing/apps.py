@@ -1,6 +1,6 @@
 """The app's configuration.
 
-Where stablecoins or Stripe are set up, their libraries are imported before threads start.
+The libraries of payment providers that are set up are imported before threads start.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ class BillingConfig(AppConfig):
 
     def ready(self) -> None:
         from agents.admin_steps import DeleteAgents  # noqa: PLC0415
-        from billing import checks, parking  # noqa: F401, PLC0415 # checks register themselves
-        from billing.crypto import configuration  # noqa: PLC0415 # the models are loaded only now
-        from billing.stripe import configuration as cards  # noqa: PLC0415
+        from billing import parking  # noqa: PLC0415 # the models are loaded only now
+        from billing.providers import registry  # noqa: PLC0415
 
         DeleteAgents.losses.append(lambda rows: parking.unused(rows, now=timezone.now()))
-        preload.before_threads(configuration.load)
-        preload.before_threads(cards.load)
+        registry.parts("checks")  # they register themselves
+        for part in registry.parts("configuration"):
+            preload.before_threads(part.load)

@@ -9,25 +9,30 @@ from django.db import transaction
 from accounts.models import User
 from agents.models import Agent
 from billing import lapses, licence_cards, remainders, subscriptions
-from billing.models import Subscription
+from billing.models import CardSubscription, Subscription
 from billing.ownership import own_subscription
-from billing.stripe import cards
+from billing.providers import registry
 from billing.vocabulary import SubscriptionStatus
 
 
 @transaction.atomic
 def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Subscription:
-    """Cancel the owner's subscription, and tell the provider or Stripe to charge its card no more.
+    """Cancel the owner's subscription, and tell the provider to charge its card no more.
 
-    A subscription that has expired can still be cancelled while Stripe goes on trying its card.
+    A subscription that has expired can still be cancelled while its card is tried again.
     Raises NoSuchSubscription (also for a subscription of another account), AlreadyExpired, NeverEnds.
     """
     known = own_subscription(user, subscription_id)
     agent = Agent.objects.lock(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
-    if row.status != SubscriptionStatus.EXPIRED or not cards.is_tried(agent) or remainders.paid_by(agent):
+    if (
+        row.status != SubscriptionStatus.EXPIRED
+        or not CardSubscription.objects.charged(agent).exists()
+        or remainders.paid_by(agent)
+    ):
         row = subscriptions.cancel(agent, row, actor=actor, now=now)
     licence_cards.ask_to_stop(row, now=now)
-    cards.cancel(agent, now=now)
+    for driver in registry.drivers():
+        driver.stop_charging(agent, now=now)
     lapses.settle(agent, now=now)
     return row

@@ -19,8 +19,7 @@ from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
-from billing.stars import charges, refunds
-from billing.stripe import cards, sending
+from billing.providers import registry
 from billing.subscriptions import Purchase
 from billing.sums import moved
 from billing.vocabulary import LICENSED, PaymentKind, Period, Provider
@@ -28,8 +27,6 @@ from config.ids import new_id
 
 MAX_CREDIT_DAYS = 3_660
 FREE = Decimal(0)
-# We send this money back ourselves after an operator's refund. A second row follows when the provider confirms it.
-SENT_BY_US = {Provider.STARS, Provider.STRIPE}
 
 
 @transaction.atomic
@@ -93,7 +90,8 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
     back = refundable(agent, now=now)
     if not back:
         raise NothingToRefund(agent.pk)
-    cards.cancel(agent, now=now)
+    for driver in registry.drivers():
+        driver.stop_charging(agent, now=now)
     return [_refund(agent, payment, reason=reason, actor=actor, now=now) for payment in back]
 
 
@@ -101,8 +99,8 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
     """Refund one payment: the rest of the time that it bought ends now, and the time of other payments stays.
 
-    We send back stars and Stripe payments after this is committed. The operator sends other money back at the provider
-    or from a wallet; the ledger gets its row even if none of its time is left. Raises NothingToRefund.
+    After the commit we send the money back where the provider lets us. The operator sends other money back at the
+    provider or from a wallet; the ledger gets its row even if none of its time is left. Raises NothingToRefund.
     """
     agent = remainders.held(payment)
     if payment in refundable(agent, now=now):
@@ -137,10 +135,9 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
         row.save(update_fields=["check_at"])
     else:
         remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
-    if payment.provider == Provider.STARS and payment.external_id not in charges.settled([payment.external_id])[1]:
-        refunds.ask(payment.external_id, reason=reason, actor=actor, now=now)
-    if payment.provider == Provider.STRIPE:
-        sending.ask(payment, reason=reason, actor=actor, now=now)
+    driver = registry.driver_of(Provider(payment.provider))
+    if driver and driver.sends_back:
+        driver.send_back(payment, reason=reason, actor=actor, now=now)
     receipt = _way_back(payment, actor=actor, reason=reason)
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
     lapses.settle(agent, now=now)
@@ -149,11 +146,12 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
 
 def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
     """The refund for the ledger, written at once. For money that we send back ourselves, the amount follows in another
-    row.
+    row, when the provider confirms it.
 
     The part that was overpaid is not included: an operator decides about it separately (billing/decisions.py).
     """
-    ours = payment.provider in SENT_BY_US
+    driver = registry.driver_of(Provider(payment.provider))
+    ours = driver is not None and driver.sends_back
     return Receipt(
         provider=Provider.INTERNAL if ours else Provider(payment.provider),
         external_id=new_id("act") if ours else refund_name(payment.external_id),

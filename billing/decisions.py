@@ -19,6 +19,7 @@ from billing import corrections, payments, sums
 from billing.models import CryptoOrder, Decision, Deposit, Payment
 from billing.models.payments import refund_name
 from billing.payments import Receipt
+from billing.providers import registry
 from billing.subscriptions import Purchase
 from billing.vocabulary import PaymentKind, Period, Provider
 from config.errors import BadRequest, Conflict
@@ -197,7 +198,8 @@ def _undecided(money: Money, *, gone: bool = False) -> _Whole:
 
 
 def _of_payment(row: Payment) -> _Whole:
-    if row.provider == Provider.STARS or (row.unapplied == "" and row.over == 0):
+    driver = registry.driver_of(Provider(row.provider))
+    if (driver and driver.returns_strays) or (row.unapplied == "" and row.over == 0):
         raise NothingToDecide(row.pk)
     order = CryptoOrder.objects.filter(pk=row.order_id).first() if row.unapplied else None
     return _Whole(row, list(_unapplied_for(order)) if order else [])

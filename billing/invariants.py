@@ -22,10 +22,8 @@ from django.utils import timezone
 from accounts.models import Suspension
 from agents.models import Agent, Desired, Reason, Status
 from billing import standing
-from billing.crypto import invariants as stablecoins
 from billing.models import Order, Payment, Span, Subscription
-from billing.stars import invariants as charges
-from billing.stripe import invariants as cards
+from billing.providers import registry
 from billing.term import UNKNOWN_MAX
 from billing.vocabulary import LICENSED, OrderStatus, Provider, TermMode
 from webhooks.models import Delivery
@@ -55,7 +53,8 @@ def broken(*, now: datetime) -> list[str]:
 def look(*, now: datetime, most: int = MOST, seconds: int = 0) -> Looked:
     """Run all checks. Each yields at most `most` findings and may use `seconds` of database time (0: no limit)."""
     looked = Looked()
-    for check in CHECKS:
+    of_providers = [check for part in registry.parts("invariants") for check in part.CHECKS]
+    for check in [*CHECKS, *of_providers]:
         try:
             looked.findings.extend(_within(check, now=now, most=most, seconds=seconds))
         except OperationalError as error:
@@ -193,7 +192,4 @@ CHECKS: list[Check] = [
     _agents_that_carry_another_term,
     _nobody_looks,
     _outbox_is_empty,
-    *stablecoins.CHECKS,
-    *charges.CHECKS,
-    *cards.CHECKS,
 ]

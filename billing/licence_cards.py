@@ -21,7 +21,7 @@ from agents.models import Agent, Reason
 from billing.errors import NotConfigured
 from billing.models import Subscription
 from billing.providers import registry
-from billing.vocabulary import NAMES, Provider
+from billing.vocabulary import Provider
 from config import wake
 from config.errors import Unavailable
 
@@ -55,13 +55,14 @@ def where_to_stop(row: Subscription) -> Elsewhere | None:
     """Where the owner must stop the card. None if no card is charged any more, or if we are stopping it."""
     if not row.is_licensed or not row.is_live or row.cancels_there or row.stop_card_at is not None:
         return None
-    provider = Provider(row.provider or "")
-    return Elsewhere(NAMES[provider], registry.cancel_url(provider))
+    seller = registry.key_seller(row.provider)
+    return Elsewhere(seller.name, seller.cancel_url) if seller else None
 
 
 def can_stop(row: Subscription) -> bool:
     """Whether the settings and the provider let us stop the card."""
-    return row.is_licensed and registry.stops_cards(Provider(row.provider or ""))
+    seller = registry.key_seller(row.provider)
+    return seller is not None and seller.stops_cards
 
 
 def late(*, now: datetime) -> QuerySet[Subscription]:

@@ -33,7 +33,7 @@ from billing.licence_charges import SAME_CHARGE
 from billing.models import Subscription
 from billing.models.subscriptions import LIVE
 from billing.payments import Receipt
-from billing.providers import registry
+from billing.providers import reasons, registry
 from billing.providers.base import ProviderAnswer, Verdict
 from billing.subscriptions import Licence, Purchase
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
@@ -292,7 +292,7 @@ def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
     ours = Subscription.objects.filter(provider=key.provider, external_ref=verdict.external_ref)
     held = ours.filter(Q(status__in=LIVE) | ~Q(instance=""), agent=agent)
     if not held.exists() and not licence_activations.unconfirmed(ours).exists():
-        raise LicenceRefused("every activation of this licence is used; deactivate it where it was used before")
+        raise LicenceRefused(reasons.USED_UP)
 
 
 def paid(verdict: Verdict) -> Verdict:

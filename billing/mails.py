@@ -9,9 +9,10 @@ from django.utils.translation import gettext_lazy
 from accounts import mail_choices
 from agents.models import Agent
 from billing.models import Invoice, Payment
+from billing.providers import registry
 from billing.sums import moved
 from billing.term import Term
-from billing.vocabulary import CONFIRMED, NAMES, PaymentKind, Period, Provider
+from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 from catalog.tiers import tier_of
 from config import links, post
 
@@ -44,7 +45,7 @@ def renewal_failed(agent: Agent, provider: Provider, *, stops_at: datetime | Non
     _write(
         agent,
         "renewal_failed",
-        provider=NAMES[provider],
+        provider=registry.name_of(provider),
         stops_at=stops_at or "",
         invoice_url=invoice_url,
     )
@@ -68,7 +69,7 @@ def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
         payment.agent,
         name,
         amount=moved(payment),
-        provider=NAMES[Provider(payment.provider)],
+        provider=registry.name_of(payment.provider),
         payment_id=payment.pk,
         plan=gettext_lazy(tier_of(payment.tier).name) if payment.tier else "",
         yearly=payment.period == Period.ANNUAL,

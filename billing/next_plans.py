@@ -1,8 +1,8 @@
 """A smaller plan from the end of the paid time on: an owner chooses it or drops it, and later it takes effect.
 
 If a card renews the plan, Stripe is told to charge the smaller price from the next period on, and that charge brings
-the plan (billing/stripe/repricing.py, charging.py). If nothing renews, the agent has the smaller plan as soon as its
-paid time is over.
+the plan (billing/providers/stripe/). If nothing renews, the agent has the smaller plan as soon as its paid time is
+over.
 """
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ def refuse_held(agent: Agent, terms: Terms) -> None:
     held = subscriptions.licence_of(agent)
     if held is not None and held.tier != terms.tier:
         raise OtherPlanHeld(held)
-    if terms.provider != Provider.STRIPE:
+    driver = registry.driver_of(terms.provider)
+    if not (driver and driver.by_card):
         return refuse_beside_card(agent, terms.tier)
     same = CardSubscription.objects.renewing().filter(agent=agent, tier=terms.tier, order__period=terms.period)
     if card := same.select_related("order").first():

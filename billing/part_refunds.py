@@ -19,11 +19,11 @@ from billing.errors import NoPartToRefund
 from billing.models import Payment, Span, StripeDispute
 from billing.models.payments import part_name, refund_name
 from billing.payments import Receipt
+from billing.providers import registry
 from billing.subscriptions import Purchase
 from billing.sums import moved
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
-NOT_BY_HAND = {Provider.STARS, Provider.STRIPE, Provider.INTERNAL}  # these report refunds by themselves
 FREE = Decimal(0)
 TOLD = "its provider says so"
 WON = "its provider says that it is ours again"
@@ -50,7 +50,8 @@ def is_by_hand(payment: Payment) -> bool:
     True for a payment that bought something and was not refunded, if its provider does not report refunds by itself.
     """
     bought = not payment.unapplied or unplaced_charges.was_placed(payment)
-    if not bought or payment.kind not in CONFIRMED or payment.provider in NOT_BY_HAND:
+    driver = registry.driver_of(Provider(payment.provider))
+    if not bought or payment.kind not in CONFIRMED or driver is None or driver.sends_back:
         return False
     if not Payment.objects.filter(pk=payment.pk).not_returned().exists():
         return False

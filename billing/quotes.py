@@ -13,6 +13,7 @@ from billing import coupons, orders, periods, prices, subscriptions
 from billing.errors import CouponRefused
 from billing.models import Subscription
 from billing.orders import Terms
+from billing.providers import registry
 from billing.subscriptions import Licence, Purchase
 from billing.vocabulary import LICENSED, Period, Provider
 from catalog.engines import check_tier, engine_of
@@ -65,8 +66,9 @@ def quote(
 
 
 def _price(agent: Agent, tier: Tier, period: Period, provider: Provider, coupon: str, *, now: datetime) -> Decimal:
-    """The price in USD. The provider sets the price of a licence. Coupons are for orders in coins and stars only."""
-    if provider in {*LICENSED, Provider.STRIPE} and coupon:
+    """The price in USD. The provider sets the price of a licence. Not every provider takes coupons."""
+    driver = registry.driver_of(provider)
+    if coupon and not (driver and driver.takes_coupons):
         raise CouponRefused(f"what {provider} sells has the discounts of that shop")
     return (
         prices.price_of(tier, period) if provider in LICENSED else coupons.price(agent, tier, period, coupon, now=now)

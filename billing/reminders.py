@@ -19,6 +19,14 @@ def renews_itself(row: Subscription) -> bool:
     return CardSubscription.objects.renewing().filter(agent=row.agent_id).exists()
 
 
+def renewed_by(row: Subscription) -> str | None:
+    """The provider that charges for the next period: that of the licence or of the card. None if there is none."""
+    if row.is_licensed:
+        return row.provider
+    cards = CardSubscription.objects.renewing().filter(agent=row.agent_id)
+    return cards.values_list("order__provider", flat=True).first()
+
+
 def remind(agent: Agent, *, now: datetime) -> datetime | None:
     """Send a reminder if one is due. Returns when to look again. The caller holds the agent's lock.
 

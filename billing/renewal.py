@@ -7,18 +7,14 @@ from datetime import datetime, timedelta
 
 from agents.models import Agent
 from billing import licences, orders, purchasing
-from billing.crypto import orders as crypto_orders
-from billing.crypto import settling
 from billing.models import Order, Payment, Subscription
 from billing.models.subscriptions import LIVE
 from billing.providers import registry
 from billing.providers.base import ProviderOffer
-from billing.stars import orders as stars_orders
-from billing.stripe import orders as stripe_orders
-from billing.vocabulary import CONFIRMED, LICENSED, Asset, OrderStatus, Period, Provider
+from billing.vocabulary import CONFIRMED, LICENSED, OrderStatus, Period, Provider
 from config.errors import BadRequest
 
-# How long a finished payment and an unpaid invoice are shown.
+# How long a finished payment is shown.
 NEWS = timedelta(days=1)
 
 
@@ -26,7 +22,7 @@ class NoSuchWay(BadRequest):
     """Unknown provider, or one through which nobody can buy."""
 
     def __init__(self, came: str) -> None:
-        super().__init__(f"provider: {came[:100]!r} is not one of {', '.join(registry.MODULES)}")
+        super().__init__(f"provider: {came[:100]!r} is not one of {', '.join(registry.PACKAGES)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +41,14 @@ def renew(agent: Agent, wanted: WantedRenewal, *, license_key: str | None, actor
     if wanted.provider in LICENSED:
         key = purchasing.key_of(wanted.provider, license_key)
         licences.activate(agent, key, tier=wanted.tier, period=wanted.period, actor=actor, now=now)
-    elif wanted.provider == Provider.STARS:
-        stars_orders.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
-    elif wanted.provider == Provider.STRIPE:
-        stripe_orders.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
-    else:
-        asset = Asset(wanted.provider)
-        crypto_orders.place(agent, asset=asset, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
+    elif driver := registry.driver_of(wanted.provider):
+        driver.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
 
 
 def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
     """The pending order. Otherwise the newest order, if it expired recently and nothing was paid since.
 
-    "Recently" is 14 days for stablecoins and one day for other providers.
+    The provider says what is recent.
     """
     newest = Order.objects.filter(agent=agent).order_by("-created_at", "-id").first()
     order = orders.pending_of(agent) or newest
@@ -65,7 +56,8 @@ def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
         return order
     if order.status == OrderStatus.PAID:
         return None
-    told = settling.LATE if order.provider in Asset.values else NEWS
+    driver = registry.driver_of(Provider(order.provider))
+    told = driver.shown_for if driver else NEWS
     later = Payment.objects.filter(agent=agent, kind__in=CONFIRMED, at__gt=order.created_at)
     return None if order.expires_at <= now - told or later.exists() else order
 

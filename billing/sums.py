@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from billing.crypto import configuration
-from billing.models import CryptoOrder, Payment
-from billing.providers.telegram import CURRENCY as STARS
-from billing.vocabulary import Asset
+from billing.models import Payment
+from billing.providers import registry
 
 CENT = Decimal("0.01")
 CENT_DIGITS = 2
@@ -29,13 +27,11 @@ def moved(payment: Payment) -> str:
     """The amount of a ledger row with its currency. If the amount is unknown, the price in USD."""
     if payment.amount is None:
         return f"{payment.price_usd or 0:f} USD"
-    if payment.currency == STARS:
-        return f"{payment.amount} Telegram Stars"
-    decimals = _decimals(payment)
-    if decimals is None:
-        return payment.currency.upper()
-    if payment.currency in Asset.values:
-        return f"{exact(payment.amount, decimals)} {payment.currency.upper()}"
+    currency, decimals = registry.currencies().get(payment.currency), _decimals(payment)
+    if currency and decimals is not None:
+        return f"{exact(payment.amount, decimals)} {currency.name}"
+    if currency:
+        return currency.name
     return f"{payment.amount / 10**CENT_DIGITS:.2f} {payment.currency.upper()}"
 
 
@@ -52,30 +48,12 @@ def units(payment: Payment, typed: str) -> int:
 
 
 def _decimals(payment: Payment) -> int | None:
-    """The number of decimals of the payment's currency. They differ between chains.
-
-    For coins they are those of the payment's order, whose id is the first part of `external_id`, also for refunds.
-    Without an order, those of the agent's newest order in the same coin, and without any, `coin_decimals`.
-    """
-    if payment.currency == STARS:
-        return 0
-    if payment.currency not in Asset.values:
-        return CENT_DIGITS
-    orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency).order_by("-created_at")
-    own, known = payment.external_id.partition(":")[0], orders.values_list("decimals", flat=True)
-    found = known.filter(pk=own).first()
-    found = known.first() if found is None else found
-    return coin_decimals(payment.currency) if found is None else found
+    """The number of decimals of the payment's currency. None if nobody knows it."""
+    currency = registry.currencies().get(payment.currency)
+    return currency.decimals(payment) if currency else CENT_DIGITS
 
 
-def face_value(units: Decimal, asset: str) -> Decimal:
+def face_value(units: Decimal, coin: str) -> Decimal:
     """The value of coins in USD, one dollar each, in whole cents."""
-    return units.scaleb(-(coin_decimals(asset) or 0)).quantize(CENT, ROUND_HALF_UP)
-
-
-def coin_decimals(asset: str) -> int | None:
-    """The decimals of a coin that came without an order: from the settings, or else from the coin's newest order."""
-    known = configuration.decimals(asset)
-    if known is not None:
-        return known
-    return CryptoOrder.objects.filter(asset=asset).order_by("-created_at").values_list("decimals", flat=True).first()
+    decimals = registry.currencies()[coin].decimals() or 0
+    return units.scaleb(-decimals).quantize(CENT, ROUND_HALF_UP)

@@ -1,34 +1,22 @@
-"""The URLs of billing's API, including `/agents/{id}/term`."""
+"""The URLs of billing's API, including `/agents/{id}/term` and those of payment providers."""
 
 from __future__ import annotations
 
 from django.urls import path
 
+from billing.providers import registry
 from billing.views.callback import CallbackViewSet
 from billing.views.cancel import CancelViewSet
-from billing.views.crypto import CryptoOrdersViewSet, CryptoViewSet
 from billing.views.invoices import BillingDetailsViewSet, InvoicePdfViewSet, InvoicesViewSet
 from billing.views.move import MoveViewSet
 from billing.views.next_plan import NextPlanViewSet
 from billing.views.payment_providers import PaymentProvidersViewSet
 from billing.views.quote import QuoteViewSet
-from billing.views.stars import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
-from billing.views.stripe import StripeCallbackViewSet, StripeOrdersViewSet, StripePortalViewSet
 from billing.views.subscriptions import SubscriptionsViewSet
 from billing.views.term import TermViewSet
 
 urlpatterns = [
-    path("crypto", CryptoViewSet.as_view({"get": "retrieve"})),
-    path("crypto/orders", CryptoOrdersViewSet.as_view({"get": "list", "post": "create"})),
-    path("crypto/orders/<str:id>", CryptoOrdersViewSet.as_view({"get": "retrieve"})),
-    path("stars", StarsViewSet.as_view({"get": "retrieve"})),
-    path("stars/orders", StarsOrdersViewSet.as_view({"get": "list", "post": "create"})),
-    path("stars/orders/<str:id>", StarsOrdersViewSet.as_view({"get": "retrieve"})),
-    path("payments/stars/callback", StarsCallbackViewSet.as_view({"post": "create"})),
-    path("stripe/orders", StripeOrdersViewSet.as_view({"get": "list", "post": "create"})),
-    path("stripe/orders/<str:id>", StripeOrdersViewSet.as_view({"get": "retrieve"})),
-    path("stripe/portal", StripePortalViewSet.as_view({"post": "create"})),
-    path("payments/stripe/callback", StripeCallbackViewSet.as_view({"post": "create"})),
+    *(one for part in registry.parts("urls") for one in part.urlpatterns),
     path("invoices", InvoicesViewSet.as_view({"get": "list"})),
     path("invoices/<str:id>", InvoicesViewSet.as_view({"get": "retrieve"})),
     path("invoices/<str:id>/pdf", InvoicePdfViewSet.as_view({"get": "retrieve"})),

@@ -27,16 +27,6 @@ class Provider(models.TextChoices):
     INTERNAL = "internal"
 
 
-# The names that people know.
-NAMES = {
-    Provider.GUMROAD: "Gumroad",
-    Provider.LEMONSQUEEZY: "Lemon Squeezy",
-    Provider.USDT: "USDT",
-    Provider.USDC: "USDC",
-    Provider.STARS: "Telegram Stars",
-    Provider.STRIPE: "Stripe",
-}
-
 # Providers that sell licence keys: the provider renews a licence itself, and says until when it is paid.
 LICENSED = {Provider.GUMROAD, Provider.LEMONSQUEEZY}
 

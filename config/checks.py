@@ -179,23 +179,3 @@ def stores_are_given(**_: Any) -> list[CheckMessage]:
         if getattr(settings, name) == url or str(home) in unquote(getattr(settings, name))
     ]
     return [CheckWarning(f"{name} is not set: the embedded server is in use", id="agentpods.W001") for name in used]
-
-
-@register(Tags.security, deploy=True)
-def stripe_is_whole(**_: Any) -> list[CheckMessage]:
-    """Check that Stripe has all its settings and a key that is not of the test mode.
-
-    With half of the settings Stripe sells nothing. With a test key nobody is charged.
-    """
-    key, secrets = settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRETS
-    found: list[CheckMessage] = []
-    if bool(key) != bool(secrets):
-        missing = "STRIPE_WEBHOOK_SECRETS" if key else "STRIPE_SECRET_KEY"
-        found.append(CheckWarning(f"{missing} is not set: Stripe sells nothing", id="agentpods.W003"))
-    if key.startswith(("sk_test_", "rk_test_")):
-        hint = "Test cards pay for agents."
-        found.append(CheckWarning("STRIPE_SECRET_KEY is of the test mode", hint=hint, id="agentpods.W004"))
-    if key and not settings.STRIPE_URL.startswith("https://"):
-        hint = "The key would travel in the clear."
-        found.append(CheckWarning("STRIPE_URL is not https://", hint=hint, id="agentpods.W005"))
-    return found

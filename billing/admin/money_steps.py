@@ -10,9 +10,7 @@ from django.db.models import QuerySet
 
 from billing import corrections, decisions, part_refunds, sums, verification
 from billing.admin.steps import DaysForm, MoneyStep, VerifyTerms, number
-from billing.crypto import watching
-from billing.models import CryptoOrder, Deposit, Payment, StarsOrder, StrayCharge, Subscription
-from billing.stars import refunds
+from billing.models import Deposit, Payment, Subscription
 from config.admin_steps import Given, Logged, ReasonForm
 
 
@@ -30,7 +28,7 @@ class VerifySubscriptions(MoneyStep):
             "provider": str(row.provider),
             "status": row.status,
             "price": f"{row.price_usd} USD",
-            "paid until": _moment(row.current_period_end),
+            "paid until": stamp(row.current_period_end),
         }
 
     def take(self, row: Subscription, *, given: Given) -> Logged | None:
@@ -39,73 +37,6 @@ class VerifySubscriptions(MoneyStep):
 
     def _all(self) -> QuerySet[Subscription]:
         return Subscription.objects.select_related("user").defer("license_key")
-
-
-class LookAtChain(MoneyStep):
-    name, title, button = "look", "Look at the chain now", "Look"
-    done = "The chain is read, reload this page in a moment"
-    model = CryptoOrder
-
-    def shown(self, row: CryptoOrder) -> dict[str, str]:
-        amount = f"{row.amount} {row.asset}"
-        return {"order": row.pk, "agent": row.agent_id, "owner": str(row.user), "status": row.status, "amount": amount}
-
-    def take(self, row: CryptoOrder, *, given: Given) -> Logged | None:
-        watching.ask(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
-
-    def _all(self) -> QuerySet[CryptoOrder]:
-        return CryptoOrder.objects.select_related("user")
-
-
-class SendBack(MoneyStep):
-    """Send stars back. The money leaves at once, and the time that it bought ends."""
-
-    name, title, button, done = "send_back", "Send the stars back", "Send back", "Goes back"
-    counted = True
-    warnings = ("The whole charge goes back, and what it paid for ends. This cannot be taken back.",)
-    charge: ClassVar[str]  # the field with the charge's id
-
-    def take(self, row: Any, *, given: Given) -> Logged | None:
-        refunds.ask(getattr(row, self.charge) or "", reason=given.reason, actor=given.actor, now=given.now)
-        return None
-
-
-class SendOrdersBack(SendBack):
-    model, charge = StarsOrder, "charge_id"
-
-    def cells(self, rows: list[Any]) -> list[dict[str, str]]:
-        known = StrayCharge.objects.in_bulk([row.charge_id for row in rows if row.charge_id])
-        return [self._cells(row, known.get(row.charge_id)) for row in rows]
-
-    def _cells(self, row: StarsOrder, stray: StrayCharge | None) -> dict[str, str]:
-        return {
-            "order": row.pk,
-            "agent": row.agent_id,
-            "owner": str(row.user),
-            "plan": f"{row.tier}, {row.period}",
-            "stars": str(row.amount_stars),
-            "status": row.status,
-            "charge": row.charge_id or "none: nobody has paid",
-            "goes back": _back(stray),
-        }
-
-    def _all(self) -> QuerySet[StarsOrder]:
-        return StarsOrder.objects.select_related("user")
-
-
-class SendStraysBack(SendBack):
-    model, charge = StrayCharge, "pk"
-
-    def shown(self, row: StrayCharge) -> dict[str, str]:
-        return {
-            "charge": row.pk,
-            "why": row.get_why_display(),
-            "amount": f"{row.amount} {row.currency}",
-            "order": row.order_id or "none",
-            "payer": str(row.payer_id or "unknown"),
-            "goes back": _back(row),
-        }
 
 
 class RefundPayments(MoneyStep):
@@ -125,7 +56,7 @@ class RefundPayments(MoneyStep):
     def shown(self, row: Payment) -> dict[str, str]:
         return {
             "payment": f"{row.provider} {row.external_id}",
-            "at": _moment(row.at),
+            "at": stamp(row.at),
             "agent": row.agent_id,
             "owner": str(row.user),
             "plan": f"{row.tier}, {row.period}",
@@ -229,11 +160,5 @@ class CloseMoney(Decide):
         return None
 
 
-def _back(stray: StrayCharge | None) -> str:
-    if stray is None or not (stray.refund_at or stray.refunded_at):
-        return "no"
-    return f"sent {_moment(stray.refunded_at)}" if stray.refunded_at else "asked for"
-
-
-def _moment(at: datetime | None) -> str:
+def stamp(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never"

@@ -12,7 +12,7 @@ from accounts import personal as of_accounts
 from accounts.models import User
 from agents import personal as of_agents
 from billing import personal as of_billing
-from billing.stripe import customers
+from billing.providers import registry
 from catalog import personal as of_catalog
 
 # so long we wait for a mail server that is down; then unsent mails are deleted with the account
@@ -27,12 +27,13 @@ def waits_for(user: User, *, closed_at: datetime, now: datetime) -> str:
 
 
 def away(user: User, *, now: datetime) -> None:
-    """Erase the person's texts in the catalog and the customer at Stripe, which one transaction cannot do.
+    """Erase the person's texts in the catalog and the person at payment providers, which one transaction cannot do.
 
     Calling this twice is harmless.
     """
     of_catalog.erase(user.pk, now=now)
-    customers.forget(user)
+    for driver in registry.drivers():
+        driver.forget(user)
 
 
 def here(user: User) -> None:

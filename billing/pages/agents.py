@@ -16,7 +16,8 @@ from billing.models import CardSubscription, Payment
 from billing.pages import account, advice, next_plan, words
 from billing.pages.base import AgentPagePage
 from billing.pages.names import plan_name, way_name
-from billing.vocabulary import FOREVER, NAMES, PaymentKind, Provider
+from billing.providers import registry
+from billing.vocabulary import FOREVER, PaymentKind
 from catalog.engines import engine_of
 
 EVIDENCE_LINES = 20
@@ -90,7 +91,7 @@ def _renewal(agent: Agent) -> dict[str, object] | None:
     if row is None or not (row.is_licensed or renews):
         return None
     return {
-        "provider": NAMES[Provider(row.provider or "") if row.is_licensed else Provider.STRIPE],
+        "provider": registry.name_of(reminders.renewed_by(row)),
         "renews": renews,
         "stopping": row.stop_card_at is not None,
         "elsewhere": licence_cards.where_to_stop(row),

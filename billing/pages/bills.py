@@ -5,21 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.conf import settings
-
 from agents import quota
 from agents.models import Agent
 from billing import quotes
-from billing.crypto import orders as crypto_orders
 from billing.errors import NotConfigured
 from billing.pages import words
 from billing.pages.names import plan_name, span, way_name
 from billing.providers import registry
-from billing.quotes import Quote
+from billing.providers.page import page_of
 from billing.renewal import WantedRenewal
-from billing.stars import orders as stars_orders
-from billing.sums import exact
-from billing.vocabulary import Asset, Period, Provider
+from billing.vocabulary import Period
 from catalog.pages.words import usd
 from catalog.tiers import tier_of
 
@@ -36,9 +31,8 @@ class Bill:
     yearly: bool
     provider: str
     price: str
-    coins: str  # the price in the chosen coin; empty for cards and stars
-    coin: str
-    stars: int | None
+    to_pay: str  # the price in the chosen coin or in stars; empty for cards
+    next_step: str  # the text of the button
     paid_till: str
     remainder: timedelta | None
     change: str
@@ -60,7 +54,7 @@ def bill(agent: Agent, wanted: WantedRenewal, *, now: datetime) -> Bill:
         coupon=wanted.coupon,
         now=now,
     )
-    coins, coin = _in_coins(quote)
+    page = page_of(wanted.provider)
     return Bill(
         wanted=wanted,
         plan=plan_name(wanted.tier),
@@ -68,24 +62,12 @@ def bill(agent: Agent, wanted: WantedRenewal, *, now: datetime) -> Bill:
         yearly=wanted.period == Period.ANNUAL,
         provider=way_name(wanted.provider),
         price=usd(quote.price_usd),
-        coins=coins,
-        coin=coin,
-        stars=_in_stars(quote) if wanted.provider == Provider.STARS else None,
+        to_pay=page.to_pay(quote.price_usd) if page else "",
+        next_step=page.next_step if page else "",
         paid_till=words.moment(quote.paid_till),
         remainder=quote.converted if quote.converted >= SECOND else None,
         change=_change(agent, wanted.tier),
     )
-
-
-def _in_coins(quote: Quote) -> tuple[str, str]:
-    if quote.provider not in Asset.values:
-        return "", ""
-    _, token = crypto_orders.offered(Asset(quote.provider))
-    return exact(crypto_orders.in_units(quote.price_usd, token.decimals), token.decimals), token.symbol
-
-
-def _in_stars(quote: Quote) -> int:
-    return stars_orders.in_stars(quote.price_usd, settings.STAR_USD)
 
 
 def _change(agent: Agent, tier_id: str) -> str:

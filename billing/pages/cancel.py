@@ -9,7 +9,7 @@ from accounts.authentication import caller
 from billing import cancellation, licence_cards, remainders, reminders
 from billing.pages import words
 from billing.pages.base import AgentPagePage
-from billing.vocabulary import NAMES, Provider
+from billing.providers import registry
 from config import clock
 
 
@@ -24,7 +24,7 @@ class CancelPage(AgentPagePage):
             return self.go(f"/account/agents/{agent.pk}")
         context = {
             "agent": agent,
-            "provider": NAMES[Provider(row.provider or "") if row.is_licensed else Provider.STRIPE],
+            "provider": registry.name_of(reminders.renewed_by(row)),
             "till": words.moment(row.current_period_end),
             "elsewhere": licence_cards.where_to_stop(row) if not licence_cards.can_stop(row) else None,
         }

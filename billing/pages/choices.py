@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from agents.models import Agent
 from billing import coupons, prices, renewal, subscriptions
-from billing.crypto import orders as crypto_orders
 from billing.errors import LicenceRefused
-from billing.models import CardSubscription, Subscription
+from billing.models import Subscription
 from billing.pages import refusals
-from billing.pages.names import chain_name, plan_name, way_name
+from billing.pages.names import plan_name, way_name
 from billing.providers import registry
 from billing.providers.base import ProviderOffer
+from billing.providers.page import page_of
 from billing.renewal import WantedRenewal
-from billing.vocabulary import LICENSED, NAMES, Period, Provider
+from billing.vocabulary import LICENSED, Period, Provider
 from catalog import tiers
 from catalog.engines import EngineBelowMinTier, check_tier, engine_of
 from catalog.models import Tier
@@ -91,7 +91,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
 def refuse_unreadable(wanted: WantedRenewal, key: str) -> None:
     """Refuse a text that no seller would give out as a key. Raises LicenceRefused."""
     if wanted.provider in LICENSED and (len(key) > LONGEST_KEY or not key.strip().isprintable()):
-        raise LicenceRefused("no key is so long, or has such characters")
+        raise LicenceRefused(gettext_noop("no key is so long, or has such characters"))
 
 
 def plans(agent: Agent) -> list[PlanChoice]:
@@ -121,12 +121,12 @@ def _too_small(tier: Tier, agent: Agent) -> str:
 
 def ways(agent: Agent) -> list[Way]:
     licence = subscriptions.licence_of(agent)
-    charged = CardSubscription.objects.renewing().filter(agent=agent).exists()
-    return [_way(offer, licence, charged=charged) for offer in registry.offers()]
+    return [_way(agent, offer, licence) for offer in registry.offers()]
 
 
-def _way(offer: ProviderOffer, licence: Subscription | None, *, charged: bool) -> Way:
-    about = _about(offer.id, charged=charged)
+def _way(agent: Agent, offer: ProviderOffer, licence: Subscription | None) -> Way:
+    page = page_of(offer.id)
+    about = page.about(agent) if page else ""
     why_not = "" if offer.active else gettext("Coming soon: it is not set up here yet.")
     if licence and offer.id == licence.provider:
         about = gettext("It already pays for this agent. Choose it to enter a new key of the same licence.")
@@ -153,18 +153,4 @@ def shop(agent: Agent, wanted: WantedRenewal) -> Shop | None:
     if wanted.provider not in LICENSED or not offer.active or (licence and licence.provider != wanted.provider):
         return None
     buy_url = offer.buy_urls.get(wanted.tier) or offer.buy_url or ""
-    return Shop(name=NAMES[wanted.provider], buy_url=buy_url, sells=licence is None)
-
-
-def _about(provider: Provider, *, charged: bool) -> str:
-    if provider in LICENSED:
-        return gettext("By card: you buy a licence key there and enter it here.")
-    if provider == Provider.STARS:
-        return gettext("In Telegram, with an invoice that anybody can pay.")
-    if provider == Provider.STRIPE and charged:
-        return gettext("Your card is charged already. Choose this for another plan or period only.")
-    if provider == Provider.STRIPE:
-        return gettext("By card: it is charged for each month or year, until you cancel.")
-    return gettext("A stablecoin on %(chain)s, sent from your wallet or an exchange.") % {
-        "chain": chain_name(crypto_orders.info().chain_id)
-    }
+    return Shop(name=registry.name_of(wanted.provider), buy_url=buy_url, sells=licence is None)

@@ -21,7 +21,6 @@ from billing.pages import doors, words
 from billing.pages.base import AccountPageViewSet
 from billing.pages.sign_in import Refused, problem, status_of
 from billing.providers import registry
-from billing.vocabulary import NAMES, Provider
 from config import clock
 from config.errors import ServiceError
 
@@ -101,8 +100,8 @@ def _elsewhere(user: User) -> list[dict[str, str]]:
     """The providers at which only the buyer can stop the card."""
     rows = Subscription.objects.paid().filter(user=user, cancels_there=False).select_related("agent")
     licensed = [row for row in rows if row.is_licensed and not licence_cards.can_stop(row)]
-    found = {Provider(row.provider or "") for row in licensed}
-    return [{"name": NAMES[one], "url": registry.cancel_url(one)} for one in sorted(found)]
+    sellers = [registry.key_seller(one) for one in sorted({row.provider or "" for row in licensed})]
+    return [{"name": one.name, "url": one.cancel_url} for one in sellers if one]
 
 
 def _problem(refusal: Exception) -> str:

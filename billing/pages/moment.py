@@ -8,13 +8,12 @@ from typing import Any
 
 from agents.models import Agent
 from billing import renewal, standing
-from billing.models import CardSubscription, CryptoOrder, Payment, Subscription
-from billing.pages import ordered, words
-from billing.pages.names import plan_name, way_name
-from billing.pages.ordered import CardOrderView, CryptoOrderView, StarsOrderView
-from billing.sums import exact
+from billing.models import CardSubscription, Payment, Subscription
+from billing.pages import words
+from billing.pages.names import plan_name
+from billing.providers.page import ShownOrder, page_of
 from billing.term import Term
-from billing.vocabulary import LICENSED, Asset, OrderStatus, Provider, SubscriptionStatus
+from billing.vocabulary import LICENSED, OrderStatus, SubscriptionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +21,9 @@ class Paid:
     """A recent payment."""
 
     payment: Payment
-    plan: str
-    provider: str
-    till: str
+    arrived: str
     over: str  # with its coin; empty if nothing was overpaid
-    tx_hash: str
+    transaction: str
 
 
 def context(agent: Agent, *, now: datetime) -> dict[str, Any]:
@@ -34,7 +31,8 @@ def context(agent: Agent, *, now: datetime) -> dict[str, Any]:
     payment = renewal.payment_to_show(agent, now=now)
     if payment and order and payment.at < order.created_at:
         payment = None
-    waits = ordered.read(order, now=now) if order else None
+    page = page_of(order.provider) if order else None
+    waits = page.order(order, now=now) if page and order else None
     return {
         "agent": agent,
         "plan": plan_name(agent.tier),
@@ -52,34 +50,26 @@ def context(agent: Agent, *, now: datetime) -> dict[str, Any]:
 
 def _renews(agent: Agent, term: Term) -> bool:
     """Whether the provider of a licence or a card will charge again."""
-    if term.paid_provider == Provider.STRIPE:
-        return CardSubscription.objects.renewing().filter(agent=agent).exists()
     if term.paid_provider not in LICENSED:
-        return False
+        cards = CardSubscription.objects.renewing().filter(agent=agent, order__provider=term.paid_provider)
+        return term.paid_provider is not None and cards.exists()
     return Subscription.objects.filter(
         agent=agent, provider=term.paid_provider, status=SubscriptionStatus.ACTIVE
     ).exists()
 
 
 def _paid(payment: Payment, term: Term) -> Paid:
-    over, tx_hash = "", ""
-    if payment.currency in Asset.values and payment.order_id:
-        order = CryptoOrder.objects.get(pk=payment.order_id)
-        tx_hash = order.tx_hash or ""
-        over = f"{exact(payment.over, order.decimals)} {payment.currency.upper()}" if payment.over else ""
+    page, till = page_of(payment.provider), words.moment(term.paid_till or payment.paid_till or payment.at)
     return Paid(
         payment=payment,
-        plan=plan_name(payment.tier),
-        provider=way_name(payment.provider),
-        till=words.moment(term.paid_till or payment.paid_till or payment.at),
-        over=over,
-        tx_hash=tx_hash,
+        arrived=page.arrived(plan=plan_name(payment.tier), till=till) if page else "",
+        over=page.over(payment) if page else "",
+        transaction=page.transaction(payment) if page else "",
     )
 
 
-def _state(waits: CryptoOrderView | StarsOrderView | CardOrderView | None, payment: Payment | None) -> str:
+def _state(waits: ShownOrder | None, payment: Payment | None) -> str:
     """A text that changes whenever more than the progress part of the page has changed."""
     if waits is None:
         return f"paid {payment.pk}" if payment else "quiet"
-    part = waits.missing if isinstance(waits, CryptoOrderView) else ""
-    return " ".join([waits.state, waits.order.pk, part, "overdue" if waits.overdue else ""]).strip()
+    return " ".join([waits.state, waits.order.pk, waits.missing, "overdue" if waits.overdue else ""]).strip()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import ngettext
 
-from billing.vocabulary import NAMES, Provider
+from billing.providers.page import page_of
 from catalog.pages import words
 from catalog.tiers import tier_of
 
@@ -27,8 +27,9 @@ def plan_name(tier_id: str) -> str:
 
 
 def way_name(provider: str) -> str:
-    """The usual name of a way to pay. For Stripe it is "Card": the customer need not know who processes it."""
-    return pgettext("way to pay", "Card") if provider == Provider.STRIPE else NAMES.get(Provider(provider), "")
+    """The usual name of a way to pay. Empty for what operators grant."""
+    page = page_of(provider)
+    return page.name if page else ""
 
 
 def chain_name(chain_id: int) -> str:

@@ -77,9 +77,10 @@ def _line(
 def _wanted(tier: str, agent: Agent, row: Subscription | None) -> WantedRenewal | None:
     """The purchase of this plan: with the card that is charged already, or else with the first provider that works."""
     period = Period(row.period) if row else Period.MONTHLY
-    by_card = CardSubscription.objects.renewing().filter(agent=agent).exists()
+    card = CardSubscription.objects.renewing().filter(agent=agent).select_related("order").first()
     offers = registry.offers()
-    way = Provider.STRIPE if by_card else renewal.preferred(offers, licence=subscriptions.licence_of(agent))
+    other = renewal.preferred(offers, licence=subscriptions.licence_of(agent))
+    way = Provider(card.order.provider) if card else other
     return WantedRenewal(tier=tier, period=period, provider=way) if way else None
 
 

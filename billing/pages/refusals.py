@@ -9,12 +9,11 @@ from django.utils.translation import gettext, ngettext
 
 from agents.models import Agent
 from billing import errors, orders, subscriptions
-from billing.crypto.errors import ChainUnreadable
 from billing.models import Subscription
 from billing.pages.names import plan_name, way_name
-from billing.providers.telegram import TelegramAway
+from billing.providers import page, registry
 from billing.renewal import WantedRenewal
-from billing.vocabulary import LICENSED, NAMES, Period, Provider
+from billing.vocabulary import LICENSED, Period
 from catalog.engines import EngineBelowMinTier, engine_of
 from catalog.pages import words
 from config.errors import RateLimited, ServiceError, Unavailable
@@ -87,6 +86,8 @@ def _other_period(paid: str) -> str:
 
 
 def _way(error: ServiceError, agent: Agent, wanted: WantedRenewal) -> tuple[str, str] | None:
+    if text := page.refusal(error):
+        return "provider", text
     match error:
         case errors.NotConfigured():
             return "provider", gettext("This way to pay is coming soon. Choose another one.")
@@ -94,14 +95,9 @@ def _way(error: ServiceError, agent: Agent, wanted: WantedRenewal) -> tuple[str,
             return "provider", second_licence(subscriptions.licence_of(agent))
         case errors.MoneySeen():
             return "provider", _money_seen(agent)
-        case ChainUnreadable():
-            text = gettext("The blockchain cannot be read at the moment. Nothing was ordered: try again soon.")
-            return "provider", text
-        case TelegramAway():
-            return "provider", gettext("Telegram does not answer at the moment. Nothing was ordered: try again soon.")
         case Unavailable() if wanted.provider in LICENSED:
             text = gettext("%(provider)s does not answer at the moment. Your key is fine as it is: try again soon.")
-            return "license_key", text % {"provider": NAMES[wanted.provider]}
+            return "license_key", text % {"provider": registry.name_of(wanted.provider)}
         case Unavailable():
             return "provider", gettext("This cannot be done at the moment. Nothing was ordered: try again soon.")
     return None
@@ -126,7 +122,7 @@ def other_plan(licence: Subscription | None) -> str:
         "A licence of %(provider)s pays for the plan %(plan)s. Change the plan there, or buy more time of"
         " %(plan)s here."
     )
-    return text % {"provider": NAMES[Provider(licence.provider)], "plan": plan_name(licence.tier)}
+    return text % {"provider": registry.name_of(licence.provider), "plan": plan_name(licence.tier)}
 
 
 def second_licence(licence: Subscription | None) -> str:
@@ -136,7 +132,7 @@ def second_licence(licence: Subscription | None) -> str:
     text = gettext(
         "A licence of %(provider)s pays for this agent already. Change the plan there, or wait until it has ended."
     )
-    return text % {"provider": NAMES[Provider(licence.provider)]}
+    return text % {"provider": registry.name_of(licence.provider)}
 
 
 def _ended() -> str:

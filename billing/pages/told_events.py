@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import Status
 from billing.pages import words
-from billing.vocabulary import FOREVER, NAMES
+from billing.providers import registry
+from billing.vocabulary import FOREVER
 from webhooks.models import Event, EventType
 
 TYPES: dict[str, Promise] = {
@@ -57,7 +58,7 @@ def sentence(event: Event) -> str:
 
 def _paid(data: dict[str, Any]) -> str:
     """A payment. If we granted it ourselves, without a provider and an end."""
-    provider, till = dict(NAMES).get(data["provider"], ""), datetime.fromisoformat(data["paidTill"])
+    provider, till = registry.name_of(data["provider"]), datetime.fromisoformat(data["paidTill"])
     named = {"provider": provider, "day": words.day(till)}
     if not provider:
         return gettext("The agent was paid for by us.")

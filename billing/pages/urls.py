@@ -13,7 +13,6 @@ from billing.pages.agents import AgentsPage
 from billing.pages.articles import ArticleEditPage, DeleteArticlePage, NewArticlePage
 from billing.pages.backups import BackupFilePage, BackupsPage, RestorePage
 from billing.pages.cancel import CancelPage
-from billing.pages.card import CardPage
 from billing.pages.channels import ChannelsPage
 from billing.pages.code import CodePage
 from billing.pages.create import CreateKeyPage, CreatePage
@@ -123,7 +122,6 @@ urlpatterns = [
     path("account/agents/<str:id>/delete", DeletePage.as_view(both)),
     path("account/agents/<str:id>/cancel", CancelPage.as_view(both)),
     path("account/agents/<str:id>/next-plan", NextPlanPage.as_view(both)),
-    path("account/agents/<str:id>/card", CardPage.as_view(both)),
     path("account/payments", PaymentsPage.as_view({"get": "retrieve"})),
     path("account/payments/<str:id>", ReceiptPage.as_view({"get": "retrieve"})),
     path("account/payments/<str:id>/receipt", ReceiptFilePage.as_view({"get": "retrieve"})),

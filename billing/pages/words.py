@@ -17,10 +17,9 @@ from agents.errors import renew_url
 from agents.models import Agent, Desired, Status
 from billing.models import Payment
 from billing.pages.names import way_name
-from billing.providers.telegram import CURRENCY as STARS
-from billing.sums import exact
+from billing.providers.page import page_of
 from billing.term import Term
-from billing.vocabulary import Asset, PaymentKind, Period, TermMode
+from billing.vocabulary import PaymentKind, Period, TermMode
 from catalog.pages.words import usd
 
 DAY = timedelta(days=1)
@@ -211,8 +210,5 @@ def amount(payment: Payment) -> str:
         return ""
     if payment.currency == "usd":
         return usd(payment.amount / CENTS)
-    if payment.currency == STARS:
-        return ngettext("%(count)d star", "%(count)d stars", int(payment.amount)) % {"count": int(payment.amount)}
-    if payment.currency in Asset.values and payment.order is not None:
-        return f"{exact(payment.amount, payment.order.cryptoorder.decimals)} {payment.currency.upper()}"
-    return f"{payment.amount} {payment.currency}"
+    page = page_of(payment.provider)
+    return page.amount(payment) if page else f"{payment.amount} {payment.currency}"

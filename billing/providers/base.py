@@ -1,4 +1,4 @@
-"""The interface of all payment drivers.
+"""What a payment provider's `driver.py` offers to the rules (CONTRIBUTING.md: Add a payment provider).
 
 A driver calls the provider, never inside a transaction: rules call the driver before or after their transaction. An
 answer that the driver cannot get means "unknown", never "unpaid".
@@ -6,16 +6,20 @@ answer that the driver cannot get means "unknown", never "unpaid".
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from billing.vocabulary import Period, Provider
 
 if TYPE_CHECKING:
-    from billing.models import Order
+    from accounts.models import User
+    from agents.models import Agent
+    from billing.models import Order, Payment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +34,57 @@ class ProviderOffer:
     note: str | None = None
 
 
-class ProviderDriver(Protocol):
+class Currency(ABC):
+    """What a provider is paid in, if it is not US dollars."""
+
+    code: str  # as in Payment.currency
+    name: str  # stands after an amount
+
+    @abstractmethod
+    def decimals(self, payment: Payment | None = None) -> int | None:
+        """The number of decimals of this payment, or of money without a payment. None if nobody knows it."""
+
+
+class ProviderDriver(ABC):
+    """What the rules ask of a provider. What a provider does not say itself is as it is for most of them."""
+
+    name: str  # as people know it
+    ordered_at: str = ""  # the endpoint that takes orders; empty where licence keys are sold
+    takes_coupons: bool = True
+    by_card: bool = False  # it charges a card for each period; a new order may replace what the card is charged for
+    sends_back: bool = False  # after an operator's refund we send the money back, and the provider reports it
+    returns_strays: bool = False  # money that bought nothing goes back by itself, so no operator decides about it
+    shown_for: timedelta = timedelta(days=1)  # so long the page shows an order that nobody paid
+    currency: Currency | None = None
+
     @property
+    @abstractmethod
     def offer(self) -> ProviderOffer: ...
+
+    def order(self, agent: Agent, *, tier: str, period: Period, coupon: str, now: datetime) -> Order:
+        """Place an order that can be paid. Ordering the same again returns the same order."""
+        raise NotImplementedError
 
     def money_seen(self, order: Order) -> bool:
         """Whether money for the order is on its way, final or not. Raises Unavailable if the provider does not say."""
-        ...
+        return self.money_noted(order)
 
     def money_noted(self, order: Order) -> bool:
         """Like `money_seen`, but from our own rows alone: the order is locked, so no provider is called."""
-        ...
+        return False
+
+    def send_back(self, payment: Payment, *, reason: str, actor: str, now: datetime) -> None:
+        """Send a payment's money back after the commit. Called only where `sends_back`."""
+        raise NotImplementedError
+
+    def stop_charging(self, agent: Agent, *, now: datetime) -> None:  # noqa: B027
+        """Charge no card for this agent any more. The caller holds the agent's lock."""
+
+    def purge(self, *, now: datetime) -> None:  # noqa: B027
+        """Delete what is no longer needed. Called every hour."""
+
+    def forget(self, user: User) -> None:  # noqa: B027
+        """Erase the person at the provider. Calling this twice is harmless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,31 +132,54 @@ class Verdict:
     card_ref: str = ""  # the provider's id of the subscription that charges the card
 
 
-class LicenceDriver(ProviderDriver, Protocol):
-    counts_activations: bool  # whether the provider counts activations, so that `activate` and `release` have an effect
-    stops_cards: bool  # whether `stop_card` has an effect
-    cancel_url: str  # the page where buyers stop the charges of their card
-    unseen: str  # for operators: what we cannot see with the present settings; empty if nothing
+class LicenceDriver(ProviderDriver):
+    """A provider that sells licence keys. It has no orders."""
 
+    takes_coupons = False
+    cancel_url: str  # the page where buyers stop the charges of their card
+
+    @property
+    def counts_activations(self) -> bool:
+        """Whether the provider counts activations, so that `activate` and `release` have an effect."""
+        return False
+
+    @property
+    def stops_cards(self) -> bool:
+        """Whether `stop_card` has an effect."""
+        return False
+
+    @property
+    def unseen(self) -> str:
+        """For operators: what we cannot see with the present settings. Empty if nothing."""
+        return ""
+
+    @property
+    def signs(self) -> bool:
+        """Whether the provider signs what it sends to our webhook."""
+        return False
+
+    def check_signature(self, body: bytes, headers: Mapping[str, str]) -> None:
+        """Raises Unauthorized unless the provider signed this body. Called only where `signs`."""
+        raise NotImplementedError
+
+    @abstractmethod
     def verify(self, key: str, *, now: datetime) -> Verdict:
         """Ask what the key is worth. Uses up nothing at the provider, however often it is called.
 
         Raises Unavailable when our own rate limit stops the call: the provider was not asked.
         """
-        ...
 
+    @abstractmethod
     def activate(self, key: str, *, agent_id: str) -> str:
         """Activate the key for the agent at the provider. Returns the activation's id, or empty if the provider has
         none.
 
         Calling it twice for the same agent is harmless. Raises Unavailable, LicenceRefused.
         """
-        ...
 
     def release(self, key: str, *, instance: str) -> None:
         """Release an activation. Succeeds if it is already released or unknown at the provider. Raises Unavailable."""
-        ...
 
     def stop_card(self, external_ref: str) -> bool:
         """Stop the charges of the card for this purchase. Returns False if we cannot. Raises Unavailable."""
-        ...
+        return False

@@ -1,23 +1,27 @@
-"""Which driver serves which provider. A driver's module is imported at its first use.
+"""Which package serves which provider: one line each.
 
-The module has `driver(provider) -> Driver`, which builds the driver from the settings at each call. `internal` has no
-driver: operators grant it, and nobody buys it.
+A package has `driver.py` with `driver(provider)`, which builds the driver from the settings at each call. It may have
+other parts, which are found by their names: `page.py`, `urls.py`, `tasks.py`, `admin.py`, `checks.py`, `invariants.py`
+(CONTRIBUTING.md: Add a payment provider). Parts are imported at their first use. `internal` has no package: operators
+grant it, and nobody buys it.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import cast
 
 from billing.errors import NotConfigured
-from billing.providers.base import LicenceDriver, ProviderDriver, ProviderOffer
+from billing.providers.base import Currency, LicenceDriver, ProviderDriver, ProviderOffer
 from billing.vocabulary import LICENSED, Provider
 
-MODULES: dict[Provider, str] = {
+PACKAGES: dict[Provider, str] = {
     Provider.GUMROAD: "billing.providers.gumroad",
     Provider.LEMONSQUEEZY: "billing.providers.lemonsqueezy",
-    Provider.USDT: "billing.providers.deposits",
-    Provider.USDC: "billing.providers.deposits",
+    Provider.USDT: "billing.providers.crypto",
+    Provider.USDC: "billing.providers.crypto",
     Provider.STARS: "billing.providers.stars",
     Provider.STRIPE: "billing.providers.stripe",
 }
@@ -25,36 +29,60 @@ MODULES: dict[Provider, str] = {
 
 def driver_of(provider: Provider) -> ProviderDriver | None:
     """The driver, or None for a provider that cannot be bought from."""
-    name = MODULES.get(provider)
-    return cast("ProviderDriver", import_module(name).driver(provider)) if name else None
+    package = PACKAGES.get(provider)
+    return cast("ProviderDriver", import_module(f"{package}.driver").driver(provider)) if package else None
+
+
+def drivers() -> list[ProviderDriver]:
+    return [found for provider in PACKAGES if (found := driver_of(provider)) is not None]
+
+
+def parts(name: str) -> list[ModuleType]:
+    """The modules of this name, from all packages that have one."""
+    names = dict.fromkeys(f"{package}.{name}" for package in PACKAGES.values())
+    return [import_module(one) for one in names if find_spec(one)]
+
+
+def part_of(provider: Provider, name: str) -> ModuleType | None:
+    """The provider's module of this name, or None if its package has none."""
+    module = f"{PACKAGES[provider]}.{name}"
+    return import_module(module) if find_spec(module) else None
+
+
+def name_of(provider: str | None) -> str:
+    """The provider's name as people know it. Empty for `internal` and for an unknown one."""
+    found = driver_of(Provider(provider)) if provider in PACKAGES else None
+    return found.name if found else ""
+
+
+def currencies() -> dict[str, Currency]:
+    """What the providers are paid in beside US dollars, by code."""
+    found = (driver.currency for driver in drivers())
+    return {currency.code: currency for currency in found if currency}
+
+
+def key_seller(provider: str | None) -> LicenceDriver | None:
+    """The driver of a provider that sells licence keys. None for any other."""
+    return cast("LicenceDriver", driver_of(Provider(provider))) if provider in LICENSED else None
 
 
 def licence_driver(provider: Provider) -> LicenceDriver:
     """The driver of a licence provider that is set up. Raises NotConfigured."""
-    found = driver_of(provider) if provider in LICENSED else None
+    found = key_seller(provider)
     if found is None or not found.offer.active:
         raise NotConfigured("provider", provider)
-    return cast("LicenceDriver", found)
-
-
-def cancel_url(provider: Provider) -> str:
-    """The page where buyers of this provider's licences stop their card. Empty for other providers."""
-    return cast("LicenceDriver", driver_of(provider)).cancel_url if provider in LICENSED else ""
-
-
-def stops_cards(provider: Provider) -> bool:
-    return provider in LICENSED and cast("LicenceDriver", driver_of(provider)).stops_cards
+    return found
 
 
 def unseen() -> list[str]:
     """One sentence for each thing that the active licence providers do not tell us."""
-    drivers = [cast("LicenceDriver", driver_of(provider)) for provider in sorted(LICENSED)]
-    return [driver.unseen for driver in drivers if driver.offer.active and driver.unseen]
+    sellers = [found for provider in sorted(LICENSED) if (found := key_seller(provider))]
+    return [driver.unseen for driver in sellers if driver.offer.active and driver.unseen]
 
 
 def offers() -> list[ProviderOffer]:
     """Every provider that can be bought from now, or later once it is set up."""
-    return [offer_of(provider) for provider in MODULES]
+    return [driver.offer for driver in drivers()]
 
 
 def offer_of(provider: Provider) -> ProviderOffer:

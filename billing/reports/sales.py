@@ -20,9 +20,9 @@ from billing import sums as money
 from billing import unplaced_charges
 from billing.models import Payment
 from billing.models.payments import refund_name
-from billing.providers.telegram import CURRENCY as STARS
+from billing.providers import registry
 from billing.reports.months import Months, month_of
-from billing.vocabulary import CONFIRMED, LICENSED, Asset, PaymentKind
+from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind
 
 NONE = Decimal(0)
 EXACT = Context(prec=120)  # a uint256 has 78 digits
@@ -130,7 +130,7 @@ def _is_dollars(currency: str) -> bool:
 
 def _is_foreign(currency: str) -> bool:
     """Whether it is a foreign currency, whose value in dollars we do not know."""
-    return bool(currency) and not _is_dollars(currency) and currency != STARS and currency not in Asset.values
+    return bool(currency) and not _is_dollars(currency) and currency not in registry.currencies()
 
 
 def _price_of(currency: str) -> str:
@@ -140,9 +140,9 @@ def _price_of(currency: str) -> str:
 
 def _whole(units: Decimal | None, currency: str, decimals: int | None, coins: Mapping[str, int]) -> Decimal:
     """An amount in smallest units as dollars, coins or stars."""
-    if units is None or currency == STARS:
-        return units or NONE
-    if currency in Asset.values:
+    if units is None:
+        return NONE
+    if currency in coins:
         return units.scaleb(-(coins[currency] if decimals is None else decimals), EXACT)
     return units.scaleb(-money.CENT_DIGITS, EXACT)
 
@@ -174,4 +174,4 @@ def _paid(row: Payment) -> Payment | None:
 
 def _decimals_of_coins() -> dict[str, int]:
     """The decimals of each coin, for money without an order. For an unknown coin 0, so its smallest units are shown."""
-    return {asset: money.coin_decimals(asset) or 0 for asset in Asset.values}
+    return {code: currency.decimals() or 0 for code, currency in registry.currencies().items()}

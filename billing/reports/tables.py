@@ -11,13 +11,12 @@ from decimal import Decimal
 
 from dateutil.relativedelta import relativedelta
 
-from billing.providers.telegram import CURRENCY as STARS
+from billing.providers import registry
 from billing.reports.deferred import deferred, kept
 from billing.reports.months import Months
 from billing.reports.open_items import open_items
 from billing.reports.sales import sales
 from billing.reports.taxes import taxes
-from billing.vocabulary import Asset
 
 Row = tuple[str, ...]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins like this as a formula
@@ -146,7 +145,7 @@ def usd(number: Decimal) -> str:
 
 def amount(number: Decimal, currency: str) -> str:
     """Dollars with two decimals, whole stars, coins with all their digits."""
-    return plain(number) if currency == STARS or currency in Asset.values else usd(number)
+    return plain(number) if currency in registry.currencies() else usd(number)
 
 
 def plain(number: Decimal) -> str:

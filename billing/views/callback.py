@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from billing import verification
 from billing.errors import NoCallback
-from billing.providers import lemonsqueezy_words
+from billing.providers import registry
 from billing.serializers.subscriptions import HintSerializer
 from billing.vocabulary import LICENSED, Provider
 from config import clock
@@ -52,10 +52,11 @@ class SignedJSON(StrictJSONParser):
 
 
 def _signed(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
-    """The body. Raises NotLemonSqueezy if it is from Lemon Squeezy and its signature is missing or wrong."""
+    """The body. Raises Unauthorized if its provider signs what it sends, and the signature is missing or wrong."""
     raw, context = bounded(stream, parser_context), parser_context or {}
-    if context.get("kwargs", {}).get("provider") == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed():
-        lemonsqueezy_words.check(raw, context["request"].headers.get(lemonsqueezy_words.HEADER, ""))
+    driver = registry.key_seller(context.get("kwargs", {}).get("provider"))
+    if driver is not None and driver.signs:
+        driver.check_signature(raw, context["request"].headers)
     return raw
 
 
@@ -82,9 +83,9 @@ class CallbackViewSet(ApiViewSet):
         do not know. Where the operator has set the secret of Lemon Squeezy's webhook, its words must be signed with it
         (`X-Signature`, 401 otherwise); Gumroad signs nothing.
         """
-        found = next((one for one in LICENSED if one == provider), None)
-        if found is None:
+        driver = registry.key_seller(provider)
+        if driver is None:
             raise NoCallback
-        signed = found == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed()
-        verification.hint(found, **verification.named(self.valid(request)), signed=signed, now=clock.now())
+        word = verification.named(self.valid(request))
+        verification.hint(Provider(provider), **word, signed=driver.signs, now=clock.now())
         return Response({"ok": True})

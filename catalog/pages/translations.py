@@ -53,6 +53,7 @@ def found() -> list[Message]:
         (ROOT / "templates" / "pages", Path(__file__).parent),
         (None, ROOT / "status" / "pages"),
         (ROOT / "templates" / "account", ROOT / "billing" / "pages"),
+        (None, ROOT / "billing" / "providers"),
     ]
     messages = [message for templates, code in folders for message in (*_in_templates(templates), *_in_code(code))]
     return list(dict.fromkeys(messages))
@@ -104,7 +105,7 @@ def _in_templates(folder: Path | None) -> Iterator[Message]:
 
 
 def _in_code(folder: Path) -> Iterator[Message]:
-    for module in sorted(folder.glob("*.py")):
+    for module in sorted(folder.rglob("*.py")):
         yield from _messages(module.read_text(encoding="utf-8"))
 
 

@@ -10,8 +10,8 @@ import pytest
 from pytest_django import Settings
 
 from agents.models import Agent
-from billing.crypto import orders, scanning, watching
 from billing.models import ChainState, CryptoOrder
+from billing.providers.crypto import orders, scanning, watching
 from billing.vocabulary import Asset, Period
 from tests.billing.conftest import Clock
 from tests.doubles.chain import CHAIN_ID, Chain, Token

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from billing.crypto import abi
+from billing.providers.crypto import abi
 from tests.doubles.wallet import XPUB, first_address
 from tests.measured import unmeasured
 
@@ -77,7 +77,7 @@ def test_first_callers_at_once_leave_the_limit_of_recursion_as_it_was() -> None:
     """web3 raises the recursion limit. Two threads once failed to restore it, and a nested body ended the process."""
     code = (
         "import django, sys, threading; django.setup()\n"
-        "from billing.crypto import abi, configuration\n"
+        "from billing.providers.crypto import abi, configuration\n"
         "def ask():\n"
         "    abi.word_of(configuration.current().account.address(0)); abi.selector('x()')\n"
         "callers = [threading.Thread(target=ask) for _ in range(40)]\n"

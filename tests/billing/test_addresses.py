@@ -10,9 +10,9 @@ import pytest
 from bip_utils import Bip44, Bip44Coins
 from pytest_django import Settings
 
-from billing.crypto import addresses, configuration, orders
-from billing.crypto.errors import Misconfigured
 from billing.models import DepositAddress
+from billing.providers.crypto import addresses, configuration, orders
+from billing.providers.crypto.errors import Misconfigured
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import NOON
 from tests.billing.crypto import chain, coins, one_chain

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from agents.models import Agent
 from billing import standing
-from billing.crypto import misplaced
 from billing.models import CryptoOrder, Decision, Deposit, DepositAddress, Payment, Sweep
+from billing.providers.crypto import misplaced
 from tests import operating
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest

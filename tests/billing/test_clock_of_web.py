@@ -22,7 +22,7 @@ from billing import views
 from billing.models import Order, Payment, StrayCharge, StripeEvent, Subscription
 from tests import operating
 from tests.billing.pages.visitor import Visitor, fields
-from tests.billing.stars.conftest import telegram
+from tests.billing.providers.stars.conftest import telegram
 from tests.doubles.telegram_payments_server import TelegramPayments, message_of
 
 __all__ = ["telegram"]

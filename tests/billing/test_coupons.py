@@ -15,16 +15,16 @@ from rest_framework.test import APIClient
 from accounts.models import User
 from agents.models import Agent
 from billing import decisions, invariants, orders, spans
-from billing.crypto import settling
 from billing.errors import CouponRefused
 from billing.models import Coupon, CryptoOrder, Order, Payment, Span, StarsOrder, Stray, StrayCharge
+from billing.providers.crypto import settling
 from billing.vocabulary import Asset, OrderStatus, Period
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import chain, coins, one_chain, order, pays, settle, watch
 from tests.billing.pages.visitor import Visitor, fields, text
-from tests.billing.stars.conftest import telegram
+from tests.billing.providers.stars.conftest import telegram
 from tests.doubles.chain import Chain
 from tests.doubles.telegram_payments_server import TelegramPayments
 

@@ -12,9 +12,9 @@ from pytest_django import Settings
 from agents import lifecycle
 from agents.models import Agent
 from billing import invariants, prices, standing
-from billing.crypto import orders, watching
 from billing.errors import MoneySeen, NotConfigured
 from billing.models import CryptoOrder, Deposit, Payment, Subscription
+from billing.providers.crypto import orders, watching
 from billing.vocabulary import Asset, OrderStatus, Period
 from catalog import snapshot
 from catalog.models import Tier

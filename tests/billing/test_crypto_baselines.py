@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from billing import decisions, invariants
-from billing.crypto import watching
 from billing.models import ChainState, CryptoOrder
+from billing.providers.crypto import watching
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import Clock
 from tests.billing.crypto import (

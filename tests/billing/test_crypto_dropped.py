@@ -10,9 +10,9 @@ from pytest_django import Settings
 from accounts.models import User
 from agents.models import Agent
 from billing import corrections, decisions
-from billing.crypto import invariants
 from billing.decisions import NothingToDecide
 from billing.models import CryptoOrder, Decision, Deposit, Payment, Subscription
+from billing.providers.crypto import invariants
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import Clock
 from tests.billing.crypto import HOUR, SECOND, Order, chain, coins, fresh, one_chain, order, pays, proxy, scan, watch

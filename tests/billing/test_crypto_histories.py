@@ -16,11 +16,11 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from billing.crypto import configuration, settling, sweeps
-from billing.crypto.invariants import CHECKS
-from billing.crypto.settling import LATE
 from billing.errors import MoneySeen
 from billing.models import CryptoOrder, Deposit, Payment
+from billing.providers.crypto import configuration, settling, sweeps
+from billing.providers.crypto.invariants import CHECKS
+from billing.providers.crypto.settling import LATE
 from billing.vocabulary import Asset, OrderStatus
 from tests.at_length import examples
 from tests.billing.conftest import DAY, Clock

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from billing import invariants
-from billing.crypto import invariants as books
 from billing.models import CryptoOrder, Deposit, Sweep
+from billing.providers.crypto import invariants as books
 from billing.vocabulary import Asset, Period
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest

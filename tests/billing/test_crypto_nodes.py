@@ -9,8 +9,8 @@ from pytest_django import Settings
 
 from agents.models import Agent
 from billing import decisions, invariants
-from billing.crypto.errors import ChainUnreadable
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Payment
+from billing.providers.crypto.errors import ChainUnreadable
 from billing.vocabulary import Asset, OrderStatus
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock

@@ -9,9 +9,9 @@ from pytest_django import Settings
 
 from agents.models import Agent, Desired
 from billing import decisions, invariants
-from billing.crypto import configuration, sweeps
 from billing.errors import MoneySeen
 from billing.models import Deposit, Payment
+from billing.providers.crypto import configuration, sweeps
 from billing.vocabulary import Asset, OrderStatus
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock, tick

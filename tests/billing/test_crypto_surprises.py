@@ -9,8 +9,8 @@ import pytest
 from pytest_django import Settings
 
 from billing import decisions
-from billing.crypto import watching
 from billing.models import Deposit, Payment
+from billing.providers.crypto import watching
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import Clock
 from tests.billing.crypto import (

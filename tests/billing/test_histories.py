@@ -29,9 +29,9 @@ from billing.models import Order, Payment, StarsOrder, StrayCharge, Subscription
 from billing.orders import Terms
 from billing.payments import Receipt
 from billing.providers.base import ProviderAnswer, Verdict
-from billing.stars import charges
-from billing.stars import orders as stars_orders
-from billing.stars.updates import StarsCharge
+from billing.providers.stars import charges
+from billing.providers.stars import orders as stars_orders
+from billing.providers.stars.updates import StarsCharge
 from billing.subscriptions import TRANSITIONS, Purchase
 from billing.vocabulary import OrderStatus, Period, Provider, SubscriptionStatus, TermMode
 from catalog.tiers import tier_of

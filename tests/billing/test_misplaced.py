@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import Settings
 
-from billing.crypto import abi, misplaced
-from billing.crypto.misplaced import LOOKALIKES
 from billing.models import CryptoOrder, Misplaced
+from billing.providers.crypto import abi, misplaced
+from billing.providers.crypto.misplaced import LOOKALIKES
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import Order, chain, coins, fresh, one_chain, order, proxy, settle, to, watch

@@ -16,13 +16,13 @@ from billing import corrections, key_moves, licence_charges, moving, part_refund
 from billing.licences import Sold
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
-from billing.stripe import looking, orders
-from billing.stripe.looking import StripeKind
+from billing.providers.stripe import looking, orders
+from billing.providers.stripe.looking import StripeKind
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase, tick
 from tests.billing.licences import KEY, activate, gumroad
-from tests.billing.stripe.conftest import stripe, work
+from tests.billing.providers.stripe.conftest import stripe, work
 from tests.billing.test_one_charge import at, bought, days
 from tests.billing.test_storms import storm
 from tests.billing.test_unplaced_charges import income

@@ -17,8 +17,8 @@ from agents import lifecycle, suspension
 from agents.models import Agent
 from billing import corrections, invariants, moving, standing
 from billing.models import Payment, StarsOrder, Subscription
-from billing.stars import charges
-from billing.stars.updates import StarsCharge
+from billing.providers.stars import charges
+from billing.providers.stars.updates import StarsCharge
 from billing.vocabulary import Provider
 from config.errors import Conflict
 from config.ids import new_id

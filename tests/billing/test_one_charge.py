@@ -13,14 +13,14 @@ from agents.models import Agent
 from billing import corrections, decisions, part_refunds
 from billing.errors import LicenceHeld
 from billing.models import Payment, Subscription
+from billing.providers.stripe import orders
 from billing.reports.months import months
 from billing.reports.sales import sales
-from billing.stripe import orders
 from billing.vocabulary import Period, Provider, SubscriptionStatus
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock
 from tests.billing.licences import KEY, LEMON, activate, check, gumroad, lemon
-from tests.billing.stripe.conftest import stripe, work
+from tests.billing.providers.stripe.conftest import stripe, work
 from tests.billing.test_unplaced_charges import BY, HOUR, OTHER, RENEWAL, agent, card_ends, income, sold, waiting
 from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer

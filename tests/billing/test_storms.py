@@ -23,15 +23,15 @@ from agents.models import Agent
 from billing import corrections, invariants, lapses, moving, part_refunds, payments, standing
 from billing.models import Invoice, Order, Payment, Span, StripeEvent, StripeOrder, Subscription
 from billing.payments import Receipt
-from billing.stripe import inbox, looking, sending
-from billing.stripe.looking import StripeKind
+from billing.providers.stripe import inbox, looking, sending
+from billing.providers.stripe.looking import StripeKind
 from billing.vocabulary import Provider
 from config.errors import ServiceError
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase
 from tests.billing.crypto import chain, coins, one_chain
-from tests.billing.stripe.conftest import PlaceOrder, agent, deliver, invoices, place, stripe, work
+from tests.billing.providers.stripe.conftest import PlaceOrder, agent, deliver, invoices, place, stripe, work
 from tests.doubles.chain import Chain
 from tests.doubles.stripe_protocol import Refused
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire

@@ -6,11 +6,10 @@ import pytest
 from django.db import DatabaseError, transaction
 from pytest_django import Settings
 
-from billing import tasks
-from billing.crypto import sweeps
-from billing.crypto.errors import ChainUnreadable
-from billing.crypto.sweeps import NotFinal, NothingSwept, NoTransaction, SweepFailed
 from billing.models import HighWater, Sweep
+from billing.providers.crypto import sweeps, tasks
+from billing.providers.crypto.errors import ChainUnreadable
+from billing.providers.crypto.sweeps import NotFinal, NothingSwept, NoTransaction, SweepFailed
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import (

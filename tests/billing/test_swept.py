@@ -8,9 +8,9 @@ import pytest
 from pytest_django import Settings
 
 from billing import invariants
-from billing.crypto import sweeps
 from billing.errors import MoneySeen
 from billing.models import CryptoOrder, Deposit, Payment
+from billing.providers.crypto import sweeps
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import (

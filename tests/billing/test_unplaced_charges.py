@@ -12,15 +12,15 @@ from agents.models import Agent
 from billing import decisions, invariants
 from billing.decisions import NothingToDecide
 from billing.models import Decision, Payment, Subscription
+from billing.providers.stripe import orders
 from billing.reports.months import months
 from billing.reports.open_items import open_items
 from billing.reports.sales import sales
-from billing.stripe import orders
 from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.licences import KEY, activate, check, gumroad
-from tests.billing.stripe.conftest import stripe, work
+from tests.billing.providers.stripe.conftest import stripe, work
 from tests.doubles.gumroad_server import GumroadServer, Sale
 from tests.doubles.stripe_server import StripeDouble
 

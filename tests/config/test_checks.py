@@ -171,26 +171,3 @@ def test_embedded_stores_are_a_warning(production: Any) -> None:
     production.DATABASE_URL = f"postgresql://postgres@/agentpods?host={production.AGENTPODS_HOME}/postgres"
     production.REDIS_URL = "redis://redis.example.com/0"
     assert [found.id for found in checks.stores_are_given()] == ["agentpods.W001"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "ids"),
-    [
-        ({}, []),
-        ({"STRIPE_SECRET_KEY": "sk_live_1", "STRIPE_WEBHOOK_SECRETS": ["whsec_1"]}, []),
-        ({"STRIPE_SECRET_KEY": "sk_live_1"}, ["agentpods.W003"]),
-        ({"STRIPE_WEBHOOK_SECRETS": ["whsec_1"]}, ["agentpods.W003"]),
-        ({"STRIPE_SECRET_KEY": "rk_test_1", "STRIPE_WEBHOOK_SECRETS": ["whsec_1"]}, ["agentpods.W004"]),
-        (
-            {"STRIPE_SECRET_KEY": "sk_live_1", "STRIPE_WEBHOOK_SECRETS": ["w"], "STRIPE_URL": "http://10.0.0.1"},
-            ["agentpods.W005"],
-        ),
-    ],
-)
-def test_half_a_stripe_and_one_in_test_mode_are_warned_of(
-    production: Any, changes: dict[str, Any], ids: list[str]
-) -> None:
-    production.STRIPE_SECRET_KEY, production.STRIPE_WEBHOOK_SECRETS = "", []
-    for name, value in changes.items():
-        setattr(production, name, value)
-    assert [found.id for found in checks.stripe_is_whole()] == ids

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from agents.models import Agent
-from billing.crypto import scanning
+from billing.providers.crypto import scanning
 from config import env
 from examples.client import Client, NotPrepared, Wrong
 from examples.outside import Outside

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from billing.providers.telegram import TelegramRefused
-from billing.stars import bot
+from billing.providers.stars import bot
+from billing.providers.stars.telegram import TelegramRefused
 from config.errors import ServiceError
 
 

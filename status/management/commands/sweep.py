@@ -19,8 +19,8 @@ from agents import reconciler, sampling, suspension, sweeper
 from agents.domains import observing
 from agents.models import Agent
 from billing import lapses, verification
-from billing.crypto import misplaced, scanning, watching
-from billing.stars import feed, orders, refunds
+from billing.providers.crypto import misplaced, scanning, watching
+from billing.providers.stars import feed, orders, refunds
 from catalog import personas
 from webhooks import draining, purging
 from webhooks.models import Delivery

@@ -9,7 +9,7 @@ from billing.models import (
     Payment,
     StarsOrder,
 )
-from billing.stars import refunds as stars_refunds
+from billing.providers.stars import refunds as stars_refunds
 from tests.billing.histories.ground import Ground
 
 LEDGER, TERMS, STARS = "/admin/billing/payment/", "/admin/billing/agentterm/", "/admin/billing/starsorder/"

@@ -19,16 +19,16 @@ from billing.models import (
     CardSubscription,
     Payment,
 )
-from billing.stars import orders as stars_orders
-from billing.stars import refunds as stars_refunds
-from billing.stripe import feed
+from billing.providers.stars import orders as stars_orders
+from billing.providers.stars import refunds as stars_refunds
+from billing.providers.stripe import feed
 from tests import operating
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.agents.conftest import settle as rest
 from tests.billing.conftest import Clock
 from tests.billing.histories.model import Life, Membership, Part
 from tests.billing.histories.sellers import Seller
-from tests.billing.stripe.conftest import work
+from tests.billing.providers.stripe.conftest import work
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer

@@ -31,8 +31,8 @@ from tests.billing.histories.choosing import Choosing
 from tests.billing.histories.ground import Doubles
 from tests.billing.histories.memberships import Memberships
 from tests.billing.licences import PLENTY, gumroad, lemon
-from tests.billing.stars.conftest import telegram
-from tests.billing.stripe.conftest import stripe
+from tests.billing.providers.stars.conftest import telegram
+from tests.billing.providers.stripe.conftest import stripe
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer

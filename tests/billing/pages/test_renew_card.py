@@ -10,7 +10,7 @@ from agents.models import Agent
 from billing.models import StripeOrder
 from tests.billing.conftest import Clock
 from tests.billing.pages.paying import Person, agent, now, person, problem, words
-from tests.billing.stripe.conftest import stripe, work
+from tests.billing.providers.stripe.conftest import stripe, work
 from tests.catalog.pages.page import Page
 from tests.doubles.stripe_server import Fault, StripeDouble
 

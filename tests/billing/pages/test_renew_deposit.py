@@ -32,7 +32,7 @@ from tests.billing.crypto import (
 from tests.billing.licences import KEY, gumroad
 from tests.billing.pages.cameras import seen_by_camera
 from tests.billing.pages.paying import Person, agent, led_to, now, person, problem, words
-from tests.billing.stars.conftest import telegram
+from tests.billing.providers.stars.conftest import telegram
 from tests.catalog.pages.page import Page
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer

@@ -14,12 +14,12 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import Session, User
 from agents.models import Agent
-from billing.crypto import scanning
 from billing.models import CryptoOrder, Subscription
+from billing.providers.crypto import scanning
 from tests.billing.crypto import chain, coins, one_chain, to
 from tests.billing.licences import KEY, gumroad
 from tests.billing.pages.cameras import seen_on_screen
-from tests.billing.stars.conftest import telegram
+from tests.billing.providers.stars.conftest import telegram
 from tests.browser import asked_elsewhere, complaints, one_window, signed_in, width_of
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer

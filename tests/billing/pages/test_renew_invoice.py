@@ -8,11 +8,11 @@ import pytest
 
 from agents.models import Agent
 from billing.models import StarsOrder
-from billing.stars import orders
+from billing.providers.stars import orders
 from tests.billing.conftest import Clock
 from tests.billing.pages.cameras import seen_by_camera
 from tests.billing.pages.paying import Person, agent, led_to, now, person, problem, words
-from tests.billing.stars.conftest import telegram
+from tests.billing.providers.stars.conftest import telegram
 from tests.catalog.pages.page import Page
 from tests.doubles.telegram_payments_server import Fault, TelegramPayments
 

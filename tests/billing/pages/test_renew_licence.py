@@ -17,7 +17,7 @@ from tests.billing.conftest import DAY, Clock, Pay
 from tests.billing.licences import KEY, LEMON, ONCE, SMALL, gumroad, lemon, post
 from tests.billing.pages.paying import Person, agent, led_to, now, person, problem, words
 from tests.billing.pages.visitor import text
-from tests.billing.stars.conftest import telegram
+from tests.billing.providers.stars.conftest import telegram
 from tests.catalog.pages.page import Page
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer

@@ -14,9 +14,9 @@ from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
 from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.licences import gumroad, lemon
+from tests.billing.providers.stars.conftest import telegram
 from tests.billing.replaying.scenes import World
 from tests.billing.replaying.stage import End, Stage, Told
-from tests.billing.stars.conftest import telegram
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer

@@ -18,16 +18,16 @@ from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent, Desired, Status
 from billing import invariants, standing
-from billing.crypto import orders as crypto_orders
-from billing.crypto import settling
 from billing.models import CryptoOrder, StarsOrder, StrayCharge, Subscription
-from billing.stars import orders as stars_orders
+from billing.providers.crypto import orders as crypto_orders
+from billing.providers.crypto import settling
+from billing.providers.stars import orders as stars_orders
 from billing.vocabulary import Asset, OrderStatus, Period, TermMode
 from tests import operating
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, tick
+from tests.billing.providers.stars.conftest import SECRET
 from tests.billing.replaying.stage import Told, tell
-from tests.billing.stars.conftest import SECRET
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer

@@ -13,15 +13,15 @@ from django.utils import timezone
 from agents.models import Agent
 from billing import next_plans
 from billing.models import CardSubscription, NextPlan, Payment, Subscription
-from billing.stripe import inbox, orders, repricing
+from billing.providers.stripe import inbox, orders, repricing
 from billing.vocabulary import Period
 from config import clock as clocks
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, tick
+from tests.billing.providers.stripe.conftest import stripe, work
 from tests.billing.replaying.conftest import Act
 from tests.billing.replaying.scenes import World, sound
 from tests.billing.replaying.stage import Told
-from tests.billing.stripe.conftest import stripe, work
 from tests.billing.test_storms import storm
 from tests.doubles.stripe_server import StripeDouble
 
@@ -29,8 +29,8 @@ __all__ = ["stripe"]
 
 pytestmark = pytest.mark.unmeasured
 
-PROCESS = Told(rule="billing.stripe.inbox.process_due")
-REPRICE = Told(rule="billing.stripe.repricing.reprice_due")
+PROCESS = Told(rule="billing.providers.stripe.inbox.process_due")
+REPRICE = Told(rule="billing.providers.stripe.repricing.reprice_due")
 
 
 @pytest.fixture(autouse=True)

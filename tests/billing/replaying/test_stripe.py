@@ -13,13 +13,13 @@ from django.db import connection
 from django.utils import timezone
 
 from billing.models import CardSubscription, Payment, StripeEvent
-from billing.stripe import inbox
+from billing.providers.stripe import inbox
 from config import clock
 from tests.billing.conftest import NOON
+from tests.billing.providers.stripe.conftest import CALLBACK, ordered, stripe
 from tests.billing.replaying.conftest import Act
 from tests.billing.replaying.scenes import MINUTE, World, paid_once, sound, told
 from tests.billing.replaying.stage import Told
-from tests.billing.stripe.conftest import CALLBACK, ordered, stripe
 from tests.doubles.stripe_protocol import Json, signature
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire
 
@@ -28,7 +28,7 @@ __all__ = ["stripe"]
 pytestmark = pytest.mark.unmeasured
 
 THREADS = 5
-PROCESS = Told(rule="billing.stripe.inbox.process_due")
+PROCESS = Told(rule="billing.providers.stripe.inbox.process_due")
 LIKELY = 60  # the payment has at least this many points
 
 

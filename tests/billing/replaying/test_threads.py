@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from accounts.throttling import Limit
 from billing import licences, payments
-from billing.crypto import scanning, settling
 from billing.licences import Key
 from billing.models import CryptoOrder, Payment, Subscription
 from billing.payments import Receipt
+from billing.providers.crypto import scanning, settling
 from billing.vocabulary import Provider
 from config import clock
 from config.errors import ServiceError

@@ -28,8 +28,8 @@ from tests.billing.conftest import purchase
 from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.licences import KEY, SMALL, gumroad, lemon
 from tests.billing.pages.test_agent_in_a_browser import full, receiver
-from tests.billing.stars.conftest import telegram
-from tests.billing.stripe.conftest import stripe
+from tests.billing.providers.stars.conftest import telegram
+from tests.billing.providers.stripe.conftest import stripe
 from tests.config.every_page.places import LEAVER, OWNER
 from tests.doubles.gumroad_server import GumroadServer
 

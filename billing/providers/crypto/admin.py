@@ -1,0 +1,188 @@
+"""The admin pages of stablecoins: orders, deposits, sweeps, misplaced money and the state of the chain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_protect
+
+from billing import decisions
+from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
+from billing.admin.money_steps import CloseMoney, CreditMoney, ReturnMoney
+from billing.admin.steps import MoneyStep
+from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
+from billing.providers.crypto import sweeps, watching
+from config import clock
+from config.admin_steps import Given, Logged, ReasonForm
+from config.errors import ServiceError
+
+
+class LookAtChain(MoneyStep):
+    name, title, button = "look", "Look at the chain now", "Look"
+    done = "The chain is read, reload this page in a moment"
+    model = CryptoOrder
+
+    def shown(self, row: CryptoOrder) -> dict[str, str]:
+        amount = f"{row.amount} {row.asset}"
+        return {"order": row.pk, "agent": row.agent_id, "owner": str(row.user), "status": row.status, "amount": amount}
+
+    def take(self, row: CryptoOrder, *, given: Given) -> Logged | None:
+        watching.ask(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+    def _all(self) -> QuerySet[CryptoOrder]:
+        return CryptoOrder.objects.select_related("user")
+
+
+@admin.register(CryptoOrder)
+class CryptoOrderAdmin(Corrected):
+    list_display = ("id", "agent", "status", "asset", "amount", "seen", "credited", "late", "created_at", "expires_at")
+    list_filter = ("status", "asset", "late", "tier", "period", "chain_id")
+    list_select_related = ("agent",)
+    raw_id_fields = ("agent", "user", "deposit_address")
+    search_fields = ("id", "agent__id", "user__email", "tx_hash", "deposit_address__address")
+    steps = (LookAtChain(),)
+
+
+class UndecidedFilter(admin.SimpleListFilter):
+    title = "bought nothing"
+    parameter_name = "open"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", "waits for an operator")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Deposit]) -> QuerySet[Deposit]:
+        return queryset.filter(pk__in=decisions.undecided().values("pk")) if self.value() else queryset
+
+
+@admin.register(Deposit)
+class DepositAdmin(Corrected):
+    steps = (CreditMoney(Deposit), ReturnMoney(Deposit), CloseMoney(Deposit))
+    list_display = (
+        "seen_at",
+        "asset",
+        "amount",
+        "deposit_address",
+        "agent",
+        "order",
+        "unapplied",
+        "decision",
+        "tx_hash",
+    )
+    list_filter = (UndecidedFilter, "asset", "chain_id")
+    list_select_related = ("deposit_address__agent", "order", "decision")
+    search_fields = ("tx_hash", "sender", "deposit_address__address", "deposit_address__agent__id", "order__id")
+    date_hierarchy = "seen_at"
+    ordering = ("-seen_at", "-id")
+
+    @admin.display(description="agent")
+    def agent(self, row: Deposit) -> str:
+        return row.deposit_address.agent_id
+
+
+class Sweepable(admin.SimpleListFilter):
+    title = "sweeping"
+    parameter_name = "sweepable"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", "holds money that may be taken")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[DepositAddress]) -> QuerySet[DepositAddress]:
+        if not self.value():
+            return queryset
+        free = sweeps.sweepable(now=timezone.now()).filter(high_waters__balance__gt=0)
+        return queryset.filter(pk__in=free.values("pk"))
+
+
+@admin.register(DepositAddress)
+class DepositAddressAdmin(WrittenByRules):
+    list_display = ("address", "agent", "hd_index", "account", "held", "created_at")
+    list_filter = (Sweepable, "account")
+    list_select_related = ("agent",)
+    search_fields = ("address", "agent__id", "agent__user__email")
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[DepositAddress]:
+        rows: QuerySet[DepositAddress] = super().get_queryset(request).prefetch_related("high_waters")
+        return rows
+
+    @admin.display(description="held when last read")
+    def held(self, row: DepositAddress) -> str:
+        return ", ".join(f"{mark.balance} {mark.asset}" for mark in row.high_waters.all() if mark.balance)
+
+
+class SweepForm(ReasonForm):
+    transaction = forms.CharField(max_length=80, strip=True)
+
+
+@admin.register(Sweep)
+class SweepAdmin(WrittenByRules):
+    list_display = ("at", "asset", "amount", "deposit_address", "tx_hash", "actor", "reason")
+    list_filter = ("asset", "chain_id")
+    list_select_related = ("deposit_address",)
+    search_fields = ("tx_hash", "deposit_address__address", "actor")
+    date_hierarchy = "at"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(PERMISSION)
+
+    @method_decorator(csrf_protect)
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Record a sweep by its transaction. Amount and address are read from the chain."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = SweepForm(request.POST or None)
+        if form.is_valid() and self._recorded(request, form):
+            return redirect("admin:billing_sweep_changelist")
+        context = {**self.admin_site.each_context(request), "title": "Record a sweep", "opts": self.opts, "form": form}
+        return TemplateResponse(request, "admin/billing/sweep/add_form.html", context)
+
+    def _recorded(self, request: HttpRequest, form: SweepForm) -> bool:
+        given = form.cleaned_data
+        try:
+            rows = sweeps.record(given["transaction"], reason=given["reason"], actor=actor_of(request), now=clock.now())
+        except ServiceError as refusal:
+            form.add_error(None, refusal.message)
+            return False
+        for row in rows:
+            self.message_user(request, f"{row}: recorded", messages.SUCCESS)
+        return True
+
+
+class There(admin.SimpleListFilter):
+    title = "amount"
+    parameter_name = "there"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", "still there")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Misplaced]) -> QuerySet[Misplaced]:
+        return queryset.filter(amount__gt=0) if self.value() else queryset
+
+
+@admin.register(Misplaced)
+class MisplacedAdmin(WrittenByRules):
+    list_display = ("seen_at", "symbol", "amount", "chain_id", "token", "deposit_address", "agent", "read_at")
+    list_filter = (There, "chain_id", "symbol")
+    list_select_related = ("deposit_address__agent",)
+    search_fields = ("token", "deposit_address__address", "deposit_address__agent__id")
+
+    @admin.display(description="agent")
+    def agent(self, row: Misplaced) -> str:
+        return row.deposit_address.agent_id
+
+
+@admin.register(ChainState)
+class ChainStateAdmin(WrittenByRules):
+    list_display = ("chain_id", "fault", "head", "head_at", "pending_to", "all_to", "read_at", "asked_at")

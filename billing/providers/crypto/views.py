@@ -1,0 +1,92 @@
+"""`/crypto` and `/crypto/orders`."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import caller
+from accounts.idempotency import idempotent
+from billing import coupons, listing
+from billing.models import CryptoOrder
+from billing.ownership import agent_named
+from billing.providers.crypto import orders
+from billing.providers.crypto.serializers import (
+    CreateCryptoOrderSerializer,
+    CryptoEnvelope,
+    CryptoOrderEnvelope,
+    CryptoOrdersEnvelope,
+    CryptoOrderSerializer,
+    ListCryptoOrdersSerializer,
+)
+from billing.vocabulary import Asset, Period
+from config import clock
+from config.api import ApiViewSet
+
+
+class CryptoViewSet(ApiViewSet):
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    serializer_class = CryptoEnvelope
+
+    @extend_schema(responses=CryptoEnvelope)
+    def retrieve(self, request: Request) -> Response:
+        """Tell whether stablecoins can be paid with, in which, and on which chain."""
+        return Response(CryptoEnvelope({"crypto": orders.info()}).data)
+
+
+class CryptoOrdersViewSet(ApiViewSet):
+    queryset = CryptoOrder.objects.none()  # the type of {id} for the OpenAPI document
+    serializer_class = CreateCryptoOrderSerializer
+    refusals = {"create": {403, 404, 409, 422, 503}, "list": {400, 403, 404}}
+
+    @extend_schema(request=CreateCryptoOrderSerializer, responses=CryptoOrderEnvelope)
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Order a month or a year of a plan, to be paid in a stablecoin.
+
+        Send `payment.amount` (in the token's smallest unit) of `payment.tokenContract` on chain `payment.chainId` to
+        `payment.address`, in one transfer or several, after this call: what came before does not count. The agent is
+        `paid` once the chain calls it final, which takes seconds to 20 minutes: the event `payment.confirmed`, or poll
+        `GET /crypto/orders/{id}`. The same order again is the pending one; other terms replace it, unless money for it
+        was seen (409). 503 while the chain cannot be read.
+        """
+        wanted = self.valid(request)
+        agent = agent_named(caller(request), wanted["agent_id"])
+        placed = orders.place(
+            agent,
+            asset=Asset(wanted["asset"]),
+            tier=wanted.get("tier"),
+            period=Period(wanted["period"]),
+            coupon=coupons.code_of(wanted.get("coupon")),
+            now=clock.now(),
+        )
+        return _shown(placed)
+
+    @extend_schema(parameters=[ListCryptoOrdersSerializer], responses=CryptoOrdersEnvelope)
+    def list(self, request: Request) -> Response:
+        """List your orders, newest first.
+
+        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
+        """
+        query = ListCryptoOrdersSerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        asked = dict(query.validated_data)
+        user, agent_id = caller(request), asked.pop("agent_id", None)
+        agent = agent_named(user, agent_id) if agent_id is not None else None
+        page = listing.page(orders.of(user), path="/crypto/orders", ids="cry", agent=agent, **asked)
+        return Response({"orders": CryptoOrderSerializer(page.rows, many=True).data}, headers=page.headers)
+
+    @extend_schema(responses=CryptoOrderEnvelope)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Read one order: `paid` once its money is final, `expired` when none came within a day.
+
+        Money that comes within 14 days after that still pays it, if there is no newer order.
+        """
+        return _shown(orders.own(caller(request), id))
+
+
+def _shown(order: CryptoOrder) -> Response:
+    return Response(CryptoOrderEnvelope({"order": order, "payment": order}).data)

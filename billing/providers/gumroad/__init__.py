@@ -1,0 +1,1 @@
+"""Gumroad: licence keys of memberships and of one-off sales."""

@@ -1,0 +1,1 @@
+"""Lemon Squeezy: licence keys of subscriptions."""

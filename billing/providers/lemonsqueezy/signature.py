@@ -1,0 +1,29 @@
+"""The signature of Lemon Squeezy's webhook calls, with the secret that the operator has set."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from django.conf import settings
+
+from config import crypto
+from config.errors import Unauthorized
+
+HEADER = "X-Signature"
+
+
+class NotLemonSqueezy(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__(f"{HEADER}: not the signature of this body with the secret of our webhook")
+
+
+def is_expected() -> bool:
+    return bool(settings.LEMONSQUEEZY_WEBHOOK_SECRET)
+
+
+def check(body: bytes, signature: str) -> None:
+    """Raises NotLemonSqueezy unless the signature is the HMAC-SHA256 of the body, in hexadecimal digits."""
+    ours = hmac.new(settings.LEMONSQUEEZY_WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
+    if not crypto.same(signature.lower(), ours):
+        raise NotLemonSqueezy

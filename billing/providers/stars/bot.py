@@ -1,0 +1,65 @@
+"""The bot that sells: its settings, the secret that it shares with Telegram, and its webhook."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.conf import settings
+
+from billing.errors import NotConfigured
+from billing.providers.stars import telegram
+from billing.vocabulary import Provider
+from config import crypto
+from config.errors import BadRequest, Unauthorized
+
+CALLBACK = "/payments/stars/callback"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarsInfo:
+    """The public data about stars (docs/spec.md: StarsInfo)."""
+
+    enabled: bool
+    bot_username: str
+    star_usd: Decimal
+
+
+class NotTelegram(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__("X-Telegram-Bot-Api-Secret-Token: missing or wrong; this address is for Telegram alone")
+
+
+def info() -> StarsInfo:
+    return StarsInfo(enabled=is_configured(), bot_username=settings.STARS_BOT_USERNAME, star_usd=settings.STAR_USD)
+
+
+def is_configured() -> bool:
+    return bool(
+        settings.STARS_BOT_TOKEN and settings.STARS_BOT_USERNAME and _SECRET.fullmatch(settings.STARS_WEBHOOK_SECRET)
+    )
+
+
+def check_secret(shown: str) -> None:
+    """Raises NotTelegram unless this is the secret of our webhook.
+
+    Without a secret in the settings, all calls are refused.
+    """
+    if not settings.STARS_WEBHOOK_SECRET or not crypto.same(shown, settings.STARS_WEBHOOK_SECRET):
+        raise NotTelegram
+
+
+def set_webhook() -> str:
+    """Set the bot's webhook at Telegram, so that it reports payments. Returns the URL. Calling this twice is harmless.
+
+    Raises NotConfigured, TelegramAway, TelegramRefused, and BadRequest for a secret that Telegram would not accept.
+    """
+    if settings.STARS_WEBHOOK_SECRET and not _SECRET.fullmatch(settings.STARS_WEBHOOK_SECRET):
+        raise BadRequest("STARS_WEBHOOK_SECRET: must have 1 to 256 of A-Z, a-z, 0-9, _ and -")
+    if not is_configured():
+        raise NotConfigured("stars", Provider.STARS)
+    url = f"{settings.BASE_URL}{CALLBACK}"
+    telegram.set_webhook(url, secret=settings.STARS_WEBHOOK_SECRET)
+    return url

@@ -1,0 +1,115 @@
+"""`/stars`, `/stars/orders` and `/payments/stars/callback`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import caller
+from accounts.idempotency import idempotent
+from billing import coupons, listing
+from billing.models import StarsOrder
+from billing.ownership import agent_named
+from billing.providers.stars import bot, callback, orders
+from billing.providers.stars.serializers import (
+    CreateStarsOrderSerializer,
+    ListStarsOrdersSerializer,
+    StarsEnvelope,
+    StarsOrderEnvelope,
+    StarsOrdersEnvelope,
+    StarsOrderSerializer,
+    TelegramUpdateSerializer,
+)
+from config import clock
+from config.api import ApiViewSet, ReceivedSerializer
+from config.parsing import room_for
+
+MESSAGE_CHARACTERS = 4_096  # the longest message at Telegram; it may quote other messages
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 # a header's name
+
+
+class StarsViewSet(ApiViewSet):
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    serializer_class = StarsEnvelope
+
+    @extend_schema(responses=StarsEnvelope)
+    def retrieve(self, request: Request) -> Response:
+        """Tell whether Telegram Stars can be paid with, and what a star is worth here."""
+        return Response(StarsEnvelope({"stars": bot.info()}).data)
+
+
+class StarsOrdersViewSet(ApiViewSet):
+    queryset = StarsOrder.objects.none()  # the type of {id} for the OpenAPI document
+    serializer_class = CreateStarsOrderSerializer
+    refusals = {"create": {404, 409, 422}, "list": {400, 404}}
+
+    @extend_schema(request=CreateStarsOrderSerializer, responses=StarsOrderEnvelope)
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Order a month or a year of a plan, to be paid in Telegram Stars.
+
+        Open `payment.invoiceUrl` in Telegram within the hour and pay; whoever pays, it is this agent's. The agent is
+        `paid` as soon as Telegram tells us: the event `payment.confirmed`, or poll `GET /stars/orders/{id}`. The same
+        order again is the pending one; other terms replace it, unless somebody is just paying it (409).
+        """
+        wanted = self.valid(request)
+        agent = agent_named(caller(request), wanted["agent_id"])
+        placed = orders.order(
+            agent,
+            tier=wanted.get("tier"),
+            period=wanted["period"],
+            coupon=coupons.code_of(wanted.get("coupon")),
+            now=clock.now(),
+        )
+        return _shown(placed)
+
+    @extend_schema(parameters=[ListStarsOrdersSerializer], responses=StarsOrdersEnvelope)
+    def list(self, request: Request) -> Response:
+        """List your orders, newest first.
+
+        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
+        """
+        query = ListStarsOrdersSerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        asked: dict[str, Any] = dict(query.validated_data)
+        user, agent_id = caller(request), asked.pop("agent_id", None)
+        agent = agent_named(user, agent_id) if agent_id is not None else None
+        page = listing.page(orders.of(user), path="/stars/orders", ids="stx", agent=agent, **asked)
+        return Response({"orders": StarsOrderSerializer(page.rows, many=True).data}, headers=page.headers)
+
+    @extend_schema(responses=StarsOrderEnvelope)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Read one order: `paid` once its stars have come in, `expired` when nobody paid within the hour."""
+        return _shown(orders.own(caller(request), id))
+
+
+def _shown(order: StarsOrder) -> Response:
+    return Response(StarsOrderEnvelope({"order": order, "payment": order}).data)
+
+
+class StarsCallbackViewSet(ApiViewSet):
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    serializer_class = TelegramUpdateSerializer
+    refusals = {"create": {401}}
+    max_body_bytes = room_for(characters=4 * MESSAGE_CHARACTERS)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the secret before anything else, even before the body is read."""
+        if self.action == "create":  # other methods get 405 without a check
+            bot.check_secret(request.headers.get(SECRET_HEADER, ""))
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(request=TelegramUpdateSerializer, responses=ReceivedSerializer)
+    def create(self, request: Request) -> Response:
+        """Take what Telegram tells of payments in stars.
+
+        For Telegram alone, which shows the secret of `X-Telegram-Bot-Api-Secret-Token`. 200 means that it is stored.
+        """
+        callback.receive(self.valid(request), now=clock.now())
+        return Response({"ok": True})

@@ -1,0 +1,60 @@
+"""The steps of the recipe "Add a payment provider" (CONTRIBUTING.md) that are not the package itself."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import clear_url_caches
+
+import billing.tasks
+import billing.urls
+import config.urls
+from billing.providers import registry
+from billing.vocabulary import Provider
+from config.celery import app
+from tests.billing.pages.paying import agent, person
+from tests.doubles.pennies_server import PenniesServer
+
+__all__ = ["agent", "person"]
+
+PACKAGE = "tests.billing.providers.adding.pennies"
+
+
+@pytest.fixture
+def its_id() -> Iterator[Provider]:
+    """The line `PENNIES = "pennies"` in billing/vocabulary.py."""
+    added = str.__new__(Provider, "pennies")
+    added._name_, added._value_, added._label_ = "PENNIES", "pennies", "Pennies"  # type: ignore[attr-defined]
+    Provider._member_names_.append("PENNIES")
+    Provider._member_map_["PENNIES"] = Provider._value2member_map_["pennies"] = added
+    yield added
+    Provider._member_names_.remove("PENNIES")
+    del Provider._member_map_["PENNIES"], Provider._value2member_map_["pennies"]
+
+
+@pytest.fixture
+def its_line(its_id: Provider) -> Iterator[None]:
+    """The line in billing/providers/registry.py. A service that starts now finds the package by it."""
+    registry.PACKAGES[its_id] = PACKAGE
+    _start_again()
+    yield
+    del registry.PACKAGES[its_id]
+    app.tasks.pop("billing.expire_pennies_orders", None)
+    _start_again()
+
+
+def _start_again() -> None:
+    for module in (billing.tasks, billing.urls, config.urls):
+        importlib.reload(module)
+    clear_url_caches()
+
+
+@pytest.fixture
+def pennies(its_line: None, settings: Any) -> Iterator[PenniesServer]:
+    """The setting, and the seller itself."""
+    with PenniesServer() as double:
+        settings.PENNIES_URL = double.url
+        yield double

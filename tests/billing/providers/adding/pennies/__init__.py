@@ -1,0 +1,1 @@
+"""Pennies: a seller that opens a bill for each order."""
