@@ -13,9 +13,9 @@ from django.conf import settings
 from django.http import HttpResponseBase, HttpResponseRedirect
 from rest_framework.request import Request
 
-from catalog.pages.base import PublicPageViewSet, answer
-from catalog.pages.printing import Printed, printed
 from config.errors import NotFound
+from pages.public.base import PublicPageViewSet, answer
+from pages.public.printing import Printed, printed
 
 KEPT = 256  # files in memory, the whole guide
 INDEX = "index.html"

@@ -11,11 +11,11 @@ from typing import Any
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from catalog.pages.base import PublicPageViewSet, answer, framed, preferred
-from catalog.pages.languages import LANGUAGES, address
-from catalog.pages.printing import Printed, printed
 from config.errors import NotFound
 from config.reference.operations import reference
+from pages.languages import LANGUAGES, address
+from pages.public.base import PublicPageViewSet, answer, framed, preferred
+from pages.public.printing import Printed, printed
 
 
 class NoSuchGroup(NotFound):

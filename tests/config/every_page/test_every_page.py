@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.catalog.pages.test_barriers import PAGES as PUBLIC
 from tests.config.every_page.places import FILES, LEAD_ON, PLACES
 from tests.config.every_page.routes import pages, route_of
+from tests.pages.public.test_barriers import PAGES as PUBLIC
 
 
 def test_each_page_is_looked_at_in_a_browser() -> None:

@@ -9,7 +9,7 @@ from django.conf import settings
 from rest_framework.test import APIClient
 
 from config.docs import document
-from tests.catalog.pages.page import Page
+from tests.pages.page import Page
 
 MOST_BYTES = 100_000  # of a page, before compression
 
