@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.urls import include, path
 
 from config.docs import OpenApiViewSet
-from config.guide.page import GuideViewSet
-from config.reference.page import DocsViewSet
+from pages.public.docs.page import DocsViewSet
+from pages.public.guide import GuideViewSet
 
 urlpatterns = [
     path("", include("accounts.urls")),

@@ -1,6 +1,5 @@
-"""The public pages: landing, categories, personas and their articles, the directory of agents, the status; sitemap and
-robots.txt.
+"""The public pages: landing, categories, personas and their articles, search, the directory of agents, the status, the
+API's reference, the guide; sitemap and robots.txt.
 
-There is one module per page, and `base` for what they share. Templates are in templates/pages/, the style sheet in
-catalog/static/.
+`base` has what they share. Templates are in templates/pages/, the style sheet in catalog/static/.
 """

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from config.guide.__main__ import SITE, main
+from config.guide import SITE, main
 from tests.axe import barriers
 from tests.browser import asked_elsewhere, complaints, one_window, width_of
 

@@ -12,9 +12,9 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from config.errors import NotFound
-from config.reference.operations import reference
 from pages.languages import LANGUAGES, address
 from pages.public.base import PublicPageViewSet, answer, framed, preferred
+from pages.public.docs.operations import reference
 from pages.public.printing import Printed, printed
 
 

@@ -59,7 +59,8 @@ def _build(copy: Path) -> subprocess.CompletedProcess[str]:
 def copy(tmp_path: Path) -> Path:
     """What the guide is built of, and nothing else of the project."""
     shutil.copytree(DOCS, tmp_path / "docs")
-    shutil.copytree(ROOT / "config" / "guide", tmp_path / "config" / "guide")
+    (tmp_path / "config").mkdir()
+    shutil.copy(ROOT / "config" / "guide.py", tmp_path / "config")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     return tmp_path
 

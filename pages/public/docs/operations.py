@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
 from config.docs import document
-from config.reference import calls, prose
-from config.reference.calls import Example, ExampleCall
-from config.reference.samples import Sampler, Schema, kind_of
+from pages.public.docs import calls, prose
+from pages.public.docs.calls import Example, ExampleCall
+from pages.public.docs.samples import Sampler, Schema, kind_of
 
 JSON = "application/json"
 METHODS = ("get", "post", "put", "patch", "delete")
