@@ -133,7 +133,7 @@ guide: setup ## The documentation as a site in var/guide, which /guide shows; a 
 	$(BIN)/python -m config.guide
 
 translations: setup ## Collect the texts of the pages into templates/locale/*.po and compile them
-	$(BIN)/python -m catalog.pages.translations
+	$(BIN)/python -m pages.translations
 
 lock: setup ## Resolve pyproject.toml again into requirements.lock, and its group dev into requirements-test.lock
 	$(RESOLVE) pyproject.toml -o requirements.lock

@@ -15,7 +15,7 @@ from benchmarks.processes import Program
 from benchmarks.statements import Statements
 from catalog.models import Persona
 from catalog.version import bump
-from catalog.views import warming
+from pages import warming
 
 PERSONAS = 60
 REQUESTS = 2_000

@@ -1,4 +1,4 @@
-"""`/openapi.json`, generated once per process. `config.reference` shows it as pages."""
+"""`/openapi.json`, generated once per process. `pages.public.docs` shows it as pages."""
 
 from __future__ import annotations
 

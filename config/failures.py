@@ -8,10 +8,10 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
-from catalog.pages.base import failed, preferred
 from config import content_policy
 from config.errors import ErrorCode
 from config.requests import request_id
+from pages.public.base import failed, preferred
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Addresses of the pages that our mails and refusals link to. billing/pages/urls.py serves them."""
+"""Addresses of the pages that our mails and refusals link to. pages/account/urls.py serves them."""
 
 from __future__ import annotations
 

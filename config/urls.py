@@ -4,18 +4,16 @@ from django.contrib import admin
 from django.urls import include, path
 
 from config.docs import OpenApiViewSet
-from config.guide.page import GuideViewSet
-from config.reference.page import DocsViewSet
+from pages.public.docs.page import DocsViewSet
+from pages.public.guide import GuideViewSet
 
 urlpatterns = [
     path("", include("accounts.urls")),
     path("", include("catalog.urls")),
-    path("", include("agents.page_urls")),
-    path("", include("status.page_urls")),
-    path("", include("catalog.pages.urls")),
+    path("", include("pages.public.urls")),
     path("", include("agents.urls")),
     path("", include("billing.urls")),
-    path("", include("billing.pages.urls")),
+    path("", include("pages.account.urls")),
     path("", include("status.urls")),
     path("openapi.json", OpenApiViewSet.as_view({"get": "retrieve"})),
     path("docs", DocsViewSet.as_view({"get": "retrieve"})),

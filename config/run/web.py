@@ -40,8 +40,8 @@ def application() -> Any:
 
 
 def _warm() -> None:
-    from catalog.views import warming  # noqa: PLC0415 # its models need the loaded apps
     from config import preload  # noqa: PLC0415
+    from pages import warming  # noqa: PLC0415 # its models need the loaded apps
 
     preload.run()
     warming.start()

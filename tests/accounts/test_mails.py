@@ -16,12 +16,12 @@ from django.urls import resolve
 from pytest_django import Settings
 
 from accounts import emails
-from billing.pages.base import AccountPageViewSet
-from billing.pages.elsewhere import ElsewherePage
-from catalog.pages.base import PublicPageViewSet
 from config import post
 from config.mail_forms import FORMS, MailForm, Why
 from config.post import Mail
+from pages.account.base import AccountPageViewSet
+from pages.elsewhere import ElsewherePage
+from pages.public.base import PublicPageViewSet
 
 LANGUAGES = [code for code, _ in conf.LANGUAGES]
 WORDS = Path(conf.BASE_DIR) / "templates" / "emails"

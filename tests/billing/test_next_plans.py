@@ -17,7 +17,7 @@ from billing.models import NextPlan, Subscription
 from billing.vocabulary import Provider
 from tests.agents.conftest import settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence, tick
-from tests.billing.pages.visitor import Visitor, text
+from tests.pages.account.visitor import Visitor, text
 
 pytestmark = pytest.mark.django_db
 

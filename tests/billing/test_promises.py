@@ -23,7 +23,7 @@ from config.ids import new_id
 from tests.agents.conftest import MakeAgent, settle
 from tests.at_length import examples
 from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
-from tests.billing.pages.visitor import Visitor, text
+from tests.pages.account.visitor import Visitor, text
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -22,12 +22,12 @@ from config.errors import ServiceError
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
 from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.licences import gumroad
-from tests.billing.pages.paying import Person, person
 from tests.billing.providers.stars.conftest import telegram
 from tests.billing.providers.stripe.conftest import card, order, place, stripe
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.telegram_payments_server import TelegramPayments
+from tests.pages.account.renew.paying import Person, person
 
 __all__ = ["card", "chain", "coins", "gumroad", "one_chain", "order", "person", "place", "stripe", "telegram"]
 

@@ -7,10 +7,10 @@ from django.test import Client, RequestFactory
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from catalog.pages import base
-from catalog.pages.languages import ENGLISH
 from config import failures
-from tests.catalog.pages.page import Page
+from pages.languages import ENGLISH
+from pages.public import base
+from tests.pages.page import Page
 
 FAILURES = {400: failures.bad_request, 403: failures.forbidden, 404: failures.not_found}
 

@@ -10,7 +10,7 @@ from tests.config.conftest import ROOT
 
 APPS = ("accounts", "agents", "billing", "catalog", "status", "webhooks")
 RULES = [f"{app}.{place}" for app in APPS for place in ("weather", "new_room.weather")]
-HTTP = ("rest_framework", "config.api", "agents.views.agents", "billing.pages.agents", "webhooks.serializers")
+HTTP = ("rest_framework", "config.api", "agents.views.agents", "pages.account.agents.agents", "webhooks.serializers")
 CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
 
 Imports = set[tuple[str, str]]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.config.conftest import ROOT
 
-CODE = ["accounts", "agents", "billing", "catalog", "config", "examples", "status", "tests", "webhooks"]
+CODE = ["accounts", "agents", "billing", "catalog", "config", "examples", "pages", "status", "tests", "webhooks"]
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 STATE_MACHINES = {"agents/domains/claims.py", "agents/lifecycle.py"}

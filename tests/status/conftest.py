@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import requests
 
+from pages.public.status import keeping
 from status import components
-from status.pages import keeping
 from tests.measured import unmeasured
 from tests.patience import Patience
 
@@ -24,7 +24,7 @@ Web = Callable[[dict[str, str]], str]
 
 
 @pytest.fixture(autouse=True)
-def _fresh_look() -> None:
+def fresh_status() -> None:
     """Forget the status that an earlier test saw."""
     fresh_look()
 

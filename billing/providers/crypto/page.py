@@ -12,8 +12,6 @@ from django.utils.translation import gettext
 
 from agents.models import Agent
 from billing.models import ChainState, CryptoOrder, Order, Payment
-from billing.pages import qr, words
-from billing.pages.names import chain_name, plan_name
 from billing.providers.crypto import configuration, orders, settling
 from billing.providers.crypto.configuration import Token
 from billing.providers.crypto.errors import ChainUnreadable
@@ -21,6 +19,9 @@ from billing.providers.page import ProviderPage, ShownOrder
 from billing.sums import exact
 from billing.vocabulary import Asset, OrderStatus, Provider
 from config.errors import ServiceError
+from pages.account import words
+from pages.account.names import chain_name, plan_name
+from pages.account.renew import qr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

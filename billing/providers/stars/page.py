@@ -10,12 +10,13 @@ from django.utils.translation import gettext, ngettext
 
 from agents.models import Agent
 from billing.models import Order, Payment, StarsOrder
-from billing.pages import qr, words
-from billing.pages.names import plan_name
 from billing.providers.page import LinkOrder, ProviderPage
 from billing.providers.stars import orders, telegram
 from billing.vocabulary import OrderStatus, Provider
 from config.errors import ServiceError
+from pages.account import words
+from pages.account.names import plan_name
+from pages.account.renew import qr
 
 
 class StarsPage(ProviderPage):

@@ -8,11 +8,11 @@ from django.utils.translation import gettext, pgettext
 
 from agents.models import Agent
 from billing.models import CardSubscription, Order, StripeOrder
-from billing.pages import words
-from billing.pages.names import plan_name
 from billing.providers.page import LinkOrder, ProviderPage
 from billing.vocabulary import OrderStatus, Period, Provider
-from catalog.pages.words import usd
+from pages.account import words
+from pages.account.names import plan_name
+from pages.words import usd
 
 
 class StripePage(ProviderPage):

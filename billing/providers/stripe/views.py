@@ -15,7 +15,6 @@ from accounts.idempotency import idempotent
 from billing import listing
 from billing.models import StripeOrder
 from billing.ownership import agent_named
-from billing.pages.base import AgentPagePage
 from billing.providers.stripe import callback, customers, orders
 from billing.providers.stripe.serializers import (
     CreateStripeOrderSerializer,
@@ -29,6 +28,7 @@ from billing.providers.stripe.serializers import (
 from config import clock
 from config.api import ApiViewSet, ReceivedSerializer
 from config.parsing import Signed, signed_body
+from pages.account.agents.base import AgentPagePage
 
 SIGNATURE_HEADER = "Stripe-Signature"
 EVENT_BYTES = 256 * 1024  # an invoice with many lines has some 100 KiB

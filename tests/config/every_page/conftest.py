@@ -27,11 +27,11 @@ from tests.agents.conftest import MakeAgent, bridge, catalog, gateway_of, make_a
 from tests.billing.conftest import purchase
 from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.licences import KEY, SMALL, gumroad, lemon
-from tests.billing.pages.test_agent_in_a_browser import full, receiver
 from tests.billing.providers.stars.conftest import telegram
 from tests.billing.providers.stripe.conftest import stripe
 from tests.config.every_page.places import LEAVER, OWNER
 from tests.doubles.gumroad_server import GumroadServer
+from tests.pages.account.agents.test_agent_in_a_browser import full, receiver
 
 __all__ = ["bridge", "catalog", "chain", "coins", "full", "gateway_of", "gumroad", "lemon", "make_agent", "one_chain"]
 __all__ += ["owner", "receiver", "runtime", "stripe", "telegram"]

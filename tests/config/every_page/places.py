@@ -136,7 +136,7 @@ FILES = {
     "sitemap.xml",
     "sitemaps/<int:number>.xml",
     "status/feed.atom",
-    "guide/",  # a site of its own: tests/config/guide
+    "guide/",  # a site of its own: tests/config/test_guide_in_a_browser.py
     "guide/<path:file>",
 }
 # Templates that no visit shows, because their pages redirect to another host at once.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
-from billing.pages.base import AccountPageViewSet as OwnPage
-from catalog.pages.base import PublicPageViewSet as PublicPage
+from pages.account.base import AccountPageViewSet as OwnPage
+from pages.public.base import PublicPageViewSet as PublicPage
 
 LANGUAGE = "<lang:lang>/"
 

@@ -14,7 +14,7 @@ from playwright.async_api import expect
 from agents.pod.gateway.words import WORDS
 from agents.profile import LANGS
 from agents.router import words as routers
-from catalog.pages.languages import LANGUAGES
+from pages.languages import LANGUAGES
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
 from tests.agents.pod.gateway.talking import talking

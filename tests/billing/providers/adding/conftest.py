@@ -15,8 +15,8 @@ import config.urls
 from billing.providers import registry
 from billing.vocabulary import Provider
 from config.celery import app
-from tests.billing.pages.paying import agent, person
 from tests.doubles.pennies_server import PenniesServer
+from tests.pages.account.renew.paying import agent, person
 
 __all__ = ["agent", "person"]
 

@@ -14,9 +14,9 @@ from billing.models import Order, Payment
 from billing.vocabulary import OrderStatus
 from config.celery import app
 from tests.billing.conftest import Clock
-from tests.billing.pages.paying import Person, now, problem, words
-from tests.catalog.pages.page import Page
 from tests.doubles.pennies_server import PenniesServer
+from tests.pages.account.renew.paying import Person, now, problem, words
+from tests.pages.page import Page
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pennies")]
 

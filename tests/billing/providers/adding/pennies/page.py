@@ -8,12 +8,12 @@ from django.utils.translation import gettext
 
 from agents.models import Agent
 from billing.models import Order
-from billing.pages import words
-from billing.pages.names import plan_name
 from billing.providers.page import LinkOrder, ProviderPage
 from billing.vocabulary import OrderStatus, Provider
-from catalog.pages.words import usd
 from config.errors import ServiceError
+from pages.account import words
+from pages.account.names import plan_name
+from pages.words import usd
 from tests.billing.providers.adding.pennies import orders, reasons
 from tests.billing.providers.adding.pennies.service import PenniesAway
 

@@ -1,1 +1,0 @@
-"""/guide: the documentation as a site, built of docs/ and mkdocs.yml."""

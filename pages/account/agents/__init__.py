@@ -1,0 +1,1 @@
+"""/account/agents/{id}: the pages of one agent."""

@@ -1,0 +1,84 @@
+"""The events of an agent in plain words."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from agents.models import Status
+from billing.providers import registry
+from billing.vocabulary import FOREVER
+from pages.account import words
+from webhooks.models import Event, EventType
+
+TYPES: dict[str, Promise] = {
+    EventType.AGENT_RUNNING: _("The agent runs"),
+    EventType.AGENT_STOPPED: _("The agent stopped"),
+    EventType.AGENT_FAILED: _("The agent failed"),
+    EventType.AGENT_DELETED: _("The agent was deleted"),
+    EventType.PAYMENT_CONFIRMED: _("A payment came in"),
+    EventType.DELETION_WARNING: _("The agent will be stopped and deleted unless it is paid for"),
+    EventType.TEST: _("A test"),
+}
+
+# By the state before.
+CAME_UP: dict[str, Promise] = {
+    Status.PROVISIONING: _("The agent started for the first time."),
+    Status.RUNNING: _("The agent was rebuilt and is running."),
+    Status.STOPPED: _("The agent was started again."),
+    Status.FAILED: _("The agent runs again after a failure."),
+}
+
+
+def sentence(event: Event) -> str:
+    """What happened, and the reason if it is known."""
+    data: dict[str, Any] = json.loads(event.body)["data"]
+    match event.type:
+        case EventType.AGENT_RUNNING if data.get("reason") == "domain-lost":
+            text = gettext("Another account proved that the domain %(domain)s is theirs and has it now.")
+            return text % {"domain": data.get("domain", "")}
+        case EventType.AGENT_RUNNING:
+            return str(CAME_UP.get(data.get("from", ""), TYPES[event.type]))
+        case EventType.AGENT_STOPPED:
+            stopped, why = gettext("The agent stopped."), words.CAUSES.get(str(data.get("reason", "")).upper(), "")
+            return f"{stopped} {why}".strip()
+        case EventType.PAYMENT_CONFIRMED:
+            return _paid(data)
+        case EventType.DELETION_WARNING:
+            return _warned(data)
+        case EventType.TEST:
+            return gettext("A test was sent to the webhook.")
+    return gettext("The agent could not be started.")
+
+
+def _paid(data: dict[str, Any]) -> str:
+    """A payment. If we granted it ourselves, without a provider and an end."""
+    provider, till = registry.name_of(data["provider"]), datetime.fromisoformat(data["paidTill"])
+    named = {"provider": provider, "day": words.day(till)}
+    if not provider:
+        return gettext("The agent was paid for by us.")
+    if till >= FOREVER:
+        return gettext("A payment came in with %(provider)s.") % named
+    return gettext("A payment came in with %(provider)s: paid until %(day)s.") % named
+
+
+def _warned(data: dict[str, Any]) -> str:
+    left, kept = data.get("daysLeft"), data.get("keptDays") or 0
+    if left is None:
+        text = ngettext(
+            "It was not paid for and has stopped. Its data is kept for %(count)d day.",
+            "It was not paid for and has stopped. Its data is kept for %(count)d days.",
+            kept,
+        )
+        return text % {"count": kept}
+    text = ngettext(
+        "It stops in %(count)d day unless it is paid for.",
+        "It stops in %(count)d days unless it is paid for.",
+        left,
+    )
+    return text % {"count": left}

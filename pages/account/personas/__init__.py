@@ -1,0 +1,1 @@
+"""/account/personas: what a person writes for the catalog."""

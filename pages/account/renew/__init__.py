@@ -1,0 +1,1 @@
+"""/renew/{id}: paying for an agent."""
