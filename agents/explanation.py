@@ -194,6 +194,7 @@ def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
 
 def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
     """The agent's status is running, but the engine or a program of its pod does not run. It is being started again."""
+    cause: str
     if pod is None:
         cause, message = Cause.POD_LOST, "the pod is gone and is being built again"
     elif not pod.gateway_alive and agent.cause in LASTING:

@@ -150,8 +150,7 @@ def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
 
     The part that was overpaid is not included: an operator decides about it separately (billing/decisions.py).
     """
-    driver = registry.driver_of(Provider(payment.provider))
-    ours = driver is not None and driver.sends_back
+    ours = registry.sends_back(payment.provider)
     return Receipt(
         provider=Provider.INTERNAL if ours else Provider(payment.provider),
         external_id=new_id("act") if ours else refund_name(payment.external_id),

@@ -41,8 +41,11 @@ def renew(agent: Agent, wanted: WantedRenewal, *, license_key: str | None, actor
     if wanted.provider in LICENSED:
         key = purchasing.key_of(wanted.provider, license_key)
         licences.activate(agent, key, tier=wanted.tier, period=wanted.period, actor=actor, now=now)
-    elif driver := registry.driver_of(wanted.provider):
-        driver.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
+        return
+    driver = registry.driver_of(wanted.provider)
+    if driver is None:
+        raise NoSuchWay(wanted.provider)
+    driver.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
 
 
 def order_to_show(agent: Agent, *, now: datetime) -> Order | None:

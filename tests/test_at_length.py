@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -39,13 +40,13 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def collected(project: Path, *arguments: str, seed: int = 1, **environment: str) -> set[str]:
+def collected(project: Path, *arguments: str, seed: int = 1, environment: Mapping[str, str] | None = None) -> set[str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.at_length", "--collect-only", "-q", *arguments]
     settings = {name: value for name, value in os.environ.items() if name not in {"AT_LENGTH", "PYTEST_PLUGINS"}}
     run = subprocess.run(
         [*command, f"--randomly-seed={seed}"],
         cwd=project,
-        env={**settings, "PYTHONPATH": str(ROOT), **environment},
+        env={**settings, "PYTHONPATH": str(ROOT), **(environment or {})},
         check=True,
         capture_output=True,
         text=True,
@@ -68,5 +69,5 @@ def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: 
 def test_all_run_where_a_file_is_named_or_the_run_is_at_length(
     project: Path, arguments: list[str], environment: dict[str, str]
 ) -> None:
-    names = collected(project, *arguments, **environment)
+    names = collected(project, *arguments, environment=environment)
     assert len([name for name in names if name.startswith("test_costly")]) == TESTS

@@ -13,6 +13,7 @@ from django.utils import timezone
 from agents.models import Agent
 from billing import corrections, key_moves, standing, verification
 from billing.models import AgentTerm, Payment, Subscription
+from billing.providers import registry
 from billing.term import Term
 from config import clock
 from config.admin_steps import Given, Logged, ReasonForm, Step
@@ -153,7 +154,7 @@ class MoveLicences(TermStep):
 
 
 def _sent_by_us(rows: list[Payment]) -> list[str]:
-    return [row.external_id for row in rows if row.provider in corrections.SENT_BY_US]
+    return [row.external_id for row in rows if registry.sends_back(row.provider)]
 
 
 def told(term: Term) -> str:

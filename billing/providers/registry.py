@@ -33,6 +33,12 @@ def driver_of(provider: Provider) -> ProviderDriver | None:
     return cast("ProviderDriver", import_module(f"{package}.driver").driver(provider)) if package else None
 
 
+def sends_back(provider: str) -> bool:
+    """Whether we send the provider's payments back ourselves (`ProviderDriver.sends_back`)."""
+    found = driver_of(Provider(provider))
+    return found is not None and found.sends_back
+
+
 def drivers() -> list[ProviderDriver]:
     return [found for provider in PACKAGES if (found := driver_of(provider)) is not None]
 

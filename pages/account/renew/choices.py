@@ -68,7 +68,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
     Unknown values also fall back to these defaults.
     """
     tier, period, provider = given.get("tier"), given.get("period"), given.get("provider")
-    plans, periods, ways = [one.id for one in tiers.offered()], set(Period.values), set(registry.MODULES)
+    plans, periods, ways = [one.id for one in tiers.offered()], set(Period.values), set(map(str, registry.PACKAGES))
     licence = subscriptions.licence_of(agent)
     paid = licence.tier if licence else agent.tier
     own = paid if paid in plans else plans[0]

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from django.urls import clear_url_caches
 
-import billing.tasks
 import billing.urls
 import config.urls
 from billing.providers import registry
 from billing.vocabulary import Provider
-from config.celery import app
 from tests.doubles.pennies_server import PenniesServer
 from tests.pages.account.renew.paying import agent, person
 
@@ -42,12 +40,13 @@ def its_line(its_id: Provider) -> Iterator[None]:
     _start_again()
     yield
     del registry.PACKAGES[its_id]
-    app.tasks.pop("billing.expire_pennies_orders", None)
     _start_again()
 
 
 def _start_again() -> None:
-    for module in (billing.tasks, billing.urls, config.urls):
+    """What looks for parts of providers when a service starts does so again."""
+    registry.parts("tasks")
+    for module in (billing.urls, config.urls):
         importlib.reload(module)
     clear_url_caches()
 
