@@ -13,6 +13,7 @@ from agents import causes, liveness, llm_key, pods, quota
 from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase
 from agents.runtimes.management import GatewayHealth, ModelRefusal
@@ -232,7 +233,7 @@ def _gateway_health(agent: Agent) -> tuple[GatewayHealth | None, list[Explanatio
         return None, []
     try:
         return management.health(endpoint, pods.access_of(agent), seconds=GATEWAY_SECONDS), []
-    except management.HopFailure as failure:
+    except HopFailure as failure:
         down = Explanation(
             status=agent.status,
             cause="GATEWAY_DOWN",
