@@ -10,9 +10,11 @@ from agents import pods
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Desired, Status
 from agents.pod import session_ids
+from agents.pod.turns.events import TurnEvent
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Endpoint
-from agents.runtimes.management import ChatEvent, ChatReply
+from agents.runtimes.management import ChatReply
 from config import waiting
 from config.errors import BadRequest
 
@@ -34,8 +36,9 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
         return management.chat(endpoint, access, message=message, session_id=session_id)
 
 
-def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[ChatEvent]:
-    """The same turn as events: `delta`, then `done` or `error`. Raises what fails before the turn begins.
+def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[TurnEvent | None]:
+    """The same turn as events, with one Done at the end. Raises what fails before the turn begins; later the iterator
+    raises HopFailure.
 
     Closing the iterator ends the turn.
     """
@@ -45,8 +48,8 @@ def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iter
     return events
 
 
-def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | None) -> Iterator[ChatEvent]:
-    """Yield `start` first. `stream` takes this event at once, so the caller's place is taken then. The place is given
+def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | None) -> Iterator[TurnEvent | None]:
+    """Yield None first. `stream` takes this event at once, so the caller's place is taken then. The place is given
     back when the iterator ends."""
     access = pods.access_of(agent)
     with waiting.turns.take(agent.user_id):
@@ -54,17 +57,14 @@ def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | No
         with _failures():
             await_key(agent, endpoint)
             yield next(turn)
-        try:
-            yield from turn
-        except management.HopFailure as failure:
-            yield ChatEvent("error", {"hop": failure.hop, "message": failure.message})
+        yield from turn
 
 
 @contextmanager
 def _failures() -> Iterator[None]:
     try:
         yield
-    except management.HopFailure as failure:
+    except HopFailure as failure:
         raise HopFailed(failure.hop, failure.message) from failure
 
 
@@ -80,7 +80,7 @@ def await_key(agent: Agent, endpoint: Endpoint) -> None:
     until = time.monotonic() + KEY_SECONDS
     while not management.health(endpoint, pods.access_of(agent)).has_key:
         if time.monotonic() > until:
-            raise management.HopFailure("gateway", "the model key has not reached the pod yet")
+            raise HopFailure(Hop.GATEWAY, "the model key has not reached the pod yet")
         time.sleep(KEY_STEP_SECONDS)
 
 
@@ -101,5 +101,5 @@ def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:
         raise WrongState("chat", agent.status, hint if agent.status == Status.FAILED else "wait until it is running")
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
-        raise HopFailed("gateway", "the pod has no address at the moment")
+        raise HopFailed(Hop.GATEWAY, "the pod has no address at the moment")
     return endpoint

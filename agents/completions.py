@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import chat
-from agents.engines import parts
 from agents.models import Agent
-from agents.runtimes.management import ChatEvent, ChatReply
+from agents.pod.turns import parts
+from agents.pod.turns.events import TurnEvent
+from agents.runtimes.management import ChatReply
 from config.errors import BadRequest
 
 MAX_MESSAGES = 2_000
@@ -43,7 +44,7 @@ def say(agent: Agent, asked: AskedTurn) -> ChatReply:
     return chat.say(agent, message=asked.message, session_id=asked.session_id)
 
 
-def stream(agent: Agent, asked: AskedTurn) -> Iterator[ChatEvent]:
+def stream(agent: Agent, asked: AskedTurn) -> Iterator[TurnEvent | None]:
     """As `chat.stream`."""
     return chat.stream(agent, message=asked.message, session_id=asked.session_id)
 

@@ -14,6 +14,7 @@ from agents.cause import UNUSABLE_DATA, Cause
 from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Observation, Phase
 from agents.runtimes.management import GatewayHealth, ModelRefusal
@@ -243,7 +244,7 @@ def _gateway_health(agent: Agent) -> tuple[GatewayHealth | None, list[Explanatio
         return None, []
     try:
         return management.health(endpoint, pods.access_of(agent), seconds=GATEWAY_SECONDS), []
-    except management.HopFailure as failure:
+    except HopFailure as failure:
         down = Explanation(
             status=agent.status,
             cause=Cause.GATEWAY_DOWN,

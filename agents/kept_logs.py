@@ -15,8 +15,8 @@ from agents import pods
 from agents.models import Agent, KeptLog
 from agents.pod.logs import ring
 from agents.pod.logs.reading import Chunk, Left
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import current_runtime, pod_logs
-from agents.runtimes.management import HopFailure
 from agents.runtimes.pod_logs import Tail
 
 log = logging.getLogger(__name__)

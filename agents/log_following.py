@@ -22,8 +22,8 @@ from agents import logs
 from agents.logs import Cursor, Gateway, LogPage
 from agents.models import Agent
 from agents.pod.logs.lines import LogSource
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import pod_logs
-from agents.runtimes.management import HopFailure
 from agents.runtimes.pod_logs import LogQuery
 from config import waiting
 from config.errors import Unavailable

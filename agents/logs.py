@@ -13,9 +13,9 @@ from agents.errors import ForeignLogCursor, UnknownLogCursor
 from agents.models import Agent
 from agents.pod.logs.lines import LogLine, LogSource
 from agents.pod.logs.reading import Left, LinesPage, read
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import current_runtime, pod_logs
 from agents.runtimes.base import Access, Endpoint
-from agents.runtimes.management import HopFailure
 from agents.runtimes.pod_logs import PAGE_SECONDS, LogQuery, OtherLife
 from config import waiting
 

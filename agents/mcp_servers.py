@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agents.engines import ENGINES
+from agents.pod.hop_by_hop import CONNECTION
 from catalog import tools as catalog_tools
 from catalog.models import Engine
 from config.errors import BadRequest
@@ -23,9 +24,8 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL = re.compile(r"[!-\[\]-~]+")  # visible ASCII without the backslash
 # The protocol itself sets these headers.
-_OWN_HEADERS = {
-    "accept", "connection", "content-length", "content-type", "host", "keep-alive", "last-event-id",
-    "mcp-protocol-version", "mcp-session-id", "te", "trailer", "transfer-encoding", "upgrade",
+_OWN_HEADERS = CONNECTION | {
+    "accept", "content-length", "content-type", "host", "last-event-id", "mcp-protocol-version", "mcp-session-id",
 }  # fmt: skip
 
 Server = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents import pods
 from agents.errors import NoSuchServer, ServerOfTheEngine, WrongState
 from agents.models import Agent, Desired, Status
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import TriedServer
 from config import waiting
@@ -27,7 +28,7 @@ def run(agent: Agent, *, name: str) -> TriedServer:
     with waiting.looks.take(agent.user_id):
         try:
             return _asked(agent, url=server["url"], headers=server.get("headers") or {})
-        except management.HopFailure as failure:
+        except HopFailure as failure:
             return TriedServer(ok=False, ms=0, tools=[], error=failure.message)
 
 
@@ -35,5 +36,5 @@ def _asked(agent: Agent, *, url: str, headers: dict[str, str]) -> TriedServer:
     """Ask through the pod's gateway. Raises HopFailure when the gateway does not answer."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
-        raise management.HopFailure("gateway", "the pod has no address")
+        raise HopFailure(Hop.GATEWAY, "the pod has no address")
     return management.mcp_test(endpoint, pods.access_of(agent), url=url, headers=headers)

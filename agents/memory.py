@@ -9,6 +9,7 @@ from agents.backups import reading
 from agents.engines.persona import persona_text
 from agents.errors import MemoryUnreadable
 from agents.models import Agent, Backup, Desired
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import current_runtime, management
 from config import waiting
 
@@ -72,5 +73,5 @@ def _read(agent: Agent) -> management.Memory:
     with waiting.looks.take(agent.user_id):
         try:
             return management.memory(endpoint, pods.access_of(agent))
-        except management.HopFailure as failure:
+        except HopFailure as failure:
             raise MemoryUnreadable(f"its pod cannot be read ({failure.hop}: {failure.message})", explain) from failure

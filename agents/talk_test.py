@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from agents import chat, pods
 from agents.errors import WrongState
 from agents.models import Agent, Desired, Status
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import TriedHop
 from config import waiting
@@ -37,7 +38,7 @@ def run(agent: Agent) -> TalkTest:
         started = time.monotonic()
         try:
             return TalkTest(_tried(agent))
-        except management.HopFailure as failure:
+        except HopFailure as failure:
             return _silent_gateway(agent, failure, ms=round((time.monotonic() - started) * 1000))
 
 
@@ -45,7 +46,7 @@ def _tried(agent: Agent) -> list[TriedHop]:
     """The tried hops. Raises HopFailure when the gateway itself is silent."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
-        raise management.HopFailure("gateway", "the pod has no address")
+        raise HopFailure(Hop.GATEWAY, "the pod has no address")
     started = time.monotonic()
     health = management.health(endpoint, pods.access_of(agent))
     reached = TriedHop(hop="gateway", ok=True, ms=round((time.monotonic() - started) * 1000), error=None)
@@ -55,7 +56,7 @@ def _tried(agent: Agent) -> list[TriedHop]:
     return [reached if gateway.ok else gateway, *others]
 
 
-def _silent_gateway(agent: Agent, failure: management.HopFailure, *, ms: int) -> TalkTest:
+def _silent_gateway(agent: Agent, failure: HopFailure, *, ms: int) -> TalkTest:
     """The result when the gateway is silent: no hop behind it can be tried. A known cause of the agent is added to the
     error, such as a port that is in use."""
     known = f"; {agent.cause}: {agent.cause_message}" if agent.cause else ""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agents.engines.parts import DataPart, FilePart, LinkPart, Part, TurnEnding, wire
+from agents.pod.turns.parts import DataPart, FilePart, LinkPart, Part, TurnEnding, wire
 from tests.doubles.bridge import Event, Turn
 
 GENERATED = "Generated text content"

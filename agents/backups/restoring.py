@@ -9,9 +9,10 @@ from agents.backups.repositories import BackupsOff
 from agents.cause import Cause
 from agents.errors import BackupsAreOff
 from agents.models import Agent, Reason
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from agents.runtimes.base import Runtime, RuntimeFailure
-from agents.runtimes.management import BackupOrder, HopFailure
+from agents.runtimes.management import BackupOrder
 from catalog import tiers
 
 

@@ -22,8 +22,9 @@ from agents.backups import credentials, nights, places, removing, repositories, 
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.models import Agent, Reason, Repository
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import current_runtime, management
-from agents.runtimes.management import BackupOrder, BackupState, HopFailure
+from agents.runtimes.management import BackupOrder, BackupState
 from agents.turns import OneAtATime
 from catalog import tiers
 from config import wake
@@ -183,10 +184,10 @@ def _pod_says(backup: Backup) -> BackupState:
     agent = backup.agent
     endpoint = current_runtime().endpoint(backup.namespace)
     if endpoint is None:
-        raise HopFailure("gateway", "the agent's pod is not there")
+        raise HopFailure(Hop.GATEWAY, "the agent's pod is not there")
     url = places.url()
     if url is None:
-        raise HopFailure("gateway", "the endpoint of backups is not there (python -m agents.backups.endpoint)")
+        raise HopFailure(Hop.GATEWAY, "the endpoint of backups is not there (python -m agents.backups.endpoint)")
     order = BackupOrder(
         id=backup.id,
         url=url,

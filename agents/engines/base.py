@@ -13,25 +13,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from agents.engines.parts import Part, TurnEnding
+from agents.pod.turns import failures
+from agents.pod.turns.parts import Part, TurnEnding
 from agents.runtimes.base import PodConfig
+
+# What drivers raise. The texts are shown to people.
+EngineError = failures.EngineError
+ModelError = failures.ModelError
 
 # The gateway's MCP server for peers, on the listener of the key proxy. No server of an owner can have this name,
 # because a toolset has it.
 PEERS_SERVER = "a2a"
 PEERS_PATH = "/peers"
-
-
-class EngineError(Exception):
-    """The engine itself failed: it is dead, it hangs, or it refused. The hop is `engine`. The text is
-    shown to people.
-    """
-
-
-class ModelError(Exception):
-    """The engine works, but the model behind it refused, failed or gave no answer. The hop is `model`. The text is
-    shown to people.
-    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +176,7 @@ class Turns(Protocol):
     def turn(self, message: str) -> AsyncGenerator[str | Part | TurnEnding, None]:
         """Run a turn and yield the reply as it arrives. Raises ModelError or EngineError; if the iterator just ends,
         the turn was successful.
-        Text is a `str`. An engine that answers with more yields parts (`agents/engines/parts.py`), in the order in
+        Text is a `str`. An engine that answers with more yields parts (`agents/pod/turns/parts.py`), in the order in
         which readers shall see them. If the turn does not end with a plain answer, it yields a TurnEnding.
         Closing the iterator early also ends the turn in the engine; the next turn waits for that end.
         """

@@ -17,8 +17,8 @@ from django.utils import timezone
 from agents import pods, timeline
 from agents.inbound.models import ERROR_CHARACTERS, Ended, InboundMessage
 from agents.models import Agent, Desired, Reason
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import current_runtime, inbound
-from agents.runtimes.management import HopFailure
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ def _bring(agent: Agent, message: InboundMessage) -> bool:
     """Send the message to the pod. Returns whether its turn is over. Raises HopFailure when it is not taken."""
     endpoint = current_runtime().endpoint(agent.namespace) if agent.desired == Desired.RUNNING else None
     if endpoint is None:
-        raise HopFailure("gateway", "the agent has no pod that could take it")
+        raise HopFailure(Hop.GATEWAY, "the agent has no pod that could take it")
     access = pods.access_of(agent)
     return inbound.hand_over(endpoint, access, channel=message.channel, name=message.name, body=message.body or "")
 

@@ -8,18 +8,8 @@ from aiohttp import web
 from django.conf import settings
 from multidict import CIMultiDict, CIMultiDictProxy
 
-# RFC 9110 7.6.1: these headers belong to one connection only.
-HOP_BY_HOP = {
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-}
+from agents.pod import hop_by_hop
+
 # Headers that only the edge (the trusted proxy in front) may set.
 CLAIMS = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
 
@@ -55,8 +45,7 @@ def back(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 
 
 def _without_hops(headers: CIMultiDictProxy[str], more: set[str]) -> CIMultiDict[str]:
-    named = {name.strip().lower() for value in headers.getall("Connection", []) for name in value.split(",")}
-    dropped = HOP_BY_HOP | named | more
+    dropped = hop_by_hop.names_in(headers) | more
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)
 
 

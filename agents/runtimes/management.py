@@ -16,7 +16,9 @@ import orjson
 import requests
 
 from agents.cause import Cause
-from agents.engines.parts import Allowance, Part
+from agents.pod.turns.events import NDJSON, Done, EventReader, TurnEvent
+from agents.pod.turns.failures import EngineError, Hop, HopFailure
+from agents.pod.turns.parts import Allowance, Part
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, Endpoint, PodConfig, PodSecrets, RuntimeFailure
 from config import hanging_up
@@ -34,16 +36,8 @@ MCP_TEST_BYTES = 256 * 1024
 TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and the checks before and after it
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
+EVENT_STREAM = "text/event-stream"
 _SNAPSHOT = re.compile(r"[0-9a-f]{64}")
-
-
-class HopFailure(Exception):
-    """A turn failed on its way. `hop` is gateway, engine or model. The message is shown to people."""
-
-    def __init__(self, hop: str, message: str) -> None:
-        super().__init__(message)
-        self.hop = hop
-        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +97,6 @@ class ChatReply:
     parts: list[Part] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class ChatEvent:
-    """`start` {}, then `delta` {text} and `part` {part}, then `done` {reply, session_id} or `error` {hop, message}."""
-
-    name: str
-    data: dict[str, Any] = field(repr=False)
-
-
 def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECONDS) -> GatewayHealth:
     """The state of the gateway, its engine and the model. Raises HopFailure if the gateway does not answer."""
     with call("GET", endpoint, access, "/health", seconds=seconds) as answer:
@@ -157,14 +143,14 @@ def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str,
     body = {"url": url, "headers": headers}
     with call("POST", endpoint, access, "/mcp-test", seconds=MCP_TEST_SECONDS, body=body) as answer:
         if answer.status_code == 404:
-            raise HopFailure("gateway", "the pod is of an earlier release, which cannot test MCP servers: rebuild it")
+            raise HopFailure(Hop.GATEWAY, "the pod is of an earlier release, which cannot test MCP servers: rebuild it")
         said = body_of(answer, "ok", "ms", "tools", "error", at_most=MCP_TEST_BYTES)
     try:
         error = None if said["error"] is None else _string(said["error"])
         tools = [_string(name) for name in said["tools"]]
         return TriedServer(ok=said["ok"] is True, ms=operator.index(said["ms"]), tools=tools, error=error)
     except TypeError as failure:
-        raise HopFailure("gateway", "the pod told of its MCP server in words that nobody knows") from failure
+        raise HopFailure(Hop.GATEWAY, "the pod told of its MCP server in words that nobody knows") from failure
 
 
 def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> dict[str, str | None]:
@@ -176,7 +162,7 @@ def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> di
     try:
         return {name: None if said[name] is None else _string(said[name]) for name in wanted if name in said}
     except TypeError as error:
-        raise HopFailure("engine", "the pod told of its channels in words that nobody knows") from error
+        raise EngineError("the pod told of its channels in words that nobody knows") from error
 
 
 def memory(endpoint: Endpoint, access: Access) -> Memory:
@@ -186,7 +172,7 @@ def memory(endpoint: Endpoint, access: Access) -> Memory:
     try:
         return memory_of(body)
     except (KeyError, TypeError, ValueError) as error:
-        raise HopFailure("engine", "the engine's bridge told of its memory in words that nobody knows") from error
+        raise EngineError("the engine's bridge told of its memory in words that nobody knows") from error
 
 
 def memory_of(body: dict[str, Any]) -> Memory:
@@ -235,7 +221,7 @@ def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupSta
         note = str(said.get("note", ""))
         return BackupState(phase="done", snapshot=_snapshot(said), size=size, message=note, broken=broken)
     except (KeyError, TypeError, ValueError) as error:
-        raise HopFailure("engine", "the engine's bridge told of its backup in words that nobody knows") from error
+        raise EngineError("the engine's bridge told of its backup in words that nobody knows") from error
 
 
 def restore(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
@@ -269,17 +255,25 @@ def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | 
 
 def chat_events(
     endpoint: Endpoint, access: Access, *, message: str, session_id: str | None
-) -> Generator[ChatEvent, None, None]:
-    """The same turn as events, with `start` when the pod has started it. Closing the iterator ends the turn.
-    Raises HopFailure only before the first event.
+) -> Generator[TurnEvent | None, None, None]:
+    """The same turn as events, with one Done at the end. Before them comes None, when the pod has begun the turn.
+    Closing the iterator ends the turn. Raises HopFailure.
     """
     body = _question(message, session_id)
-    headers = {"Accept": "text/event-stream"}
+    # The second is for a gateway of an older release, which knows it alone.
+    headers = {"Accept": f"{NDJSON}, {EVENT_STREAM}"}
     with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
         if answer.status_code != 200:
             body_of(answer)
-        yield ChatEvent("start", {})
-        yield from _events(answer)
+        yield None
+        reader = EventReader(Hop.GATEWAY, broken="the pod's gateway broke off")
+        is_older = answer.headers.get("Content-Type", "").startswith(EVENT_STREAM)
+        for told in _older(_lines(answer)) if is_older else map(_told, _lines(answer)):
+            if told and (event := reader.read(told)):
+                yield event
+                if isinstance(event, Done):
+                    return
+        raise reader.broken
 
 
 def _question(message: str, session_id: str | None) -> dict[str, Any]:
@@ -302,7 +296,7 @@ def call(
     may send a byte now and then. The gateway must prove its identity before anything is sent.
     """
     if not access.certificate:
-        raise HopFailure("gateway", "the pod's gateway is being started: it has no certificate yet")
+        raise HopFailure(Hop.GATEWAY, "the pod's gateway is being started: it has no certificate yet")
     connecting = min(CONNECT_SECONDS, seconds)
     until = time.monotonic() + connecting + seconds
     with (
@@ -321,7 +315,7 @@ def call(
             ) as answer:
                 yield answer
         except requests.RequestException as error:
-            raise HopFailure("gateway", _why(error, is_late=time.monotonic() >= until)) from error
+            raise HopFailure(Hop.GATEWAY, _why(error, is_late=time.monotonic() >= until)) from error
 
 
 def _why(error: requests.RequestException, *, is_late: bool) -> str:
@@ -338,47 +332,43 @@ def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BY
     for chunk in answer.iter_content(chunk_size=65536):
         raw += chunk
         if len(raw) > at_most:
-            raise HopFailure("gateway", f"the pod's gateway answered more than {at_most} bytes")
+            raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered more than {at_most} bytes")
     try:
         body = orjson.loads(raw)
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        raise HopFailure("gateway", f"the pod's gateway answered {answer.status_code} without a JSON body")
+        raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {answer.status_code} without a JSON body")
     if answer.status_code != 200:
         message = str(body.get("message") or f"the pod's gateway answered {answer.status_code}")
-        raise HopFailure(str(body.get("hop") or "gateway"), message)
+        raise HopFailure(Hop.GATEWAY.or_behind(body.get("hop")), message)
     if missing := [name for name in needed if name not in body]:
-        raise HopFailure("gateway", f"the pod's gateway answered without {' and '.join(missing)}")
+        raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered without {' and '.join(missing)}")
     return body
 
 
-def _events(answer: requests.Response) -> Iterator[ChatEvent]:
-    """Yield server-sent events up to `done` or `error`. If the stream breaks off before, an error is added."""
-    name, allowance = "message", Allowance()
-    for line in _lines(answer):
-        field_name, _, value = line.partition(":")
-        if field_name == "event":
-            name = value.strip()
-        elif field_name == "data" and name == "part":
-            if part := allowance.read(_data(value)):
-                yield ChatEvent(name, {"part": part})
-        elif field_name == "data":
-            yield ChatEvent(name, _data(value))
-            if name in {"done", "error"}:
-                return
-    yield ChatEvent("error", {"hop": "gateway", "message": "the pod's gateway broke off"})
-
-
-def _data(value: str) -> dict[str, Any]:
+def _told(line: bytes) -> dict[str, Any]:
+    """The JSON object of a line; empty for anything else."""
     try:
-        body = orjson.loads(value)
+        said = orjson.loads(line)
     except ValueError:
-        body = None
-    return body if isinstance(body, dict) else {}
+        said = None
+    return said if isinstance(said, dict) else {}
 
 
-def _lines(answer: requests.Response) -> Iterator[str]:
+def _older(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+    """The same objects from server-sent events."""
+    name = ""
+    for line in lines:
+        field_name, _, value = line.partition(b": ")
+        if field_name == b"event":
+            name = value.decode()
+        elif field_name == b"data":
+            said = _told(value)
+            yield {"type": name, "part": said} if name == "part" else {**said, "type": name}
+
+
+def _lines(answer: requests.Response) -> Iterator[bytes]:
     """Yield lines. Ends after MAX_REPLY_BYTES, because lines for a slow client wait in memory."""
     rest, came = b"", 0
     try:
@@ -387,6 +377,6 @@ def _lines(answer: requests.Response) -> Iterator[str]:
             if came > MAX_REPLY_BYTES:
                 return
             *lines, rest = (rest + chunk).split(b"\n")
-            yield from (line.decode().rstrip("\r") for line in lines)
+            yield from lines
     except requests.RequestException:
         return

@@ -16,9 +16,10 @@ import orjson
 
 from agents.pod.logs.lines import Level, LogLine, LogSource, clean, shortened
 from agents.pod.logs.reading import PAGE_BYTES, LinesPage
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, Endpoint
-from agents.runtimes.management import HopFailure, body_of, call
+from agents.runtimes.management import body_of, call
 
 PAGE_SECONDS = 5.0
 TAIL_SECONDS = 5.0
@@ -82,12 +83,12 @@ def tail(endpoint: Endpoint, access: Access, *, size: int, life: str, end: int) 
             return None
         found, base = answer.headers.get("Log-Life", ""), answer.headers.get("Log-Base", "")
         if answer.status_code != 200 or not _is_life(found) or not _is_offset(base):
-            raise HopFailure("gateway", f"the pod's gateway answered {answer.status_code} without its log")
+            raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {answer.status_code} without its log")
         raw = bytearray()
         for piece in answer.iter_content(chunk_size=65536):
             raw += piece
             if len(raw) > size:
-                raise HopFailure("gateway", f"the pod's gateway answered more than {size} bytes")
+                raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered more than {size} bytes")
         return Tail(life=found, base=int(base), raw=bytes(raw))
 
 
@@ -96,7 +97,7 @@ async def news(
 ) -> LinesPage:
     """The lines after an offset. Waits for them at most `wait` seconds. Raises OtherLife and HopFailure."""
     if not access.certificate:
-        raise HopFailure("gateway", "the pod's gateway is being started: it has no certificate yet")
+        raise HopFailure(Hop.GATEWAY, "the pod's gateway is being started: it has no certificate yet")
     url = f"{endpoint.management_url}/logs?{asked.query}&wait={wait}"
     try:
         async with session.get(
@@ -111,10 +112,10 @@ async def news(
                 raise OtherLife("gateway", "the pod is another one by now")
             raw = await _at_most(MAX_PAGE_BYTES, answer)
             if answer.status != 200:
-                raise HopFailure("gateway", f"the pod's gateway answered {answer.status}")
+                raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {answer.status}")
             return _page(orjson.loads(raw))
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise HopFailure("gateway", f"the pod's gateway is not reached ({type(error).__name__})") from error
+        raise HopFailure(Hop.GATEWAY, f"the pod's gateway is not reached ({type(error).__name__})") from error
 
 
 def client() -> aiohttp.ClientSession:
@@ -134,7 +135,7 @@ async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
     async for piece in answer.content.iter_any():
         raw += piece
         if len(raw) > limit:
-            raise HopFailure("gateway", f"the pod's gateway answered more than {limit} bytes")
+            raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered more than {limit} bytes")
         await asyncio.sleep(0)
     return bytes(raw)
 
@@ -152,7 +153,7 @@ def _page(body: Any) -> LinesPage:
             gap=body["gap"] is True,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise HopFailure("gateway", "the pod's gateway told of its log in words that nobody knows") from error
+        raise HopFailure(Hop.GATEWAY, "the pod's gateway told of its log in words that nobody knows") from error
 
 
 def _line(told: dict[str, Any]) -> LogLine:

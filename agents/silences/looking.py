@@ -17,6 +17,7 @@ from django.utils import timezone
 from agents import pods
 from agents.channels import WEB
 from agents.models import Agent
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Access, Endpoint
 from agents.silences import telling
@@ -106,7 +107,7 @@ def _ask_in_time(agent: Agent, endpoint: Endpoint | None, *, until: float) -> di
     access: Access = pods.access_of(agent)
     try:
         return management.channels(endpoint, access, wanted=[name for name in agent.channels if name != WEB])
-    except management.HopFailure:
+    except HopFailure:
         return None
     except Exception:
         log.exception("a pod's channels are not looked at", extra={"agent": agent.pk})

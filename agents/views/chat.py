@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
@@ -11,11 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import chat
-from agents.engines import parts
-from agents.runtimes.management import ChatEvent, ChatReply
+from agents.pod.turns import parts
+from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
+from agents.pod.turns.failures import HopFailure
+from agents.runtimes.management import ChatReply
 from agents.serializers.agents import ChatSerializer, ReplySerializer
 from agents.views.base import AgentViewSet
-from agents.views.streaming import streamed
+from agents.views.streaming import Events, streamed
 from config.api import camel
 from config.parsing import room_for
 from config.streams import EVENT_STREAM
@@ -53,13 +56,24 @@ def _whole(said: ChatReply) -> dict[str, object]:
     return {"reply": said.reply, "session_id": said.session_id, **beside}
 
 
-def _wire(events: Iterator[ChatEvent]) -> Iterator[bytes]:
-    for event in events:
-        yield f"event: {event.name}\ndata: {json.dumps(_wire_data(event), ensure_ascii=False)}\n\n".encode()
+def _wire(events: Events) -> Iterator[bytes]:
+    try:
+        for event in events:
+            if event:
+                yield _sse(*_told(event))
+    except HopFailure as failure:
+        yield _sse("error", {"error": "INTERNAL", "message": f"{failure.hop}: {failure.message}"})
 
 
-def _wire_data(event: ChatEvent) -> dict[str, object]:
-    if event.name == "error":
-        return {"error": "INTERNAL", "message": f"{event.data['hop']}: {event.data['message']}"}
-    data = parts.wire(event.data["part"]) if event.name == "part" else event.data
-    return {camel(name): value for name, value in data.items()}
+def _told(event: TurnEvent) -> tuple[str, dict[str, Any]]:
+    match event:
+        case Delta(text):
+            return "delta", {"text": text}
+        case PartGiven(part):
+            return "part", {camel(name): value for name, value in parts.wire(part).items()}
+        case Done(reply, session_id, _):
+            return "done", {"reply": reply, "sessionId": session_id}
+
+
+def _sse(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

@@ -15,11 +15,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import completions
-from agents.engines import parts
-from agents.runtimes.management import ChatEvent
+from agents.pod.turns import parts
+from agents.pod.turns.events import Delta, PartGiven
+from agents.pod.turns.failures import HopFailure
 from agents.serializers.openai import CompletionRequestSerializer, CompletionSerializer
 from agents.views.base import AgentViewSet
-from agents.views.streaming import streamed
+from agents.views.streaming import Events, streamed
 from config.ids import new_id
 from config.parsing import MAX_BODY_BYTES
 from config.streams import EVENT_STREAM
@@ -70,16 +71,17 @@ def _whole(frame: dict[str, Any], reply: str) -> dict[str, Any]:
     return {**frame, "object": "chat.completion", "choices": [choice]}
 
 
-def _chunks(frame: dict[str, Any], events: Iterator[ChatEvent]) -> Iterator[bytes]:
+def _chunks(frame: dict[str, Any], events: Events) -> Iterator[bytes]:
     yield _chunk(frame, {"role": "assistant", "content": ""})
-    for event in events:
-        if event.name == "delta":
-            yield _chunk(frame, {"content": event.data["text"]})
-        elif event.name == "part":
-            yield _chunk(frame, {"content": f"\n\n{parts.line(event.data['part'])}\n\n"})
-        elif event.name == "error":
-            yield _data({"error": {"message": f"{event.data['hop']}: {event.data['message']}", "code": "INTERNAL"}})
-            return
+    try:
+        for event in events:
+            if isinstance(event, Delta):
+                yield _chunk(frame, {"content": event.text})
+            elif isinstance(event, PartGiven):
+                yield _chunk(frame, {"content": f"\n\n{parts.line(event.part)}\n\n"})
+    except HopFailure as failure:
+        yield _data({"error": {"message": f"{failure.hop}: {failure.message}", "code": "INTERNAL"}})
+        return
     yield _chunk(frame, {}, finish_reason="stop")
     yield b"data: [DONE]\n\n"
 

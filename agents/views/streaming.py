@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from django.http import StreamingHttpResponse
 
-from agents.runtimes.management import ChatEvent
+from agents.pod.turns.events import TurnEvent
 from config.streams import EVENT_STREAM
 
-Events = Iterator[ChatEvent]
+Events = Iterator[TurnEvent | None]
 
 
 def streamed(events: Events, wire: Callable[[Events], Iterator[bytes]]) -> StreamingHttpResponse:

@@ -17,11 +17,11 @@ from typing import Any, cast
 from aiohttp import web
 
 from agents.engines.base import Engine, Launch, Processes
-from agents.engines.parts import Part, TurnEnding
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.server import BridgeServer
 from agents.pod.bridge.single import Single
 from agents.pod.bridge.status import StatusFile
+from agents.pod.turns.parts import Part, TurnEnding
 from agents.runtimes.base import Phase
 from tests.doubles.bridge import TOKEN
 from tests.ports import free_port

@@ -63,7 +63,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/path":
             return self._answer(200, "application/json", json.dumps(self.server.double.where))
         if self.path.startswith("/assets/"):
-            return self._answer(200, "text/javascript", "page()", {"Set-Cookie": "engine=1"})
+            own = {"Set-Cookie": "engine=1", "Connection": "X-Hop", "X-Hop": "1", "X-End": "2"}
+            return self._answer(200, "text/javascript", "page()", own)
         if self.path == "/event":
             return self._events()
         if self.path == "/file.html":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
@@ -15,8 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from agents.cause import UNUSABLE_DATA, Cause
-from agents.engines import parts
-from agents.engines.base import Driver, EngineError, ModelError
+from agents.engines.base import Driver, EngineError
 from agents.pod import session_ids
 from agents.pod.bridge import causes, linux
 from agents.pod.bridge.backup import PodOrder
@@ -28,6 +26,10 @@ from agents.pod.bridge.memory import EngineMemory
 from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.status import StatusFile
 from agents.pod.start import config_from
+from agents.pod.turns import events
+from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
+from agents.pod.turns.failures import HopFailure, ModelError
+from agents.pod.turns.parts import Allowance, TurnEnding
 from agents.runtimes.base import Phase
 
 TURN_SECONDS = 108.0  # the gateway gives up after 110 s
@@ -189,7 +191,7 @@ class BridgeServer:
         """Stream the log lines of engine and bridge, from the line after `after`, for as long as the bridge lives."""
         after = request.query.get("after", "")
         number = int(after) if after.isascii() and after.isdigit() and len(after) <= NUMBER_DIGITS else 0
-        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", LIFE_HEADER: self._spool.life})
+        response = web.StreamResponse(headers={"Content-Type": events.NDJSON, LIFE_HEADER: self._spool.life})
         await response.prepare(request)
         async with aclosing(self._spool.stream(life=request.query.get("life", ""), after=number)) as pieces:
             async for piece in pieces:
@@ -203,51 +205,46 @@ class BridgeServer:
             return _refused(400, f"session_id: must be {session_ids.PERMITTED}")
         if not isinstance(message, str) or not message.strip() or len(message) > MESSAGE_CHARACTERS:
             return _refused(400, f"message: text that is not blank, at most {MESSAGE_CHARACTERS} characters")
-        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        response = web.StreamResponse(headers={"Content-Type": events.NDJSON})
         await response.prepare(request)
-        async with aclosing(self._events(session, message)) as events:
-            async for event in events:
-                await response.write(json.dumps(event).encode() + b"\n")
+        try:
+            async with asyncio.timeout(TURN_SECONDS), aclosing(self._take(session, message)) as coming:
+                async for event in coming:
+                    await response.write(events.line(event))
+        except TimeoutError:
+            await response.write(events.line(ModelError(f"the turn was not over after {TURN_SECONDS:.0f} s")))
+        except HopFailure as failure:
+            await response.write(events.line(self._told(failure)))
         return response
 
-    async def _events(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield deltas and parts, then one `done` or `error`. Closing the iterator also ends the turn in the engine."""
-        try:
-            async with asyncio.timeout(TURN_SECONDS), aclosing(self._take(session, message)) as events:
-                async for event in events:
-                    yield event
-        except TimeoutError:
-            yield _error("model", f"the turn was not over after {TURN_SECONDS:.0f} s")
-        except ModelError as error:
-            yield self._failed("model", str(error))
-        except EngineError as error:
-            yield self._failed("engine", str(error))
-
-    def _failed(self, hop: str, message: str) -> dict[str, Any]:
-        """The error event of a failed turn. An engine with a full disk reports this as the model's failure, so the hop
-        is corrected here.
+    def _told(self, failure: HopFailure) -> HopFailure:
+        """The failure of a turn as it is told. An engine with a full disk reports this as the model's failure, so the
+        hop is corrected here.
         """
-        if causes.in_words(message) == Cause.DISK_FULL:
-            self._log.note(message)
-            self._status.trouble(Cause.DISK_FULL, f"the engine cannot write: {message}")
-            hop = "engine"
-        return _error(hop, self._log.masked(message))
+        if causes.in_words(failure.message) == Cause.DISK_FULL:
+            self._log.note(failure.message)
+            self._status.trouble(Cause.DISK_FULL, f"the engine cannot write: {failure.message}")
+            failure = EngineError(failure.message)
+        return HopFailure(failure.hop, self._log.masked(failure.message))
 
-    async def _take(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
+    async def _take(self, session: str, message: str) -> AsyncGenerator[TurnEvent, None]:
+        """The events of a turn, with one Done at the end. Closing the iterator also ends the turn in the engine. Raises
+        HopFailure.
+        """
         if self._status.phase != Phase.READY:
             raise EngineError(self._status.message or f"the engine is {self._status.phase}")
         async with self._crew.lease(session) as turns:
-            allowance, ending = parts.Allowance(), parts.TurnEnding.ANSWER
+            allowance, ending = Allowance(), TurnEnding.ANSWER
             async with aclosing(turns.turn(message)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, str):
-                        yield {"type": "delta", "text": piece}
-                    elif isinstance(piece, parts.TurnEnding):
+                        yield Delta(piece)
+                    elif isinstance(piece, TurnEnding):
                         ending = piece
                     elif part := allowance.judge(piece):
-                        yield {"type": "part", "part": parts.wire(part)}
+                        yield PartGiven(part)
             self._status.clear_trouble()
-            yield _done(turns.reply(), ending)
+            yield Done(turns.reply(), ending=ending)
 
 
 async def _json(request: web.Request) -> dict[str, Any]:
@@ -262,13 +259,3 @@ async def _json(request: web.Request) -> dict[str, Any]:
 
 def _refused(status: int, message: str) -> web.Response:
     return web.json_response({"message": message}, status=status)
-
-
-def _done(reply: str, ending: parts.TurnEnding) -> dict[str, Any]:
-    """The last event of a turn. Its `ending` is left out for a plain answer."""
-    said = {} if ending is parts.TurnEnding.ANSWER else {"ending": ending.value}
-    return {"type": "done", "reply": reply, **said}
-
-
-def _error(hop: str, message: str) -> dict[str, Any]:
-    return {"type": "error", "hop": hop, "message": message}

@@ -15,8 +15,9 @@ import aiohttp
 from aiohttp import web
 
 from agents.pod.gateway.answers import Refusal, same_secret
-from agents.pod.gateway.bridge import Bridge, BridgeFailure
+from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.pod import Pod
+from agents.pod.turns.failures import EngineError
 
 PATH = "/backup"
 CALLS = 8  # the most calls at a time
@@ -64,7 +65,7 @@ class BackupCalls:
         }
         try:
             return web.json_response(await self._bridge.order(what, inner))
-        except BridgeFailure as error:
+        except EngineError as error:
             raise Refusal(503, str(error), Retry_After="5") from error
 
     def routes(self) -> list[web.RouteDef]:

@@ -6,12 +6,15 @@ import asyncio
 import dataclasses
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 
+from agents.pod.turns.events import Done, EventReader, TurnEvent
+from agents.pod.turns.failures import EngineError, Hop
 from agents.runtimes.base import Phase, PodConfig
 
 STATE_SECONDS = 2.0
@@ -26,11 +29,7 @@ BACKUP_SECONDS = 10.0
 BACKUP_BYTES = 64 * 1024
 STATE_BYTES = 256 * 1024
 REFUSAL_BYTES = 64 * 1024
-_UNREACHABLE = (aiohttp.ClientError, TimeoutError, ValueError)
-
-
-class BridgeFailure(Exception):
-    """The bridge is not reachable, refused the request, or broke off the answer. The text is shown to people."""
+BROKE_OFF = "the engine broke off in the middle of the turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,106 +78,94 @@ class Bridge:
             return self._state
 
     async def _ask(self) -> BridgeState | None:
-        timeout = aiohttp.ClientTimeout(total=STATE_SECONDS)
         try:
-            async with self._session.get(f"{self._url}/state", headers=self._headers, timeout=timeout) as answer:
-                answer.raise_for_status()
-                raw: dict[str, Any] = json.loads(await _at_most(STATE_BYTES, answer))
-                return BridgeState(Phase(raw["phase"]), raw.get("revision"), raw.get("message"), raw)
-        except (*_UNREACHABLE, KeyError, TypeError, AttributeError, RecursionError, BridgeFailure):
+            async with self._asked("GET", "state", seconds=STATE_SECONDS) as answer:
+                raw = await _object(STATE_BYTES, answer)
+            return BridgeState(Phase(raw["phase"]), raw.get("revision"), raw.get("message"), raw)
+        except (EngineError, KeyError, ValueError):
             return None
 
     async def channels(self) -> ChannelStates:
-        """The state of each channel. Raises BridgeFailure."""
-        timeout = aiohttp.ClientTimeout(total=CHANNELS_SECONDS)
-        try:
-            async with self._session.get(f"{self._url}/channels", headers=self._headers, timeout=timeout) as answer:
-                answer.raise_for_status()
-                return _states(json.loads(await _at_most(CHANNELS_BYTES, answer)))
-        except (*_UNREACHABLE, KeyError, TypeError, RecursionError) as error:
-            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+        """The state of each channel. Raises EngineError."""
+        async with self._asked("GET", "channels", seconds=CHANNELS_SECONDS) as answer:
+            return _states(await _object(CHANNELS_BYTES, answer))
 
     async def take_message(self, message: dict[str, Any]) -> bool:
         """Pass a message of a channel to the engine. Returns True when the turn of the message is over. Raises
-        BridgeFailure.
+        EngineError.
         """
-        timeout = aiohttp.ClientTimeout(total=MESSAGE_SECONDS)
-        try:
-            async with self._session.put(
-                f"{self._url}/message", json=message, headers=self._headers, timeout=timeout
-            ) as answer:
-                if answer.status != 200:
-                    raise BridgeFailure(await _refusal(answer))
-                return json.loads(await _at_most(BACKUP_BYTES, answer)).get("is_over") is True
-        except (*_UNREACHABLE, AttributeError) as error:
-            raise BridgeFailure(f"the engine's bridge does not take it ({type(error).__name__})") from error
+        async with self._asked(
+            "PUT", "message", seconds=MESSAGE_SECONDS, body=message, fault="does not take it"
+        ) as answer:
+            return (await _object(BACKUP_BYTES, answer)).get("is_over") is True
 
     async def memory(self) -> bytes:
-        """What the engine has learned, as the bridge's JSON. Raises BridgeFailure."""
-        timeout = aiohttp.ClientTimeout(total=MEMORY_SECONDS)
-        try:
-            async with self._session.get(f"{self._url}/memory", headers=self._headers, timeout=timeout) as answer:
-                if answer.status != 200:
-                    raise BridgeFailure(await _refusal(answer))
-                return await _at_most(MEMORY_BYTES, answer)
-        except _UNREACHABLE as error:
-            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+        """What the engine has learned, as the bridge's JSON. Raises EngineError."""
+        async with self._asked("GET", "memory", seconds=MEMORY_SECONDS) as answer:
+            return await _at_most(MEMORY_BYTES, answer)
 
     async def order(self, what: str, order: dict[str, Any]) -> dict[str, Any]:
-        """Start a backup or a restore, or get its progress. Raises BridgeFailure."""
-        timeout = aiohttp.ClientTimeout(total=BACKUP_SECONDS)
-        try:
-            async with self._session.put(
-                f"{self._url}/{what}", json=order, headers=self._headers, timeout=timeout
-            ) as answer:
-                if answer.status != 200:
-                    raise BridgeFailure(await _refusal(answer))
-                said = json.loads(await _at_most(BACKUP_BYTES, answer))
-        except _UNREACHABLE as error:
-            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
-        if not isinstance(said, dict):
-            raise BridgeFailure("the engine's bridge says what nobody knows")
-        return said
+        """Start a backup or a restore, or get its progress. Raises EngineError."""
+        async with self._asked("PUT", what, seconds=BACKUP_SECONDS, body=order) as answer:
+            return await _object(BACKUP_BYTES, answer)
 
     async def configure(self, config: PodConfig) -> None:
         """Send a configuration to the bridge. When this returns, the bridge has it but has not applied it yet. Raises
-        BridgeFailure.
+        EngineError.
         """
-        timeout = aiohttp.ClientTimeout(total=CONFIGURE_SECONDS)
         body = dataclasses.asdict(config)
+        async with self._asked("PUT", "config", seconds=CONFIGURE_SECONDS, body=body, fault="does not answer"):
+            self._asked_at = float("-inf")
+
+    async def turn(self, session_id: str, message: str) -> AsyncGenerator[TurnEvent, None]:
+        """The events of one turn, with one Done at the end. Closing the iterator aborts the turn. Raises HopFailure."""
+        body, reader = {"session_id": session_id, "message": message}, EventReader(Hop.ENGINE, broken=BROKE_OFF)
+        async with self._asked("POST", "turn", seconds=None, body=body, fault="broke off") as answer:
+            async for line in answer.content:
+                if line.strip() and (event := reader.read(json.loads(line))):
+                    yield event
+                    if isinstance(event, Done):
+                        return
+        raise reader.broken
+
+    @asynccontextmanager
+    async def _asked(
+        self,
+        method: str,
+        path: str,
+        *,
+        seconds: float | None,
+        body: dict[str, Any] | None = None,
+        fault: str = "does not say",
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One call, with the reading of its answer. Raises EngineError if the bridge refuses, takes longer than
+        `seconds`, breaks off, or answers something else than JSON.
+        """
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=5)
         try:
-            async with self._session.put(
-                f"{self._url}/config", json=body, headers=self._headers, timeout=timeout
+            async with self._session.request(
+                method, f"{self._url}/{path}", json=body, headers=self._headers, timeout=timeout
             ) as answer:
                 if answer.status >= 300:
-                    raise BridgeFailure(f"the bridge answered {answer.status} to the configuration")
-        except _UNREACHABLE as error:
-            raise BridgeFailure(f"the bridge does not answer ({type(error).__name__})") from error
-        self._asked_at = float("-inf")
-
-    async def turn(self, session_id: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
-        """The engine's events of one turn. Closing the iterator aborts the turn. Raises BridgeFailure."""
-        body = {"session_id": session_id, "message": message}
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
-        try:
-            async with self._session.post(
-                f"{self._url}/turn", json=body, headers=self._headers, timeout=timeout
-            ) as answer:
-                if answer.status != 200:
-                    raise BridgeFailure(await _refusal(answer))
-                async for line in answer.content:
-                    if line.strip():
-                        yield json.loads(line)
-        except (*_UNREACHABLE, RecursionError) as error:
-            raise BridgeFailure(f"the engine's bridge broke off ({type(error).__name__})") from error
+                    raise EngineError(await _refusal(answer))
+                yield answer
+        except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError) as error:
+            raise EngineError(f"the engine's bridge {fault} ({type(error).__name__})") from error
 
 
 def _states(body: dict[str, Any]) -> ChannelStates:
-    """Raises KeyError, TypeError if the body has another form."""
-    said, unsaid = body["channels"], body.get("unsaid")
+    """Raises ValueError if the body has another form."""
+    said, unsaid = body.get("channels"), body.get("unsaid")
     if not isinstance(said, dict) or not all(isinstance(one, str | None) for one in (*said.values(), unsaid)):
-        raise TypeError("channels")
+        raise ValueError("channels")
     return ChannelStates(said, unsaid)
+
+
+async def _object(limit: int, answer: aiohttp.ClientResponse) -> dict[str, Any]:
+    said = json.loads(await _at_most(limit, answer))
+    if not isinstance(said, dict):
+        raise EngineError("the engine's bridge says what nobody knows")
+    return said
 
 
 async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
@@ -189,7 +176,7 @@ async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
     async for piece in answer.content.iter_any():
         raw += piece
         if len(raw) > limit:
-            raise BridgeFailure(f"the engine's bridge answered more than {limit} bytes")
+            raise EngineError(f"the engine's bridge answered more than {limit} bytes")
     return bytes(raw)
 
 

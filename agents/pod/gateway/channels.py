@@ -4,9 +4,10 @@ model is called.
 
 from __future__ import annotations
 
-from agents.pod.gateway.bridge import Bridge, BridgeFailure
+from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import mask_text
+from agents.pod.turns.failures import EngineError
 
 _WEB = "web"  # the gateway serves this channel itself; a caller of this function has reached the pod, so it works
 
@@ -14,21 +15,21 @@ _WEB = "web"  # the gateway serves this channel itself; a caller of this functio
 async def states(pod: Pod, bridge: Bridge) -> dict[str, str | None]:
     """For each channel of the current configuration, the reason why nobody can reach the agent there; None = it is
     fine.
-    Raises BridgeFailure while nothing can be said about channels: without an engine or a model key no channel is
+    Raises EngineError while nothing can be said about channels: without an engine or a model key no channel is
     connected.
     """
     state = await bridge.state(age=0)
     if state is None:
-        raise BridgeFailure("the engine's bridge does not answer")
+        raise EngineError("the engine's bridge does not answer")
     if not state.ready:
-        raise BridgeFailure(state.message or f"the engine is {state.phase}")
+        raise EngineError(state.message or f"the engine is {state.phase}")
     if state.revision != pod.config.revision:
-        raise BridgeFailure("the engine does not have this configuration yet")
+        raise EngineError("the engine does not have this configuration yet")
     if not pod.has_key:
-        raise BridgeFailure("channels wait for a model key")
+        raise EngineError("channels wait for a model key")
     told = await bridge.channels()
     if told.unsaid is not None:
-        raise BridgeFailure(told.unsaid)
+        raise EngineError(told.unsaid)
     secrets = pod.secret_texts()
     reasons = {name: told.reasons.get(name, "the engine does not connect to it") for name in pod.config.channels}
     return {name: reason and mask_text(reason, secrets) for name, reason in reasons.items() if name != _WEB}

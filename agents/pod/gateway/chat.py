@@ -1,42 +1,39 @@
-"""`POST /chat` for the management listener and for the page: a JSON answer, or server-sent events while the words
-arrive.
+"""`POST /chat` for the management listener and for the page: a JSON answer, or events while the words arrive. The page
+gets server-sent events, the control plane gets the events in their form inside.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
 from aiohttp import web
 
-from agents.engines import parts
 from agents.pod import session_ids
 from agents.pod.gateway import sse
-from agents.pod.gateway.answers import Refusal, error_body, read_json
-from agents.pod.gateway.turns import (
-    DEADLINE_SECONDS,
-    Delta,
-    Done,
-    GatewayTurns,
-    PartGiven,
-    TurnEvent,
-    TurnFailed,
-    new_session_id,
-)
+from agents.pod.gateway.answers import Refusal, failed, read_json
+from agents.pod.gateway.turns import DEADLINE_SECONDS, GatewayTurns, new_session_id
+from agents.pod.turns import parts
+from agents.pod.turns.events import NDJSON, Delta, Done, PartGiven, TurnEvent, line
+from agents.pod.turns.failures import HopFailure
 
 MESSAGE_BYTES = 64 * 1024
 # Ten seconds after the turn's own deadline, a client that does not read is cut off.
 READER_SECONDS = DEADLINE_SECONDS + 10
 
 
-async def answer(request: web.Request, turns: GatewayTurns) -> web.StreamResponse:
+async def answer(request: web.Request, turns: GatewayTurns, *, is_inside: bool = False) -> web.StreamResponse:
+    """A control plane of an older release asks for server-sent events inside too, and gets them."""
     message, session_id = _question(await read_json(request))
     async with asyncio.timeout(READER_SECONDS), aclosing(turns.take(message, session_id)) as events:
-        if "text/event-stream" in request.headers.get("Accept", ""):
-            return await _stream(request, events)
+        accepted = request.headers.get("Accept", "")
+        if is_inside and NDJSON in accepted:
+            return await _stream(request, events, content_type=NDJSON, told=_line)
+        if sse.EVENT_STREAM in accepted:
+            return await _stream(request, events, content_type=sse.EVENT_STREAM, told=_event)
         return await _whole(events)
 
 
@@ -75,28 +72,38 @@ async def _whole(events: AsyncGenerator[TurnEvent, None]) -> web.Response:
             if isinstance(event, Done):
                 beside = {"parts": given} if given else {}
                 return web.json_response({"reply": event.reply, "session_id": event.session_id, **beside})
-    except TurnFailed as failure:
-        return _failed(failure)
+    except HopFailure as failure:
+        return failed(failure)
     raise Refusal(500, "the turn ended without an answer")
 
 
-async def _stream(request: web.Request, events: AsyncGenerator[TurnEvent, None]) -> web.StreamResponse:
+async def _stream(
+    request: web.Request,
+    events: AsyncGenerator[TurnEvent, None],
+    *,
+    content_type: str,
+    told: Callable[[TurnEvent | HopFailure | None], bytes],
+) -> web.StreamResponse:
     """Stream a turn. The headers are sent with the first event or ping; if the turn fails before that, the answer is a
-    plain 503.
+    plain 503. `told` makes bytes of each event, of a failure, and of None for a ping.
     """
-    response = sse.response()
+    response = sse.response(content_type)
     try:
         async with aclosing(sse.with_pings(events)) as coming:
             async for event in coming:
-                await sse.send(request, response, _event_bytes(event))
-    except TurnFailed as failure:
+                await sse.send(request, response, told(event))
+    except HopFailure as failure:
         if not response.prepared:
-            return _failed(failure)
-        await sse.send(request, response, _sse("error", {**_why(failure), "message": failure.message}))
+            return failed(failure)
+        await sse.send(request, response, told(failure))
     return response
 
 
-def _event_bytes(event: TurnEvent | None) -> bytes:
+def _line(event: TurnEvent | HopFailure | None) -> bytes:
+    return line(event) if event else b"\n"
+
+
+def _event(event: TurnEvent | HopFailure | None) -> bytes:
     match event:
         case Delta(text):
             return _sse("delta", {"text": text})
@@ -104,17 +111,11 @@ def _event_bytes(event: TurnEvent | None) -> bytes:
             return _sse("part", parts.wire(part))
         case Done(reply, session_id, _):
             return _sse("done", {"reply": reply, "session_id": session_id})
+        case HopFailure():
+            return _sse("error", event.wire())
         case None:
             return sse.PING
 
 
 def _sse(name: str, body: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(body)}\n\n".encode()
-
-
-def _failed(failure: TurnFailed) -> web.Response:
-    return web.json_response({**error_body(503, failure.message), **_why(failure)}, status=503)
-
-
-def _why(failure: TurnFailed) -> dict[str, str]:
-    return {"hop": failure.hop, **({"reason": failure.reason} if failure.reason else {})}

@@ -7,16 +7,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict
+from multidict import CIMultiDict, MultiMapping
 from yarl import URL
 
 from agents.engines import DASHBOARDS
 from agents.engines.dashboard import VISITED, Dashboard
+from agents.pod import hop_by_hop
 from agents.pod.gateway.answers import Refusal, read_body
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sockets import Sockets
@@ -35,18 +37,8 @@ ANSWER_SECONDS = 300.0
 ENTRY_SECONDS = 10.0
 ENTRY_BYTES = 64 * 1024
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5)
-_HOP_BY_HOP = {
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-}
 # Headers for the gateway itself, or about addresses that the engine does not have.
-_NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
+_NOT_FOR_THE_ENGINE = {
     "authorization",
     "cookie",
     "content-encoding",  # the gateway's HTTP server has unpacked the body
@@ -58,7 +50,7 @@ _NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
 }
 # Engines would read such a path as a different path than the one that was checked here.
 _CROOKED = re.compile(r"//|[;\\]|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
-_NOT_FOR_THE_READER = _HOP_BY_HOP | {"content-length", "date", "server", "set-cookie", "www-authenticate"}
+_NOT_FOR_THE_READER = {"content-length", "date", "server", "set-cookie", "www-authenticate"}
 # _POLICY is added to the engine's own content security policy. Both must allow a request, so the page talks to this
 # address only.
 # An answer for a stranger gets _STRANGERS_POLICY: it is sandboxed, so that none of its scripts can act for a signed-in
@@ -159,21 +151,21 @@ class DashboardProxy:
         body = await read_body(request, STRANGERS_BYTES, seconds=STRANGERS_SECONDS)
         # Remove headers that the engine uses to recognise the gateway, and all cookies of the page.
         not_his = {name.lower() for name in self._dashboard.headers("")} | (_NOT_FOR_THE_ENGINE - {"authorization"})
-        headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in not_his)
+        headers = _without(request.headers, not_his)
         url = self._url(request.raw_path)
         async with self._client.request(
             request.method, url, headers=headers, data=body or None, allow_redirects=False, timeout=_TIMEOUT
         ) as answer:
             return await _stream_to_stranger(request, answer)
 
-    def _headers(self, given: Mapping[str, str]) -> CIMultiDict[str]:
-        headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _NOT_FOR_THE_ENGINE)
+    def _headers(self, given: MultiMapping[str]) -> CIMultiDict[str]:
+        headers = _without(given, _NOT_FOR_THE_ENGINE)
         # these replace the visitor's own values
         headers.update(self._dashboard.headers(self._pod.start.engine_password))
         headers[VISITED] = self._visited(given)
         return headers
 
-    def _visited(self, given: Mapping[str, str]) -> str:
+    def _visited(self, given: MultiMapping[str]) -> str:
         """The address that the visitor used: the platform's hostname or the customer's; on loopback the
         host and port.
         """
@@ -190,7 +182,7 @@ class DashboardProxy:
         return URL(server.rstrip("/") + path.removeprefix(prefix), encoded=True)
 
     async def _fetch(self, path: str) -> Any:
-        headers = self._headers({"Accept-Encoding": "identity"})
+        headers = self._headers(CIMultiDict({"Accept-Encoding": "identity"}))
         async with self._client.get(self._url(path), headers=headers, timeout=_TIMEOUT) as answer:
             answer.raise_for_status()
             raw = bytearray()
@@ -209,7 +201,11 @@ def proxy_for(pod: Pod, client: aiohttp.ClientSession) -> DashboardProxy | None:
 
 async def _stream(request: web.Request, answer: aiohttp.ClientResponse, *, policy: str | None) -> web.StreamResponse:
     """Send each piece at once, because the page uses event streams that never end."""
-    headers = CIMultiDict((name, value) for name, value in answer.headers.items() if _is_for_the_reader(name))
+    kept = _without(answer.headers, _NOT_FOR_THE_READER)
+    # a site of another origin must not read the page
+    headers = CIMultiDict(
+        (name, value) for name, value in kept.items() if not name.lower().startswith("access-control-")
+    )
     if policy:
         headers.setdefault("Content-Security-Policy", policy)
     # without this header, a later step adds the gateway's own policy, which allows no scripts
@@ -226,8 +222,7 @@ async def _stream(request: web.Request, answer: aiohttp.ClientResponse, *, polic
 
 async def _stream_to_stranger(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
     """Send the answer to a stranger. Scripts of any website may read it, if the owner's workflow allows this."""
-    kept = ((name, value) for name, value in answer.headers.items() if name.lower() not in _NOT_FOR_THE_READER)
-    response = web.StreamResponse(status=answer.status, headers=CIMultiDict(kept))
+    response = web.StreamResponse(status=answer.status, headers=_without(answer.headers, _NOT_FOR_THE_READER))
     response.headers["Content-Security-Policy"] = _STRANGERS_POLICY
     response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     await response.prepare(request)
@@ -250,8 +245,9 @@ def _is_of_the_opening(name: str) -> bool:
     return name.lower().startswith("sec-websocket-")
 
 
-def _is_for_the_reader(name: str) -> bool:
-    return name.lower() not in _NOT_FOR_THE_READER and not name.lower().startswith("access-control-")
+def _without(headers: MultiMapping[str], dropped: AbstractSet[str]) -> CIMultiDict[str]:
+    dropped = hop_by_hop.names_in(headers) | dropped
+    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)
 
 
 def _gone(error: Exception) -> Refusal:

@@ -11,6 +11,7 @@ from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.logs import PodLog
 from agents.pod.logs.lines import LogSource
 from agents.pod.logs.reading import PAGE_BYTES, LinesPage
+from agents.pod.turns.events import NDJSON
 
 MOST_LINES = 1000
 MOST_WAIT_SECONDS = 30
@@ -53,7 +54,7 @@ class LogPages:
             return web.Response(status=204)
         base, raw = await asyncio.to_thread(self._log.tail, size)
         headers = {LIFE_HEADER: self._log.life, BASE_HEADER: str(base)}
-        return web.Response(body=raw, content_type="application/x-ndjson", headers=headers)
+        return web.Response(body=raw, content_type=NDJSON, headers=headers)
 
 
 def _body(page: LinesPage) -> dict[str, Any]:

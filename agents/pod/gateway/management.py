@@ -11,17 +11,18 @@ from typing import Any
 from aiohttp import web
 
 from agents.pod.gateway import channels, chat
-from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
+from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, failed, read_json, same_secret
 from agents.pod.gateway.backups import BackupCalls
-from agents.pod.gateway.bridge import Bridge, BridgeFailure
+from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.mcp_test import McpTest
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.talk_test import NO_KEY, PodTalkTest
-from agents.pod.gateway.turns import GatewayTurns, Hop
+from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.masking import mask_text
 from agents.pod.start import config_from, secrets_from
+from agents.pod.turns.failures import EngineError, HopFailure, ModelError
 from agents.runtimes.base import PodConfig, PodSecrets
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class Management:
         self._configuring = asyncio.Lock()
 
     def app(self) -> web.Application:
-        app = web.Application(middlewares=[errors(error_json), self._only_with_token])
+        app = web.Application(middlewares=[errors(error_json), self._only_with_token, self._name_the_hop])
         app.router.add_get("/health", self.health)
         app.router.add_put("/config", self.configure)
         app.router.add_post("/chat", self.chat)
@@ -69,6 +70,13 @@ class Management:
         if not same_secret(request.headers.get("Authorization", ""), expected):
             raise Refusal(401, "Authorization: the management token is missing or wrong", WWW_Authenticate="Bearer")
         return await handler(request)
+
+    @web.middleware
+    async def _name_the_hop(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except HopFailure as failure:
+            return failed(HopFailure(failure.hop, mask_text(failure.message, self._pod.secret_texts())))
 
     async def health(self, _: web.Request) -> web.Response:
         state = await self._bridge.state(age=0)
@@ -95,7 +103,7 @@ class Management:
     async def _apply(self, config: PodConfig, secrets: PodSecrets) -> None:
         try:
             await self._bridge.configure(config)
-        except BridgeFailure as error:
+        except EngineError as error:
             raise Refusal(503, f"config: {error}", Retry_After="2") from error
         before = _model_of(self._pod.config, self._pod.secrets)
         self._pod.replace(config, secrets)
@@ -104,7 +112,7 @@ class Management:
             self._models.forget()
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
-        return await chat.answer(request, self._turns)
+        return await chat.answer(request, self._turns, is_inside=True)
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()
@@ -113,12 +121,7 @@ class Management:
         return await self._mcp_test.answer(await read_json(request))
 
     async def channels(self, _: web.Request) -> web.Response:
-        try:
-            said = await channels.states(self._pod, self._bridge)
-        except BridgeFailure as error:
-            message = mask_text(str(error), self._pod.secret_texts())
-            return web.json_response({"hop": Hop.ENGINE, "message": message}, status=503)
-        return web.json_response({"channels": said})
+        return web.json_response({"channels": await channels.states(self._pod, self._bridge)})
 
     async def back_up(self, request: web.Request) -> web.Response:
         return await self._backups.order("backup", await read_json(request))
@@ -132,19 +135,11 @@ class Management:
         """
         message = await read_json(request)
         if not self._pod.has_key:
-            return web.json_response({"hop": Hop.MODEL, "message": NO_KEY}, status=503)
-        try:
-            return web.json_response({"is_over": await self._bridge.take_message(message)})
-        except BridgeFailure as error:
-            said = mask_text(str(error), self._pod.secret_texts())
-            return web.json_response({"hop": Hop.ENGINE, "message": said}, status=503)
+            raise ModelError(NO_KEY)
+        return web.json_response({"is_over": await self._bridge.take_message(message)})
 
     async def memory(self, _: web.Request) -> web.Response:
-        try:
-            said = await self._bridge.memory()
-        except BridgeFailure as error:
-            return web.json_response({"hop": Hop.ENGINE, "message": str(error)}, status=503)
-        return web.Response(body=said, content_type="application/json")
+        return web.Response(body=await self._bridge.memory(), content_type="application/json")
 
 
 def _model_of(config: PodConfig, secrets: PodSecrets) -> tuple[str | None, ...]:

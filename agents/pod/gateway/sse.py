@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
+EVENT_STREAM = "text/event-stream"
 # A comment line after this many seconds shows proxies and clients that a silent turn still runs.
 PING_SECONDS = 10.0
 PING = b": still working\n\n"
@@ -16,8 +17,8 @@ _END: Any = object()
 Event = TypeVar("Event")
 
 
-def response() -> web.StreamResponse:
-    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+def response(content_type: str = EVENT_STREAM) -> web.StreamResponse:
+    headers = {"Content-Type": content_type, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return web.StreamResponse(headers=headers)
 
 

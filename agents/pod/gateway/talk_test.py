@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import aiohttp
 from aiohttp import web
 
-from agents.pod.gateway.bridge import Bridge, BridgeFailure
+from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.turns import Done, GatewayTurns, Hop, TurnFailed
+from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.masking import mask_text
+from agents.pod.turns.events import Done
+from agents.pod.turns.failures import EngineError, Hop, HopFailure, ModelError
 
 # A healthy model answers with one word within seconds, and a person is waiting for the result.
 TURN_SECONDS = 60.0
@@ -35,10 +37,6 @@ class Tried:
     ok: bool = False
     ms: int | None = None
     error: str | None = None
-
-
-class _SilentError(Exception):
-    """The hop does not work. The text is shown to people."""
 
 
 class PodTalkTest:
@@ -72,11 +70,11 @@ class PodTalkTest:
     async def _health(self) -> None:
         state = await self._bridge.state(age=0)
         if state is None:
-            raise _SilentError("the engine's bridge does not answer")
+            raise EngineError("the engine's bridge does not answer")
         if not state.ready:
             cause = state.raw.get("cause")
             reason = state.message or f"the engine is {state.phase}"
-            raise _SilentError(f"{cause}: {reason}" if cause else reason)
+            raise EngineError(f"{cause}: {reason}" if cause else reason)
 
     async def _turn(self, hops: dict[Hop, Tried]) -> None:
         """Run a real turn in a new conversation. It can show that an engine does not work although its state looks
@@ -94,29 +92,29 @@ class PodTalkTest:
         if failure is None or failure.hop is Hop.MODEL:
             model.ms = _milliseconds(started)
 
-    async def _failure(self) -> TurnFailed | None:
+    async def _failure(self) -> HopFailure | None:
         try:
             async with asyncio.timeout(TURN_SECONDS), aclosing(self._turns.take(MESSAGE, _session_id())) as events:
                 async for event in events:
                     if isinstance(event, Done):
-                        return None if event.reply.strip() else TurnFailed(Hop.MODEL, "the model said nothing")
-        except TurnFailed as failure:
+                        return None if event.reply.strip() else ModelError("the model said nothing")
+        except HopFailure as failure:
             return failure
         except TimeoutError:
-            return TurnFailed(self._turns.slow_hop(), f"no answer within {TURN_SECONDS:.0f} s")
-        return TurnFailed(Hop.ENGINE, "the engine ended the turn without an answer")
+            return HopFailure(self._turns.slow_hop(), f"no answer within {TURN_SECONDS:.0f} s")
+        return EngineError("the engine ended the turn without an answer")
 
     async def _channels(self, channels: list[Tried]) -> None:
         started = time.monotonic()
         try:
             reasons = (await self._bridge.channels()).reasons
-        except BridgeFailure as error:
+        except EngineError as error:
             reasons = {channel.hop: str(error) for channel in channels}
         asked = time.monotonic() - started
         for channel in channels:
             async with _timed(channel, already=asked):
                 if reason := reasons.get(channel.hop, "the engine does not connect to it"):
-                    raise _SilentError(reason)
+                    raise EngineError(reason)
                 if channel.hop == _WEB:
                     await self._page()
 
@@ -132,9 +130,9 @@ class PodTalkTest:
             ):
                 status = answer.status
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _SilentError(f"the pod's page does not answer ({type(error).__name__})") from error
+            raise HopFailure(Hop.GATEWAY, f"the pod's page does not answer ({type(error).__name__})") from error
         if status >= 500:
-            raise _SilentError(f"the pod's page answers {status}")
+            raise HopFailure(Hop.GATEWAY, f"the pod's page answers {status}")
 
     def _wire(self, hop: Tried) -> dict[str, object]:
         error = mask_text(hop.error, self._pod.secret_texts()) if hop.error else None
@@ -147,7 +145,7 @@ async def _timed(hop: Tried, *, already: float = 0.0) -> AsyncIterator[None]:
     try:
         yield
         hop.ok = True
-    except _SilentError as silence:
+    except HopFailure as silence:
         hop.error = str(silence)
     hop.ms = _milliseconds(started - already)
 

@@ -9,15 +9,14 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from dataclasses import replace
 
-from agents.engines.parts import Allowance, Part, TurnEnding
-from agents.pod.gateway.bridge import Bridge, BridgeFailure, BridgeState
+from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.reasons import FailureReason, of_model
+from agents.pod.turns.events import Done, PartGiven, TurnEvent
+from agents.pod.turns.failures import EngineError, Hop, HopFailure, ModelError
 from agents.runtimes.base import Phase
 
 DEADLINE_SECONDS = 110.0
@@ -25,42 +24,6 @@ DEADLINE_SECONDS = 110.0
 SETTLE_SECONDS = 20.0
 SETTLE_STEP_SECONDS = 0.3
 TURNS_AT_ONCE = 64
-
-
-class Hop(StrEnum):
-    """The part of the way at which a turn failed."""
-
-    GATEWAY = "gateway"
-    ENGINE = "engine"
-    MODEL = "model"
-
-
-class TurnFailed(Exception):
-    def __init__(self, hop: Hop, message: str, *, reason: FailureReason | None = None) -> None:
-        super().__init__(message)
-        self.hop = hop
-        self.message = message
-        self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartGiven:
-    part: Part
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    reply: str
-    session_id: str
-    ending: TurnEnding = TurnEnding.ANSWER
-
-
-TurnEvent = Delta | PartGiven | Done
 
 
 def new_session_id() -> str:
@@ -77,7 +40,7 @@ class GatewayTurns:
         self._deadlines: list[float] = []
 
     async def take(self, message: str, session_id: str) -> AsyncGenerator[TurnEvent, None]:
-        """Run a turn: the engine's answer as it arrives, with one Done at the end. Raises TurnFailed. Without a model
+        """Run a turn: the engine's answer as it arrives, with one Done at the end. Raises HopFailure. Without a model
         key, no engine is asked and the answer is empty.
         """
         if not self._pod.has_key:
@@ -98,10 +61,10 @@ class GatewayTurns:
 
     @asynccontextmanager
     async def _place(self, session_id: str, deadline: float) -> AsyncIterator[None]:
-        """Take one of the pod's places for turns, then wait until this session is free. Raises TurnFailed."""
+        """Take one of the pod's places for turns, then wait until this session is free. Raises HopFailure."""
         if self._running >= TURNS_AT_ONCE:
             crowded = f"{TURNS_AT_ONCE} turns are running or waiting; try again in a moment"
-            raise TurnFailed(Hop.GATEWAY, crowded, reason=FailureReason.CROWDED)
+            raise HopFailure(Hop.GATEWAY, crowded, reason=FailureReason.CROWDED)
         self._running += 1
         lane = self._lanes.setdefault(session_id, _SessionLock())
         lane.users += 1
@@ -118,24 +81,30 @@ class GatewayTurns:
                 del self._lanes[session_id]
 
     async def _run(self, message: str, session_id: str, deadline: float) -> AsyncGenerator[TurnEvent, None]:
-        started, allowance = time.monotonic(), Allowance()
+        started = time.monotonic()
+        await self._settled(deadline)
         try:
-            await self._settled(deadline)
-            async with aclosing(self._bridge.turn(session_id, message)) as lines:
+            async with aclosing(self._bridge.turn(session_id, message)) as events:
+                is_silent = True
                 while True:
                     async with asyncio.timeout_at(deadline):
-                        event = await anext(lines, None)
-                    if answer := self._read(event, session_id, started, allowance):
-                        yield answer
-                    if isinstance(answer, Done):
+                        event = await anext(events)
+                    if isinstance(event, Done):
+                        if is_silent:
+                            self._refuse_silence(event.reply, started)
+                        yield replace(event, session_id=session_id)
                         return
-        except BridgeFailure as error:
-            raise self._failure(Hop.ENGINE, str(error), started) from error
+                    is_silent = is_silent and not isinstance(event, PartGiven)
+                    yield event
+        except HopFailure as failure:
+            raise self._failure(failure, started) from failure
         except TimeoutError as error:
-            raise self._overdue(started) from error
+            hop = self.slow_hop()
+            late = HopFailure(hop, f"the {hop} did not finish the turn within {DEADLINE_SECONDS:.0f} s")
+            raise self._failure(late, started) from error
 
     async def _settled(self, deadline: float) -> None:
-        """Wait while the engine is applying a configuration. Raises TurnFailed if it is not ready afterwards."""
+        """Wait while the engine is applying a configuration. Raises HopFailure if it is not ready afterwards."""
         loop = asyncio.get_running_loop()
         until = min(deadline, loop.time() + SETTLE_SECONDS)
         state = await self._bridge.state(age=0)
@@ -143,9 +112,9 @@ class GatewayTurns:
             await asyncio.sleep(SETTLE_STEP_SECONDS)
             state = await self._bridge.state(age=0)
         if state is None:
-            raise TurnFailed(Hop.ENGINE, "the engine's bridge does not answer")
+            raise EngineError("the engine's bridge does not answer")
         if not state.ready:
-            raise TurnFailed(Hop.ENGINE, state.message or f"the engine is {state.phase}")
+            raise EngineError(state.message or f"the engine is {state.phase}")
 
     def _settling(self, state: BridgeState | None) -> bool:
         """Whether the engine is changing from one configuration to the next. An engine that failed is
@@ -155,53 +124,23 @@ class GatewayTurns:
             return False
         return state.phase in {Phase.STARTING, Phase.READY}
 
-    def _read(
-        self, event: dict[str, Any] | None, session_id: str, started: float, allowance: Allowance
-    ) -> TurnEvent | None:
-        """The event for one line of the bridge; None for a part above the limit of parts. Raises TurnFailed."""
-        match event:
-            case {"type": "delta", "text": str(text)}:
-                return Delta(text)
-            case {"type": "part", "part": raw}:
-                part = allowance.read(raw)
-                return PartGiven(part) if part else None
-            case {"type": "done", "reply": str(reply), **more}:
-                if not allowance.came:
-                    self._refuse_silence(reply, started)
-                return Done(reply, session_id, _ending(more.get("ending")))
-            case {"type": "error", "hop": hop, "message": reason}:
-                raise self._failure(Hop.MODEL if hop == Hop.MODEL else Hop.ENGINE, str(reason), started)
-            case _:
-                raise self._failure(Hop.ENGINE, "the engine broke off in the middle of the turn", started)
-
     def _refuse_silence(self, reply: str, started: float) -> None:
-        """Some engines end a turn with an empty answer when the model refused. Raises TurnFailed, because this is a
+        """Some engines end a turn with an empty answer when the model refused. Raises ModelError, because this is a
         failure and not an answer.
         """
         if not reply.strip() and self._models.failure_since(started):
-            raise self._failure(Hop.MODEL, "the model did not answer", started)
+            raise ModelError("the model did not answer")
 
-    def _failure(self, hop: Hop, message: str, started: float) -> TurnFailed:
+    def _failure(self, failure: HopFailure, started: float) -> HopFailure:
         """The failure of a turn. If a model call failed in this turn, its reason is used, because the key proxy knows
         it better than the engine.
         """
         seen = self._models.failure_since(started)
-        return TurnFailed(Hop.MODEL, seen.message, reason=of_model(seen)) if seen else TurnFailed(hop, message)
+        return HopFailure(Hop.MODEL, seen.message, reason=of_model(seen)) if seen else failure
 
     def slow_hop(self) -> Hop:
         """The hop that delays a turn which does not end."""
         return Hop.MODEL if self._models.in_flight else Hop.ENGINE
-
-    def _overdue(self, started: float) -> TurnFailed:
-        hop = self.slow_hop()
-        return self._failure(hop, f"the {hop} did not finish the turn within {DEADLINE_SECONDS:.0f} s", started)
-
-
-def _ending(said: Any) -> TurnEnding:
-    """How the turn ended. A bridge of an older release does not send this, and a newer one may send values that are not
-    known here; both count as a plain answer.
-    """
-    return next((ending for ending in TurnEnding if ending.value == said), TurnEnding.ANSWER)
 
 
 class _SessionLock:
@@ -217,4 +156,4 @@ async def _enter(lane: _SessionLock, deadline: float) -> None:
         async with asyncio.timeout_at(deadline):
             await lane.lock.acquire()
     except TimeoutError as error:
-        raise TurnFailed(Hop.ENGINE, "an earlier turn of this session did not end in time") from error
+        raise EngineError("an earlier turn of this session did not end in time") from error

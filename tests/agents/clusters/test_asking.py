@@ -13,10 +13,11 @@ from agents.clusters import asking
 from agents.clusters.asking import Asking, CallPool, Rounds, Want
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent, Desired
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.kubernetes.client import ClusterFailure
-from agents.runtimes.management import GatewayHealth, HopFailure
+from agents.runtimes.management import GatewayHealth
 from tests.agents.clusters.observing import Json, event
 from tests.agents.conftest import MakeAgent
 
@@ -132,7 +133,7 @@ def test_one_that_says_the_same_for_long_is_asked_less_often(asks: Asking, gatew
 
 
 def test_one_that_does_not_answer_is_asked_less_and_less(asks: Asking, gateways: Gateways, clock: Clock) -> None:
-    gateways.answer = HopFailure("gateway", "silent")
+    gateways.answer = HopFailure(Hop.GATEWAY, "silent")
     for _ in range(60):
         asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
         clock.now += 1
@@ -140,7 +141,7 @@ def test_one_that_does_not_answer_is_asked_less_and_less(asks: Asking, gateways:
 
 
 def test_a_new_revision_is_asked_for_at_once(asks: Asking, gateways: Gateways) -> None:
-    gateways.answer = HopFailure("gateway", "silent")
+    gateways.answer = HopFailure(Hop.GATEWAY, "silent")
     asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
     asks.ask_gateways({"pod-a-1": (LIFE, Want(revision=3, access=ACCESS))})
     assert len(gateways.asked) == 2

@@ -21,6 +21,7 @@ from django.conf import settings
 from agents.engines import ENGINES, PACKAGES
 from agents.engines.base import Engine
 from agents.pod import processes
+from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
@@ -143,11 +144,11 @@ class Pod:
     def say(self, message: str, session: str = "talk") -> str:
         endpoint = self.runtime.endpoint(self.namespace)
         if endpoint is None:  # in a cluster, until the next pod has an address
-            raise management.HopFailure("gateway", "there is no pod")
+            raise HopFailure(Hop.GATEWAY, "there is no pod")
         return management.chat(endpoint, ACCESS, message=message, session_id=session).reply
 
     def failing_hop(self, message: str = "hello", session: str = "talk") -> str:
-        with pytest.raises(management.HopFailure) as failure:
+        with pytest.raises(HopFailure) as failure:
             self.say(message, session)
         return failure.value.hop
 

@@ -21,6 +21,7 @@ from pytest_django import Settings
 
 from agents.clusters import connections
 from agents.engines.base import Engine
+from agents.pod.turns.failures import EngineError, HopFailure
 from agents.runtimes import management
 from agents.runtimes.base import Observation
 from agents.runtimes.kubernetes import names
@@ -136,7 +137,7 @@ class ClusterPod(Pod):
 
     def is_up_to_date(self, seen: Observation) -> bool:
         """The engine may have died since the observation, so the pod itself must report the same phase."""
-        with suppress(management.HopFailure):
+        with suppress(HopFailure):
             return bool(self._told()["phase"] == seen.phase)
         return False
 
@@ -149,7 +150,7 @@ class ClusterPod(Pod):
         endpoint = self.runtime.endpoint(self.namespace)
         engine = management.health(endpoint, self.spec.access).engine if endpoint else None
         if engine is None:
-            raise management.HopFailure("engine", "the bridge does not answer")
+            raise EngineError("the bridge does not answer")
         return engine
 
     def signal_engine(self, number: signal.Signals) -> None:

@@ -14,8 +14,9 @@ import requests
 
 from agents.backups import credentials
 from agents.pod import restic
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
-from agents.runtimes.management import BackupOrder, BackupState, HopFailure
+from agents.runtimes.management import BackupOrder, BackupState
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.engines.conftest import ACCESS, Pod
 from tests.agents.engines.expectations import expected

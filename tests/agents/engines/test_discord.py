@@ -11,6 +11,7 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from tests.agents.engines.conftest import ACCESS, Pod
 from tests.agents.engines.expectations import expected
@@ -64,7 +65,7 @@ def silence(pod: Pod) -> str | None:
     assert endpoint
     try:
         return management.channels(endpoint, ACCESS, wanted=["web", "discord"])["discord"]
-    except management.HopFailure:
+    except HopFailure:
         return ""
 
 

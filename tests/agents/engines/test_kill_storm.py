@@ -22,6 +22,7 @@ import pytest
 
 from agents.engines.base import Processes
 from agents.pod.bridge import damage, databases
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from agents.runtimes.base import Phase, RuntimeFailure
 from tests.agents.engines.conftest import Pod
@@ -87,7 +88,7 @@ class Talk:
             question = f"question-{self.session}-{number}"
             try:
                 reply = self._pod.say(question, self.session)
-            except management.HopFailure:
+            except HopFailure:
                 self.failed += 1
                 self._over.wait(0.5)
                 continue

@@ -12,6 +12,7 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from tests.agents.engines.conftest import ACCESS, Pod
 from tests.agents.pod.bridge.process import eventually
@@ -77,7 +78,7 @@ def silence(pod: Pod) -> str | None:
     assert endpoint
     try:
         return management.channels(endpoint, ACCESS, wanted=["web", "email"])["email"]
-    except management.HopFailure:
+    except HopFailure:
         return ""
 
 

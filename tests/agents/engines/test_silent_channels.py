@@ -20,6 +20,7 @@ from agents import llm_key
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.models import Agent
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from agents.silences import looking
 from tests.agents.conftest import MakeAgent, settle
@@ -64,7 +65,7 @@ class Owner:
         time.sleep(1)
         try:
             said = management.channels(self._endpoint, ACCESS, wanted=["web", self.channel])[self.channel]
-        except management.HopFailure:
+        except HopFailure:
             said = ""
         if not self.heard or self.heard[-1][1] != said:
             self.heard.append((time.monotonic(), said))

@@ -11,8 +11,8 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import inbound, management
-from agents.runtimes.management import HopFailure
 from tests.agents.engines.conftest import ACCESS, Pod
 from tests.agents.inbound.conftest import call_of, text
 from tests.agents.pod.bridge.process import eventually

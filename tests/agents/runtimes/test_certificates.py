@@ -13,9 +13,9 @@ import requests
 from cryptography import x509
 
 from agents.pod.gateway.tls import server_context
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Endpoint, Identity, RuntimeFailure
-from agents.runtimes.management import HopFailure
 from tests.agents.runtimes.conftest import ACCESS, IDENTITY, MANAGEMENT_TOKEN, REAL_KEY, pod_spec
 from tests.doubles.certificates import Certificates
 from tests.doubles.impostor import Impostor

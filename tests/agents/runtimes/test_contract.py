@@ -13,10 +13,11 @@ import requests
 
 from agents.backups import credentials
 from agents.pod import restic
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import certificates, management, pod_logs
 from agents.runtimes.base import Endpoint, Phase, Runtime, RuntimeFailure, Usage
 from agents.runtimes.local import LocalRuntime
-from agents.runtimes.management import BackupOrder, BackupState, HopFailure
+from agents.runtimes.management import BackupOrder, BackupState
 from agents.runtimes.pod_logs import LogQuery
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually

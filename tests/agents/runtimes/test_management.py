@@ -12,11 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from agents.engines.parts import DataPart, NotePart
 from agents.pod.gateway.tls import server_context
+from agents.pod.turns.events import Delta, Done, PartGiven
+from agents.pod.turns.failures import HopFailure
+from agents.pod.turns.parts import DataPart, NotePart
 from agents.runtimes import management, pod_logs
 from agents.runtimes.base import Endpoint, Identity, RuntimeFailure
-from agents.runtimes.management import ChatEvent, GatewayHealth, HopFailure
+from agents.runtimes.management import GatewayHealth
 from config import callers
 from config.callers import Caller
 from tests.agents.runtimes.conftest import ACCESS, IDENTITY, MANAGEMENT_TOKEN, pod_spec
@@ -145,9 +147,8 @@ def test_a_gateway_that_answers_byte_by_byte_is_given_up_in_time(
 
 def test_a_turn_that_comes_byte_by_byte_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(management, "TURN_SECONDS", 0.5)
-    with gateway(drip(LINE + b"Content-Type: text/event-stream\r\n\r\nevent: delta\ndata: ")) as (endpoint, _):
-        events = list(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
-    assert [event.name for event in events] == ["start", "error"]
+    with gateway(drip(LINE + b'Content-Type: application/x-ndjson\r\n\r\n{"type": "')) as (endpoint, _):
+        assert come(endpoint) == [None, BROKEN_OFF]
 
 
 def test_redirects_are_not_followed() -> None:
@@ -194,21 +195,59 @@ def test_what_the_bridge_takes_is_told_and_is_no_news_by_itself() -> None:
     assert told('"many"').bridge_bytes is None
 
 
-def events(stream: bytes) -> list[ChatEvent]:
-    with gateway(raw(200, stream, Content_Type="text/event-stream")) as (endpoint, _):
-        return list(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
+BROKEN_OFF = ("gateway", "the pod's gateway broke off")
+
+
+def come(endpoint: Endpoint) -> list[object]:
+    """What a turn's iterator gives; a failure as its hop and its message."""
+    came: list[object] = []
+    try:
+        came.extend(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
+    except HopFailure as failure:
+        came.append((failure.hop, failure.message))
+    return came
+
+
+def events(stream: bytes, content_type: str = "application/x-ndjson") -> list[object]:
+    with gateway(raw(200, stream, Content_Type=content_type)) as (endpoint, _):
+        return come(endpoint)
+
+
+WORDS = b"""{"type": "delta", "text": "a\\nb"}
+
+{"type": "done", "reply": "a\\nb", "session_id": "s"}
+"""
 
 
 def test_events_come_as_they_were_sent() -> None:
+    assert events(WORDS) == [None, Delta("a\nb"), Done("a\nb", "s")]
+
+
+def test_a_gateway_of_an_older_release_is_understood() -> None:
+    """It knows server-sent events alone. Pods stay as they are when the platform is upgraded."""
     stream = (
-        b': ping\n\nevent: delta\ndata: {"text": "a\\nb"}\n\n'
+        b': ping\n\nevent: delta\ndata: {"text": "a\\nb"}\n\nevent: part\ndata: {"kind": "data", "data": 5}\n\n'
         b'event: done\ndata: {"reply": "a\\nb", "session_id": "s"}\n\n'
     )
-    assert events(stream) == [
-        ChatEvent("start", {}),
-        ChatEvent("delta", {"text": "a\nb"}),
-        ChatEvent("done", {"reply": "a\nb", "session_id": "s"}),
-    ]
+    answer = raw(200, stream, Content_Type="text/event-stream")
+    with gateway(answer) as (endpoint, asked):
+        assert come(endpoint) == [None, Delta("a\nb"), PartGiven(DataPart(value=5)), Done("a\nb", "s")]
+        assert "text/event-stream" in asked[0].headers["Accept"]
+    failed = b'event: error\ndata: {"hop": "model", "reason": "no_credit", "message": "no"}\n\n'
+    assert events(failed, "text/event-stream") == [None, ("model", "no")]
+
+
+@pytest.mark.parametrize("line", [b"{", b"5", b"[]", b"\xff", b'{"type": "delta", "text": "\\ud800"}'])
+def test_a_line_that_nobody_can_read_is_overlooked(line: bytes) -> None:
+    """An engine may cut a character of two halves in the middle. The whole reply comes at the end."""
+    assert events(line + b"\n" + WORDS) == events(WORDS)
+
+
+@pytest.mark.parametrize(
+    "told", [b'{"type": "delta", "text": 5}', b'{"type": "done"}', b'{"type": "error"}', b'{"x": 1}']
+)
+def test_an_event_of_another_form_ends_the_turn(told: bytes) -> None:
+    assert events(told + b"\n" + WORDS) == [None, BROKEN_OFF]
 
 
 def test_parts_are_judged_here_too() -> None:
@@ -219,11 +258,13 @@ def test_parts_are_judged_here_too() -> None:
     with gateway(raw(200, body)) as (endpoint, _):
         first, second, third = chat(endpoint).parts
     assert (type(first), second, type(third)) == (NotePart, DataPart(value=5), NotePart)
-    part = b"event: part\ndata: %s\n\n"
-    came = events(part % link + (part % data) * 20 + b'event: done\ndata: {"reply": "", "session_id": "s"}\n\n')
-    assert [event.name for event in came] == ["start", *["part"] * 17, "done"]
-    assert isinstance(came[1].data["part"], NotePart)
-    assert came[2].data == {"part": DataPart(value=5)}
+    part = b'{"type": "part", "part": %s}\n'
+    came = events(part % link + (part % data) * 20 + b'{"type": "done", "reply": "", "session_id": "s"}\n')
+    started, noted, *given, done = came
+    assert (started, len(given), done) == (None, 16, Done("", "s"))
+    assert isinstance(noted, PartGiven)
+    assert isinstance(noted.part, NotePart)
+    assert given[0] == PartGiven(DataPart(value=5))
 
 
 @pytest.mark.parametrize("parts", [b"null", b"5", b'"x"', b"{}"])
@@ -232,14 +273,20 @@ def test_parts_that_are_no_list_are_none(parts: bytes) -> None:
         assert chat(endpoint) == management.ChatReply("x", "s")
 
 
-def test_nothing_comes_after_the_end_of_a_turn() -> None:
-    stream = b'event: error\ndata: {"hop": "model", "message": "no"}\n\nevent: delta\ndata: {"text": "late"}\n\n'
-    assert events(stream) == [ChatEvent("start", {}), ChatEvent("error", {"hop": "model", "message": "no"})]
+@pytest.mark.parametrize(
+    ("last", "end"),
+    [
+        (b'{"type": "error", "hop": "model", "message": "no"}', ("model", "no")),
+        (b'{"type": "error", "hop": "moon", "message": "no"}', ("gateway", "no")),
+        (b'{"type": "done", "reply": "", "session_id": "s"}', Done("", "s")),
+    ],
+)
+def test_nothing_comes_after_the_end_of_a_turn(last: bytes, end: object) -> None:
+    assert events(last + b'\n{"type": "delta", "text": "late"}\n') == [None, end]
 
 
-def test_a_stream_that_breaks_off_ends_with_an_error() -> None:
-    last = events(b'event: delta\ndata: {"text": "half"}\n\n')[-1]
-    assert (last.name, last.data["hop"]) == ("error", "gateway")
+def test_a_stream_that_breaks_off_ends_with_a_failure() -> None:
+    assert events(b'{"type": "delta", "text": "half"}\n')[-1] == BROKEN_OFF
 
 
 def test_a_stream_that_is_refused_raises_before_the_first_event() -> None:
@@ -273,8 +320,7 @@ def test_a_turn_ends_when_the_client_that_waits_for_it_hangs_up(*, streamed: boo
         with gateway(think) as (endpoint, asked):
             try:
                 if streamed:
-                    events = list(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
-                    assert [event.name for event in events] == ["start", "error"]
+                    assert come(endpoint) == [None, BROKEN_OFF]
                 else:
                     with pytest.raises(HopFailure):
                         chat(endpoint)

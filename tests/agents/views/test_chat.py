@@ -13,8 +13,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from agents import lifecycle
-from agents.engines.parts import FilePart, wire
 from agents.models import Agent, Reason
+from agents.pod.turns.parts import FilePart, wire
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint
 from tests.agents.conftest import MakeAgent, settle

@@ -10,9 +10,9 @@ import uuid
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from agents.engines.parts import DataPart, FilePart, LinkPart, Part, line
 from agents.pod.gateway.a2a.reading import PartSent
 from agents.pod.gateway.a2a.tasks import Artifact, ArtifactChange, Change, Remark, Task, TaskState, TaskStatus
+from agents.pod.turns.parts import DataPart, FilePart, LinkPart, Part, line
 
 Json = dict[str, Any]
 VERSION_HEADER = "A2A-Version"

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agents.engines.parts import plain_name
 from agents.pod.gateway.a2a.errors import ContentTypeNotSupported, InvalidParams
 from agents.pod.gateway.a2a.tasks import PeerMessage
 from agents.pod.gateway.chat import MESSAGE_BYTES
+from agents.pod.turns.parts import plain_name
 
 # A field in the metadata of a message: how many agents have already passed the question on. If an agent in the chain
 # does not know the field, only the time limit of the answers ends a loop.

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from agents.engines.parts import NotePart, Part, TurnEnding, line, size
 from agents.pod.gateway.a2a.errors import TaskNotCancelable, TaskNotFound
-from agents.pod.gateway.turns import Delta, Done, GatewayTurns, PartGiven, TurnEvent, TurnFailed
+from agents.pod.gateway.turns import GatewayTurns
+from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
+from agents.pod.turns.failures import HopFailure
+from agents.pod.turns.parts import NotePart, Part, TurnEnding, line, size
 
 TASKS_AT_MOST = 500
 KEPT_BYTES = 32 * 1024 * 1024  # for all tasks together, before the next task starts
@@ -242,7 +244,7 @@ class Tasks:
             async with aclosing(self._turns.take(task.question.text, _session(task))) as events:
                 async for event in events:
                     _note(task, event)
-        except TurnFailed as failure:
+        except HopFailure as failure:
             # A peer is not the owner. It hears which part failed, but not what the provider said about the account.
             task.end(TaskState.FAILED, note=f"the agent's {failure.hop} did not answer")
         except Exception:

@@ -10,23 +10,12 @@ from collections.abc import Iterable, Iterator
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from agents.engines.providers import PROVIDERS, KeyHeader
+from agents.pod import hop_by_hop
 from agents.pod.gateway.answers import Refusal, same_secret
 from agents.pod.masking import mask_text
 
-_HOP_BY_HOP = {
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-}
 KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
 _NOT_SENT = {
-    *_HOP_BY_HOP,
     *KEY_HEADERS,
     "accept-encoding",  # a compressed answer could not be masked
     "content-encoding",  # the gateway's HTTP server has unpacked the body
@@ -50,7 +39,6 @@ _NEVER_SENT = re.compile(
 # Encodings that aiohttp unpacks.
 _UNPACKED = {"identity", "gzip", "deflate"}
 _NOT_RETURNED = {
-    *_HOP_BY_HOP,
     *KEY_HEADERS,
     "alt-svc",  # would let the engine bypass this proxy
     "content-encoding",
@@ -93,7 +81,7 @@ def passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """The engine's headers without its credentials, and without headers that only concern its connection
     to this proxy.
     """
-    dropped = _NOT_SENT | _named_by_connection(headers)
+    dropped = _NOT_SENT | hop_by_hop.names_in(headers)
     kept = CIMultiDict(
         (name, value)
         for name, value in headers.items()
@@ -114,7 +102,7 @@ def check_unpacked(headers: CIMultiDictProxy[str], provider: str) -> None:
 
 def incoming(headers: CIMultiDictProxy[str], *, key: str) -> CIMultiDict[str]:
     """The provider's headers as they are sent to the engine."""
-    dropped = _NOT_RETURNED | _named_by_connection(headers)
+    dropped = _NOT_RETURNED | hop_by_hop.names_in(headers)
     return CIMultiDict(
         (name, mask_text(value, [key])) for name, value in headers.items() if name.lower() not in dropped
     )
@@ -131,8 +119,3 @@ def _key_header(headers: CIMultiDictProxy[str], provider: str, key: str) -> tupl
 def _bearer(value: str) -> str:
     scheme, _, token = value.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else value
-
-
-def _named_by_connection(headers: CIMultiDictProxy[str]) -> set[str]:
-    values = headers.getall("connection", [])
-    return {name.strip().lower() for value in values for name in value.split(",")}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import requests
 
-from agents.engines.parts import FILE_BYTES, DataPart, FilePart, LinkPart, TurnEnding, wire
+from agents.pod.turns.parts import FILE_BYTES, DataPart, FilePart, LinkPart, TurnEnding, wire
 from tests.agents.pod.gateway.process import Gateway
 from tests.doubles.bridge import TOKEN
 from tests.doubles.engine import PartsEngine, bridge_of

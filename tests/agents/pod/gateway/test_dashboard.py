@@ -82,6 +82,16 @@ def test_the_engine_gets_its_own_login_and_never_the_visitors(pod: Gateway, page
     assert seen["headers"]["host"] == page.url.removeprefix("http://")
 
 
+def test_headers_of_one_connection_are_not_passed_on(pod: Gateway, page: EnginePage) -> None:
+    hops = {"Connection": "keep-alive, X-Hop", "X-Hop": "1", "Proxy-Connection": "keep-alive", "X-End": "1"}
+    answer = get(pod, "/assets/index-1.js", Cookie=cookie_of(pod), **hops)
+    sent = page.seen[-1]["headers"]
+    assert not {"x-hop", "proxy-connection"} & set(sent)
+    assert "x-hop" not in sent.get("connection", "").lower()
+    assert (sent["x-end"], answer.headers["X-End"]) == ("1", "2")
+    assert "X-Hop" not in answer.headers
+
+
 def test_the_engine_hears_at_which_address_it_is_seen(pod: Gateway, page: EnginePage) -> None:
     lied = {"X-Agentpods-Visited": "https://elsewhere"}
     get(pod, "/session", Cookie=cookie_of(pod), Host="bot.example:8443", **lied)

@@ -10,9 +10,9 @@ import pytest
 
 from agents.pod.gateway.logs import LINE_BYTES
 from agents.pod.logs.reading import LinesPage
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import pod_logs
 from agents.runtimes.base import Endpoint
-from agents.runtimes.management import HopFailure
 from agents.runtimes.pod_logs import LogQuery, OtherLife
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.process import KEY, Gateway

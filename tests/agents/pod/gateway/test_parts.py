@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from agents.engines.parts import DataPart, FilePart, LinkPart, NotePart, Part, wire
+from agents.pod.turns.parts import DataPart, FilePart, LinkPart, NotePart, Part, wire
 from tests.agents.pod.gateway.process import Gateway
 from tests.agents.pod.gateway.talking import say, talking
 from tests.doubles.bridge import BridgeDouble, Event

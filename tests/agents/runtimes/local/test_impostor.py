@@ -18,11 +18,11 @@ from rest_framework.test import APIClient
 
 from agents.pod import processes
 from agents.pod.gateway.tls import server_context
+from agents.pod.turns.failures import HopFailure
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Endpoint, Identity, Phase, RuntimeFailure
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import PodProgram
-from agents.runtimes.management import HopFailure
 from tests.agents.clusters import ground
 from tests.agents.clusters.test_flow import Owner
 from tests.agents.pod.bridge.process import eventually

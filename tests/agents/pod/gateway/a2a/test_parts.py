@@ -10,7 +10,7 @@ from a2a.helpers import get_data_parts
 from a2a.types import Part as SdkPart
 from a2a.types import StreamResponse
 
-from agents.engines.parts import DataPart, FilePart, LinkPart, Part, wire
+from agents.pod.turns.parts import DataPart, FilePart, LinkPart, Part, wire
 from tests.agents.pod.gateway.a2a.test_client import peer, say
 from tests.agents.pod.gateway.a2a.test_endpoint import call, card_of, changed
 from tests.agents.pod.gateway.process import Gateway

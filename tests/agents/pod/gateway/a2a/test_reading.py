@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agents.engines.parts import DataPart, FilePart, LinkPart, NotePart
 from agents.pod.gateway.a2a.dialects import Dialect, Version03, Version1
 from agents.pod.gateway.a2a.errors import ContentTypeNotSupported, InvalidParams
 from agents.pod.gateway.a2a.reading import message_of
 from agents.pod.gateway.a2a.tasks import PeerMessage, Task
+from agents.pod.turns.parts import DataPart, FilePart, LinkPart, NotePart
 
 Json = dict[str, Any]
 

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from agents.engines.parts import FilePart, TurnEnding
 from agents.pod.gateway.a2a import methods, tasks
 from agents.pod.gateway.a2a.dialects import Version1
 from agents.pod.gateway.a2a.errors import Unsupported
 from agents.pod.gateway.a2a.methods import A2aCall
 from agents.pod.gateway.a2a.tasks import PeerMessage, Tasks
-from agents.pod.gateway.turns import Delta, Done, GatewayTurns, PartGiven, TurnEvent
+from agents.pod.gateway.turns import GatewayTurns
+from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
+from agents.pod.turns.parts import FilePart, TurnEnding
 
 Json = dict[str, Any]
 

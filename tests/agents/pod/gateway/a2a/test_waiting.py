@@ -15,7 +15,7 @@ import requests
 from a2a.client import Client
 from a2a.types import CancelTaskRequest, GetTaskRequest, Role, Task, TaskState
 
-from agents.engines.parts import DataPart, wire
+from agents.pod.turns.parts import DataPart, wire
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.a2a.test_client import CONTEXT, peer, say, until

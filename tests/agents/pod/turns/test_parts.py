@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.engines.parts import (
+from agents.pod.turns.parts import (
     ANSWER_BYTES,
     DATA_BYTES,
     DATA_DEPTH,

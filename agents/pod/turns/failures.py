@@ -1,0 +1,50 @@
+"""Who failed: each failure on the way from a reader to the model belongs to one hop."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+
+class Hop(StrEnum):
+    """The programs on the way, the reader's side first."""
+
+    GATEWAY = "gateway"
+    ENGINE = "engine"  # with its bridge
+    MODEL = "model"
+
+    def or_behind(self, said: object) -> Hop:
+        """The hop that this one names as the one that failed. It can name itself or a hop behind it; anything else
+        counts as itself.
+        """
+        behind = list(Hop)[list(Hop).index(self) :]
+        return next((hop for hop in behind if hop == said), self)
+
+
+class HopFailure(Exception):
+    """This hop did not do its part. The message is shown to people. `reason` is a word for which the chat page has a
+    text (agents/pod/gateway/reasons.py).
+    """
+
+    def __init__(self, hop: Hop, message: str, *, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.hop = hop
+        self.message = message
+        self.reason = reason
+
+    def wire(self) -> dict[str, Any]:
+        return {"hop": self.hop, **({"reason": self.reason} if self.reason else {}), "message": self.message}
+
+
+class EngineError(HopFailure):
+    """The engine itself failed: it is dead, it hangs, or it refused. So did its bridge if nobody answers there."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Hop.ENGINE, message)
+
+
+class ModelError(HopFailure):
+    """The engine works, but the model behind it refused, failed or gave no answer."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Hop.MODEL, message)
