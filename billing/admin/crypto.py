@@ -40,7 +40,7 @@ class UndecidedFilter(admin.SimpleListFilter):
     parameter_name = "open"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "waits for an operator")]
+        return [("1", "waiting for an operator")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Deposit]) -> QuerySet[Deposit]:
         return queryset.filter(pk__in=decisions.undecided().values("pk")) if self.value() else queryset
@@ -76,7 +76,7 @@ class Sweepable(admin.SimpleListFilter):
     parameter_name = "sweepable"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "holds money that may be taken")]
+        return [("1", "has money that may be swept")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[DepositAddress]) -> QuerySet[DepositAddress]:
         if not self.value():
@@ -97,7 +97,7 @@ class DepositAddressAdmin(WrittenByRules):
         rows: QuerySet[DepositAddress] = super().get_queryset(request).prefetch_related("high_waters")
         return rows
 
-    @admin.display(description="held when last read")
+    @admin.display(description="last known balance")
     def held(self, row: DepositAddress) -> str:
         return ", ".join(f"{mark.balance} {mark.asset}" for mark in row.high_waters.all() if mark.balance)
 

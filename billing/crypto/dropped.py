@@ -33,10 +33,10 @@ WATCHED = timedelta(hours=2)  # from the time of the payment
 MISSED = timedelta(days=14)  # how long we look for a payment that disappeared
 AT_ONCE = 100
 AGAIN = ":again"
-TAKEN_BACK = "it came again after the time that it had bought was taken back"
+TAKEN_BACK = "it came again after the time that it had bought was ended"
 WORDS = (
-    "Order {row.pk} of {row.agent_id} was paid by {row.tx_hash}, which most nodes do not know any more. Its agent"
-    " goes on running. Payments, filtered by 'its money is gone from the chain', is where to decide: end the time that"
+    "Order {row.pk} of {row.agent_id} was paid by {row.tx_hash}. Most nodes do not know this transaction any more. The"
+    " agent still runs. Decide in the admin under Payments, filtered by 'disappeared from the chain': end the time that"
     " it bought, or close it."
 )
 
@@ -155,7 +155,7 @@ def _miss(row: CryptoOrder, *, now: datetime) -> None:
     row.dropped_at = now
     log.critical("what paid an order is gone from the chain", extra={"order": row.pk, "agent": row.agent_id})
     try:
-        mail_admins(f"What paid {row.pk} is gone from the chain", WORDS.format(row=row))
+        mail_admins(f"The payment of {row.pk} disappeared from the chain", WORDS.format(row=row))
     except OSError:
         log.exception("the operators could not be told by mail", extra={"order": row.pk})
 
