@@ -25,7 +25,7 @@ from config.errors import ServiceError
 PATH = "/account/personas"
 RISKS: dict[str, Promise] = {
     Risk.LOW: _("Nothing special"),
-    Risk.HIGH: _("Health, law, money or the like: it must say what to note"),
+    Risk.HIGH: _("Health, law, money or similar: it must have a warning"),
 }
 
 
