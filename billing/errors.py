@@ -165,7 +165,7 @@ class OtherPlanPaid(BadRequest):
 
 class GrantedOnly(Forbidden):
     def __init__(self) -> None:
-        super().__init__("provider: 'internal' is granted by operators alone")
+        super().__init__("provider: only operators grant 'internal'")
 
 
 class SoldByOrder(BadRequest):

@@ -71,7 +71,7 @@ def quote(
 def _price(agent: Agent, tier: Tier, period: Period, provider: Provider, coupon: str, *, now: datetime) -> Decimal:
     """The price in USD. The provider sets the price of a licence. Coupons are for orders in coins and stars only."""
     if provider in {*LICENSED, Provider.STRIPE} and coupon:
-        raise CouponRefused(f"what {provider} sells has the discounts of that shop")
+        raise CouponRefused(f"{provider} has its own discounts, so coupons do not work there")
     return (
         prices.price_of(tier, period) if provider in LICENSED else coupons.price(agent, tier, period, coupon, now=now)
     )

@@ -43,12 +43,12 @@ TRANSITIONS: dict[DeletionStage, set[DeletionStage]] = {
 
 class OperatorsStay(Forbidden):
     def __init__(self) -> None:
-        super().__init__("this account may open the console: an operator takes that right away first")
+        super().__init__("this account may open the console: an operator must remove that right first")
 
 
 class TooLate(Conflict):
     def __init__(self) -> None:
-        super().__init__("this account is being deleted, or nobody has asked for that")
+        super().__init__("this account is being deleted already, or its deletion was not requested")
 
 
 # Calls by the owner.

@@ -67,12 +67,12 @@ def test_the_reason_is_on_the_timeline_and_in_the_history_with_who_did_it(
 ) -> None:
     act(console, LIST, "pause_agents", running, reason="floods\r\n its  neighbours")
     row = running.transitions.get(actor=f"operator:{operator.pk}")
-    assert (row.reason, row.note) == ("operator", "stop asked for: floods its neighbours")
+    assert (row.reason, row.note) == ("operator", "stop requested: floods its neighbours")
     settle(running)
     act(console, LIST, "rebuild_agents", running, reason="a new soul")
     settle(running)
     act(console, LIST, "delete_agents", running, reason="asked for by mail")
-    assert running.transitions.filter(reason="operator", note="deletion asked for: asked for by mail").exists()
+    assert running.transitions.filter(reason="operator", note="deletion requested: asked for by mail").exists()
     assert running.transitions.filter(reason="rebuild", note="a new soul").exists()
     history = LogEntry.objects.filter(object_id=running.pk, user=operator).order_by("pk")
     assert [entry.change_message for entry in history] == [
@@ -123,7 +123,7 @@ def test_a_page_that_is_sent_twice_does_it_once(console: Client, running: Agent)
     asking = choose(console, LIST, "pause_agents", running)
     send(console, asking)
     assert "nothing left to do" in send(console, asking).content.decode()
-    assert running.transitions.filter(note__startswith="stop asked for").count() == 1
+    assert running.transitions.filter(note__startswith="stop requested").count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

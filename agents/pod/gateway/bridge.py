@@ -96,7 +96,7 @@ class Bridge:
                 answer.raise_for_status()
                 return _states(json.loads(await _at_most(CHANNELS_BYTES, answer)))
         except (*_UNREACHABLE, KeyError, TypeError, RecursionError) as error:
-            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+            raise BridgeFailure(f"the engine's bridge gives no answer ({type(error).__name__})") from error
 
     async def take_message(self, message: dict[str, Any]) -> bool:
         """Pass a message of a channel to the engine. Returns True when the turn of the message is over. Raises
@@ -111,7 +111,7 @@ class Bridge:
                     raise BridgeFailure(await _refusal(answer))
                 return json.loads(await _at_most(BACKUP_BYTES, answer)).get("is_over") is True
         except (*_UNREACHABLE, AttributeError) as error:
-            raise BridgeFailure(f"the engine's bridge does not take it ({type(error).__name__})") from error
+            raise BridgeFailure(f"the engine's bridge did not accept it ({type(error).__name__})") from error
 
     async def memory(self) -> bytes:
         """What the engine has learned, as the bridge's JSON. Raises BridgeFailure."""
@@ -122,7 +122,7 @@ class Bridge:
                     raise BridgeFailure(await _refusal(answer))
                 return await _at_most(MEMORY_BYTES, answer)
         except _UNREACHABLE as error:
-            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+            raise BridgeFailure(f"the engine's bridge gives no answer ({type(error).__name__})") from error
 
     async def order(self, what: str, order: dict[str, Any]) -> dict[str, Any]:
         """Start a backup or a restore, or get its progress. Raises BridgeFailure."""
@@ -135,9 +135,9 @@ class Bridge:
                     raise BridgeFailure(await _refusal(answer))
                 said = json.loads(await _at_most(BACKUP_BYTES, answer))
         except _UNREACHABLE as error:
-            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+            raise BridgeFailure(f"the engine's bridge gives no answer ({type(error).__name__})") from error
         if not isinstance(said, dict):
-            raise BridgeFailure("the engine's bridge says what nobody knows")
+            raise BridgeFailure("the engine's bridge gave an unknown answer")
         return said
 
     async def configure(self, config: PodConfig) -> None:
