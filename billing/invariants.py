@@ -61,7 +61,7 @@ def look(*, now: datetime, most: int = MOST, seconds: int = 0) -> Looked:
         except OperationalError as error:
             if not seconds:
                 raise
-            log.warning("a check of billing was not finished: %s", error)
+            log.warning("a ledger check did not finish: %s", error)
             looked.unfinished.append(check.__name__.strip("_").replace("_", " "))
     return looked
 
@@ -78,8 +78,8 @@ def report() -> int:
     """Run all checks and mail ADMINS about the findings. Returns the number of findings."""
     findings = broken(now=timezone.now())
     if findings:
-        log.error("invariants of billing are broken", extra={"findings": len(findings)})
-        mail_admins(f"{len(findings)} invariants of billing are broken", "\n".join(findings))
+        log.error("the ledger checks found problems", extra={"findings": len(findings)})
+        mail_admins(f"The ledger checks found {len(findings)} problems", "\n".join(findings))
     return len(findings)
 
 

@@ -47,7 +47,7 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
         return
     if sold.is_free:
         return
-    log.error("a licence was charged and buys nothing", extra={"subscription": row.pk, "problem": why})
+    log.error("a charge of a licence bought nothing", extra={"subscription": row.pk, "problem": why})
     payments.write(_receipt(agent, sold, name=name), agent, now=now, subscription=row, unapplied=why)
     timeline.note(agent, f"the licence of {row.pk} was charged, and bought nothing: {why}", actor=ACTOR, now=now)
 

@@ -66,7 +66,7 @@ def known(settings: Configuration, deposits: Sequence[Deposit]) -> list[Deposit]
     there = [one for one in deposits if _is_in_place(one, _moved(one, words, majority))]
     for one in deposits:
         if one not in there:
-            log.error("most nodes do not know a deposit", extra={"deposit": one.tx_hash})
+            log.error("most nodes do not know the transaction of a deposit", extra={"deposit": one.tx_hash})
     return there
 
 
@@ -153,11 +153,11 @@ def _miss(row: CryptoOrder, *, now: datetime) -> None:
     if not CryptoOrder.objects.filter(pk=row.pk, dropped_at=None).update(dropped_at=now):
         return
     row.dropped_at = now
-    log.critical("what paid an order is gone from the chain", extra={"order": row.pk, "agent": row.agent_id})
+    log.critical("the payment of an order disappeared from the chain", extra={"order": row.pk, "agent": row.agent_id})
     try:
         mail_admins(f"The payment of {row.pk} disappeared from the chain", WORDS.format(row=row))
     except OSError:
-        log.exception("the operators could not be told by mail", extra={"order": row.pk})
+        log.exception("the mail to the operators failed", extra={"order": row.pk})
 
 
 @transaction.atomic
@@ -166,7 +166,7 @@ def _find(row: CryptoOrder, *, now: datetime) -> None:
     if not CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
         return
     row.dropped_at = None
-    log.warning("what paid an order is on the chain again", extra={"order": row.pk})
+    log.warning("the payment of an order is on the chain again", extra={"order": row.pk})
     if (again := _bought_nothing(row)) is not None:
         payments.write(again, agent, now=now, unapplied=TAKEN_BACK)
 

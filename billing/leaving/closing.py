@@ -139,7 +139,10 @@ def _cancel_renewal(agent: Agent, user: User, *, now: datetime) -> None:
     try:
         cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=now)
     except ServiceError as refusal:  # it has ended in the meantime
-        log.info("not cancelled before a deletion", extra={"subscription": row.pk, "refusal": refusal.message})
+        log.info(
+            "a subscription was not cancelled before a deletion",
+            extra={"subscription": row.pk, "refusal": refusal.message},
+        )
 
 
 @transaction.atomic

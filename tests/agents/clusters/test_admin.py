@@ -275,7 +275,7 @@ def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
 def test_a_cluster_that_lives_is_not_given_up(console: Client, cluster: Cluster) -> None:
     asking = operating.choose(console, LIST, "lose_clusters", cluster)
     for _ in range(2):  # a refused page may be sent again
-        assert "was seen alive" in operating.send(console, asking, name="one").content.decode()
+        assert "was last seen" in operating.send(console, asking, name="one").content.decode()
     assert history() == []
     nowhere = console.get(f"{LIST}lose-clusters/", {"id": ["0", "x"]}, follow=True)
     assert "nothing left to do" in nowhere.content.decode()
