@@ -34,7 +34,7 @@ run: ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/referenc
 	@$(MAKE) --no-print-directory $(FOR_RUN)
 	@exec $(BIN)/python -m config.run
 
-demo: $(FOR_RUN) ## Use a running `make run` as a client, step by step (starts its own where that one does not fit)
+demo: $(FOR_RUN) ## Use a running `make run` as a client, step by step (starts a service of its own if that one cannot be used)
 	@ENGINE_CACHE="$${ENGINE_CACHE:-$${AGENTPODS_HOME:-$(CURDIR)/var}/engines}" \
 		$(BIN)/python examples/demo.py --start "$(MAKE) --no-print-directory run"
 

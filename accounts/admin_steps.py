@@ -18,7 +18,7 @@ class RevokeKeys(Step[ApiKey]):
     permission = "revoke"
     material = ("key", "account", "revoked")
     counted = True
-    warnings = ("The keys answer 401 from now on, wherever they are in use. A revoked key cannot be made good again.",)
+    warnings = ("Requests with these keys get 401 from now on. A revoked key cannot be made valid again.",)
 
     def among(self, chosen: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
         return chosen.filter(revoked_at=None)
@@ -44,7 +44,7 @@ class RevokeKeys(Step[ApiKey]):
 class DeleteGroups(DeleteRows):
     title = "Delete groups"
     model = Group
-    warnings = (*DeleteRows.warnings, "Its members lose the rights that they have by it alone.")
+    warnings = (*DeleteRows.warnings, "Its members lose the rights that they have only through this group.")
 
     def shown(self, row: Any) -> dict[str, str]:
         return {"name": row.name, "members": str(row.members), "rights": str(row.rights)}

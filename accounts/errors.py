@@ -39,13 +39,13 @@ class AccountClosed(Conflict):
 
 class SignUpsClosed(Unauthorized):
     def __init__(self) -> None:
-        super().__init__("email: new accounts are not taken at the moment; people who have one can sign in")
+        super().__init__("email: no new accounts are possible at the moment; people who have an account can sign in")
 
 
 class NoLiveCode(Unauthorized):
     def __init__(self) -> None:
         super().__init__(
-            "code: no code waits for this e-mail, it has expired or was used: get a new one with POST /auth/request"
+            "code: this e-mail has no valid code: it has expired or was used; get a new one with POST /auth/request"
         )
 
 
@@ -92,4 +92,4 @@ class TooManyKeys(BadRequest):
 
 class BadCursor(BadRequest):
     def __init__(self) -> None:
-        super().__init__("cursor: must be the one that the Link header of the page before gave")
+        super().__init__("cursor: must be the one from the Link header of the previous page")

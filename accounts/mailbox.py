@@ -27,7 +27,7 @@ def canonical(address: str) -> str:
     _check_length(address)
     local, _, domain = address.rpartition("@")
     if not (local.isascii() and local.isprintable()):
-        raise NotAnAddress("what comes before the @ must be ASCII letters, digits and signs")
+        raise NotAnAddress("the part before the @ must be ASCII letters, digits and signs")
     plain = f"{local}@{_ascii_domain(domain)}".lower()
     _check_length(plain)
     try:

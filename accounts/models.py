@@ -64,25 +64,28 @@ class User(AbstractBaseUser, PermissionsMixin):
         "e-mail", max_length=mailbox.MAX_LENGTH, unique=True, error_messages={"unique": "this address has an account"}
     )
     is_active = models.BooleanField(
-        default=True, help_text="Off while the account is suspended: the person's keys and sessions answer 401."
+        default=True,
+        help_text="Off while the account is suspended: requests with the person's keys and sessions then get 401.",
     )
-    is_staff = models.BooleanField(default=False, help_text="May open the admin, with a password.")
+    is_staff = models.BooleanField(default=False, help_text="The person may sign in to the admin, with a password.")
     attribution = models.JSONField(null=True, blank=True, help_text="Where the person first came from.")
     lang = models.CharField(
         "language",
         max_length=LANG_LENGTH,
         default="en",
         db_default="en",
-        help_text="Of their last sign-in, or what they chose.",
+        help_text="The language of the last sign-in, or the one that the person chose.",
     )
     lang_chosen = models.BooleanField(
-        default=False, db_default=False, help_text="Whether they chose the language themselves: sign-ins then leave it."
+        default=False,
+        db_default=False,
+        help_text="Whether the person chose the language. Then a sign-in does not change it.",
     )
     muted_mails = ArrayField(
-        models.CharField(max_length=40), null=True, blank=True, help_text="The mails that they do not want."
+        models.CharField(max_length=40), null=True, blank=True, help_text="The mails that the person does not want."
     )
     created_at = models.DateTimeField(default=timezone.now)
-    closed_at = models.DateTimeField(null=True, blank=True, help_text="Since when its owner's deletion is final.")
+    closed_at = models.DateTimeField(null=True, blank=True, help_text="When the deletion of the account became final.")
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -236,7 +239,9 @@ class SignInCode(Mailed):
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
     mails_at = ArrayField(models.DateTimeField(), default=list, editable=False)
-    signed_in_at = models.DateTimeField(null=True, blank=True, help_text="When a right code last came from there.")
+    signed_in_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the last correct code came from this address."
+    )
     forget_at = models.DateTimeField(db_index=True)
 
     class Meta:
@@ -264,12 +269,14 @@ class WrongTry(models.Model):
     email = models.CharField("e-mail", max_length=mailbox.MAX_LENGTH)
     household = models.CharField(max_length=DIGEST_LENGTH, editable=False)
     network = models.CharField(max_length=DIGEST_LENGTH, editable=False)
-    strange = models.PositiveSmallIntegerField(help_text="Compared with so many codes that others had asked for.")
+    strange = models.PositiveSmallIntegerField(
+        help_text="How many codes, requested from other addresses, it was compared with."
+    )
     at = models.DateTimeField(db_index=True)
 
     class Meta:
         ordering = ("-at", "-id")
-        verbose_name_plural = "wrong tries"
+        verbose_name_plural = "wrong sign-in codes"
         indexes: ClassVar[list[models.Index]] = [models.Index(fields=["email", "at"], name="wrong_try_email")]
 
     def __str__(self) -> str:
@@ -328,10 +335,12 @@ class Switches(models.Model):
     """The switches of operators: one row, read at each use, so that a change works everywhere at once."""
 
     sign_ups = models.BooleanField(
-        null=True, blank=True, help_text="Whether new accounts can be made. Unknown: as SIGN_UPS_OPEN says."
+        null=True,
+        blank=True,
+        help_text="Whether new accounts can be created. Unknown: the setting SIGN_UPS_OPEN decides.",
     )
     creates = models.BooleanField(
-        null=True, blank=True, help_text="Whether agents can be created. Unknown: as CREATES_OPEN says."
+        null=True, blank=True, help_text="Whether agents can be created. Unknown: the setting CREATES_OPEN decides."
     )
 
     class Meta:

@@ -21,7 +21,7 @@ class AccountAdmin(WithSteps, UserAdmin):
     steps = (SuspendAccounts(),)
     actions = ("restore_accounts",)
 
-    @admin.action(description="Restore (tokens are good again, agents start)", permissions=["change"])
+    @admin.action(description="Restore (keys and sessions are valid again, agents start)", permissions=["change"])
     def restore_accounts(self, request: HttpRequest, users: QuerySet[User]) -> None:
         for user in self.bounded(request, users):
             try:
@@ -30,4 +30,6 @@ class AccountAdmin(WithSteps, UserAdmin):
                 self.message_user(request, f"{user}: {refusal.message}", messages.ERROR)
                 continue
             self.log_change(request, user, "Restored.")
-            self.message_user(request, f"{user}: restored; what the suspension stopped starts", messages.SUCCESS)
+            self.message_user(
+                request, f"{user}: restored; the agents that the suspension stopped start again", messages.SUCCESS
+            )

@@ -72,7 +72,7 @@ class ChannelInline(ReadOnlyInline):
     model = ChannelState
     fields = readonly_fields = ("channel", "since", "reason", "told_at", "mailed_at", "heard_from_at", "look_at")
     ordering = ("channel",)
-    verbose_name_plural = "channels beside the web"
+    verbose_name_plural = "channels other than the web"
 
 
 class QuotaFilter(admin.ChoicesFieldListFilter):
@@ -222,7 +222,7 @@ class AgentAdmin(WithLogs):
         for agent in self.bounded(request, agents):
             try:
                 lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
-                self.message_user(request, f"{agent}: asked to start", messages.SUCCESS)
+                self.message_user(request, f"{agent}: is being started", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 
@@ -235,7 +235,10 @@ class AgentAdmin(WithLogs):
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 
-    @admin.action(description="Talk test (which hop is silent; costs each agent a model call)", permissions=["change"])
+    @admin.action(
+        description="Talk test (finds the hop that is silent; each agent makes one call of its model)",
+        permissions=["change"],
+    )
     def talk_test_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in agents[:1]:  # one test may take a minute and a half: no page may take longer
             try:
@@ -246,7 +249,7 @@ class AgentAdmin(WithLogs):
             words = ", ".join(f"{hop.hop}: {hop.error or 'ok'}" for hop in found.hops)
             self.message_user(request, f"{agent}: {words}", messages.SUCCESS if found.ok else messages.WARNING)
         if agents.count() > 1:
-            self.message_user(request, "only the first was tested", messages.WARNING)
+            self.message_user(request, "only the first agent was tested", messages.WARNING)
 
 
 @admin.register(Transition)

@@ -41,11 +41,11 @@ class AgentStep(Step[Agent]):
 
 
 class PauseAgents(AgentStep):
-    name, title, button, done = "pause_agents", "Pause agents", "Pause", "Asked to stop"
+    name, title, button, done = "pause_agents", "Pause agents", "Pause", "Stop requested"
     warnings = (
-        "The pod stops. Its data is kept, and its term goes on.",
-        "The owner is told that the operator paused it, not why, and may resume it. To keep somebody out, suspend the"
-        " account.",
+        "The pod stops. Its data is kept, and its free or paid time goes on.",
+        "The owner sees that the operator paused the agent, but not why, and can resume it. To lock somebody out,"
+        " suspend the account.",
     )
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
@@ -57,11 +57,12 @@ class PauseAgents(AgentStep):
 
 
 class RebuildAgents(AgentStep):
-    name, title, button, done = "rebuild_agents", "Rebuild agents", "Rebuild", "Asked to be rebuilt"
+    name, title, button, done = "rebuild_agents", "Rebuild agents", "Rebuild", "Rebuild requested"
     warnings = (
-        "The pod is replaced: what it is doing now is cut off. Its data is kept.",
-        "Data that is lost or damaged is restored from the newest backup; without one it begins anew.",
-        "It takes the soul that its persona has now. One that is stopped starts.",
+        "The pod is replaced: the work that it is doing now is interrupted. Its data is kept.",
+        "Lost or damaged data is restored from the newest backup. Without a backup the agent begins with an empty"
+        " disk.",
+        "The agent gets the present soul of its persona. A stopped agent starts.",
     )
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
@@ -73,10 +74,10 @@ class RebuildAgents(AgentStep):
 
 
 class DeleteAgents(AgentStep):
-    name, title, button, done = "delete_agents", "Delete agents", "Delete for good", "Asked to be deleted"
+    name, title, button, done = "delete_agents", "Delete agents", "Delete for good", "Deletion requested"
     warnings = (
-        "The pod and all its data are removed. This cannot be taken back.",
-        "Nobody gets money back by this: refund first what is paid (Terms), and end a card's subscription at its shop.",
+        "The pod and all its data are removed. This cannot be undone.",
+        "This sends no money back: first refund what is paid (Terms), and end a card's subscription at its shop.",
     )
     counted = True
     losses: ClassVar[list[Callable[[list[Agent]], list[str]]]] = []  # other apps add what else is lost
@@ -102,8 +103,9 @@ class SuspendAccounts(Step[User]):
     model = User
     material = ("account", "active")
     warnings = (
-        "Keys and sessions answer 401 from now on, and all agents of the account stop. Their data is kept.",
-        "Terms stand still until the account is restored.",
+        "Requests with the account's keys and sessions get 401 from now on, and all its agents stop. Their data is"
+        " kept.",
+        "Free and paid time is on hold until the account is restored.",
     )
 
     def among(self, chosen: QuerySet[User]) -> QuerySet[User]:
@@ -137,7 +139,7 @@ def _refusal(operator: Any, user: User) -> str:
     if operator.pk == user.pk:
         return "you cannot suspend your own account"
     if user.is_superuser and not operator.is_superuser:
-        return "only superusers suspend a superuser"
+        return "only superusers can suspend a superuser"
     return ""
 
 

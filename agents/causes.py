@@ -88,7 +88,7 @@ def _silent(agent: Agent, state: ChannelState) -> Explanation:
     return Explanation(
         status=agent.status,
         cause=Cause.CHANNEL_SILENT,
-        message=f"the agent runs, but hears nobody on {state.channel}: {state.reason}; where the service refuses its"
+        message=f"the agent runs, but gets no messages on {state.channel}: {state.reason}; if the service refuses its"
         f" secrets, {call} sets new ones ({secrets})",
         since=state.since or agent.status_since,
         evidence=[f"{state.channel}: {state.reason}"],
@@ -109,14 +109,14 @@ def domain(agent: Agent) -> list[Explanation]:
 
 
 def _unproved(agent: Agent, held: DomainClaim) -> Explanation:
-    serves = "it serves" if held.serves(timezone.now()) else "it does not serve"
+    serves = "it works for now" if held.serves(timezone.now()) else "it does not work yet"
     until = f"; until {held.lapses_at:%Y-%m-%d %H:%M} UTC" if held.lapses_at else ""
     return Explanation(
         status=agent.status,
         cause=Cause.DOMAIN_UNPROVED,
         message=f"{held.domain} is not proved to be yours: {serves}, and the claim lapses without proof",
         since=held.claimed_at,
-        evidence=[f"TXT {names.PROOF_PREFIX}{held.domain} must carry {held.value}{until}"],
+        evidence=[f"TXT {names.PROOF_PREFIX}{held.domain} must have the value {held.value}{until}"],
         next=f"PUT /agents/{agent.id}/domain",
     )
 
@@ -125,9 +125,9 @@ def _elsewhere(agent: Agent, held: DomainClaim) -> Explanation:
     return Explanation(
         status=agent.status,
         cause=Cause.DOMAIN_ELSEWHERE,
-        message=f"{held.domain} is yours, but its address does not lead here",
+        message=f"{held.domain} is yours, but its DNS address does not point here",
         since=held.proved_at or held.claimed_at,
-        evidence=[f"looked at {held.looked_at:%Y-%m-%d %H:%M:%S} UTC"],
+        evidence=[f"last checked at {held.looked_at:%Y-%m-%d %H:%M:%S} UTC"],
         next=f"GET /domain-check?domain={held.domain}",
     )
 
@@ -140,7 +140,7 @@ def not_backed_up(agent: Agent) -> list[Explanation]:
         Explanation(
             status=agent.status,
             cause=Cause.BACKUP_FAILED,
-            message=f"its last backup failed ({repository.failure}); it is tried again by itself",
+            message=f"its last backup failed ({repository.failure}); it is tried again automatically",
             since=repository.failed_at or agent.status_since,
             next=f"POST /agents/{agent.id}/backups",
         )

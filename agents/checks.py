@@ -22,7 +22,7 @@ def engines_have_images(**_: Any) -> list[CheckMessage]:
         hint = f"{DEFAULT_ENGINE.value}=<image>: agents are created with it where no engine is named."
         return [Error(f"ENGINE_IMAGES names no image for {DEFAULT_ENGINE.value}", hint=hint, id="agentpods.E004")]
     named = ", ".join(lacking)
-    return [Info(f"not offered, for ENGINE_IMAGES names no image: {named}", id="agentpods.I001")] if lacking else []
+    return [Info(f"not offered, because ENGINE_IMAGES names no image: {named}", id="agentpods.I001")] if lacking else []
 
 
 @register(Tags.compatibility, deploy=True)

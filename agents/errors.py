@@ -19,7 +19,7 @@ class NoSuchAgent(NotFound):
 
 class UnknownLogCursor(BadRequest):
     def __init__(self) -> None:
-        super().__init__("after: not a cursor that this log gave; leave it out for the newest lines")
+        super().__init__("after: not a cursor of this log; leave it out for the newest lines")
 
 
 class ForeignLogCursor(BadRequest):
@@ -94,7 +94,7 @@ class NoSuchServer(BadRequest):
 
 class ServerOfTheEngine(Conflict):
     def __init__(self, name: str) -> None:
-        super().__init__(f"name: {name!r} is started by the engine itself, which alone can ask it")
+        super().__init__(f"name: {name!r} is started by the engine itself, so only the engine can use it")
 
 
 class NotEntitled(Conflict):
@@ -149,7 +149,7 @@ class MemoryUnreadable(Conflict):
 
     def with_backup(self, name: str, why: str) -> Conflict:
         """The same refusal, when the newest backup cannot be read either."""
-        return Conflict(f"memory: {self._pod}, and backup {name} is not read ({why}); {self._hint}")
+        return Conflict(f"memory: {self._pod}, and backup {name} cannot be read ({why}); {self._hint}")
 
 
 class NoSuchBackup(NotFound):
@@ -175,7 +175,7 @@ class BackupFailed(Unavailable):
 class BackupTakesLong(Unavailable):
     def __init__(self, agent_id: str) -> None:
         super().__init__(
-            f"backups: it goes on and is not done yet; ask again to wait for it, or GET /agents/{agent_id}/backups",
+            f"backups: it is still running; ask again to wait for it, or GET /agents/{agent_id}/backups",
             retry_after=10,
         )
 

@@ -27,7 +27,7 @@ STOP_MESSAGES = {
     Reason.OPERATOR: "paused by the operator of this service, not by its owner",
     Reason.TRIAL: "its free time has ended",
     Reason.PAYMENT: "its paid term has ended",
-    Reason.QUOTA: "for an hour it took 95 % or more of the memory or disk of its tier; resumed it has a fresh hour",
+    Reason.QUOTA: "for an hour it used 95 % or more of the memory or disk of its tier; a resume gives a new hour",
     Reason.SUSPENDED: "its account is suspended",
 }
 
@@ -113,7 +113,7 @@ def _failed(agent: Agent) -> Explanation:
         cause=agent.cause or Cause.BOOT_TIMEOUT,
         message=agent.cause_message or "the pod did not come up",
         since=agent.status_since,
-        evidence=agent.cause_evidence or [agent.cause_message or "no program of the pod said anything"],
+        evidence=agent.cause_evidence or [agent.cause_message or "the programs of the pod wrote no message"],
         next=_start(agent, "rebuild"),
     )
 
@@ -182,7 +182,7 @@ def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
     """The memory or disk of the tier is nearly or fully used: in grace, with the time of the stop, or with a
     warning."""
     ends_at = quota.ends_at(snapshot)
-    until = f"; it is stopped at {ends_at:%H:%M} UTC unless it takes less" if ends_at else ""
+    until = f"; it is stopped at {ends_at:%H:%M} UTC unless it uses less" if ends_at else ""
     return Explanation(
         status=agent.status,
         cause=Cause.QUOTA_GRACE if ends_at else Cause.QUOTA_WARN,
@@ -267,7 +267,7 @@ def _distrusted(agent: Agent) -> list[Explanation]:
         Explanation(
             status=agent.status,
             cause=Cause.CERTIFICATE,
-            message="the agent runs, but visitors of its address are shown a certificate that is not to be trusted",
+            message="the agent runs, but visitors of its address get a certificate that browsers do not trust",
             since=agent.status_since,
             evidence=[f"{endpoint.public_url}: {why}"],
             next=_call("GET", agent, "liveness"),
@@ -291,8 +291,8 @@ def _model_causes(agent: Agent, health: GatewayHealth | None) -> list[Explanatio
         Explanation(
             status=agent.status,
             cause=Cause.KEY_UNCHECKED,
-            message="the agent runs; its model key could not be checked when it was installed, for its provider was not"
-            " asked or gave no clear answer, and the model has not answered yet",
+            message="the agent runs; its model key could not be checked when it was installed, because its provider was"
+            " not asked or gave no clear answer, and the model has not answered yet",
             since=agent.status_since,
             next=_call("POST", agent, "talk-test"),
         )

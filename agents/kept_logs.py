@@ -40,10 +40,12 @@ def keep(agent: Agent, namespace: str) -> None:
     try:
         found = _tail(agent, namespace, life=life, end=base + size)
     except HopFailure as failure:
-        log.info("a pod's log is not kept", extra={"agent": agent.id, "namespace": namespace, "error": str(failure)})
+        log.info(
+            "a pod's log could not be kept", extra={"agent": agent.id, "namespace": namespace, "error": str(failure)}
+        )
         return
     except Exception:
-        log.exception("a pod's log is not kept", extra={"agent": agent.id, "namespace": namespace})
+        log.exception("a pod's log could not be kept", extra={"agent": agent.id, "namespace": namespace})
         return
     if found and found.raw and (found.life, found.end) != (life, base + size):
         _write(agent, found)
@@ -67,7 +69,7 @@ def _keep_in_time(agent: Agent | None, namespace: str, until: float) -> None:
     try:
         keep(agent, namespace)
     except Exception:
-        log.exception("a pod's log is not kept", extra={"agent": agent.id, "namespace": namespace})
+        log.exception("a pod's log could not be kept", extra={"agent": agent.id, "namespace": namespace})
     finally:
         connection.close()
 

@@ -65,7 +65,7 @@ def pause(agent: Agent, *, reason: Reason, actor: str, why: str = "") -> Agent:
     agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED or (agent.desired == Desired.STOPPED and not _is_held(agent, reason)):
         return agent
-    timeline.note(agent, _because("stop asked for", why), reason=reason, actor=actor, now=now)
+    timeline.note(agent, _because("stop requested", why), reason=reason, actor=actor, now=now)
     return _want(agent, Desired.STOPPED, operation=reason, now=now)
 
 
@@ -85,7 +85,7 @@ def resume(agent: Agent, *, actor: str) -> Agent:
     if agent.status == Status.STOPPED:
         _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
     else:
-        timeline.note(agent, "stop called off", reason=Reason.RESUME, actor=actor, now=now)
+        timeline.note(agent, "stop cancelled", reason=Reason.RESUME, actor=actor, now=now)
     return _want(agent, Desired.RUNNING, operation=Reason.RESUME, now=now)
 
 
@@ -142,7 +142,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
     agent = Agent.objects.lock(agent.pk)
     if agent.desired == Desired.DELETED:
         return agent
-    timeline.note(agent, _because("deletion asked for", why), reason=reason, actor=actor, now=now)
+    timeline.note(agent, _because("deletion requested", why), reason=reason, actor=actor, now=now)
     claims.let_go(agent, actor=actor, now=now)
     agent.term_due_at = now  # billing looks at what is paid
     return _want(agent, Desired.DELETED, operation=reason, now=now, also=("term_due_at",))
@@ -266,7 +266,7 @@ def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime)
 def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
     """Note on the timeline that the pod's objects were changed in its cluster and put back. The same note is written
     once an hour at most."""
-    note = f"put back in its cluster: {'; '.join(what)}"
+    note = f"restored in its cluster: {'; '.join(what)}"
     told = Transition.objects.filter(agent=agent, reason=Reason.RECOVERY, note=note, at__gt=now - TOLD_AGAIN)
     if not told.exists():
         timeline.note(Agent.objects.lock(agent.pk), note, reason=Reason.RECOVERY, actor="reconciler", now=now)

@@ -33,13 +33,13 @@ class WithLogs(WithSteps):
     @admin.display(description="last lines")
     def last_lines(self, agent: Agent) -> str:
         """The gateway masked the lines when it kept them; here they are escaped."""
-        more = format_html('<a href="{}">All that is kept</a>', reverse("admin:agents_agent_logs", args=[agent.pk]))
+        more = format_html('<a href="{}">All kept lines</a>', reverse("admin:agents_agent_logs", args=[agent.pk]))
         try:
             page = logs.page(agent, limit=LAST_LINES, seconds=SECONDS)
         except ServiceError as refusal:
             return format_html("<p>{}</p>{}", refusal.message, more)
         lines = format_html_join("\n", "{time} {source} {text}", _shown(page))
-        told = "" if page.live else "The pod does not answer, or is gone: this is what it has left."
+        told = "" if page.live else "The pod does not answer or is gone. These are the lines that were kept."
         return format_html('<p>{}</p><pre dir="auto">{}</pre>{}', told, lines or "no lines", more)
 
     def logs_view(self, request: HttpRequest, id: str) -> HttpResponse:

@@ -48,7 +48,7 @@ def _check_names(names: list[str], where: str) -> None:
         if name in reserved:
             raise BadRequest(f"{where}[{index}].name: {name!r} is the id of a built-in toolset")
         if _alike(name) in map(_alike, names[:index]):
-            raise BadRequest(f"{where}[{index}].name: {name!r} comes twice, seen as engines see names")
+            raise BadRequest(f"{where}[{index}].name: {name!r} comes twice (engines do not tell '-' from '_' in names)")
 
 
 def _alike(name: str) -> str:
@@ -90,9 +90,9 @@ def _check_url(url: str, where: str) -> None:
     if not usable or not _URL.fullmatch(url):
         raise BadRequest(f"{where}: must be an absolute https:// or http:// address")
     if "@" in urlsplit(url).netloc:
-        raise BadRequest(f"{where}: credentials belong into headers")
+        raise BadRequest(f"{where}: credentials belong in headers")
     if "#" in url:
-        raise BadRequest(f"{where}: an address without a fragment")
+        raise BadRequest(f"{where}: must be an address without a fragment")
 
 
 def _check_headers(headers: dict[str, str], where: str) -> None:

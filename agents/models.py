@@ -162,7 +162,7 @@ class Agent(models.Model):
     operation = models.CharField(max_length=12, choices=Reason.choices, default=Reason.CREATE)
     settled_status = models.CharField(max_length=12, choices=Status.choices, default=Status.PROVISIONING)
     status_since = models.DateTimeField()
-    deadline_at = models.DateTimeField(null=True, blank=True, help_text="When provisioning is given up.")
+    deadline_at = models.DateTimeField(null=True, blank=True, help_text="When provisioning is stopped as failed.")
     cause = models.CharField(max_length=20, blank=True)
     cause_message = models.TextField(blank=True)
     cause_evidence = models.JSONField(default=list, blank=True)
@@ -170,15 +170,15 @@ class Agent(models.Model):
     lost_since = models.DateTimeField(
         null=True, blank=True, help_text="Since when a running agent's pod is not healthy."
     )
-    was_running = models.BooleanField(default=False, help_text="Whether the pod ever came up.")
+    was_running = models.BooleanField(default=False, help_text="Whether the pod has ever started.")
     data_expected = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="Whether it has data: then a pod that finds an empty disk fails with the cause DATA_LOST.",
+        help_text="Whether the agent has data. If so, a pod that finds an empty disk fails with the cause DATA_LOST.",
     )
 
     restores = models.CharField(
-        max_length=40, blank=True, default="", db_default="", help_text="The backup that its pod was told to restore."
+        max_length=40, blank=True, default="", db_default="", help_text="The backup that the pod must restore."
     )
 
     # The pod. `namespace` is stored before the first deploy and never used twice.
@@ -193,7 +193,7 @@ class Agent(models.Model):
     # The gateway proves its identity with these (agents/identity.py). They are made before the first gateway starts.
     gateway_key = EncryptedText(null=True, blank=True)
     gateway_certificate = models.TextField(blank=True, default="", db_default="")
-    engine_key = EncryptedText(help_text="The engine's encryption key; never returned.")
+    engine_key = EncryptedText(help_text="The engine's encryption key. The API never returns it.")
     dash_username = models.CharField(max_length=80, null=True, blank=True)
     dash_password = EncryptedText(null=True, blank=True)
 
@@ -207,23 +207,25 @@ class Agent(models.Model):
     trial_ends_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="Until when it is free, as promised when it was created. Suspensions of its account postpone it.",
+        help_text="The end of the free time, as promised at the creation. Suspensions of the account postpone it.",
     )
     was_paid = models.BooleanField(
-        default=False, db_default=False, help_text="Whether it was ever paid for or granted: then its trial is over."
+        default=False,
+        db_default=False,
+        help_text="Whether the agent was ever paid for or granted. If so, its trial is over.",
     )
     inbox = models.CharField(
         max_length=mailbox.MAX_LENGTH,
         default="",
         db_default="",
         blank=True,
-        help_text="The mailbox of its owner when it was created: trials are counted by it.",
+        help_text="The owner's mailbox when the agent was created. Trials are counted per mailbox.",
     )
     paid = models.BooleanField(default=False)
     entitled_until = models.DateTimeField(null=True, blank=True)
     trial_notice_day = models.SmallIntegerField(null=True, blank=True)
     term_due_at = models.DateTimeField(
-        null=True, blank=True, help_text="When billing/lapses.py looks at the agent again; it alone moves this."
+        null=True, blank=True, help_text="When billing/lapses.py checks the agent again. Only that module changes this."
     )
 
     # Model key.
@@ -231,7 +233,7 @@ class Agent(models.Model):
     llm_key = EncryptedText(null=True, blank=True)
     llm_key_hash = models.CharField(max_length=64, null=True, blank=True)
     llm_key_checked = models.BooleanField(
-        default=True, db_default=True, help_text="Whether its provider took the key when it was installed."
+        default=True, db_default=True, help_text="Whether the provider accepted the key when it was installed."
     )
     model = models.CharField(max_length=200, null=True, blank=True)
 
@@ -242,7 +244,7 @@ class Agent(models.Model):
         null=True,
         blank=True,
         default=None,
-        help_text="The owner's keys of the services that its tools use, by service.",
+        help_text="The owner's keys for the services that the agent's tools use, by service.",
     )
     channel_secrets = EncryptedJson(default=dict)
     a2a_enabled = models.BooleanField(default=False)
@@ -252,10 +254,10 @@ class Agent(models.Model):
     domain = models.CharField(max_length=253, null=True, blank=True)
     # The agent's own hostname. agents/domains knows which account owns which name.
     domain_ready_at = models.DateTimeField(
-        null=True, blank=True, help_text="Since when its own name may serve and leads here."
+        null=True, blank=True, help_text="Since when the agent's own domain is allowed to work and points here."
     )
     backup_due_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its next backup by night is due; agents/backups/nights.py moves this."
+        null=True, blank=True, help_text="When the next nightly backup is due. agents/backups/nights.py changes this."
     )
     last_backup_at = models.DateTimeField(null=True, blank=True)
 
@@ -342,10 +344,12 @@ class KeptLog(models.Model):
     """The end of one pod's log, kept for the time after that pod (agents/kept_logs.py)."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="kept_logs")
-    life = models.CharField(max_length=24, help_text="Of the pod's log; those of one agent sort by their time.")
+    life = models.CharField(max_length=24, help_text="The id of the pod's log. The ids of one agent sort by time.")
     base = models.BigIntegerField(help_text="Offset of the first byte in the pod's log.")
-    size = models.PositiveIntegerField(help_text="Bytes, unpacked.")
-    packed = models.BinaryField(help_text="Whole lines as the gateway keeps them, masked, packed by zlib.")
+    size = models.PositiveIntegerField(help_text="Size in bytes, before packing.")
+    packed = models.BinaryField(
+        help_text="Whole lines as the gateway keeps them: secrets are masked, and zlib packs them."
+    )
     kept_at = models.DateTimeField()
 
     class Meta:
@@ -371,9 +375,9 @@ class AgentQuota(models.Model):
     # These three belong to the quota's state machine; only agents/quota.py writes them.
     status = models.CharField(max_length=6, choices=QuotaStatus.choices, default=QuotaStatus.OK)
     recent = models.CharField(
-        max_length=5, blank=True, db_default="", help_text="The last five measurements, a letter each."
+        max_length=5, blank=True, db_default="", help_text="The last five measurements, one letter for each."
     )
-    since = models.DateTimeField(db_default=Now(), help_text="Since when the status is this one.")
+    since = models.DateTimeField(db_default=Now(), help_text="Since when the agent has this status.")
     updated_at = models.DateTimeField()
     # The highest values in the hour of `updated_at`. They become a row of UsageHour when the hour is over.
     hour_memory_bytes = models.BigIntegerField(null=True)
@@ -391,7 +395,7 @@ class UsageHour(models.Model):
     """
 
     pk = models.CompositePrimaryKey("at", "agent_id")
-    at = models.DateTimeField(help_text="When the hour began.")
+    at = models.DateTimeField(help_text="The start of the hour.")
     # There is no constraint, because checking it would lock each agent's row once an hour.
     agent = models.ForeignKey(
         Agent, on_delete=models.CASCADE, related_name="usage_hours", db_index=False, db_constraint=False

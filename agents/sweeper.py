@@ -57,7 +57,7 @@ def _judge(pod: Observation, agent: Agent | None, runtime: Runtime, now: datetim
     agent."""
     about = {"namespace": pod.namespace, "agent": agent.id if agent else None}
     if agent is None:
-        log.error("a pod without an agent: not ours to remove", extra=about)
+        log.error("a pod has no agent; it is not removed, because it may not be ours", extra=about)
     elif agent.status == Status.DELETED:
         log.warning("a pod of a deleted agent is removed", extra=about)
         _remove(pod.namespace, agent, runtime)
@@ -74,7 +74,7 @@ def _remove(namespace: str, agent: Agent, runtime: Runtime) -> None:
     try:
         runtime.delete(namespace, agent_id=agent.id, data=True)
     except RuntimeFailure as failure:
-        log.warning("a pod is not removed", extra={"namespace": namespace, "error": str(failure)})
+        log.warning("a pod could not be removed", extra={"namespace": namespace, "error": str(failure)})
 
 
 def _make_due(agent: Agent, now: datetime) -> None:

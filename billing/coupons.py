@@ -25,7 +25,7 @@ from catalog.models import Tier
 
 GUESSES = Limit(name="coupon-guess", times=20, seconds=3600)  # per account
 CENT = Decimal("0.01")
-UNKNOWN = "there is none of this code that can be used now"
+UNKNOWN = "there is no coupon with this code that can be used now"
 OTHER = "it is for another plan or period"
 USED_UP = "it has been used as often as it may be"
 

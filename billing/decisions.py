@@ -31,22 +31,26 @@ SENT_BACK = "it was sent back"
 
 class NothingToDecide(Conflict):
     def __init__(self, money: str) -> None:
-        super().__init__(f"{money}: it bought something, may still do so, goes back by itself, or has gone back")
+        super().__init__(
+            f"{money}: there is nothing to decide: it bought something, may still buy something, or is or was sent back"
+        )
 
 
 class AlreadyDecided(Conflict):
     def __init__(self, money: str) -> None:
-        super().__init__(f"{money}: somebody has decided about this money; see Decisions")
+        super().__init__(f"{money}: an operator has decided about this money already; see Decisions")
 
 
 class NotOfTheAccount(BadRequest):
     def __init__(self, agent_id: str) -> None:
-        super().__init__(f"agent: {agent_id!r} is no agent of the account that this money came from")
+        super().__init__(f"agent: {agent_id!r} is not an agent of the account that this money came from")
 
 
 class DeletedAgent(Conflict):
     def __init__(self, agent_id: str) -> None:
-        super().__init__(f"agent: {agent_id} is deleted; name another one of its account, or send the money back")
+        super().__init__(
+            f"agent: {agent_id} is deleted; enter another agent of the same account, or send the money back"
+        )
 
 
 @dataclass(frozen=True, slots=True)

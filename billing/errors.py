@@ -69,7 +69,7 @@ class CouponRefused(BadRequest):
 
 class NothingToMove(Conflict):
     def __init__(self, agent_id: str) -> None:
-        super().__init__(f"{agent_id} has no licence that is live: there is nothing to move")
+        super().__init__(f"{agent_id} has no valid licence: there is nothing to move")
 
 
 class NotParked(Conflict):
@@ -161,7 +161,7 @@ class OtherPlanPaid(BadRequest):
 
 class GrantedOnly(Forbidden):
     def __init__(self) -> None:
-        super().__init__("provider: 'internal' is granted by operators alone")
+        super().__init__("provider: only operators grant 'internal'")
 
 
 class SoldByOrder(BadRequest):
@@ -176,14 +176,14 @@ class NoSuchSubscription(NotFound):
 
 class NoCallback(NotFound):
     def __init__(self) -> None:
-        super().__init__("provider: none of those that call back here")
+        super().__init__("provider: this provider sends no callbacks")
 
 
 class NothingToVerify(Conflict):
     def __init__(self, subject: str) -> None:
-        super().__init__(f"{subject} has no licence: there is no provider to ask")
+        super().__init__(f"{subject} has no licence, so there is no provider to ask")
 
 
 class AskedAlready(Conflict):
     def __init__(self, subject: str) -> None:
-        super().__init__(f"{subject} is being looked at already: look again in a minute")
+        super().__init__(f"{subject} is being checked already: try again in a minute")

@@ -60,7 +60,7 @@ def look(*, now: datetime, most: int = MOST, seconds: int = 0) -> Looked:
         except OperationalError as error:
             if not seconds:
                 raise
-            log.warning("a check of billing was not finished: %s", error)
+            log.warning("a ledger check did not finish: %s", error)
             looked.unfinished.append(check.__name__.strip("_").replace("_", " "))
     return looked
 
@@ -77,8 +77,8 @@ def report() -> int:
     """Run all checks and mail ADMINS about the findings. Returns the number of findings."""
     findings = broken(now=timezone.now())
     if findings:
-        log.error("invariants of billing are broken", extra={"findings": len(findings)})
-        mail_admins(f"{len(findings)} invariants of billing are broken", "\n".join(findings))
+        log.error("the ledger checks found problems", extra={"findings": len(findings)})
+        mail_admins(f"The ledger checks found {len(findings)} problems", "\n".join(findings))
     return len(findings)
 
 
@@ -86,7 +86,7 @@ def _live_without_payment(now: datetime) -> Iterator[str]:
     paid = Payment.objects.filter(subscription=OuterRef("pk"))
     owned = Span.objects.filter(subscription=OuterRef("pk"), payment__isnull=False)
     for row in Subscription.objects.live().filter(~Exists(paid), ~Exists(owned)).iterator():
-        yield f"{row.pk} is {row.status} and no row of the ledger paid for it"
+        yield f"{row.pk} is {row.status}, but no row of the ledger paid for it"
 
 
 def _time_of_nobody(now: datetime) -> Iterator[str]:
@@ -98,13 +98,13 @@ def _time_of_nobody(now: datetime) -> Iterator[str]:
         ~Q(provider__in=LICENSED) | Q(provider=None) | Q(extra__gt=timedelta(0))
     )
     for row in bought.annotate(spans_end=Subquery(last)).exclude(spans_end=F("current_period_end")).iterator():
-        yield f"{row.pk} is paid until {row.current_period_end:%Y-%m-%d %H:%M}, and its spans end another time"
+        yield f"{row.pk} is paid until {row.current_period_end:%Y-%m-%d %H:%M}, but its spans end at another time"
 
 
 def _paid_order_without_subscription(now: datetime) -> Iterator[str]:
     paid = Payment.objects.filter(order=OuterRef("pk"), subscription__isnull=False)
     for order in Order.objects.filter(~Exists(paid), status=OrderStatus.PAID).iterator():
-        yield f"{order.pk} is paid and bought no subscription"
+        yield f"{order.pk} is paid, but bought no subscription"
 
 
 def _bought_for_another(now: datetime) -> Iterator[str]:
@@ -112,20 +112,20 @@ def _bought_for_another(now: datetime) -> Iterator[str]:
     others_time = Q(subscription__isnull=False) & ~Q(subscription__agent=F("agent"))
     others_order = Q(order__isnull=False) & ~Q(order__agent=F("agent"))
     for row in Payment.objects.filter(others_time | others_order).iterator():
-        yield f"{row.pk} is of {row.agent_id}, and what it paid for is another's"
+        yield f"{row.pk} belongs to {row.agent_id}, but it paid for another agent"
 
 
 def _unpaid_but_running(now: datetime) -> Iterator[str]:
     over = Agent.objects.filter(entitled_until__lt=now - SLACK, user__is_active=True)
     for agent in over.filter(desired=Desired.RUNNING, status=Status.RUNNING).iterator():
-        yield f"{agent.pk} runs, and what it may run on ended {agent.entitled_until:%Y-%m-%d %H:%M}"
+        yield f"{agent.pk} runs, but its free or paid time ended {agent.entitled_until:%Y-%m-%d %H:%M}"
 
 
 def _paid_but_stopped(now: datetime) -> Iterator[str]:
     ours = Q(operation__in=(Reason.TRIAL, Reason.PAYMENT), desired=Desired.STOPPED)
     held = Agent.objects.filter(ours, paid=True, user__is_active=True, status_since__lt=now - SLACK)
     for agent in held.filter(Q(term_due_at__isnull=True) | Q(term_due_at__lt=now - SLACK)).iterator():
-        yield f"{agent.pk} is paid for, and still stopped for want of payment"
+        yield f"{agent.pk} is paid for, but is still stopped as unpaid"
 
 
 def _agents_that_carry_another_term(now: datetime) -> Iterator[str]:
@@ -164,13 +164,13 @@ def _contradicted(agents: list[Agent], now: datetime) -> Iterator[str]:
     for agent in agents:
         paid = terms[agent.pk].mode in {TermMode.PAID, TermMode.INTERNAL}
         if agent.paid != paid:
-            yield f"{agent.pk} carries paid={agent.paid}, and its term says {paid}"
+            yield f"{agent.pk} has paid={agent.paid}, but its term says {paid}"
 
 
 def _nobody_looks(now: datetime) -> Iterator[str]:
     late = Agent.objects.live().filter(term_due_at__lt=now - SLACK, user__is_active=True)
     for agent in late.iterator():
-        yield f"{agent.pk}: a step of its term was due {agent.term_due_at:%Y-%m-%d %H:%M} and is not taken"
+        yield f"{agent.pk}: a step of its term was due {agent.term_due_at:%Y-%m-%d %H:%M}, but has not happened"
 
 
 def _outbox_is_empty(now: datetime) -> Iterator[str]:
@@ -179,7 +179,8 @@ def _outbox_is_empty(now: datetime) -> Iterator[str]:
     oldest = late.first()
     if oldest is not None:
         since = f"{oldest.next_attempt_at:%Y-%m-%d %H:%M}"
-        yield f"{late.count()} events wait to be sent, {oldest.event_id} of {oldest.agent_id} since {since}"
+        oldest_id = f"{oldest.event_id} of {oldest.agent_id}"
+        yield f"{late.count()} events wait to be sent; the oldest is {oldest_id}, since {since}"
 
 
 CHECKS: list[Check] = [

@@ -24,7 +24,7 @@ class PaymentPage:
 
 class BadLedgerCursor(BadRequest):
     def __init__(self) -> None:
-        super().__init__("payments: not a page that this list has")
+        super().__init__("payments: this list has no such page")
 
 
 class NoSuchPayment(NotFound):

@@ -98,7 +98,7 @@ def _stop(row: Subscription, *, now: datetime) -> None:
     try:
         stopped = registry.licence_driver(Provider(row.provider or "")).stop_card(row.external_ref)
     except (NotConfigured, Unavailable) as error:
-        log.warning("a card is not stopped yet", extra={"subscription": row.pk, "problem": error.message})
+        log.warning("a card is still charged", extra={"subscription": row.pk, "problem": error.message})
         Subscription.objects.filter(pk=row.pk).exclude(stop_card_at=None).update(stop_card_at=now + AGAIN)
         return
     _note(row.pk, stopped=stopped, now=now)

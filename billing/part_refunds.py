@@ -64,7 +64,7 @@ def refund_part(payment: Payment, *, amount: int, reason: str, actor: str, now: 
     agent = remainders.held(payment)
     left = _left(payment)
     if not 0 < amount < left:
-        raise NoPartToRefund(payment.pk, f"{amount} given, 1 to {left - 1} allowed (smallest units)")
+        raise NoPartToRefund(payment.pk, f"{amount} given, but only 1 to {left - 1} is allowed (smallest units)")
     return _write(agent, payment, amount, left=left, reason=reason, actor=actor, now=now)
 
 
@@ -137,7 +137,7 @@ def lessen(payment: Payment, amount: int, *, left: int) -> None:
 def _left(payment: Payment) -> int:
     left = still_ours(payment) if is_by_hand(payment) else None
     if left is None:
-        why = "it bought nothing, all of it has gone back, nobody told how much it was, or its provider tells by itself"
+        why = "it bought nothing, all of it was sent back, its sum is unknown, or its provider reports refunds itself"
         raise NoPartToRefund(payment.pk, why)
     return left
 

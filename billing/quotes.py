@@ -69,7 +69,7 @@ def _price(agent: Agent, tier: Tier, period: Period, provider: Provider, coupon:
     """The price in USD. The provider sets the price of a licence. Not every provider takes coupons."""
     driver = registry.driver_of(provider)
     if coupon and not (driver and driver.takes_coupons):
-        raise CouponRefused(f"what {provider} sells has the discounts of that shop")
+        raise CouponRefused(f"{provider} has its own discounts, so coupons do not work there")
     return (
         prices.price_of(tier, period) if provider in LICENSED else coupons.price(agent, tier, period, coupon, now=now)
     )

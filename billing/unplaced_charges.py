@@ -48,7 +48,7 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
         return
     if sold.is_free:
         return
-    log.error("a licence was charged and buys nothing", extra={"subscription": row.pk, "problem": why})
+    log.error("a charge of a licence bought nothing", extra={"subscription": row.pk, "problem": why})
     payments.write(_receipt(agent, sold, name=name), agent, now=now, subscription=row, unapplied=why)
     words = f"the licence of {row.pk} was charged, and bought nothing: {why}"
     timeline.note(agent, words, reason=Reason.PAYMENT, actor=ACTOR, now=now)

@@ -215,7 +215,7 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
         _ask_again(row, at=None if _pays_elsewhere(row) else now + CHECKED_EVERY)
         return None
     except TakenBack as refusal:
-        log.warning("a licence that is paid waits", extra={"subscription": row.pk, "problem": refusal.message})
+        log.warning("a paid licence does not pay again yet", extra={"subscription": row.pk, "problem": refusal.message})
         return _buys_nothing(row, sold, why=unplaced_charges.WAS_OVER, now=now)
     except OtherPlanByCard:  # until that card's subscription ends
         return _buys_nothing(row, sold, why=unplaced_charges.BY_CARD, now=now)

@@ -113,7 +113,7 @@ class EngineAdmin(CatalogAdmin[Engine]):
 
     @admin.display(description="licence")
     def licence(self, row: Engine) -> str:
-        return licences.in_words(row.id) or "anybody may host it"
+        return licences.in_words(row.id) or "no restriction on hosting"
 
 
 @admin.register(LlmProvider)

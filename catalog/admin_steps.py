@@ -14,7 +14,7 @@ from config.admin_steps import DeleteRows, Given, Logged, Step
 class HideRows(Step[Any]):
     name, title, button, done = "hide", "Hide from the public catalog", "Hide", "Hidden"
     material = ("id", "hidden")
-    warnings = ("It is no longer offered to anybody. Agents that have it keep it. “Offer again” takes this back.",)
+    warnings = ("It is no longer offered to anybody. Agents that have it keep it. “Offer again” undoes this.",)
 
     def __init__(self, model: type[Model]) -> None:
         self.model = model
@@ -34,7 +34,10 @@ class HideRows(Step[Any]):
 class DeleteArticles(DeleteRows):
     title = "Delete articles"
     model = Article
-    warnings = (*DeleteRows.warnings, "Its author is not told. To take it down with a mail, choose that instead.")
+    warnings = (
+        *DeleteRows.warnings,
+        "Its author gets no mail. To take it down with a mail, choose “Take down” instead.",
+    )
 
     def shown(self, row: Any) -> dict[str, str]:
         return {

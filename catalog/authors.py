@@ -37,7 +37,9 @@ class ReservedName(BadRequest):
 
 class MixedScripts(BadRequest):
     def __init__(self, word: str) -> None:
-        super().__init__(f"name: {word!r} has letters of several scripts and could show as another; use those of one")
+        super().__init__(
+            f"name: {word!r} mixes letters of several scripts and could be read as another name; use one script"
+        )
 
 
 def of(user_id: str) -> Author:

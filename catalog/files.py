@@ -102,7 +102,7 @@ def _read_list(path: Path, model: type[CatalogRow], problems: list[str]) -> Iter
         if row is None:
             continue
         if row.pk in seen:
-            problems.append(f"{where}: is there twice")
+            problems.append(f"{where}: is listed twice")
         seen.add(row.pk)
         yield row
 

@@ -21,7 +21,7 @@ from config.post import Mail
 
 class NotPublished(Conflict):
     def __init__(self, what: Persona | Article) -> None:
-        super().__init__(f"{what} is not published, or not an author's: there is nothing to pass or to take down")
+        super().__init__(f"{what} is not published, or is built in: there is nothing to approve or to take down")
 
 
 class ChangedSince(Conflict):

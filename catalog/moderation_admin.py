@@ -81,17 +81,19 @@ class ReviewAdmin(WithSteps, ForModerators):
             stamp,
         )
 
-    @admin.action(description="Pass", permissions=["moderate"])
+    @admin.action(description="Approve", permissions=["moderate"])
     def let_pass(self, request: HttpRequest, queryset: QuerySet[Persona]) -> None:
         """Pass the personas that the page showed, even if the whole queue was selected."""
         ids = list(queryset.values_list("pk", flat=True))
         shown = [persona_id for persona_id in ids if _seen(persona_id) in request.POST]
         passed = sum(self._pass(request, persona) for persona in Persona.objects.filter(pk__in=shown))
         if passed:
-            self.message_user(request, f"{passed} passed.", messages.SUCCESS)
+            self.message_user(request, f"{passed} approved.", messages.SUCCESS)
         if unseen := len(ids) - len(shown):
             were = "1 was" if unseen == 1 else f"{unseen} were"
-            self.message_user(request, f"{were} not on your page: only what you see is passed.", messages.ERROR)
+            self.message_user(
+                request, f"{were} not on your page: only personas that you see are approved.", messages.ERROR
+            )
 
     @admin.action(description="Ban the author…", permissions=["moderate"])
     def ban(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:
@@ -115,7 +117,7 @@ class ReviewAdmin(WithSteps, ForModerators):
         if not may_moderate(request):
             raise PermissionDenied
         if self._pass(request, persona):
-            self.message_user(request, f"{persona} passed.", messages.SUCCESS)
+            self.message_user(request, f"{persona} approved.", messages.SUCCESS)
             return redirect("admin:catalog_review_changelist")
         return redirect(request.path)
 
@@ -123,7 +125,7 @@ class ReviewAdmin(WithSteps, ForModerators):
         try:
             with transaction.atomic():
                 moderation.let_pass(persona, seen=datetime.fromisoformat(request.POST.get(_seen(persona.pk), "")))
-                self.log_change(request, persona, "Passed.")
+                self.log_change(request, persona, "Approved.")
         except ValueError:
             self.message_user(request, f"{persona} was not on your page: look at it first.", messages.ERROR)
         except ServiceError as refusal:
@@ -216,7 +218,7 @@ def _waits(persona: Persona) -> bool:
 def _state(persona: Persona) -> str:
     if persona.published_at is None:
         return "Not published."
-    state = "Waits to be passed" if persona.reviewed_at is None else f"Passed {persona.reviewed_at:{MINUTE}}"
+    state = "Waits for approval" if persona.reviewed_at is None else f"Approved {persona.reviewed_at:{MINUTE}}"
     changed = f", changed {persona.updated_at:{MINUTE}}" if persona.updated_at > persona.published_at else ""
     return f"{state}; published {persona.published_at:{MINUTE}}{changed}."
 

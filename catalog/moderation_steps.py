@@ -32,7 +32,7 @@ class AuthorReasonForm(forms.Form):
         max_length=REASON_LENGTH,
         validators=[in_words],
         widget=forms.Textarea(attrs={"rows": 6, "cols": 80, "class": "vLargeTextField"}),
-        help_text=f"The author reads it as you write it. At most {REASON_LENGTH:,} characters.",
+        help_text=f"The author reads exactly this text. At most {REASON_LENGTH:,} characters.",
     )
 
 
@@ -53,7 +53,7 @@ class ModerationStep(Step[Row]):
     def asked(cls, request: HttpRequest, ids: list[str]) -> HttpResponseRedirect:
         """Redirect from the list to the page of the step."""
         if len(ids) > MOST:
-            messages.warning(request, f"The first {MOST} of {len(ids)}: more cannot be done at a time.")
+            messages.warning(request, f"Only the first {MOST} of {len(ids)}: that is the most at a time.")
         return redirect(cls.address(ids[:MOST]))
 
     def held(self, row_id: str) -> Row | None:
@@ -70,7 +70,7 @@ class ModerationStep(Step[Row]):
 class TakeDown(ModerationStep[Persona]):
     model = Persona
     name, parameter = "take_down", "persona"
-    title, button, done = "Take down personas", "Take down and mail", "Taken down, and told by mail"
+    title, button, done = "Take down personas", "Take down and mail", "Taken down, mail sent"
 
     def rows(self, ids: list[str]) -> list[Persona]:
         published = Persona.objects.filter(pk__in=ids, status=PersonaStatus.PUBLISHED)
@@ -81,7 +81,7 @@ class TakeDown(ModerationStep[Persona]):
         return {"persona": row.name, "id": row.pk, "author": row.author, "status": row.status, "agents made": made}
 
     def means(self, rows: list[Persona]) -> list[str]:
-        return [f"{row} ({row.pk}) by {row.author} becomes a draft again; agents made from it run on." for row in rows]
+        return [f"{row} ({row.pk}) by {row.author} becomes a draft again; agents made from it go on." for row in rows]
 
     def mail(self, row: Persona, *, reason: str) -> Mail:
         return moderation.takedown_mail(row, reason=reason)
@@ -94,7 +94,7 @@ class TakeDown(ModerationStep[Persona]):
 class TakeDownArticle(ModerationStep[Article]):
     model = Article
     name, parameter = "take_down_article", "article"
-    title, button, done = "Take down articles", "Take down and mail", "Taken down, and told by mail"
+    title, button, done = "Take down articles", "Take down and mail", "Taken down, mail sent"
     after = "admin:catalog_article_changelist"
 
     def rows(self, ids: list[str]) -> list[Article]:
@@ -118,7 +118,7 @@ class TakeDownArticle(ModerationStep[Article]):
 class Ban(ModerationStep[Author]):
     model = Author
     name, parameter = "ban", "author"
-    title, button, done = "Ban authors", "Ban and mail", "Banned, and told by mail"
+    title, button, done = "Ban authors", "Ban and mail", "Banned, mail sent"
     after = "admin:catalog_author_changelist"
 
     def rows(self, ids: list[str]) -> list[Author]:
@@ -153,7 +153,7 @@ class Ban(ModerationStep[Author]):
 class Lift(ModerationStep[Author]):
     model = Author
     name, parameter = "lift", "author"
-    title, button, done = "Lift bans", "Lift and mail", "Ban lifted, and told by mail"
+    title, button, done = "Lift bans", "Lift and mail", "Ban lifted, mail sent"
     after = "admin:catalog_author_changelist"
     form = forms.Form
 

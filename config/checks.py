@@ -91,17 +91,19 @@ def _half_tls() -> list[str]:
         return found
     base = urlsplit(settings.BASE_URL)
     if base.scheme != "https" or base.hostname not in settings.CONSOLE_HOSTS:
-        found.append("BASE_URL: with TLS=auto it is https:// and a hostname that DNS leads here, one of ALLOWED_HOSTS")
+        found.append(
+            "BASE_URL: with TLS=auto it must be https:// with one of ALLOWED_HOSTS, whose DNS record points here"
+        )
     try:
         ipaddress.ip_address(settings.EXPECTED_IP)
     except ValueError:
-        found.append("EXPECTED_IP: with TLS=auto it is this server's public address, to which DNS leads")
+        found.append("EXPECTED_IP: with TLS=auto it must be this server's public address, to which DNS points")
     return found
 
 
 def _shown_codes() -> list[str]:
     if settings.SHOW_DEV_CODES:
-        return ["SHOW_DEV_CODES: whoever knows an address could sign in as its owner; leave it off"]
+        return ["SHOW_DEV_CODES: anybody who knows an e-mail address could sign in as its owner; leave it off"]
     return []
 
 
@@ -121,7 +123,7 @@ def console_apart_from_pods(**_: Any) -> list[CheckMessage]:
         {_host_name(urlsplit(settings.BASE_URL).hostname or ""), *map(_host_name, settings.CONSOLE_HOSTS)}
     ):
         if _lies_below(console, pods) or _lies_below(pods, console):
-            message = f"the console's host {console} and PLATFORM_DOMAIN {pods} lie one below the other"
+            message = f"the console's host {console} and PLATFORM_DOMAIN {pods} are one below the other"
             found.append(Error(message, hint=_APART, id="agentpods.E001"))
         elif _ending(console) and _ending(console) == _ending(pods):
             message = f"the console's host {console} and PLATFORM_DOMAIN {pods} are both below {_ending(console)}"

@@ -68,7 +68,9 @@ class UnreadableSecret(Unavailable):
     """Code needs a secret that no key of SECRETS_KEYS decrypts."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name}: cannot be read any more, its encryption key is lost; set it anew", retry_after=60)
+        super().__init__(
+            f"{name}: cannot be decrypted any more, because its encryption key is lost; set it again", retry_after=60
+        )
 
 
 class _SecretAttribute(DeferredAttribute):

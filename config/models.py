@@ -11,7 +11,7 @@ class UsedPage(models.Model):
     The row is removed when the page is too old to be sent.
     """
 
-    id = models.TextField(primary_key=True, editable=False, help_text="The page's own id, a colon and the row's id.")
+    id = models.TextField(primary_key=True, editable=False, help_text="The page's id, a colon and the row's id.")
     forget_at = models.DateTimeField(db_index=True)
 
     def __str__(self) -> str:

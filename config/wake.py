@@ -65,7 +65,7 @@ def _send(task_name: str, ids: tuple[str, ...]) -> None:
     try:
         volatile.attempt(lambda _: _publish(task_name, ids))
     except volatile.Away:
-        log.warning("broker down, the scan will find it", extra={"task": task_name, "ids": ids})
+        log.warning("the broker does not answer; the next scan finds the task", extra={"task": task_name, "ids": ids})
 
 
 def _publish(task_name: str, ids: tuple[str, ...]) -> None:

@@ -356,13 +356,18 @@ def run(base: str, outside: Outside) -> None:
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="A whole life of an agent, seen from outside.")
+    parser = argparse.ArgumentParser(description="The whole life of an agent, through the public interface.")
     port = os.environ.get("PORT") or "8000"  # the same variable that `make run` reads
     parser.add_argument("--base-url", default=os.environ.get("BASE_URL") or f"http://127.0.0.1:{port}")
     parser.add_argument(
-        "--model-port", type=int, default=PORT, help="where the model server listens; licences and chain: the two after"
+        "--model-port",
+        type=int,
+        default=PORT,
+        help="port of the model server; licences and chain use the next two ports",
     )
-    parser.add_argument("--start", metavar="COMMAND", help="how to start a service when the one there does not fit")
+    parser.add_argument(
+        "--start", metavar="COMMAND", help="command that starts another service if the demo cannot use the present one"
+    )
     return parser.parse_args()
 
 
@@ -370,19 +375,19 @@ def main() -> int:
     chosen = options()
     # Also ends the programs that the demo started, as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    print("Starting what a service is to reach; the first time its chain comes from npm.", flush=True)
+    print("Starting the servers that the service needs. The first time, npm installs the test chain.", flush=True)
     with Outside(chosen.model_port) as outside:
         try:
             run(chosen.base_url.rstrip("/"), outside)
         except NotPrepared as reason:
-            print(f"{chosen.base_url} does not fit: {reason}.")
+            print(f"This demo cannot use {chosen.base_url}: {reason}.")
             if not chosen.start:
                 given = (f"{name}={shlex.quote(value)}" for name, value in outside.settings().items())
                 print(f"Start it with: {' '.join(given)} make run")
                 return 2
             with own_service(chosen.start, settings=outside.settings()) as base:
                 run(base, outside)
-    print("Every step was as the interface says.")
+    print("All steps gave the results that the interface describes.")
     return 0
 
 

@@ -31,7 +31,7 @@ def own_service(command: str, *, settings: dict[str, str]) -> Iterator[str]:
         places = {"PORT": str(port), "ROUTER_PORT": str(router_port), "AGENTPODS_HOME": f"{home}/var"}
         environment = _inherited() | settings | places
         log = Path(home) / "service.log"
-        print(f"Starting one for this demo at {base}: {command}", flush=True)
+        print(f"Starting a service for this demo at {base}: {command}", flush=True)
         with log.open("wb") as out:
             process = subprocess.Popen(
                 shlex.split(command), env=environment, stdout=out, stderr=out, start_new_session=True

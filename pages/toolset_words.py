@@ -36,7 +36,7 @@ DESCRIPTIONS = [
     gettext_noop("Look up what was said in earlier conversations."),
     gettext_noop("Keep a list of steps while working on a longer task."),
     gettext_noop("List, read and use the skills installed for the agent."),
-    gettext_noop("Hand parts of a task to sub-agents that work side by side."),
-    gettext_noop("Run a prompt at a set time or again and again."),
-    gettext_noop("Be reached by other agents, and reach those that the owner lists as peers."),
+    gettext_noop("Give parts of a task to sub-agents that work at the same time."),
+    gettext_noop("Run a prompt at a set time, once or repeatedly."),
+    gettext_noop("Answer other agents, and ask those that the owner lists as peers."),
 ]

@@ -20,12 +20,12 @@ class CategoryText:
 
 
 CATEGORIES = {
-    Category.STUDY: CategoryText(_("Study"), _("Revise, write papers, learn a language.")),
+    Category.STUDY: CategoryText(_("Study"), _("Prepare for exams, write papers, learn a language.")),
     Category.CREATIVE: CategoryText(_("Creative"), _("Write, name, compose and edit.")),
     Category.GAMING: CategoryText(_("Gaming"), _("Lead a game night, review a match, run a guild.")),
-    Category.CAREER: CategoryText(_("Career"), _("Apply, prepare for interviews, run a business of one.")),
+    Category.CAREER: CategoryText(_("Career"), _("Apply for jobs, prepare for interviews, run a one-person business.")),
     Category.LIFE: CategoryText(_("Life"), _("Meals, money, moving house.")),
-    Category.SOCIAL: CategoryText(_("Social"), _("Communities, hard talks, bringing people together.")),
+    Category.SOCIAL: CategoryText(_("Social"), _("Communities, difficult conversations, bringing people together.")),
     Category.TECH: CategoryText(_("Tech"), _("Code, spreadsheets, devices that do not work.")),
     Category.FUN: CategoryText(_("Fun"), _("Quizzes, bedtime stories, daydreams.")),
 }

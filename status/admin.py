@@ -19,13 +19,13 @@ class IncidentForm(forms.ModelForm[Incident]):
         choices=[(name, name) for name in IDS],
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="While the incident is open, these are shown at best degraded.",
+        help_text="While the incident is open, the status page shows these as degraded or worse.",
     )
     update = forms.CharField(
         required=False,
         max_length=4_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="What customers should know now. It is added to what they read at /status/page and in its feed.",
+        help_text="News for customers. It is added to the incident at /status/page and in its feed.",
     )
 
     class Meta:
@@ -38,7 +38,7 @@ class DeleteIncidents(DeleteRows):
     model = Incident
     warnings = (
         *DeleteRows.warnings,
-        "It goes from /status/incidents too. Better mark one that is over as resolved.",
+        "It disappears from /status/incidents too. If the incident is over, mark it as resolved instead.",
     )
 
     def shown(self, row: Any) -> dict[str, str]:
@@ -66,7 +66,7 @@ class IncidentAdmin(WithSteps):
         super().save_model(request, obj, form, change)
         incidents.tell(obj, text=form.cleaned_data["update"].strip(), now=timezone.now())
 
-    @admin.display(description="told so far")
+    @admin.display(description="updates so far")
     def told(self, incident: Incident) -> str:
         told = ((f"{one.at:%Y-%m-%d %H:%M} UTC", one.status, one.text) for one in incident.updates.all())
         return format_html_join("", "<p>{}, {}: {}</p>", told) or "nothing"

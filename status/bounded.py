@@ -74,7 +74,7 @@ class BoundedCheck(Generic[T]):
         try:
             value = self._check()
         except Exception as error:  # noqa: BLE001  # any exception of a dependency means that it is not well
-            log.warning("%s is not well: %s", self.name, error)
+            log.warning("%s has a problem: %s", self.name, error)
             run.outcome = CheckOutcome(ok=False, latency_ms=_elapsed_ms(run), checked_at=now)
         else:
             run.outcome = CheckOutcome(value=value, ok=True, latency_ms=_elapsed_ms(run), checked_at=now)

@@ -69,7 +69,7 @@ class EventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="delivery")
     def delivery_state(self, event: Event) -> str:
-        return event.delivery.get_state_display() if hasattr(event, "delivery") else "no hook"
+        return event.delivery.get_state_display() if hasattr(event, "delivery") else "no webhook"
 
 
 @admin.register(Delivery)
@@ -99,5 +99,5 @@ class DeliveryAdmin(ReadOnlyAdmin, WithSteps):
             except ServiceError as refusal:
                 self.message_user(request, f"{delivery.pk}: {refusal.message}", messages.ERROR)
                 continue
-            self.log_change(request, delivery, "asked to be sent again")
-            self.message_user(request, f"{delivery.pk}: to be sent again", messages.SUCCESS)
+            self.log_change(request, delivery, "Asked to send it again.")
+            self.message_user(request, f"{delivery.pk}: will be sent again", messages.SUCCESS)

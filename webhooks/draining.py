@@ -126,7 +126,10 @@ class Drain:
         claims = await box.claim(slots=free, slow_slots=max(slow, 0), now=self.clock())
         poisoned = [claim for claim in claims if claim.is_poison]
         if poisoned:
-            log.error("given up, they end each drain: %s", ", ".join(claim.event_id for claim in poisoned))
+            log.error(
+                "deliveries given up, because each of them stopped the sender several times: %s",
+                ", ".join(claim.event_id for claim in poisoned),
+            )
             await box.record([deliveries.give_up(claim, at=self.clock()) for claim in poisoned])
         for claim in claims:
             if not claim.is_poison:

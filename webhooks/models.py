@@ -57,15 +57,19 @@ class Hook(models.Model):
         "agents.Agent", on_delete=models.CASCADE, related_name="hook"
     )
     url = models.TextField()
-    authority = models.CharField(max_length=262, help_text="Host and port; deliveries at a time are capped by it.")
+    authority = models.CharField(
+        max_length=262, help_text="Host and port. The number of simultaneous deliveries is limited per host."
+    )
     secret = EncryptedText()
-    previous_secret = EncryptedText(null=True, blank=True, help_text="Signs beside the new one for 24 h.")
+    previous_secret = EncryptedText(null=True, blank=True, help_text="It signs together with the new one for 24 hours.")
     created_at = models.DateTimeField()
     rotated_at = models.DateTimeField(null=True, blank=True)
     last_status = models.CharField(max_length=40, null=True, blank=True)
     last_at = models.DateTimeField(null=True, blank=True)
     last_event = models.CharField(max_length=20, null=True, blank=True)
-    slow = models.BooleanField(default=False, help_text="The last attempt timed out: shares the slow lane.")
+    slow = models.BooleanField(
+        default=False, help_text="The last attempt timed out. Slow receivers share a few places in the sender."
+    )
 
     def __str__(self) -> str:
         return f"hook of {self.agent_id}"
@@ -145,7 +149,7 @@ class Delivery(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     is_test = models.BooleanField(default=False)
     attempts = models.PositiveSmallIntegerField(default=0, help_text="Attempts that have an outcome.")
-    claims = models.PositiveSmallIntegerField(default=0, help_text="How often a drain took it.")
+    claims = models.PositiveSmallIntegerField(default=0, help_text="How many times a sender took it.")
     next_attempt_at = models.DateTimeField()
     lease_until = models.DateTimeField(null=True, blank=True)
     lease_token = models.CharField(max_length=32, blank=True)
@@ -154,7 +158,9 @@ class Delivery(models.Model):
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
-    resent_by = models.CharField(max_length=80, blank=True, help_text="Who last asked for it to be sent again.")
+    resent_by = models.CharField(
+        max_length=80, blank=True, help_text="The operator or owner who last asked to send it again."
+    )
     resent_at = models.DateTimeField(null=True, blank=True)
 
     objects: ClassVar[DeliveryQuerySet] = DeliveryQuerySet.as_manager()  # type: ignore[assignment]

@@ -76,6 +76,6 @@ class RepositoryAdmin(_OnlyLookedAt):
             drills.ask(repository)
             self.message_user(
                 request,
-                f"{repository}: its drill is held now, or after those that were asked for before",
+                f"{repository}: the drill starts now, or after the drills that were requested before",
                 messages.SUCCESS,
             )

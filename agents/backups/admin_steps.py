@@ -16,9 +16,9 @@ class UndoDeletion(AgentStep):
     alone = True
     warnings = (
         "A new agent is made for the same owner, with a new id and address. It begins with the last backup.",
-        "Persona, soul, tier, engine, name and tools are as before. Keys, tokens, MCP servers and the domain are not:"
-        " they were forgotten with the agent, and its owner sets them anew.",
-        "It begins unpaid, with a trial of its own. Grant it a term if it was paid.",
+        "Persona, soul, tier, engine, name and tools are as before. Keys, tokens, MCP servers and the domain were"
+        " deleted with the agent: its owner must set them again.",
+        "It begins unpaid, with a trial of its own. Grant it paid time if it was paid.",
     )
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
@@ -32,14 +32,14 @@ class UndoDeletion(AgentStep):
 
 
 class RestoreBackup(Step[Backup]):
-    name, title, button, done = "restore_backup", "Restore a backup", "Restore", "Asked to be restored"
+    name, title, button, done = "restore_backup", "Restore a backup", "Restore", "Restore requested"
     model = Backup
     alone = True
     permission = "restore"
     material = ("agent", "status")
     warnings = (
-        "The agent's data becomes what it was then. What there is now is backed up first.",
-        "The pod is replaced: what it is doing now is cut off. One that is stopped starts.",
+        "The agent gets the data of this backup. The present data is backed up first.",
+        "The pod is replaced: the work that it is doing now is interrupted. A stopped agent starts.",
     )
 
     def among(self, chosen: QuerySet[Backup]) -> QuerySet[Backup]:

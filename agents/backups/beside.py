@@ -43,7 +43,7 @@ def _hold_all() -> None:
         try:
             drills.hold(_asked[0])
         except Exception:
-            log.exception("a drill broke off", extra={"agent": _asked[0]})
+            log.exception("a drill ended with an error", extra={"agent": _asked[0]})
         finally:
             connection.close()
         with _lock:

@@ -72,7 +72,7 @@ def hold(agent_id: str, *, now: datetime | None = None) -> None:
     try:
         said = _drill(repository, backup) if backup else ""
     except _NoVerdict as why:
-        log.info("a drill is held later", extra={"agent": agent_id, "why": str(why)})
+        log.info("a drill is postponed", extra={"agent": agent_id, "why": str(why)})
         _put_off(repository, AGAIN)
     except (_Failed, StoreFailure, UnreadableSecret) as failure:
         _record(repository, backup, said="", failure=str(failure))
@@ -88,7 +88,7 @@ def _drill(repository: Repository, backup: Backup) -> str:
         repositories.call(repository, ["check", "--no-lock"], seconds=CHECK_SECONDS)
         return f"checked; {_restore(backup)}"
     except Crowded as crowd:
-        raise _NoVerdict("others are at work here") from crowd
+        raise _NoVerdict("too many drills are running here") from crowd
     except (BackupsOff, NoRestic) as off:
         raise _NoVerdict(str(off)) from off
     except (_Failed, StoreFailure):

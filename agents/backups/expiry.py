@@ -39,7 +39,10 @@ def take_out_due(now: datetime | None = None) -> int:
         try:
             _take_out(repository)
         except (BaseError, OSError) as error:
-            log.warning("a repository is not taken out", extra={"agent": repository.pk, "error": type(error).__name__})
+            log.warning(
+                "a repository could not be removed from the store",
+                extra={"agent": repository.pk, "error": type(error).__name__},
+            )
             Repository.objects.filter(pk=repository.pk).update(expires_at=now + RETRY)
     return len(due)
 

@@ -40,22 +40,26 @@ class Repository(models.Model):
 
     agent = models.OneToOneField("agents.Agent", on_delete=models.PROTECT, primary_key=True, related_name="repository")
     password = EncryptedText()
-    credential = EncryptedText(null=True, blank=True, help_text="What a pod reads it with while it restores.")
-    credential_for = models.CharField(max_length=60, blank=True, help_text="Which restore that is.")
-    made_at = models.DateTimeField(null=True, blank=True, help_text="Since when it is in the store.")
+    credential = EncryptedText(
+        null=True, blank=True, help_text="The credential with which a pod reads the backups during a restore."
+    )
+    credential_for = models.CharField(max_length=60, blank=True, help_text="The restore that the credential is for.")
+    made_at = models.DateTimeField(null=True, blank=True, help_text="When it was created in the store.")
 
-    failures = models.PositiveIntegerField(default=0, help_text="How many backups in a row failed.")
-    failure = models.TextField(blank=True, help_text="Why the last one failed.")
+    failures = models.PositiveIntegerField(default=0, help_text="Number of failed backups since the last good one.")
+    failure = models.TextField(blank=True, help_text="Why the last backup failed.")
     failed_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(
-        null=True, blank=True, help_text="When it is taken out of the store: its agent is gone."
+        null=True, blank=True, help_text="When it is removed from the store, because its agent is deleted."
     )
 
     # The weekly drill (agents/backups/drills.py).
     drill_due_at = models.DateTimeField(null=True, blank=True, db_default=Now())
-    drilled_at = models.DateTimeField(null=True, blank=True, help_text="When its last drill was over.")
-    drilled_backup = models.CharField(max_length=60, blank=True, db_default="", help_text="Which backup that was.")
-    drill_said = models.TextField(blank=True, db_default="", help_text="What was found to be as it should.")
+    drilled_at = models.DateTimeField(null=True, blank=True, help_text="When the last drill ended.")
+    drilled_backup = models.CharField(
+        max_length=60, blank=True, db_default="", help_text="The backup that was used in the last drill."
+    )
+    drill_said = models.TextField(blank=True, db_default="", help_text="What the last drill checked without a problem.")
     drill_failure = models.TextField(blank=True, db_default="", help_text="Why the last drill failed.")
 
     class Meta:
@@ -92,23 +96,23 @@ class Backup(models.Model):
     name = models.CharField(max_length=60)
     kind = models.CharField(max_length=12, choices=Kind.choices)
     namespace = models.CharField(max_length=63, help_text="The pod that makes it.")
-    generation = models.PositiveIntegerField(help_text="The agent's, when it was asked for.")
+    generation = models.PositiveIntegerField(help_text="The agent's generation when the backup was requested.")
     actor = models.CharField(max_length=80)
     stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.WANTED)
     asked_at = models.DateTimeField()
     taken_at = models.DateTimeField(null=True, blank=True, help_text="When restic began to read the data.")
     ended_at = models.DateTimeField(null=True, blank=True)
     look_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its next step is due; null: it waits, or is over."
+        null=True, blank=True, help_text="When the next step is due. Null: the backup waits for its turn, or has ended."
     )
-    misses = models.PositiveIntegerField(default=0, help_text="How often in a row its pod did not answer.")
-    credential = EncryptedText(null=True, blank=True, help_text="What its pod writes with, while it is being made.")
+    misses = models.PositiveIntegerField(default=0, help_text="How many times in a row its pod did not answer.")
+    credential = EncryptedText(null=True, blank=True, help_text="The credential with which the pod writes the backup.")
     snapshot = models.CharField(max_length=64, blank=True)
     size = models.BigIntegerField(default=0)
     broken = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="How many databases were locked or damaged when it was made."
+        default=0, db_default=0, help_text="Number of databases that were locked or damaged during the backup."
     )
-    note = models.TextField(blank=True, help_text="Why it failed, or what is not as it should be.")
+    note = models.TextField(blank=True, help_text="Why it failed, or what is wrong with it.")
 
     objects: ClassVar[BackupQuerySet] = BackupQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
 

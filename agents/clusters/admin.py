@@ -31,7 +31,7 @@ SCHEDULING = (
     "pod_annotations",
 )
 BREACH = ("breached_at", "breach")  # written by the driver
-IGNORED = "IGNORED: pods reach each other and your networks"
+IGNORED = "IGNORED: pods can connect to each other and to your networks"
 
 
 @admin.register(Cluster)
@@ -47,10 +47,10 @@ class ClusterAdmin(WithSteps):
     readonly_fields = ("agents", *OBSERVERS, *BREACH)
     fieldsets = (
         (None, {"fields": ("name", "region", "capacity", "cordoned")}),
-        ("How it is reached", {"fields": ("kubeconfig", "clear_kubeconfig", "control_namespace", "control_cidrs")}),
-        ("What pods may not reach", {"fields": ("own_cidrs",)}),
+        ("Connection", {"fields": ("kubeconfig", "clear_kubeconfig", "control_namespace", "control_cidrs")}),
+        ("Networks closed to pods", {"fields": ("own_cidrs",)}),
         (
-            "How visitors come",
+            "Visitors",
             {
                 "fields": (
                     "routing",
@@ -68,7 +68,7 @@ class ClusterAdmin(WithSteps):
             {"fields": ("storage_class", *SCHEDULING, "dns_peers", "dns_port", "stats_through_api")},
         ),
         ("Images", {"fields": ("pull_policy", "pull_secret", "clear_pull_secret")}),
-        ("How it is", {"fields": ("agents", *OBSERVERS, *BREACH)}),
+        ("Status", {"fields": ("agents", *OBSERVERS, *BREACH)}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
@@ -82,11 +82,11 @@ class ClusterAdmin(WithSteps):
     def policies(self, cluster: Cluster) -> str:
         return IGNORED if cluster.network_policies == Enforcement.IGNORED else cluster.get_network_policies_display()
 
-    @admin.display(description="protection broken", ordering="breached_at")
+    @admin.display(description="protection changed", ordering="breached_at")
     def breached(self, cluster: Cluster) -> str:
         return _ago(cluster.breached_at)
 
-    @admin.display(description="seen alive", ordering="observed_at")
+    @admin.display(description="last seen", ordering="observed_at")
     def observed(self, cluster: Cluster) -> str:
         return _ago(cluster.observed_at)
 
@@ -103,7 +103,7 @@ class ClusterAdmin(WithSteps):
         given = {name.removeprefix("clear_") for name in form.fields}
         obj.save(update_fields=sorted(given) if change else None)
 
-    @admin.action(description="Cordon (no new agents; those that are there stay)", permissions=["change"])
+    @admin.action(description="Cordon (no new agents; present agents stay)", permissions=["change"])
     def cordon_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
         self._set_cordoned(request, clusters, cordoned=True)
 
@@ -123,8 +123,8 @@ class ClusterAdmin(WithSteps):
     def check_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
         for cluster in self.bounded(request, clusters):
             wake.on_commit("agents.check_cluster", str(cluster.pk), str(request.user.pk))
-            self.log_change(request, cluster, "Check asked for.")
-            words = "is being checked, with a few small pods; in two minutes its history says what was found"
+            self.log_change(request, cluster, "Check requested.")
+            words = "is being checked, with a few small pods; its history shows the result in two minutes"
             self.message_user(request, f"cluster {cluster}: {words}", messages.SUCCESS)
 
 

@@ -20,30 +20,31 @@ def _shown(row: Any) -> dict[str, str]:
         "name": row.name,
         "region": row.region,
         "agents": f"{row.placed} of {row.capacity}",
-        "last seen alive": f"{row.observed_at:%Y-%m-%d %H:%M:%S} UTC" if row.observed_at else "never",
+        "last seen": f"{row.observed_at:%Y-%m-%d %H:%M:%S} UTC" if row.observed_at else "never",
     }
 
 
 class LoseClusters(Step[Cluster]):
-    name, title, button = "lose_clusters", "Lost for good", "Give it up for good"
+    name, title, button = "lose_clusters", "Lost for good", "Give up for good"
     done = "Given up as lost for good"
     model = Cluster
     material = ("name",)
     alone = True
     in_transaction = False  # each agent leaves in a transaction of its own
     warnings = (
-        "For a cluster that will never come back. Nothing is asked of it any more, and what it held is gone.",
-        "It is cordoned: no agent comes here again.",
-        "Agents that run start on other clusters, with their newest backups or empty disks, as their timelines say.",
-        "Agents that are stopped or failed stay so. Asked to start, they start elsewhere in the same way.",
-        "Should it come back after all, delete what it holds of Agentpods: two pods of one agent must not both run.",
+        "For a cluster that will never come back. Agentpods no longer contacts it. All data on it is lost.",
+        "The cluster is cordoned: no agent is placed on it again.",
+        "Running agents start on other clusters, with their newest backup or an empty disk. Their timelines show"
+        " which.",
+        "Stopped and failed agents stay as they are. If they are started later, they start on other clusters as well.",
+        "If the cluster comes back after all, delete the objects of Agentpods on it: an agent must not have two pods.",
     )
 
     def shown(self, row: Cluster) -> dict[str, str]:
         return _shown(row)
 
     def means(self, rows: list[Cluster]) -> list[str]:
-        return [f"{getattr(row, 'placed', 0)} agents leave {row}." for row in rows]
+        return [f"{getattr(row, 'placed', 0)} agents are moved away from {row}." for row in rows]
 
     def form_of(self, sent: Any, rows: list[Cluster]) -> NameOrPerish:
         return NameOrPerish(sent, expected=rows[0].name)
@@ -51,7 +52,7 @@ class LoseClusters(Step[Cluster]):
     def take(self, row: Cluster, *, given: Given) -> Logged | None:
         left = losing.lose(row, actor=given.actor, now=given.now)
         if left:
-            given.say(f"{left} agents still have to leave {row}. A worker sees to it; do it again if some stay.")
+            given.say(f"{left} agents are still on {row}. A worker moves them; repeat this step if some stay.")
         return None
 
     def _all(self) -> QuerySet[Cluster]:
@@ -63,16 +64,18 @@ class WhereTo(ReasonForm):
 
 
 class MoveAgents(AgentStep):
-    name, title, button, done = "move_agents", "Move agents to another cluster", "Move", "Asked to move"
+    name, title, button, done = "move_agents", "Move agents to another cluster", "Move", "Move requested"
     form = WhereTo
     material = ("status", "wanted", "cluster")
     warnings = (
-        "The pod is replaced by one on the other cluster: what it is doing now is cut off. Its data goes by a backup"
-        " that the old pod makes first; what the agent writes by itself in the last seconds of that stays behind.",
-        "The old disk is kept until the new pod is ready. Should it not come up, the agent is built where it was.",
-        "One that is stopped stays so: it begins there once it is started, with the backup made as it stopped.",
-        "One that has failed moves if its pod can still make a backup; else it is built again where it is.",
-        "Its names must lead to the other cluster too: that is your DNS, and what stands before the clusters.",
+        "A pod on the other cluster replaces the pod: the work that it is doing now is interrupted. A backup, which the"
+        " old pod makes first, moves the data. What the agent writes in the last seconds of the backup is lost.",
+        "The old disk is kept until the new pod is ready. If the new pod does not start, the agent is built where it"
+        " was.",
+        "A stopped agent stays stopped. When it is started, it starts there, with the backup made when it stopped.",
+        "A failed agent moves if its pod can still make a backup. If not, it is rebuilt where it is.",
+        "The agent's host names must point to the other cluster too: check your DNS and the proxies before the"
+        " clusters.",
     )
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
@@ -86,7 +89,7 @@ class MoveAgents(AgentStep):
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         moving.move(row, to=given.fields["to"], actor=given.actor, why=given.reason)
-        return [(row, f"Asked to move to {given.fields['to']}: {given.reason}")]
+        return [(row, f"Move requested to {given.fields['to']}: {given.reason}")]
 
 
 class DeleteClusters(DeleteRows):
@@ -95,7 +98,7 @@ class DeleteClusters(DeleteRows):
     material = ("name", "agents")
     warnings = (
         *DeleteRows.warnings,
-        "Only one without agents and pods is deleted. Its machines keep what is on them.",
+        "Only a cluster without agents and pods can be deleted. Nothing on its machines is changed.",
     )
 
     def shown(self, row: Any) -> dict[str, str]:
@@ -114,5 +117,5 @@ class StillUsed(Conflict):
     def __init__(self, cluster: Any) -> None:
         super().__init__(
             f"not deleted: {cluster.placed} of {cluster.capacity} agents are placed there, or have pods there. Cordon"
-            " it and delete these agents, or give it up as lost for good."
+            " the cluster and delete these agents, or give it up as lost for good."
         )

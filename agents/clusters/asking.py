@@ -95,7 +95,7 @@ class CallPool:
             try:
                 work()
             except Exception:
-                log.exception("a question failed")
+                log.exception("a query to a pod or cluster failed")
 
 
 @dataclass(slots=True)
@@ -193,7 +193,7 @@ class Asking:
             said = management.health(endpoint(life[0]), want.access, seconds=HEALTH_SECONDS)
             self._healths[namespace] = (life, said)
         except Exception as failure:  # noqa: BLE001 # a pod may answer anything
-            log.info("a gateway is not asked", extra={"namespace": namespace, "error": str(failure)})
+            log.info("a gateway gave no health report", extra={"namespace": namespace, "error": str(failure)})
             self._healths.pop(namespace, None)
         same = before == ((life, said) if said else None)
         self._gateways.end(namespace, failed=said is None, same=same)
@@ -207,7 +207,7 @@ class Asking:
             body = self._source.get(path, {"limit": str(MOST_EVENTS)}, seconds=EVENTS_SECONDS)
             self._events[namespace] = [objects.keep_event(one) for one in body.get("items") or ()]
         except RuntimeFailure as failure:
-            log.info("events are not read", extra={"namespace": namespace, "error": str(failure)})
+            log.info("events could not be read", extra={"namespace": namespace, "error": str(failure)})
         finally:
             self._troubled.end(namespace, pause=EVENTS_PAUSE_SECONDS)
         if self._events.get(namespace) != before:

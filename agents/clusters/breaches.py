@@ -16,6 +16,6 @@ def note(pod: Pod, breach: Sequence[str]) -> None:
     """Record the breach in the cluster's row and in the log. The object is back by then, but it did not protect in
     between."""
     what = "; ".join(breach)
-    log.error("an object that protects was not as it should be", extra={"agent": pod.agent_id, "breach": what})
+    log.error("a protecting object was missing or changed", extra={"agent": pod.agent_id, "breach": what})
     told = f"{pod.namespace}: {what}"
     Cluster.objects.filter(pk=pod.cluster_id).update(breached_at=timezone.now(), breach=told)

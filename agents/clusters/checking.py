@@ -120,9 +120,9 @@ def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
         return
     findings = check(cluster)
     for finding in findings:
-        log.warning("a cluster is not as it should be: %s", finding, extra={"cluster": cluster.name})
+        log.warning("the check of a cluster found a problem: %s", finding, extra={"cluster": cluster.name})
     if operator:
-        told = "Checked: " + (" ".join(findings) or "nothing is wrong.")
+        told = "Checked: " + (" ".join(findings) or "no problems.")
         row = Cluster.objects.filter(pk=cluster.pk)
         LogEntry.objects.log_actions(operator, row, CHANGE, change_message=told, single_object=True)
 
@@ -159,11 +159,11 @@ def _network(connection: Connection, place: ClusterSettings) -> tuple[Enforcemen
     try:
         verdict = enforcement.find_out(connection, place)
     except (enforcement.Undecided, RuntimeFailure) as reason:
-        return Enforcement.UNKNOWN, f"Whether its network enforces network policies was not found out: {reason}"
+        return Enforcement.UNKNOWN, f"It is unknown whether its network enforces network policies: {reason}"
     if verdict == Enforcement.IGNORED:
         return verdict, (
-            "Its network does not enforce network policies: pods reach each other, the cluster and whatever"
-            " lies behind it. Install a network plug-in that does, or place no agents of strangers here."
+            "Its network does not enforce network policies: pods can connect to each other, to the cluster and to the"
+            " networks behind it. Install a network plug-in that enforces them, or place no agents of strangers here."
         )
     return verdict, ""
 
@@ -172,9 +172,9 @@ def _version(connection: Connection) -> Iterator[str]:
     said = connection.get("/version")
     major, minor = (int(re.sub(r"\D.*", "", str(said.get(part, ""))) or 0) for part in ("major", "minor"))
     if major != 1 or minor < OLDEST:
-        yield f"Its API server is {major}.{minor}; the oldest that is supported is 1.{OLDEST}."
+        yield f"Its API server is {major}.{minor}; the oldest supported version is 1.{OLDEST}."
     elif minor > NEWEST:
-        yield f"Its API server is {major}.{minor}; the newest that was tried is 1.{NEWEST}."
+        yield f"Its API server is {major}.{minor}; the newest tested version is 1.{NEWEST}."
 
 
 def _rights(connection: Connection, wanted: Iterable[Right], *, namespace: str = "", name: str = "") -> Iterator[str]:
@@ -199,7 +199,7 @@ def _bounds(connection: Connection) -> Iterator[str]:
             raise
         return
     yield (
-        "Nothing holds our account to agents' namespaces: with its token, all of the cluster can be changed."
+        "Nothing limits our account to agents' namespaces: with its token, the whole cluster can be changed."
         " Upgrade the chart that made it, with hosting.admissionPolicies."
     )
 

@@ -12,7 +12,7 @@ from config.crypto import Unreadable
 
 SECRETS = ("kubeconfig", "pull_secret")
 SHORTEST_PREFIX = 8
-IS_SET = "•••••• (set). Empty: it stays. Give another to replace it."
+IS_SET = "•••••• (set). Leave this empty to keep it, or enter a new one."
 
 
 class WriteOnly(forms.Textarea):
@@ -59,7 +59,7 @@ class ClusterForm(forms.ModelForm[Cluster]):
         internet."""
         found = _networks(self.cleaned_data["own_cidrs"])
         if any(ipaddress.ip_network(one).prefixlen < SHORTEST_PREFIX for one in found):
-            raise forms.ValidationError(f"The largest network that is taken is a /{SHORTEST_PREFIX}.")
+            raise forms.ValidationError(f"A network must not be larger than a /{SHORTEST_PREFIX}.")
         return found
 
     def clean(self) -> dict[str, Any]:
@@ -71,9 +71,9 @@ class ClusterForm(forms.ModelForm[Cluster]):
     def _take(self, name: str) -> None:
         given, cleared = self.cleaned_data.get(name), self.cleaned_data.get(f"clear_{name}")
         if given and cleared:
-            self.add_error(name, "Either give another, or clear it.")
+            self.add_error(name, "Enter a new one or clear it, not both.")
         elif given or cleared:
             setattr(self.instance, name, given or None)
         elif isinstance(self.instance.__dict__.get(name), Unreadable):
             setattr(self.instance, name, None)  # so that it is not saved in this state
-            self.add_error(name, "It cannot be read any more: give it anew, or clear it.")
+            self.add_error(name, "It cannot be decrypted any more: enter it again, or clear it.")

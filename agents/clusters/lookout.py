@@ -140,7 +140,9 @@ class Lookout:
         try:
             body = self.connection.get(NAMESPACES.path, seconds=LIST_SECONDS)
         except RuntimeFailure as failure:
-            log.warning("missing namespaces are not confirmed", extra={"cluster": self.name, "error": str(failure)})
+            log.warning(
+                "missing namespaces could not be confirmed", extra={"cluster": self.name, "error": str(failure)}
+            )
             return
         if body.get("kind") != NAMESPACES.list_kind:
             return

@@ -29,7 +29,7 @@ BATCH = 200  # agents in one batch; an operator's page waits for one batch
 class StillAlive(Conflict):
     def __init__(self, cluster: Cluster, *, ago: timedelta) -> None:
         super().__init__(
-            f"cluster {cluster} was seen alive {ago.total_seconds():.0f} s ago: it is given up only after"
+            f"cluster {cluster} was last seen {ago.total_seconds():.0f} s ago: it can be given up only after"
             f" {ALIVE.total_seconds():.0f} s of silence"
         )
 
@@ -73,7 +73,10 @@ def _batch(cluster: Cluster, *, actor: str) -> int:
         try:
             _leave(agent_id, cluster, actor=actor, now=timezone.now())
         except Exception:
-            log.exception("an agent does not leave a lost cluster", extra={"agent": agent_id, "cluster": cluster.name})
+            log.exception(
+                "an agent could not be moved away from a lost cluster",
+                extra={"agent": agent_id, "cluster": cluster.name},
+            )
     left = placed.count()
     if not left:
         Pod.objects.filter(cluster=cluster).delete()  # rows of agents that are placed elsewhere by now

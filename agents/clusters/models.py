@@ -59,22 +59,32 @@ class Cluster(models.Model):
     name = models.CharField(max_length=40, unique=True, validators=[NAME])
     region = models.CharField(max_length=40, blank=True)
     capacity = models.PositiveIntegerField(
-        default=100, validators=[MinValueValidator(0)], help_text="How many agents may be placed here."
+        default=100, validators=[MinValueValidator(0)], help_text="The largest number of agents on this cluster."
     )
-    cordoned = models.BooleanField(default=False, help_text="No new agent is placed here; those that are stay.")
+    cordoned = models.BooleanField(
+        default=False, help_text="No new agent is placed on this cluster. Agents that are on it stay."
+    )
     kubeconfig = EncryptedText(
-        null=True, blank=True, help_text="Empty: the cluster that Agentpods itself runs in, by its service accounts."
+        null=True,
+        blank=True,
+        help_text="Empty: the cluster in which Agentpods itself runs, with the service accounts of Agentpods.",
     )
 
     routing = models.CharField(
-        max_length=8, choices=[(way, way) for way in Routing], default=Routing.GATEWAY, help_text="How visitors come."
+        max_length=8,
+        choices=[(way, way) for way in Routing],
+        default=Routing.GATEWAY,
+        help_text="How visitors reach the pods.",
     )
     gateway = models.CharField(
         max_length=200, blank=True, validators=[_GATEWAY], help_text="namespace/name of the shared Gateway."
     )
     ingress_class = models.CharField(max_length=60, blank=True)
     router_namespace = models.CharField(
-        max_length=63, blank=True, validators=[_OWN_NAMESPACE], help_text="Whose pods bring visitors."
+        max_length=63,
+        blank=True,
+        validators=[_OWN_NAMESPACE],
+        help_text="The namespace of the ingress or gateway pods, which pass visitors on.",
     )
     router_ports = ArrayField(
         models.PositiveIntegerField(validators=[MinValueValidator(1), MaxValueValidator(65535)]),
@@ -82,35 +92,38 @@ class Cluster(models.Model):
         db_default=USUAL_ROUTER_PORTS,
         blank=True,
         size=20,
-        help_text="On which these pods take visitors, and nothing else. Agents may reach them there, and so each"
-        " other's public names, where the cluster leads its own public address straight to them.",
+        help_text="Ports on which these pods accept visitors, and nothing else. Agents can connect to these ports. So"
+        " they reach each other's public names if the cluster sends its own public address directly to these pods.",
     )
     control_namespace = models.CharField(
         max_length=63,
         blank=True,
         validators=[_OWN_NAMESPACE],
-        help_text="Where Agentpods itself runs, if it does here.",
+        help_text="The namespace of Agentpods itself, if it runs in this cluster.",
     )
     control_cidrs = ArrayField(
-        models.CharField(max_length=43), default=list, blank=True, help_text="From where Agentpods comes otherwise."
+        models.CharField(max_length=43),
+        default=list,
+        blank=True,
+        help_text="Networks from which Agentpods connects, if it runs elsewhere.",
     )
     own_cidrs = ArrayField(
         models.CharField(max_length=43),
         default=list,
         db_default=[],
         blank=True,
-        help_text="This cluster's own networks: of nodes, pods, services and its API server. Pods never reach them."
-        " Private networks are closed in any case; Check names public addresses that are missing here.",
+        help_text="This cluster's own networks: nodes, pods, services and API server. Pods cannot connect to them."
+        " Private networks are always closed. The action Check lists public addresses that are missing here.",
     )
     visitors_authority = models.TextField(
         blank=True,
         default="",
         db_default="",
         validators=[check_authority],
-        help_text="Who certifies the hostnames of agents (PEM), if that is no public authority.",
+        help_text="The certificate authority for the hostnames of agents (PEM), if it is not a public one.",
     )
     certificate_issuer = models.CharField(
-        max_length=60, blank=True, help_text="cert-manager's ClusterIssuer for customers' own hostnames."
+        max_length=60, blank=True, help_text="The ClusterIssuer of cert-manager for customers' own hostnames."
     )
 
     storage_class = models.CharField(max_length=60, blank=True, help_text="Empty: the cluster's default.")
@@ -119,52 +132,61 @@ class Cluster(models.Model):
         default=dict,
         db_default={},
         blank=True,
-        help_text='For the pods of single plans, such as {"tiny": "gvisor"}; "" is the nodes\' own. Others: as above.',
+        help_text='Runtime classes for some plans, such as {"tiny": "gvisor"}; "" means the default of the nodes. Pods'
+        " of other plans use the class above.",
     )
     node_selector = models.JSONField(default=dict, blank=True)
     tolerations = models.JSONField(default=list, blank=True)
     priority_class = models.CharField(
-        max_length=63, blank=True, default="", db_default="", validators=[NOT_SYSTEM], help_text="Of agents' pods."
+        max_length=63,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[NOT_SYSTEM],
+        help_text="The priority class of agents' pods.",
     )
     pod_annotations = models.JSONField(
         default=dict,
         db_default={},
         blank=True,
-        help_text='Of agents\' pods, such as {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}.',
+        help_text='Annotations of agents\' pods, such as {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}.',
     )
     dns_peers = models.JSONField(
         default=list,
         db_default=[],
         blank=True,
-        help_text='Whom pods ask for names, as peers of a network policy, such as [{"ipBlock": {"cidr":'
+        help_text='The DNS servers of pods, as peers of a network policy, such as [{"ipBlock": {"cidr":'
         ' "169.254.20.10/32"}}] for NodeLocal DNS. Empty: the pods with the label k8s-app=kube-dns.',
     )
     dns_port = models.PositiveIntegerField(
         default=53,
         db_default=53,
         validators=[MinValueValidator(1), MaxValueValidator(65535)],
-        help_text="OpenShift: 5353.",
+        help_text="The port of these DNS servers. On OpenShift: 5353.",
     )
     pull_policy = models.CharField(max_length=12, choices=PullPolicy.choices, default=PullPolicy.IF_NOT_PRESENT)
     pull_secret = EncryptedText(null=True, blank=True, help_text="A Docker configuration (JSON) for private images.")
     stats_through_api = models.BooleanField(
-        default=False, help_text="Ask nodes by way of the API server. Needs nodes/proxy, which is more than reading."
+        default=False,
+        help_text="Measure nodes through the API server. Needs the right nodes/proxy, which allows more than reading.",
     )
 
     # The observer's fields. Only agents/clusters/ writes these.
-    observer = models.CharField(max_length=40, blank=True, help_text="Which observer holds the lease.")
+    observer = models.CharField(max_length=40, blank=True, help_text="The observer that holds the lease.")
     observer_until = models.DateTimeField(null=True, blank=True)
-    observed_at = models.DateTimeField(null=True, blank=True, help_text="When its watches last had a sign of life.")
-    network_policies = models.CharField(
-        max_length=8, choices=Enforcement.choices, default=Enforcement.UNKNOWN, help_text="As the last check found."
+    observed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the API server last answered the observer."
     )
-    findings = models.JSONField(default=list, blank=True, help_text="What the last check found wrong.")
+    network_policies = models.CharField(
+        max_length=8, choices=Enforcement.choices, default=Enforcement.UNKNOWN, help_text="What the last check found."
+    )
+    findings = models.JSONField(default=list, blank=True, help_text="Problems that the last check found.")
     checked_at = models.DateTimeField(null=True, blank=True)
     # The driver's fields.
     breached_at = models.DateTimeField(
-        null=True, blank=True, help_text="When an object that protects was last found gone or changed, and put back."
+        null=True, blank=True, help_text="When a protecting object was last found missing or changed. It was restored."
     )
-    breach = models.TextField(blank=True, default="", db_default="", help_text="Which that was.")
+    breach = models.TextField(blank=True, default="", db_default="", help_text="The object that was restored.")
 
     class Meta:
         ordering = ("name",)
@@ -253,7 +275,9 @@ class Pod(models.Model):
     namespace = models.CharField(primary_key=True, max_length=63)
     agent_id = models.CharField(max_length=40)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="pods")
-    public_url = models.CharField(max_length=300, null=True, blank=True, help_text="Null: the pod's own address.")
+    public_url = models.CharField(
+        max_length=300, null=True, blank=True, help_text="Null: visitors use the pod's own address."
+    )
     made_at = models.DateTimeField(default=timezone.now)
 
     phase = models.CharField(max_length=12, choices=[(phase, phase) for phase in Phase], default=Phase.STARTING)
@@ -265,28 +289,41 @@ class Pod(models.Model):
     evidence = models.JSONField(default=list, blank=True)
     since = models.DateTimeField(null=True, blank=True)
     pod_ip = models.GenericIPAddressField(null=True, blank=True)
-    kept = models.JSONField(null=True, blank=True, help_text="Digests of its objects as the driver last applied them.")
-    seen = models.JSONField(null=True, blank=True, help_text="The same as the observer sees them; null: not known.")
-    secrets = models.JSONField(
-        null=True, blank=True, help_text="Identities of its Secrets as the driver was told; null: not known."
+    kept = models.JSONField(
+        null=True, blank=True, help_text="Digests of the pod's objects, as the driver last applied them."
     )
-    secrets_seen = models.JSONField(null=True, blank=True, help_text="Those that are there; null: not known.")
+    seen = models.JSONField(
+        null=True, blank=True, help_text="Digests of the same objects, as the observer sees them. Null: unknown."
+    )
+    secrets = models.JSONField(
+        null=True, blank=True, help_text="Identities of the pod's Secrets, as the driver received them. Null: unknown."
+    )
+    secrets_seen = models.JSONField(
+        null=True, blank=True, help_text="Identities of the Secrets that exist now. Null: unknown."
+    )
     astray = models.JSONField(
-        default=list, db_default=[], blank=True, help_text="What was found gone or changed and is not told yet."
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Objects that were found missing or changed, and are not reported yet.",
     )
     deployed = models.CharField(
-        max_length=40, null=True, blank=True, help_text="Hash of the workload that was last found there whole."
+        max_length=40, null=True, blank=True, help_text="Hash of the workload that was last found complete."
     )
-    deployed_at = models.DateTimeField(null=True, blank=True, help_text="When that was.")
+    deployed_at = models.DateTimeField(null=True, blank=True, help_text="When it was found complete.")
     bridge_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="Memory of its bridge, as that told when it came up; null: not known."
+        null=True,
+        blank=True,
+        help_text="Memory of the pod's bridge, as the bridge reported it at its start. Null: unknown.",
     )
     disk_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="As last measured; a stopped pod has no other."
+        null=True, blank=True, help_text="The last measured size. A stopped pod is not measured."
     )
 
     logs_kept_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the end of its log was last fetched, for the time after the pod."
+        null=True,
+        blank=True,
+        help_text="When the end of the pod's log was last copied, to keep it after the pod is gone.",
     )
 
     class Meta:

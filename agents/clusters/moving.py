@@ -172,7 +172,7 @@ def take_away_left() -> None:
                 _take_away(agent_id, cluster)
         except RuntimeFailure as failure:
             about = {"cluster": cluster.name, "error": str(failure)}
-            log.warning("what an agent has left on a cluster is still there", extra=about)
+            log.warning("the remains of an agent on an old cluster could not be removed", extra=about)
 
 
 def _take_away(agent_id: str, cluster: Cluster) -> None:

@@ -80,14 +80,14 @@ class Observer:
             if self._clock() >= self._renew_at:
                 self._hold(timezone.now())
         except DatabaseError as error:
-            log.warning("the lease is not renewed", extra={"error": str(error)})
+            log.warning("the lease could not be renewed", extra={"error": str(error)})
         for lookout in list(self._lookouts.values()):
             try:
                 self._write(lookout, timezone.now())
                 lookout.is_written = True
             except Exception:
                 lookout.is_written = False
-                log.exception("a cluster's pods are not written", extra={"cluster": lookout.name})
+                log.exception("the pods of a cluster could not be recorded", extra={"cluster": lookout.name})
         waiting.release_connection()
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Observer:
         try:
             sightings.give_back(self.name)
         except DatabaseError as error:
-            log.warning("the lease is not given back", extra={"error": str(error)})
+            log.warning("the lease could not be given back", extra={"error": str(error)})
         waiting.release_connection()
 
     # The lease.
@@ -108,7 +108,7 @@ class Observer:
         held = sightings.hold(self.name, alive=alive, now=now)
         self._renew_at = self._clock() + RENEW_SECONDS
         for pk in self._lookouts.keys() - held:
-            log.warning("a cluster is observed by another", extra={"cluster": self._lookouts[pk].name})
+            log.warning("a cluster is observed by another observer", extra={"cluster": self._lookouts[pk].name})
             self._lookouts.pop(pk).close()
         for cluster in Cluster.objects.filter(pk__in=held):
             try:

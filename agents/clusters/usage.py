@@ -140,7 +140,7 @@ def _pods_of(ask: Callable[[KubernetesNode], _Summary], node: KubernetesNode) ->
     try:
         return ask(node).pods
     except (Unmeasured, RuntimeFailure, msgspec.MsgspecError) as failure:
-        log.warning("a node is not measured", extra={"node": node.name, "error": str(failure)})
+        log.warning("a node could not be measured", extra={"node": node.name, "error": str(failure)})
         return []
 
 
@@ -168,7 +168,7 @@ def _read(session: requests.Session, url: str) -> bytes:
             return _body(answer, until=until)
     except requests.exceptions.SSLError as error:
         raise Unmeasured(
-            "its certificate is not of the cluster's authority, so it is shown nothing of ours:"
+            "its certificate is not of the cluster's authority, so it gets no token of ours:"
             " set serverTLSBootstrap on its kubelet, or let the cluster be asked through the API server"
         ) from error
     except OSError as error:

@@ -109,7 +109,7 @@ class Watch:
         except RuntimeFailure as failure:
             self._doubt(failure)
         except Doubtful as doubt:
-            log.info("a watch begins anew", extra={"path": self._kind.path, "why": str(doubt)})
+            log.info("a watch starts again", extra={"path": self._kind.path, "why": str(doubt)})
             self._version = None
         except Exception:
             log.exception("a watch failed", extra={"path": self._kind.path})

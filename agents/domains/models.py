@@ -47,23 +47,30 @@ class DomainClaim(models.Model):
     domain = models.CharField(max_length=253)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     agent = models.ForeignKey("agents.Agent", on_delete=models.PROTECT, related_name="domain_claims")
-    value = models.CharField(max_length=80, help_text="What TXT of the name must carry: the account's value.")
+    value = models.CharField(
+        max_length=80, help_text="The account's value, which the TXT record of the name must have."
+    )
     status = models.CharField(max_length=8, choices=ClaimStatus.choices, default=ClaimStatus.UNPROVED)
     by_address = models.BooleanField(
-        help_text="Whether it serves before it is proved, while its address leads here: nobody else ever held the name."
+        help_text="Whether the domain works before it is proved, if its DNS address points here. Only for a name that"
+        " no other account has ever held."
     )
     claimed_at = models.DateTimeField()
     proved_at = models.DateTimeField(null=True, blank=True)
-    points_since = models.DateTimeField(null=True, blank=True, help_text="Since when its address leads here.")
-    lapses_at = models.DateTimeField(null=True, blank=True, help_text="When it ends unless it is proved before.")
+    points_since = models.DateTimeField(
+        null=True, blank=True, help_text="Since when the DNS address of the domain points here."
+    )
+    lapses_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the claim ends if the domain is not proved before."
+    )
     ended_at = models.DateTimeField(null=True, blank=True)
     reserved_until = models.DateTimeField(
-        null=True, blank=True, help_text="Until when a released name is still its account's."
+        null=True, blank=True, help_text="Until when a released name is reserved for its account."
     )
-    looked_at = models.DateTimeField(null=True, blank=True, help_text="When DNS last answered for it.")
-    look_at = models.DateTimeField(null=True, blank=True, help_text="When DNS is asked again.")
+    looked_at = models.DateTimeField(null=True, blank=True, help_text="When DNS last answered for the name.")
+    look_at = models.DateTimeField(null=True, blank=True, help_text="When DNS is queried again.")
     unroute_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the cluster's routes of this name are to be taken away."
+        null=True, blank=True, help_text="When the routes of this name are removed from the cluster."
     )
 
     objects: ClassVar[DomainClaimQuerySet] = DomainClaimQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods

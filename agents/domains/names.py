@@ -85,11 +85,15 @@ def _refuse_others(host: str) -> None:
     """Refuse our own names, public suffixes, and names that only exist inside one network."""
     for own in _own_names():
         if lies_below(host, own):
-            raise BadRequest(f"domain: names under {own} are assigned automatically; give your own, or none")
+            raise BadRequest(
+                f"domain: names under {own} are assigned automatically; give a domain of your own, or none"
+            )
     if any(lies_below(host, ending) for ending in _LOCAL_ENDINGS):
-        raise BadRequest(f"domain: {host!r} means something inside one network only; give a public hostname")
+        raise BadRequest(f"domain: {host!r} is a name for local networks only; give a public hostname")
     if _suffixes().publicsuffix(host) == host:
-        raise BadRequest(f"domain: {host!r} is a public suffix, below which others have their names")
+        raise BadRequest(
+            f"domain: {host!r} is a public suffix, under which different owners have names; give a name of your own"
+        )
 
 
 def lies_below(host: str, other: str) -> bool:

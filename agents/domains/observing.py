@@ -73,7 +73,9 @@ def _unroute(claim: DomainClaim, *, now: datetime) -> bool:
         try:
             current_runtime().unroute(claim.agent.namespace, claim.domain)
         except RuntimeFailure as failure:
-            log.warning("a name still leads to its pod", extra={"domain": claim.domain, "error": str(failure)})
+            log.warning(
+                "the routes of a name could not be removed", extra={"domain": claim.domain, "error": str(failure)}
+            )
             DomainClaim.objects.filter(pk=claim.pk).update(unroute_at=now + UNROUTE_AGAIN)
             return False
     done = DomainClaim.objects.filter(pk=claim.pk, unroute_at=claim.unroute_at)

@@ -1,35 +1,36 @@
-// Discord in openclaw's own process (openclaw_start.mjs): what people wrote while openclaw was away is answered too.
+// Discord in openclaw's own process (openclaw_start.mjs): messages that came while openclaw was down are answered too.
 //
-// Discord brings a message once, to who is connected. So what came meanwhile is asked for: the newest messages of the
-// channels that have any, and of the private chats that are known. openclaw keeps each message in a queue on its disk
-// until its turn is over, and knows one that comes again by its number.
+// Discord sends a message once, and only to connected clients. So this module asks for missed messages: the newest
+// ones of the channels that have any, and of the known private chats. openclaw keeps each message in a queue on its
+// disk until its turn is over, and recognises a message that comes again by its number.
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 const NAME = "@openclaw/discord";
-// Discord's numbers are times: milliseconds since then, before 22 further bits.
+// Discord's numbers contain a time: the milliseconds since this moment, then 22 more bits.
 const EPOCH_MS = 1_420_070_400_000;
-// What was written so shortly before the newest message that is known may have got lost on its way.
+// Messages from this long before the newest known message are asked for too, because they may have been lost.
 const MARGIN_MS = 60_000;
 const KEPT_MS = 24 * 3_600_000;
 const OF_ONE_CHANNEL = 50;
 const CHANNELS_ASKED = 100;
-const TEXT_KINDS = new Set([0, 5, 10, 11, 12]); // of a server's channels and threads
-// Where Discord's part of openclaw begins to take messages. It is loaded only once, and only in this version.
+const TEXT_KINDS = new Set([0, 5, 10, 11, 12]); // text channels and threads of a server
+// The file in which openclaw's Discord plugin starts to receive messages. It is loaded once, only in this version.
 const FILE = /\/@openclaw\/discord\/dist\/\.setup\/message-handler-[^/.]+\.mjs$/;
 const BEGIN = "\n\tingress.start();\n";
 const FOLLOW = Symbol.for("agentpods.discord");
 const CALL = `globalThis[Symbol.for("${FOLLOW.description}")](params, ingress);\n`;
 
-/** Of an agent that left Discord, or of an earlier version: openclaw would ask npm for what fits. */
+/** Removes the plugin of an agent that left Discord, or of an earlier version: openclaw would update it from npm. */
 export function removeDiscord(state) {
   rmSync(path.join(state, "npm"), { recursive: true, force: true });
 }
 
-/** openclaw gives a plugin its state only where it finds it installed by npm below its own directory, beside openclaw. So
- * the plugin's own files are copied. What it needs stays where it was, and is no dependency that openclaw would miss. */
+/** openclaw gives a plugin its state only if npm installed the plugin in openclaw's own directory, beside openclaw. So
+ * the plugin's files are copied. Its dependencies become links, and package.json does not list them, because openclaw
+ * would find them missing. */
 export function installDiscord(state, modules) {
   const from = path.join(modules, NAME);
   const root = path.join(state, "npm");
@@ -79,7 +80,7 @@ class Missed {
     this.ask();
   }
 
-  /** After the one before. It is not waited for: openclaw takes new messages meanwhile. */
+  /** Asks after the previous request ended. Nothing waits for it: openclaw receives new messages meanwhile. */
   ask() {
     this.asking = this.asking
       .then(() => this.bring())
@@ -88,7 +89,7 @@ class Missed {
 
   async bring() {
     const newest = this.known.newest();
-    if (!newest) return this.known.begin(numberAt(Date.now())); // nobody was away yet
+    if (!newest) return this.known.begin(numberAt(Date.now())); // the first start: nothing was missed
     const known = newest - (BigInt(MARGIN_MS) << 22n);
     const oldest = numberAt(Date.now() - KEPT_MS);
     const after = known > oldest ? known : oldest;
@@ -113,7 +114,7 @@ class Missed {
     return found.slice(0, 2 * CHANNELS_ASKED);
   }
 
-  /** Nothing where the bot may not read. */
+  /** Returns undefined if the bot may not read it. */
   async got(route, query) {
     try {
       return await this.client.rest.get(route, query);
@@ -124,7 +125,7 @@ class Missed {
   }
 }
 
-/** The newest message, and which private chats there are: a bot is not told. */
+/** Stores the newest message and the private chats, because Discord gives a bot no list of its private chats. */
 class Known {
   constructor(file) {
     this.database = new DatabaseSync(file, { timeout: 5000 });
@@ -148,7 +149,7 @@ class Known {
     if (BigInt(id) > (this.newest() ?? 0n)) this.begin(id);
   }
 
-  /** Those that were written to last. */
+  /** The private chats with the newest messages. */
   privateChats(limit) {
     const chats = "SELECT id FROM private_chats ORDER BY length(number) DESC, number DESC LIMIT ?";
     return this.database.prepare(chats).all(limit);

@@ -1,12 +1,12 @@
-// A plugin of openclaw: the model's provider, as the bridge wants it, and a search in the agent's files.
+// A plugin of openclaw: the model's provider with the settings of the bridge, and a search in the agent's files.
 //
-// openclaw calls it around each model call. It puts the persona in the place of openclaw's own system prompt, and it
-// tries a failed call again by itself: openclaw would do so for more than a minute, and lock the key after a refusal.
+// openclaw calls it for each model call. It replaces openclaw's own system prompt by the persona. It also repeats
+// failed calls: openclaw itself would repeat them for more than a minute, and lock the key after a refusal.
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 
-// How openclaw's own prompt begins; others (a summary, a subagent's judge) stay as they are.
+// The beginning of openclaw's own prompt. Other prompts (a summary, a subagent's judge) are not changed.
 const OWN_PROMPT = /^(<!--[^\n]*-->\n)?You are a personal assistant running inside OpenClaw\./;
 const STAMP = /^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d) [^\]]{1,40}\] /;
 const IDLE = new RegExp(
@@ -21,16 +21,16 @@ const NO_ANSWER = "The provider of the model did not answer this call.";
 const SEARCH_MS = 20_000;
 const SEARCH_BYTES = 1024 * 1024;
 const FOUND_CHARACTERS = 20_000;
-// The pieces that a reader has seen: after one of them a call is not made again.
+// Events that a reader sees: after one of them, a call is not repeated.
 const SEEN = new Set(["text_delta", "thinking_delta", "toolcall_start", "toolcall_delta", "done"]);
-// Of these openclaw knows better: it shortens a conversation that is too long.
+// openclaw handles these errors itself: it shortens a conversation that is too long.
 const TOO_LONG = /context|too long|too large|maximum.{0,20}tokens|prompt is/i;
 
-// To a bot of Telegram, the first thing that a person says is /start.
+// The first message of a person to a Telegram bot is /start.
 const COMMAND = /^\s*\/(?!start\b)[a-z_]+(@\w+)?(\s|:|$)/i;
-// What openclaw itself says before it takes up a turn that was cut short. The answer follows, in the agent's own words.
+// openclaw's own message before it continues an interrupted turn. The agent's answer follows.
 const RESUMED = /^I'm continuing your interrupted request now \(the gateway has just restarted\)/;
-// What it says to the model then: an order, and in that turn the person's message once more before it.
+// openclaw's text to the model in that case: an instruction, and in that turn the person's message again before it.
 const ORDER = /\[System\] Your previous turn was interrupted by a gateway restart [^\n]*$/;
 const TAKEN_UP = new RegExp(`^${ORDER.source}`);
 const CUT_OFF = new RegExp(
@@ -51,7 +51,7 @@ export default {
       auth: [],
       wrapStreamFn: ({ streamFn }) => streamFn && ((model, context, options) =>
         retried((attempt) => streamFn(model, attempt, options), prepared(context, settings), options?.signal)),
-      // "format" is what openclaw neither tries again nor locks a key for; but by some words it judges all the same.
+      // openclaw neither repeats a "format" error nor locks the key for it. But some words make it decide otherwise.
       classifyFailoverReason: ({ errorMessage }) => (TOO_LONG.test(errorMessage) ? undefined : "format"),
     });
     api.registerHttpRoute({
@@ -60,7 +60,7 @@ export default {
       match: "exact",
       handler: async (_request, response) => (response.end(inForce(api, settings)), true),
     });
-    // Only what comes from channels is dispatched. openclaw would pass over a command in silence.
+    // Only messages from channels come here. openclaw would ignore a command without an answer.
     api.on("before_dispatch", ({ content }) => (COMMAND.test(content) ? { handled: true, text: NO_COMMANDS } : undefined));
     api.on("message_sending", ({ content }) => (RESUMED.test(content) ? { cancel: true } : undefined));
     api.on("before_tool_call", ({ toolName }) => (toolName === "sessions_spawn" ? { params: collected() } : undefined));
@@ -68,7 +68,7 @@ export default {
   },
 };
 
-/** The mark of the settings, once all of openclaw has them. */
+/** The mark of the settings, or "" until the whole of openclaw uses them. */
 function inForce(api, settings) {
   const now = api.runtime.config.current().plugins?.entries?.[api.id]?.config?.mark;
   return now === settings.mark ? now : "";
@@ -88,7 +88,7 @@ function prepared(context, settings) {
 const MEMORY =
   "What is worth knowing in later conversations, write to a Markdown file in the directory memory; memory_search finds it.";
 
-/** The persona, how it remembers, and the list of the agent's own skills where it has some. */
+/** The persona, how it remembers, and the list of the agent's own skills if it has any. */
 function persona(own, settings) {
   const text = readFileSync(settings.persona, "utf8").trimEnd() + (settings.remembers ? `\n\n${MEMORY}` : "");
   const listed = settings.skills ? /<available_skills>\n([\s\S]*?)\n<\/available_skills>/.exec(own)?.[1] : "";
@@ -99,14 +99,14 @@ function persona(own, settings) {
   return `${text}\n\n${how}\n<available_skills>\n${agents.join("\n")}\n</available_skills>`;
 }
 
-/** Behind each message openclaw says what runs in the background, also when nothing does. */
+/** After each message, openclaw adds what runs in the background, even if nothing does. */
 function saysNothing({ runtimeContextCarrier, content }) {
   return Boolean(runtimeContextCarrier) && IDLE.test(wording({ content }));
 }
 
-/** A question whose turn was cut off is asked again as the person asked it, and once. openclaw says it again as something
- * that is not to be answered any more, and orders the model to go on; in later turns the order stands behind the question.
- * Behind what tools and the model said it stays: there the model must know. */
+/** If a turn was interrupted, the model gets its question once, as the person asked it. openclaw repeats the question
+ * as one that needs no answer any more, and instructs the model to continue; in later turns this instruction follows
+ * the question. After texts of tools and of the model, the instruction stays, because there the model must know it. */
 function asAsked(messages) {
   const bared = messages.map((message) => reworded(message, (text) => CUT_OFF.exec(text)?.[1] ?? text));
   return bared.filter((message, at) => {
@@ -117,7 +117,7 @@ function asAsked(messages) {
   });
 }
 
-/** openclaw writes the time of arrival before what a person says; the model gets what was said. */
+/** openclaw writes the time of arrival before a person's message. This removes it. */
 function unstamped(message, timeZone) {
   return reworded(message, (text) => bare(text, message, timeZone));
 }
@@ -139,14 +139,14 @@ function bare(text, message, timeZone) {
   if (!stamp || typeof message.timestamp !== "number") return text;
   const clock = { timeZone, dateStyle: "short", timeStyle: "short" };
   const shown = new Intl.DateTimeFormat("sv-SE", clock);
-  // The message may have waited since it arrived.
+  // The message may have waited in the queue.
   for (let minutes = 0; minutes <= WAITED_MINUTES; minutes += 1) {
     if (stamp[1] === shown.format(message.timestamp - minutes * 60_000)) return text.slice(stamp[0].length);
   }
   return text;
 }
 
-/** The stream of the first call that says something, or of the last one. */
+/** The stream of the first call that answers something, or of the last call. */
 function retried(call, context, signal) {
   const events = [];
   let wake = () => {};
@@ -179,7 +179,7 @@ function retried(call, context, signal) {
   };
 }
 
-/** Hands on what comes. The failure is kept back, and so is all before it that nobody needs to see twice. */
+/** Passes events on. A failure is held back, and so are the events before it that a reader does not see. */
 async function pump(inner, hand) {
   let held = [];
   let seen = false;
@@ -198,24 +198,24 @@ async function pump(inner, hand) {
   return { seen, failed: null };
 }
 
-/** A refusal stays one; an overloaded or broken server may be well again in a second. */
+/** A refusal is final. An overloaded or failing server may work again in a second. */
 function isFinal(message) {
   return /\b4(?!02|08|09|25|29)\d\d\b/.test(message ?? "");
 }
 
-/** Without the status and the words by which openclaw would go on trying for minutes, or lock the key. */
+/** Removes the status and the words that make openclaw repeat the call for minutes, or lock the key. */
 function plain({ role, content, api, provider, model, usage, stopReason, timestamp }) {
   return { role, content, api, provider, model, usage, stopReason, timestamp, errorMessage: NO_ANSWER };
 }
 
-/** What a helper found is waited for in the turn that asked. Otherwise it would come as a turn of its own, after the
- * answer: on most ways to the agent nobody would see it. openclaw puts these over what the model said. */
+/** The turn waits for the result of a subagent. Otherwise the result would come as a turn of its own, after the answer,
+ * and on most channels nobody would see it. openclaw uses these parameters instead of the model's. */
 function collected() {
   const others = ["completionTarget", "expectsCompletionMessage", "mode", "runtime", "streamTo", "thread", "visible"];
   return { ...Object.fromEntries(others.map((name) => [name, undefined])), collect: true };
 }
 
-/** openclaw lists, reads and edits files, but does not search them. */
+/** openclaw can list, read and edit files, but not search them. */
 function search({ workspace, ripgrep }) {
   return {
     name: "grep",

@@ -1,4 +1,4 @@
-// `node openclaw_start.mjs <openclaw.mjs> gateway run`: openclaw, after what no setting can say.
+// `node openclaw_start.mjs <openclaw.mjs> gateway run`: starts openclaw, after preparations that no setting can make.
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -6,10 +6,10 @@ import { pathToFileURL } from "node:url";
 
 import { followDiscord, installDiscord, removeDiscord } from "./openclaw_discord.mjs";
 
-// A conversation of ours: whoever asked has been told that the engine died.
+// A conversation through the bridge: its client already got the error that the engine ended.
 const OURS = "agent:main:openai-user:%";
 
-/** A turn that was cut short is over. openclaw would ask the model again, though nobody waits for the answer. */
+/** Ends interrupted turns. openclaw would ask the model again, although nobody waits for the answer. */
 function forgetInterruptedTurns(state) {
   const file = path.join(state, "agents", "main", "agent", "openclaw-agent.sqlite");
   if (!existsSync(file)) return;
@@ -22,7 +22,7 @@ function forgetInterruptedTurns(state) {
           "WHERE status = 'running' AND session_key LIKE ?",
       )
       .run(OURS);
-    // openclaw's own triggers call a changed row unproven, and it does not start with one that is.
+    // openclaw's own triggers mark a changed row as invalid, and openclaw does not start with an invalid row.
     database
       .prepare(
         "UPDATE session_nodes SET entry_valid = 1 WHERE entry_valid = 0 AND status = 'killed' AND session_key LIKE ? " +
@@ -35,7 +35,7 @@ function forgetInterruptedTurns(state) {
   }
 }
 
-/** Who had the database open when it was backed up does not have this one open: the bridge starts one openclaw. */
+/** The process that had the database open during the backup does not use this copy: the bridge starts one openclaw. */
 function forgetOwners(state) {
   const file = path.join(state, "state", "openclaw.sqlite");
   if (!existsSync(file)) return;
@@ -58,7 +58,7 @@ for (const [forget, what] of [[forgetInterruptedTurns, "interrupted turns"], [fo
   }
 }
 
-/** Without its files openclaw says of Discord that it is not there; the rest of it works. */
+/** Without these files, openclaw reports that Discord is missing, and everything else works. */
 function prepareDiscord(state, modules) {
   try {
     removeDiscord(state);

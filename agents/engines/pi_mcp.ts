@@ -1,7 +1,7 @@
 // Gives pi the tools of the agent's MCP servers over streamable HTTP, straight from the engine to the servers.
 //
-// pi loads it with --extension; the servers are in mcp.json beside pi's settings. A server that does not answer costs
-// the others nothing: it is left out, named on stderr, and asked again before a later turn.
+// pi loads it with --extension; the servers are in mcp.json beside pi's settings. A server that does not answer does
+// not affect the others: it is left out, named on stderr, and tried again before a later turn.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 type Json = Record<string, any>;
 type Listed = { name: string; title?: string; description?: string; inputSchema?: Json };
 
-const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]; // the first is offered
+const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]; // we offer the first one
 const CONNECT_MS = 8_000;
 const CALL_MS = 95_000; // the turn itself ends at 108 s
 const GOODBYE_MS = 500;
@@ -28,7 +28,7 @@ const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"])
 
 class SessionLost extends Error {}
 
-/** One MCP server: a session, opened again when the server has forgotten it. */
+/** One MCP server: a session, which is opened again if the server has lost it. */
 class Server {
   readonly name: string;
   private readonly url: string;
@@ -74,7 +74,7 @@ class Server {
     }
   }
 
-  /** Tools of one message run side by side: only one of them opens the session. */
+  /** The tools of one message run at the same time, but only one of them opens the session. */
   async open(signal: AbortSignal): Promise<void> {
     this.opening ??= this.initialize(signal).finally(() => (this.opening = undefined));
     await this.opening;
@@ -114,7 +114,7 @@ class Server {
     await this.tell({ method: "notifications/cancelled", params: { requestId, reason } }, signal).catch(() => undefined);
   }
 
-  /** A message that nobody answers. */
+  /** A message that gets no answer. */
   private async tell(message: Json, signal: AbortSignal): Promise<void> {
     const response = await this.send("POST", message, signal);
     await response.body?.cancel();
@@ -126,7 +126,7 @@ class Server {
     return forgotten ? new SessionLost("the server has forgotten the session") : new Error(`answered ${response.status}`);
   }
 
-  /** Redirects are followed within the server's own origin alone: the headers are for nobody else. */
+  /** Redirects are followed only within the server's own origin, because the headers are only for this server. */
   private async send(method: string, message: Json | undefined, signal: AbortSignal, more: Json = {}): Promise<Response> {
     let url = this.url;
     for (let hop = 0; hop <= MOST_REDIRECTS; hop++) {
@@ -165,7 +165,7 @@ class Server {
     return await this.streamed(response, id, signal);
   }
 
-  /** The server may end a stream before the answer and have it fetched where it broke off. */
+  /** The server may end a stream before the answer. Then the stream is continued from where it ended. */
   private async streamed(first: Response, id: number, signal: AbortSignal): Promise<Json> {
     const place: Place = { retry: RESUME_MS };
     for (let response = first; ; ) {
@@ -183,7 +183,7 @@ class Server {
     }
   }
 
-  /** What the server asks of us: a ping is answered, anything else is not offered. */
+  /** Requests of the server to us: a ping is answered, everything else is refused. */
   private async serve(message: Json, signal: AbortSignal): Promise<void> {
     if (message?.method === undefined || message.id === undefined) return;
     const reply = message.method === "ping" ? { result: {} } : { error: { code: -32601, message: "Method not found" } };
@@ -209,7 +209,7 @@ function rest(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The body as text, of limited size. */
+/** The body as text, with a size limit. */
 async function* pieces(response: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let bytes = 0;
@@ -220,7 +220,7 @@ async function* pieces(response: Response): AsyncGenerator<string> {
   }
 }
 
-/** The messages of server-sent events; `place` remembers where to go on. */
+/** The messages of server-sent events. `place` stores where to continue. */
 async function* messages(response: Response, place: Place): AsyncGenerator<Json> {
   let held = "";
   let data: string[] = [];
@@ -242,7 +242,7 @@ async function* messages(response: Response, place: Place): AsyncGenerator<Json>
   }
 }
 
-/** What the model gets: text and pictures as they are, of anything else that it is there. */
+/** What the model gets: text and pictures unchanged, and a note for anything else. */
 function contentOf(result: Json): Json[] {
   const parts: Json[] = [];
   for (const part of Array.isArray(result.content) ? result.content : []) parts.push(partOf(part));
@@ -280,7 +280,7 @@ function shortened(parts: Json[]): Json[] {
   });
 }
 
-/** `<server>__<tool>`, the nearest to `server:tool` in the characters that every provider takes, and unlike any other. */
+/** `<server>__<tool>`: like `server:tool`, but with characters that every provider accepts. Each name is unique. */
 function uniqueName(server: string, tool: string, taken: Set<string>): string {
   const wanted = `${server}__${tool}`.replace(/[^A-Za-z0-9_-]/g, "_");
   let name = wanted;
@@ -308,7 +308,7 @@ function register(pi: any, server: Server, tool: Listed, taken: Set<string>): vo
         throw new Error(`MCP server ${server.name}: ${error.message}`);
       });
       const content = contentOf(result);
-      // pi wants a failure thrown; a result cannot say that it is one.
+      // pi needs an exception for a failure: a result cannot be marked as failed.
       if (result.isError) throw new Error(content.map((part) => part.text ?? "[image]").join("\n") || "the tool failed");
       return { content, details: undefined };
     },
@@ -335,7 +335,7 @@ export default async function (pi: any): Promise<void> {
     }
   };
   let trying: Promise<unknown> = Promise.resolve();
-  /** All are asked at once, but named in the order of the configuration: who answers first must not change a name. */
+  /** All servers are asked at once, but named in the order of the configuration: names must not depend on speed. */
   const connectMissing = () => {
     tried = Date.now();
     const asked = [...missing].map((server) => ({ server, listed: server.tools() }));

@@ -1,4 +1,4 @@
-// What pi adds to the persona names no place of the machine: paths are told from the workspace, where pi's tools work.
+// Removes the machine's paths from pi's additions to the persona: paths become relative to the workspace of pi's tools.
 //
 // pi loads it with --extension.
 import { relative } from "node:path";

@@ -1,7 +1,8 @@
-// `node pi_start.mjs <pi's cli.js> --mode rpc … --session-id <id>`: pi, after its conversation lies where pi looks for it.
+// `node pi_start.mjs <pi's cli.js> --mode rpc … --session-id <id>`: moves the conversation to where pi expects it, then
+// starts pi.
 //
-// pi keeps a conversation in a directory that is named after the workspace's path, and that path is in the first line
-// of its file too. After a restore on another place both name a path where the agent no longer is.
+// pi keeps a conversation in a directory that is named after the workspace's path, and that path is also in the first
+// line of its file. After a restore in another place, both have the old path.
 import {
   closeSync,
   existsSync,
@@ -20,7 +21,7 @@ import { pathToFileURL } from "node:url";
 
 const NEWLINE = 10;
 
-/** The first line and all that follows it, or null for a file that is no conversation of this id. */
+/** The first line and the rest, or null if the file is not a conversation with this id. */
 function conversation(file, id) {
   const content = readFileSync(file);
   const end = content.indexOf(NEWLINE);
@@ -34,7 +35,7 @@ function conversation(file, id) {
   }
 }
 
-/** The last used one wins; a crash between the two last steps leaves both, and the next start takes the one here. */
+/** The last used file wins. A crash between the last two steps leaves both files; the next start uses the one here. */
 function bringHome(sessions, workspace, id) {
   if (!existsSync(sessions)) return;
   const here = path.join(sessions, `--${workspace.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`);

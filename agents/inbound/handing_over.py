@@ -97,7 +97,7 @@ def _in_a_thread(agent_id: str, now: datetime, until: float) -> None:
         else:
             hand_over(agent_id, now=now)
     except Exception:
-        log.exception("messages are not handed over", extra={"agent": agent_id})
+        log.exception("messages could not be handed over", extra={"agent": agent_id})
     finally:
         connection.close()
 

@@ -13,7 +13,7 @@ ERROR_CHARACTERS = 300
 
 class Ended(models.TextChoices):
     HANDED_OVER = "handed_over", "handed over to the engine"
-    DROPPED = "dropped", "dropped: the engine could not take it in time"
+    DROPPED = "dropped", "dropped: the engine could not receive it in time"
 
 
 class InboundMessage(models.Model):
@@ -22,10 +22,14 @@ class InboundMessage(models.Model):
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="+")
     channel = models.CharField(max_length=20)
-    name = models.CharField(max_length=NAME_CHARACTERS, help_text="The service's own id of the message.")
-    body = EncryptedText(null=True, help_text="As the engine will read it. Forgotten once it has ended.")
+    name = models.CharField(max_length=NAME_CHARACTERS, help_text="The message's id at its service, such as WhatsApp.")
+    body = EncryptedText(
+        null=True, help_text="The message as the engine reads it. Deleted when the message is delivered or dropped."
+    )
     received_at = models.DateTimeField()
-    due_at = models.DateTimeField(null=True, blank=True, help_text="When it is next tried; none: it has ended.")
+    due_at = models.DateTimeField(
+        null=True, blank=True, help_text="The time of the next attempt. Empty: the message was delivered or dropped."
+    )
     attempts = models.PositiveIntegerField(default=0)
     last_error = models.CharField(max_length=ERROR_CHARACTERS, blank=True, default="")
     ended = models.CharField(max_length=12, choices=Ended.choices, blank=True, default="")

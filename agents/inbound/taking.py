@@ -55,7 +55,7 @@ def _keep(agent: Agent, messages: Sequence[WhatsappMessage], *, now: datetime) -
         raise NoSuchAgent
     waiting = InboundMessage.objects.filter(agent=agent, due_at__isnull=False)
     if waiting.count() + len(fitting) > WAITING_AT_MOST:
-        raise Unavailable("too many messages wait for this agent: bring it again later", retry_after=FULL_SECONDS)
+        raise Unavailable("too many messages wait for this agent: send it again later", retry_after=FULL_SECONDS)
     # The new messages are due after those that wait: a person's second message must not be read before the first.
     due = waiting.aggregate(last=Max("due_at"))["last"] or now
     rows = [

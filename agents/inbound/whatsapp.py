@@ -30,7 +30,7 @@ _NAME = re.compile(rf"[!-~]{{1,{NAME_CHARACTERS}}}")
 
 class NotMeta(Forbidden):
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: it is not the one of this agent's channel whatsapp")
+        super().__init__(f"{what}: does not match this agent's channel whatsapp")
 
 
 @dataclass(frozen=True, slots=True)

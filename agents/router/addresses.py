@@ -78,7 +78,7 @@ class Addresses:
             lookup = asyncio.get_running_loop().run_in_executor(self._threads, _find_and_let_go, host)
             address = await asyncio.wait_for(lookup, LOOKUP_SECONDS)
         except (Error, PoolTimeout, TimeoutError) as error:
-            log.warning("database away, answering from memory: %r", error)
+            log.warning("the database does not answer, answering from memory: %r", error)
             if at == float("-inf"):
                 raise LookupError(host) from error
             return address

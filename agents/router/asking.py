@@ -63,7 +63,7 @@ async def _ask(request: web.Request) -> web.Response:
     try:
         is_allowed = await asyncio.get_running_loop().run_in_executor(request.app[POOL], _judge, name)
     except (Error, PoolTimeout) as error:
-        log.warning("database away, no certificate is ordered: %r", error)
+        log.warning("the database does not answer, no certificate is ordered: %r", error)
         return web.Response(status=503)
     return web.Response(status=200 if is_allowed else 403)
 

@@ -150,7 +150,7 @@ def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str,
         tools = [_string(name) for name in said["tools"]]
         return TriedServer(ok=said["ok"] is True, ms=operator.index(said["ms"]), tools=tools, error=error)
     except TypeError as failure:
-        raise HopFailure(Hop.GATEWAY, "the pod told of its MCP server in words that nobody knows") from failure
+        raise HopFailure(Hop.GATEWAY, "the pod gave an unknown answer about its MCP server") from failure
 
 
 def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> dict[str, str | None]:
@@ -162,7 +162,7 @@ def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> di
     try:
         return {name: None if said[name] is None else _string(said[name]) for name in wanted if name in said}
     except TypeError as error:
-        raise EngineError("the pod told of its channels in words that nobody knows") from error
+        raise EngineError("the pod gave an unknown answer about its channels") from error
 
 
 def memory(endpoint: Endpoint, access: Access) -> Memory:
@@ -172,7 +172,7 @@ def memory(endpoint: Endpoint, access: Access) -> Memory:
     try:
         return memory_of(body)
     except (KeyError, TypeError, ValueError) as error:
-        raise EngineError("the engine's bridge told of its memory in words that nobody knows") from error
+        raise EngineError("the engine's bridge gave an unknown answer about its memory") from error
 
 
 def memory_of(body: dict[str, Any]) -> Memory:
@@ -221,7 +221,7 @@ def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupSta
         note = str(said.get("note", ""))
         return BackupState(phase="done", snapshot=_snapshot(said), size=size, message=note, broken=broken)
     except (KeyError, TypeError, ValueError) as error:
-        raise EngineError("the engine's bridge told of its backup in words that nobody knows") from error
+        raise EngineError("the engine's bridge gave an unknown answer about its backup") from error
 
 
 def restore(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
@@ -322,8 +322,8 @@ def _why(error: requests.RequestException, *, is_late: bool) -> str:
     if is_late or isinstance(error, requests.Timeout):
         return "the pod's gateway did not answer in time"
     if isinstance(error, requests.exceptions.SSLError):
-        return "what answers in the place of the pod's gateway does not prove to be it"
-    return f"the pod's gateway is not reached ({type(error).__name__})"
+        return "the program at the gateway's address does not prove that it is the pod's gateway"
+    return f"the pod's gateway cannot be reached ({type(error).__name__})"
 
 
 def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BYTES) -> dict[str, Any]:

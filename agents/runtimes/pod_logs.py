@@ -115,7 +115,7 @@ async def news(
                 raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {answer.status}")
             return _page(orjson.loads(raw))
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise HopFailure(Hop.GATEWAY, f"the pod's gateway is not reached ({type(error).__name__})") from error
+        raise HopFailure(Hop.GATEWAY, f"the pod's gateway cannot be reached ({type(error).__name__})") from error
 
 
 def client() -> aiohttp.ClientSession:
@@ -153,7 +153,7 @@ def _page(body: Any) -> LinesPage:
             gap=body["gap"] is True,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise HopFailure(Hop.GATEWAY, "the pod's gateway told of its log in words that nobody knows") from error
+        raise HopFailure(Hop.GATEWAY, "the pod's gateway gave an unknown answer about its log") from error
 
 
 def _line(told: dict[str, Any]) -> LogLine:

@@ -110,5 +110,5 @@ def _ask_in_time(agent: Agent, endpoint: Endpoint | None, *, until: float) -> di
     except HopFailure:
         return None
     except Exception:
-        log.exception("a pod's channels are not looked at", extra={"agent": agent.pk})
+        log.exception("a pod's channels could not be checked", extra={"agent": agent.pk})
         return None

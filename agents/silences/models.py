@@ -14,16 +14,22 @@ class ChannelState(models.Model):
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="channel_states", db_index=False)
     channel = models.CharField(max_length=20)
     look_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its pod is asked again; empty while there is nothing to ask."
+        null=True, blank=True, help_text="When the pod is asked again. Empty: there is nothing to ask."
     )
-    heard_from_at = models.DateTimeField(null=True, blank=True, help_text="When its pod last told of it.")
-    revision = models.PositiveIntegerField(default=0, help_text="Of the configuration that the pod had then.")
-    since = models.DateTimeField(null=True, blank=True, help_text="Since when it is silent.")
-    reason = models.CharField(max_length=REASON_LENGTH, blank=True, help_text="Why, in the words of its pod.")
+    heard_from_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the pod last reported the state of the channel."
+    )
+    revision = models.PositiveIntegerField(
+        default=0, help_text="The revision of the configuration that the pod had then."
+    )
+    since = models.DateTimeField(null=True, blank=True, help_text="Since when the channel is silent.")
+    reason = models.CharField(
+        max_length=REASON_LENGTH, blank=True, help_text="Why it is silent, as the pod reported it."
+    )
     told_at = models.DateTimeField(
-        null=True, blank=True, help_text="When this silence had lasted for long enough to be told."
+        null=True, blank=True, help_text="When the silence was reported. Short silences are not reported."
     )
-    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When its owner was last written to about it.")
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When the owner last got a mail about it.")
 
     class Meta:
         app_label = "agents"

@@ -47,25 +47,25 @@ def _waiting(*, now: datetime) -> list[tuple[str, str, QuerySet[Any]]]:
     return [
         ("Deposits that bought nothing", _list("deposit", "open=1"), decisions.undecided()),
         ("Payments that bought nothing", _list("payment", "open=1"), Payment.objects.open()),
-        ("Payments of more than was asked for", _list("payment", "open=over"), decisions.overpaid()),
-        ("Payments whose money is gone from the chain", _list("payment", "open=gone"), decisions.vanished()),
+        ("Payments above the price", _list("payment", "open=over"), decisions.overpaid()),
+        ("Payments that disappeared from the chain", _list("payment", "open=gone"), decisions.vanished()),
         (
-            "Charges in stars that have not gone back",
+            "Charges in stars to be sent back",
             _list("straycharge", "refunded_at__isempty=1"),
             StrayCharge.objects.filter(refunded_at=None),
         ),
         (
-            "Cards that are still charged though their owners cancelled",
+            "Cards that are still charged after a cancellation",
             _list("subscription", "card=1"),
             licence_cards.late(now=now),
         ),
         (
-            "Events of Stripe's that are nobody's",
+            "Stripe events that match nothing here",
             _list("stripeevent", "stray__isempty=0"),
             StripeEvent.objects.exclude(stray=""),
         ),
         (
-            "Refunds by card that have not gone",
+            "Card refunds that are not done",
             _list("striperefund", "refunded_at__isempty=1"),
             StripeRefund.objects.filter(refunded_at=None),
         ),

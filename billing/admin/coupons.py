@@ -37,6 +37,6 @@ class CouponAdmin(WithSteps):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return ("code",) if obj else ()
 
-    @admin.display(description="paid with it", ordering="used")
+    @admin.display(description="paid orders", ordering="used")
     def used(self, row: Any) -> int:
         return int(row.used)

@@ -44,7 +44,10 @@ class InvoiceAdmin(WrittenByRules):
 class DeleteTaxRates(DeleteRows):
     title = "Delete tax rates"
     model = TaxRate
-    warnings = (*DeleteRows.warnings, "What is issued keeps its tax. Its buyers have the rate of everywhere else then.")
+    warnings = (
+        *DeleteRows.warnings,
+        "Invoices that exist keep their tax. New invoices for this country use the rate of “everywhere else”.",
+    )
 
     def shown(self, row: Any) -> dict[str, str]:
         return {"country": row.country or "everywhere else", "tax": row.name, "percent": str(row.percent)}

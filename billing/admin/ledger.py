@@ -29,7 +29,7 @@ class StillCharged(admin.SimpleListFilter):
     parameter_name = "card"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "is still charged though its owner cancelled")]
+        return [("1", "still charged after a cancellation")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> QuerySet[Subscription]:
         return queryset.filter(pk__in=licence_cards.late(now=timezone.now()).values("pk")) if self.value() else queryset
@@ -56,9 +56,9 @@ class BoughtNothing(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [
-            ("1", "waits for an operator or for its way back"),
-            ("over", "was more than was asked for"),
-            ("gone", "its money is gone from the chain"),
+            ("1", "waiting for an operator or for a refund"),
+            ("over", "above the price"),
+            ("gone", "disappeared from the chain"),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Payment]) -> QuerySet[Payment]:

@@ -15,7 +15,7 @@ from config.admin_steps import Given, Logged, ReasonForm
 
 
 class VerifySubscriptions(MoneyStep):
-    name, title, button, done = "verify", "Verify at its provider now", "Verify", "Its provider is asked"
+    name, title, button, done = "verify", "Verify at the provider now", "Verify", "The provider is asked"
     model = Subscription
     material = ("subscription", "status", "paid until")
     warnings = VerifyTerms.warnings
@@ -47,10 +47,10 @@ class RefundPayments(MoneyStep):
     model = Payment
     material = ("payment", "agent", "amount")
     warnings: ClassVar[tuple[str, ...]] = (
-        "What is left of the time that this payment bought ends now; what others bought moves up. This cannot be taken"
-        " back.",
-        "Stars, and what a card paid through Stripe, go back by themselves. Refund cards at Gumroad or Lemon Squeezy,"
-        " and send stablecoins from your wallet. Of these the ledger is told also when the time is used up.",
+        "The rest of the time that this payment bought ends now. Time that other payments bought follows at once. This"
+        " cannot be undone.",
+        "Stars, and what a card paid through Stripe, are sent back automatically. Refund cards at Gumroad or Lemon"
+        " Squeezy, and send stablecoins from your wallet. Note these refunds here even if no time is left.",
     )
 
     def shown(self, row: Payment) -> dict[str, str]:
@@ -75,7 +75,7 @@ class RefundPayments(MoneyStep):
 class PartForm(ReasonForm):
     field_order = ("amount", "reason")
 
-    amount = forms.CharField(max_length=40, label="How much, such as 2.50")
+    amount = forms.CharField(max_length=40, label="Amount, such as 2.50")
 
 
 class RefundPart(RefundPayments):
@@ -83,8 +83,8 @@ class RefundPart(RefundPayments):
     form = PartForm
     counted, alone = False, True
     warnings = (
-        "Refund it first, at its provider or from a wallet: nothing is sent by this. The time stays; on another plan"
-        " it is worth less by as much. To take the time, refund the whole payment.",
+        "Refund it first, at its provider or from a wallet: this step sends no money. The time stays, but it is worth"
+        " less if the plan changes. To take the time back, refund the whole payment.",
     )
 
     def take(self, row: Payment, *, given: Given) -> Logged | None:
@@ -112,7 +112,7 @@ class Decide(MoneyStep):
             "amount": paid,
             "agent": agent_id,
             "order": order_id or "none",
-            "bought nothing because": row.unapplied,
+            "why it bought nothing": row.unapplied,
             "decided": decided,
         }
 
@@ -122,13 +122,15 @@ class Decide(MoneyStep):
 
 
 class MoneyDaysForm(DaysForm):
-    agent = forms.CharField(required=False, max_length=40, label="Agent (if another one of the same account)")
+    agent = forms.CharField(required=False, max_length=40, label="Agent (only for another agent of the same account)")
 
 
 class CreditMoney(Decide):
     name, title, button, done = "credit", "Credit days for it", "Credit", "Credited"
     form = MoneyDaysForm
-    warnings = ("So many days of the agent's plan in place of what it did not buy. It is decided with that, for good.",)
+    warnings = (
+        "The agent gets this number of days of its plan, for the money that bought nothing. This decision is final.",
+    )
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         days, to = number(given.fields["days"]), given.fields["agent"]
@@ -142,7 +144,8 @@ class ReturnMoney(Decide):
     name, title, button, done = "returned", "It was sent back: note it in the ledger", "Note it", "Noted"
     counted = True
     warnings = (
-        "Send it back first: nothing is sent by this. The ledger says that all of it went back. This cannot be undone.",
+        "Send it back first: this step sends no money. The ledger will say that all of it went back. This cannot be"
+        " undone.",
     )
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
@@ -151,9 +154,9 @@ class ReturnMoney(Decide):
 
 
 class CloseMoney(Decide):
-    name, title, button, done = "close", "Close: it stays with us", "Close", "Closed"
+    name, title, button, done = "close", "Close: keep the money", "Close", "Closed"
     counted = True
-    warnings = ("The customer gets nothing for it here. This cannot be taken back.",)
+    warnings = ("The customer gets nothing for the money. This cannot be undone.",)
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         decisions.close(row, reason=given.reason, actor=given.actor, now=given.now)

@@ -30,7 +30,7 @@ class DaysForm(ReasonForm):
 class AgentForm(ReasonForm):
     field_order = ("agent", "reason")
 
-    agent = forms.CharField(max_length=40, label="The agent that it moves to")
+    agent = forms.CharField(max_length=40, label="The agent that gets it")
 
 
 class MoneyStep(Step[Any]):
@@ -79,8 +79,8 @@ class TermStep(MoneyStep):
 
 
 class GrantTerms(TermStep):
-    name, title, button, done = "grant", "Grant internal (without end)", "Grant", "Granted"
-    warnings = ("The agent runs without an end. What is paid beside it goes on by itself.",)
+    name, title, button, done = "grant", "Grant paid time without end (internal)", "Grant", "Granted"
+    warnings = ("The agent may run without an end. Subscriptions that it has go on by themselves.",)
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         corrections.grant(row, reason=given.reason, actor=given.actor, now=given.now)
@@ -89,7 +89,7 @@ class GrantTerms(TermStep):
 
 class RevokeTerms(TermStep):
     name, title, button, done = "revoke", "Revoke the grant", "Revoke", "Grant revoked"
-    warnings = ("What is paid counts again. Without that, grace begins now, after which the agent stops.",)
+    warnings = ("Only paid time counts again. If there is none, grace begins now, and then the agent stops.",)
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         corrections.revoke(row, reason=given.reason, actor=given.actor, now=given.now)
@@ -99,7 +99,7 @@ class RevokeTerms(TermStep):
 class CreditTerms(TermStep):
     name, title, button, done = "credit", "Credit days", "Credit", "Credited"
     form = DaysForm
-    warnings = ("So many days of the agent's plan after what is paid, 1 to 3,660. Each agent gets them.",)
+    warnings = ("Each agent gets this number of days of its plan, after its paid time: 1 to 3,660.",)
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         days = number(given.fields["days"])
@@ -108,19 +108,21 @@ class CreditTerms(TermStep):
 
 
 class RefundTerms(TermStep):
-    name, title, button, done = "refund", "Refund: end what is bought now", "Refund", "Refunded"
+    name, title, button, done = "refund", "Refund: end all bought time now", "Refund", "Refunded"
     counted = True
     warnings = (
-        "All that is bought and not used ends now. Days that were given stay; without any, grace begins, after which"
-        " the agent stops. To refund one payment of several, do it in the ledger. This cannot be taken back.",
-        "Stars, and what a card paid through Stripe, go back by themselves; that card is not charged any more. Refund"
-        " cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
+        "All time that was bought and is not used ends now. Days that were given stay; if there are none, grace begins,"
+        " and then the agent stops. To refund only one of several payments, use the ledger. This cannot be undone.",
+        "Stars, and what a card paid through Stripe, are sent back automatically; that card is not charged any more."
+        " Refund cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
     )
 
     def means(self, rows: list[Any]) -> list[str]:
         """Warn about charges that are sent back automatically, since that money leaves at once."""
         back = {row.pk: _sent_by_us(corrections.refundable(row, now=timezone.now())) for row in rows}
-        return [f"{agent_id}: these charges go back: {', '.join(names)}" for agent_id, names in back.items() if names]
+        return [
+            f"{agent_id}: these charges are sent back: {', '.join(names)}" for agent_id, names in back.items() if names
+        ]
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         corrections.refund(row, reason=given.reason, actor=given.actor, now=given.now)
@@ -128,8 +130,8 @@ class RefundTerms(TermStep):
 
 
 class VerifyTerms(TermStep):
-    name, title, button, done = "verify", "Verify the licence now", "Verify", "Its provider is asked"
-    warnings = ("A licence that its provider no longer calls paid ends, and grace begins.",)
+    name, title, button, done = "verify", "Verify the licence now", "Verify", "The provider is asked"
+    warnings = ("If the provider says that the licence is no longer paid, it ends, and grace begins.",)
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
         verification.ask_about(row, reason=given.reason, actor=given.actor, now=given.now)
@@ -143,8 +145,8 @@ class MoveLicences(TermStep):
     alone = True
     in_transaction = False  # the provider is asked during the step
     warnings = (
-        "The licence pays for the other agent from now on. Grace begins for this one, after which it stops.",
-        "Time that was bought beside the licence stays here.",
+        "The licence pays for the other agent from now on. For this agent grace begins, and then it stops.",
+        "Time that was bought in other ways stays with this agent.",
     )
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
@@ -159,7 +161,7 @@ def _sent_by_us(rows: list[Payment]) -> list[str]:
 
 def told(term: Term) -> str:
     """A term in one line."""
-    dates = {"paid till": term.paid_till, "stops": term.stops_at, "deleted": term.deletes_at}
+    dates = {"paid until": term.paid_till, "stops": term.stops_at, "deleted": term.deletes_at}
     known = [f"{name} {moment:%Y-%m-%d %H:%M} UTC" for name, moment in dates.items() if moment]
     return ", ".join([str(term.mode), *known])
 

@@ -43,12 +43,12 @@ TRANSITIONS: dict[DeletionStage, set[DeletionStage]] = {
 
 class OperatorsStay(Forbidden):
     def __init__(self) -> None:
-        super().__init__("this account may open the console: an operator takes that right away first")
+        super().__init__("this account may open the console: an operator must remove that right first")
 
 
 class TooLate(Conflict):
     def __init__(self) -> None:
-        super().__init__("this account is being deleted, or nobody has asked for that")
+        super().__init__("this account is being deleted already, or its deletion was not requested")
 
 
 # Calls by the owner.
@@ -139,7 +139,10 @@ def _cancel_renewal(agent: Agent, user: User, *, now: datetime) -> None:
     try:
         cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=now)
     except ServiceError as refusal:  # it has ended in the meantime
-        log.info("not cancelled before a deletion", extra={"subscription": row.pk, "refusal": refusal.message})
+        log.info(
+            "a subscription was not cancelled before a deletion",
+            extra={"subscription": row.pk, "refusal": refusal.message},
+        )
 
 
 @transaction.atomic

@@ -37,12 +37,12 @@ BATCH = 10
 
 class NoSuchExport(NotFound):
     def __init__(self) -> None:
-        super().__init__("id: you have no such file, or it is gone after a week")
+        super().__init__("id: you have no such file, or it was deleted after a week")
 
 
 class TooManyExports(RateLimited):
     def __init__(self, *, retry_after: int) -> None:
-        super().__init__(f"at most {A_DAY} files with your data are made in a day", retry_after=retry_after)
+        super().__init__(f"you can ask for at most {A_DAY} files with your data in a day", retry_after=retry_after)
 
 
 @transaction.atomic

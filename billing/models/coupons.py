@@ -24,18 +24,28 @@ class Coupon(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(99)],
-        help_text="Taken off the price.",
+        help_text="Percentage that is taken off the price.",
     )
     usd = models.DecimalField(
-        max_digits=8, decimal_places=2, null=True, blank=True, help_text="Taken off the price, instead of a percentage."
+        max_digits=8,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        help_text="Sum that is taken off the price, instead of a percentage.",
     )
-    tier = models.CharField(max_length=20, choices=TierId.choices, blank=True, help_text="For this plan alone.")
-    period = models.CharField(max_length=8, choices=Period.choices, blank=True, help_text="For this period alone.")
+    tier = models.CharField(
+        max_length=20, choices=TierId.choices, blank=True, help_text="Only for this plan. Empty: for all plans."
+    )
+    period = models.CharField(
+        max_length=8, choices=Period.choices, blank=True, help_text="Only for this period. Empty: for both periods."
+    )
     valid_from = models.DateTimeField(null=True, blank=True)
     valid_until = models.DateTimeField(null=True, blank=True)
-    uses = models.PositiveIntegerField(null=True, blank=True, help_text="How often in all; empty: as often as wanted.")
-    uses_of_account = models.PositiveIntegerField(default=1, help_text="How often each account.")
-    note = models.CharField(max_length=200, blank=True, help_text="What it is for; operators see it.")
+    uses = models.PositiveIntegerField(
+        null=True, blank=True, help_text="How often all accounts together may use it. Empty: no limit."
+    )
+    uses_of_account = models.PositiveIntegerField(default=1, help_text="How often one account may use it.")
+    note = models.CharField(max_length=200, blank=True, help_text="What the coupon is for. Only operators see this.")
 
     class Meta:
         ordering = ("code",)

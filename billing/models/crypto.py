@@ -17,7 +17,7 @@ class DepositAddress(models.Model):
     """The address for one agent's money, on any EVM chain and in either coin. It is never given to another agent."""
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="deposit_addresses")
-    account = models.CharField(max_length=16, help_text="A fingerprint of the xpub that it was derived from.")
+    account = models.CharField(max_length=16, help_text="A fingerprint of the xpub from which the address was derived.")
     hd_index = models.PositiveIntegerField()
     address = models.CharField(max_length=42, unique=True)
     created_at = models.DateTimeField()
@@ -43,22 +43,26 @@ class CryptoOrder(Order):
     deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="orders")
     amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
     baseline = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
-    baseline_block = models.BigIntegerField(help_text="What lies in this block or before it was there already.")
+    baseline_block = models.BigIntegerField(help_text="The baseline counts money that came in this block or earlier.")
     baseline_hash = models.CharField(max_length=66, blank=True)
-    baseline_final = models.BooleanField(default=False, help_text="Whether the baseline was read again once final.")
+    baseline_final = models.BooleanField(
+        default=False, help_text="Whether the baseline was read again when it was final."
+    )
     seen = models.DecimalField(
         max_digits=UNIT_DIGITS, decimal_places=0, default=0, help_text="Received so far, final or not."
     )
-    seen_block = models.BigIntegerField(null=True, blank=True, help_text="The block at which so much was seen first.")
+    seen_block = models.BigIntegerField(null=True, blank=True, help_text="The block at which this sum was first seen.")
     credited = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0, default=0)
-    paid_block = models.BigIntegerField(null=True, blank=True, help_text="The block at which it was found paid.")
+    paid_block = models.BigIntegerField(
+        null=True, blank=True, help_text="The block at which the order was found to be paid."
+    )
     late = models.BooleanField(default=False)
     tx_hash = models.CharField(max_length=66, null=True, blank=True)
     recheck_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the chain is asked again whether what paid it is still there."
+        null=True, blank=True, help_text="When the chain is read again, to check that the payment is still there."
     )
     dropped_at = models.DateTimeField(
-        null=True, blank=True, help_text="When what paid it was found to be gone from the chain."
+        null=True, blank=True, help_text="When the payment was found to be gone from the chain."
     )
 
     class Meta:
@@ -89,7 +93,9 @@ class Deposit(models.Model):
     sender = models.CharField(max_length=42)
     amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
     order = models.ForeignKey(CryptoOrder, on_delete=models.PROTECT, null=True, blank=True, related_name="deposits")
-    unapplied = models.CharField(max_length=200, blank=True, help_text="Why it bought nothing: an operator decides.")
+    unapplied = models.CharField(
+        max_length=200, blank=True, help_text="Why it bought nothing. An operator decides what to do."
+    )
     seen_at = models.DateTimeField()
 
     class Meta:
@@ -161,11 +167,11 @@ class Misplaced(models.Model):
 
     deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="misplaced")
     chain_id = models.BigIntegerField()
-    token = models.CharField(max_length=42, blank=True, help_text="Empty for the chain's own coin.")
+    token = models.CharField(max_length=42, blank=True, help_text="The token's address. Empty: the chain's own coin.")
     symbol = models.CharField(max_length=20)
     amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
-    block = models.BigIntegerField(help_text="The block at which it was last read.")
-    seen_at = models.DateTimeField(help_text="When it was first seen.")
+    block = models.BigIntegerField(help_text="The block at which the amount was last read.")
+    seen_at = models.DateTimeField(help_text="When the money was first seen.")
     read_at = models.DateTimeField()
 
     class Meta:
@@ -187,13 +193,13 @@ class ChainState(models.Model):
     """How far a chain was read. `fault` says why orders are refused on it."""
 
     chain_id = models.BigIntegerField(primary_key=True)
-    head = models.BigIntegerField(default=0, help_text="The newest block that any node told of.")
+    head = models.BigIntegerField(default=0, help_text="The newest block that any node reported.")
     head_at = models.DateTimeField()
-    pending_to = models.BigIntegerField(help_text="Up to here the addresses of pending orders were read for deposits.")
-    all_to = models.BigIntegerField(help_text="Up to here all addresses were.")
-    read_at = models.DateTimeField(help_text="When pending orders were last looked at.")
+    pending_to = models.BigIntegerField(help_text="Deposits to addresses of pending orders were read up to this block.")
+    all_to = models.BigIntegerField(help_text="Deposits to all addresses were read up to this block.")
+    read_at = models.DateTimeField(help_text="When pending orders were last checked.")
     fault = models.CharField(max_length=300, blank=True)
-    asked_at = models.DateTimeField(null=True, blank=True, help_text="When an operator last had it looked at.")
+    asked_at = models.DateTimeField(null=True, blank=True, help_text="When an operator last asked for a check.")
 
     def __str__(self) -> str:
         return f"chain {self.chain_id}"

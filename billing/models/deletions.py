@@ -30,14 +30,14 @@ class AccountDeletion(models.Model):
     stage = models.CharField(max_length=10, choices=DeletionStage.choices, default=DeletionStage.ASKED)
     lang = models.CharField(max_length=8)
     asked_at = models.DateTimeField()
-    closes_at = models.DateTimeField(help_text="Until when it may be called off.")
+    closes_at = models.DateTimeField(help_text="Until when the owner can cancel the deletion.")
     wound_down_at = models.DateTimeField(
         null=True, blank=True, help_text="When its agents were paused and its renewals cancelled."
     )
     closed_at = models.DateTimeField(null=True, blank=True)
-    done_at = models.DateTimeField(null=True, blank=True, help_text="When it was over, or called off.")
+    done_at = models.DateTimeField(null=True, blank=True, help_text="When the deletion was finished or cancelled.")
     due_at = models.DateTimeField(null=True, blank=True)
-    waits_for = models.CharField(max_length=200, blank=True, db_default="", help_text="What is not over yet.")
+    waits_for = models.CharField(max_length=200, blank=True, db_default="", help_text="What the deletion waits for.")
 
     class Meta:
         ordering = ("-asked_at", "-id")

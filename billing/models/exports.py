@@ -32,7 +32,7 @@ class DataExport(models.Model):
     due_at = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)
-    forget_at = models.DateTimeField(help_text="When file and row go.")
+    forget_at = models.DateTimeField(help_text="When the file and this row are deleted.")
     size = models.PositiveIntegerField(default=0)
     file = models.BinaryField(null=True, editable=False)
 

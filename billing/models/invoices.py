@@ -29,12 +29,13 @@ class TaxRate(models.Model):
     country = models.CharField(
         max_length=2, blank=True, unique=True, validators=[COUNTRY], help_text="Empty: buyers of any other country."
     )
-    name = models.CharField(max_length=40, help_text="As it stands on the invoice, such as VAT.")
+    name = models.CharField(max_length=40, help_text="The tax's name on the invoice, such as VAT.")
     percent = models.DecimalField(
         max_digits=7, decimal_places=4, validators=[MinValueValidator(0), MaxValueValidator(100)]
     )
     reverse_charge = models.BooleanField(
-        default=False, help_text="A business of this country, with a tax id, owes the tax itself: 0 % on its invoice."
+        default=False,
+        help_text="A business in this country that has a tax id pays the tax itself: its invoice has 0 %.",
     )
 
     class Meta:

@@ -17,7 +17,7 @@ class Lapse(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="lapses")
     mode = models.CharField(max_length=8, choices=TermMode.choices)
     stopped_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was paid for again.")
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When the agent was paid for again.")
 
     class Meta:
         ordering = ("-stopped_at",)

@@ -22,7 +22,7 @@ class NextPlan(models.Model):
     dropped_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="When its owner kept the old plan. A charge of this price may still be under way.",
+        help_text="When the owner decided to keep the old plan. A charge of this price may still be under way.",
     )
 
     class Meta:

@@ -34,12 +34,12 @@ class Order(models.Model):
         blank=True,
         related_name="orders",
         db_index=False,
-        help_text="What the price is less by.",
+        help_text="The coupon that reduced the price.",
     )
     tier_snapshot = models.JSONField()
     status = models.CharField(max_length=8, choices=OrderStatus.choices, default=OrderStatus.PENDING)
     created_at = models.DateTimeField()
-    expires_at = models.DateTimeField(help_text="When it is given up unless money was seen.")
+    expires_at = models.DateTimeField(help_text="When the order expires if no money was seen.")
     paid_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -66,7 +66,9 @@ class Payment(models.Model):
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "pay"), editable=False)
     provider = models.CharField(max_length=20, choices=Provider.choices)
-    external_id = models.CharField(max_length=NAMED, help_text="The provider's name of this payment: counted once.")
+    external_id = models.CharField(
+        max_length=NAMED, help_text="The provider's id of this payment. Each id counts once."
+    )
     kind = models.CharField(max_length=10, choices=PaymentKind.choices)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payments")
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="payments")
@@ -78,18 +80,24 @@ class Payment(models.Model):
         null=True,
         related_name="refunds",
         db_index=False,
-        help_text="The payment whose money goes back.",
+        help_text="The payment that is refunded.",
     )
     tier = models.CharField(max_length=20, choices=TierId.choices, blank=True)
     period = models.CharField(max_length=8, choices=Period.choices, blank=True)
     price_usd = models.DecimalField(max_digits=10, decimal_places=2, null=True)
     amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0, null=True)
     currency = models.CharField(max_length=12, blank=True)
-    over = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0, default=0, help_text="Paid beyond the amount.")
-    late = models.BooleanField(default=False, help_text="It came after its order had expired.")
-    paid_till = models.DateTimeField(null=True, help_text="What it was paid until afterwards.")
-    converted = models.DurationField(default=timedelta(0), help_text="Time that another plan's remainder became.")
-    unapplied = models.CharField(max_length=200, blank=True, help_text="Why it bought nothing: an operator decides.")
+    over = models.DecimalField(
+        max_digits=UNIT_DIGITS, decimal_places=0, default=0, help_text="What was paid above the amount."
+    )
+    late = models.BooleanField(default=False, help_text="The money came after its order had expired.")
+    paid_till = models.DateTimeField(null=True, help_text="The end of the paid time after this payment.")
+    converted = models.DurationField(
+        default=timedelta(0), help_text="Time that was converted from the rest of another plan."
+    )
+    unapplied = models.CharField(
+        max_length=200, blank=True, help_text="Why it bought nothing. An operator decides what to do."
+    )
     actor = models.CharField(max_length=80)
     reason = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField()

@@ -22,7 +22,7 @@ class PassedPlan(models.Model):
     tier = models.CharField(max_length=20, choices=TierId.choices)
     period = models.CharField(max_length=8, choices=Period.choices)
     snapshot = models.JSONField()
-    by = models.JSONField(help_text="The payments that brought it.")
+    by = models.JSONField(help_text="The payments that led to this plan.")
 
     def __str__(self) -> str:
         return f"{self.tier}, {self.period}, by {self.by}"
@@ -37,13 +37,17 @@ class Span(models.Model):
 
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="spans")
     payment = models.ForeignKey(
-        Payment, on_delete=models.PROTECT, null=True, related_name="spans", help_text="Null until the ledger has it."
+        Payment,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="spans",
+        help_text="Null until the ledger has the payment.",
     )
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
     length = models.DurationField()
     usd = models.DecimalField(
-        max_digits=20, decimal_places=10, help_text="What was received for it; of a gift, its list price."
+        max_digits=20, decimal_places=10, help_text="What was received for this time. For a gift: the list price."
     )
     is_gift = models.BooleanField(default=False)
 
@@ -55,7 +59,7 @@ class Span(models.Model):
     passed = models.JSONField(
         null=True,
         blank=True,
-        help_text="Rows of plans that it was on between that one and the present, and its microseconds there.",
+        help_text="Plans between the one it was bought for and the present one: row ids, and microseconds on each.",
     )
 
     class Meta:

@@ -14,13 +14,15 @@ class StarsOrder(Order):
     """An invoice for one period of a plan (docs/spec.md: StarsOrder)."""
 
     amount_stars = models.PositiveIntegerField()
-    star_usd = models.DecimalField(max_digits=12, decimal_places=6, help_text="A star's worth when it was ordered.")
+    star_usd = models.DecimalField(
+        max_digits=12, decimal_places=6, help_text="The value of a star when the order was made."
+    )
     invoice_link = models.URLField(max_length=500)
     hold_until = models.DateTimeField(
-        null=True, blank=True, help_text="Somebody is paying: until then nobody else may begin to."
+        null=True, blank=True, help_text="Somebody is paying. Until this time, nobody else can start to pay."
     )
-    held_by = models.BigIntegerField(null=True, blank=True, help_text="That person's id at Telegram.")
-    payer_id = models.BigIntegerField(null=True, blank=True, help_text="Who paid, by the id at Telegram.")
+    held_by = models.BigIntegerField(null=True, blank=True, help_text="The Telegram id of the person who is paying.")
+    payer_id = models.BigIntegerField(null=True, blank=True, help_text="The Telegram id of the person who paid.")
     charge_id = models.CharField(max_length=200, null=True, blank=True, unique=True)
 
     class Meta:
@@ -46,10 +48,10 @@ class Stray(models.TextChoices):
     SECOND = "second", "a second charge for a paid order"
     AMOUNT = "amount", "not the order's amount"
     DELETED = "deleted", "the agent is deleted"
-    UNKNOWN = "unknown", "no order of ours"
-    RETURNED = "returned", "sent back before it was counted"
-    ASKED = "asked", "an operator sends it back"
-    COUPON = "coupon", "late, and others have used its coupon"
+    UNKNOWN = "unknown", "for no order of this installation"
+    RETURNED = "returned", "refunded before it was counted"
+    ASKED = "asked", "refunded by an operator"
+    COUPON = "coupon", "late, and other orders have used its coupon"
 
 
 class StrayCharge(models.Model):
@@ -60,7 +62,7 @@ class StrayCharge(models.Model):
     """
 
     charge_id = models.CharField(primary_key=True, max_length=200)
-    payer_id = models.BigIntegerField(null=True, blank=True, help_text="Who paid, by the id at Telegram.")
+    payer_id = models.BigIntegerField(null=True, blank=True, help_text="The Telegram id of the person who paid.")
     order = models.ForeignKey(StarsOrder, on_delete=models.PROTECT, null=True, blank=True, related_name="strays")
     amount = models.PositiveBigIntegerField()
     currency = models.CharField(max_length=12)
@@ -71,7 +73,7 @@ class StrayCharge(models.Model):
     refunded_at = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
     last_error = models.CharField(max_length=300, blank=True)
-    actor = models.CharField(max_length=80, blank=True, help_text="The operator who asked for it to go back.")
+    actor = models.CharField(max_length=80, blank=True, help_text="The operator who asked for the refund.")
     reason = models.CharField(max_length=500, blank=True)
 
     class Meta:

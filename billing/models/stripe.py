@@ -70,24 +70,26 @@ class CardSubscription(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="card_subscriptions")
     order = models.ForeignKey(StripeOrder, on_delete=models.PROTECT, related_name="card_subscriptions")
     customer_id = models.CharField(max_length=STRIPE_ID)
-    tier = models.CharField(max_length=20, choices=TierId.choices, help_text="What a charge pays for.")
+    tier = models.CharField(max_length=20, choices=TierId.choices, help_text="The plan that a charge pays for.")
     price_usd = models.DecimalField(max_digits=10, decimal_places=2)
     tier_snapshot = models.JSONField()
     told_plans = models.JSONField(
         null=True,
         blank=True,
-        help_text="Other plans whose price Stripe may have been told: an invoice of one of these pays for that.",
+        help_text="Other plans whose price Stripe may charge. An invoice with such a price pays for that plan.",
     )
-    status = models.CharField(max_length=30, help_text="Stripe's word.")
-    cancels = models.BooleanField(default=False, help_text="It ends with its period: so it was chosen at Stripe.")
+    status = models.CharField(max_length=30, help_text="The status at Stripe.")
+    cancels = models.BooleanField(
+        default=False, help_text="It ends with its period, because the customer cancelled it at Stripe."
+    )
     period_end = models.DateTimeField(null=True, blank=True, help_text="When the card is charged next.")
-    read_at = models.DateTimeField(help_text="When Stripe last told of it.")
+    read_at = models.DateTimeField(help_text="When Stripe last reported its state.")
     check_at = models.DateTimeField(null=True, blank=True, help_text="When Stripe is asked again.")
     canceled_at = models.DateTimeField(null=True, blank=True, help_text="When it was canceled here.")
     cancel_at = models.DateTimeField(null=True, blank=True, help_text="When Stripe is asked again to cancel it.")
-    reprice_at = models.DateTimeField(null=True, blank=True, help_text="When Stripe is told which price is next.")
+    reprice_at = models.DateTimeField(null=True, blank=True, help_text="When Stripe is asked to charge another price.")
     attempts = models.PositiveIntegerField(
-        default=0, help_text="How often Stripe was asked to cancel it, or to charge another price."
+        default=0, help_text="How many times Stripe was asked to cancel it or to charge another price."
     )
     last_error = models.CharField(max_length=ERROR, blank=True)
     created_at = models.DateTimeField()
@@ -117,7 +119,9 @@ class StripeInvoice(models.Model):
     payment = models.OneToOneField(
         Payment, on_delete=models.PROTECT, null=True, blank=True, related_name="stripe_invoice"
     )
-    failed_at = models.DateTimeField(null=True, blank=True, help_text="When its owner was told of the failed charge.")
+    failed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the owner was told about the failed charge."
+    )
     seen_at = models.DateTimeField()
 
     class Meta:
@@ -138,11 +142,11 @@ class StripeDispute(models.Model):
     subscription = models.ForeignKey(
         Subscription, on_delete=models.PROTECT, null=True, blank=True, related_name="stripe_disputes"
     )
-    status = models.CharField(max_length=30, help_text="Stripe's word.")
+    status = models.CharField(max_length=30, help_text="The status at Stripe.")
     cents = models.PositiveIntegerField()
     length = models.DurationField(default=timedelta(0))
     usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
-    tier = models.CharField(max_length=20, choices=TierId.choices, blank=True, help_text="The plan of that time.")
+    tier = models.CharField(max_length=20, choices=TierId.choices, blank=True, help_text="The plan that was paid for.")
     period = models.CharField(max_length=8, choices=Period.choices, blank=True)
     tier_snapshot = models.JSONField(null=True, blank=True)
     # The same columns as in Span: the plan that the time was bought for, if it is another one.
@@ -151,7 +155,7 @@ class StripeDispute(models.Model):
     home_snapshot = models.JSONField(null=True, blank=True)
     home_length = models.DurationField(null=True, blank=True)
     passed = models.JSONField(null=True, blank=True)
-    is_taken = models.BooleanField(default=False, help_text="Its time stands still until the bank has decided.")
+    is_taken = models.BooleanField(default=False, help_text="The paid time is on hold until the bank decides.")
     seen_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)
 
@@ -197,13 +201,15 @@ class StripeEvent(models.Model):
     event_id = models.CharField(primary_key=True, max_length=STRIPE_ID)
     type = models.CharField(max_length=80)
     object_id = models.CharField(max_length=STRIPE_ID)
-    created_at = models.DateTimeField(help_text="By Stripe's clock.")
+    created_at = models.DateTimeField(help_text="The time that Stripe gives.")
     received_at = models.DateTimeField()
     due_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
     last_error = models.CharField(max_length=ERROR, blank=True)
-    stray = models.CharField(max_length=200, blank=True, help_text="Why it is nobody's: an operator looks at Stripe.")
+    stray = models.CharField(
+        max_length=200, blank=True, help_text="Why it matches nothing here. An operator checks it at Stripe."
+    )
 
     class Meta:
         ordering = ("-received_at", "-event_id")

@@ -55,25 +55,27 @@ class Subscription(models.Model):
 
     anchor_day = models.PositiveSmallIntegerField(help_text="The day of the month on which periods end.")
     counted_at = models.DateTimeField(
-        help_text="When currentPeriodEnd was last set: it does not know of suspensions after this."
+        help_text="When currentPeriodEnd was last set. It does not include suspensions after this time."
     )
 
     brought_by = models.JSONField(
-        null=True, blank=True, help_text="The payments that brought its plan, those of subscriptions before it too."
+        null=True, blank=True, help_text="The payments that led to its plan, with those of earlier subscriptions."
     )
 
     parked_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its agent was deleted: what is left may be moved."
+        null=True,
+        blank=True,
+        help_text="When the agent was deleted. The rest of the paid time can be moved to another agent.",
     )
 
     reminded_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its owner was last told that it ends and nothing renews it."
+        null=True, blank=True, help_text="When the owner was last told that it ends and is not renewed."
     )
 
     # Fields of a licence. The provider says until when it is paid; `extra` is the time bought beside it.
     license_fingerprint = models.CharField(max_length=64, blank=True)
-    external_ref = models.CharField(max_length=120, blank=True, help_text="The provider's name of what was bought.")
-    instance = models.CharField(max_length=120, blank=True, help_text="The provider's name of the activation.")
+    external_ref = models.CharField(max_length=120, blank=True, help_text="The provider's id of the purchase.")
+    instance = models.CharField(max_length=120, blank=True, help_text="The provider's id of the activation.")
     activation_asked_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when its provider is being asked for an activation."
     )
@@ -82,15 +84,17 @@ class Subscription(models.Model):
         max_length=120,
         blank=True,
         db_default="",
-        help_text="The provider's name of what charges the card again and again.",
+        help_text="The provider's id of the subscription that charges the card.",
     )
     stop_card_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the provider is told to charge the card no more; null: it need not be."
+        null=True, blank=True, help_text="When the provider is asked to stop charging the card. Null: not needed."
     )
     check_at = models.DateTimeField(null=True, blank=True, help_text="When the provider is asked again.")
-    paid_seen_at = models.DateTimeField(null=True, blank=True, help_text="When the provider last said that it is paid.")
-    cancels_there = models.BooleanField(default=False, help_text="Its provider said that it will not renew.")
-    unknown_since = models.DateTimeField(null=True, blank=True, help_text="Since when the provider gives no answer.")
+    paid_seen_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the provider last confirmed that it is paid."
+    )
+    cancels_there = models.BooleanField(default=False, help_text="The provider reported that it will not renew.")
+    unknown_since = models.DateTimeField(null=True, blank=True, help_text="Since when the provider does not answer.")
 
     objects: ClassVar[SubscriptionQuerySet] = SubscriptionQuerySet.as_manager()  # type: ignore[assignment]
 

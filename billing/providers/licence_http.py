@@ -96,7 +96,7 @@ def _report(provider: str, status: int, body: Any) -> None:
     """Log the message of a 5xx. A message is about our request, such as a wrong product id."""
     if isinstance(body, dict) and isinstance(body.get("message"), str):
         note = {"provider": provider, "status": status, "answer": body["message"][:300]}
-        log.error("a provider of licences refuses how we ask: check its settings", extra=note)
+        log.error("a provider of licences refuses our requests: check its settings", extra=note)
 
 
 def _bounded(answer: requests.Response) -> bytes:

@@ -32,9 +32,9 @@ def months(first: str, last: str) -> Months:
     """
     found = Months(_month("from", first), _month("to", last) + relativedelta(months=1))
     if found.after <= found.first:
-        raise BadRequest("to: before from")
+        raise BadRequest("to: must not be before from")
     if found.after > found.first + relativedelta(months=MOST):
-        raise BadRequest(f"to: more than {MOST} months after from")
+        raise BadRequest(f"to: at most {MOST} months after from")
     return found
 
 
@@ -52,7 +52,7 @@ def _month(name: str, typed: str) -> datetime:
     try:
         found = datetime.strptime(typed, "%Y-%m").replace(tzinfo=UTC)
     except ValueError as error:
-        raise BadRequest(f"{name}: {typed[:20]!r} is no month; write it as 2026-11") from error
+        raise BadRequest(f"{name}: {typed[:20]!r} is not a month; write it as 2026-11") from error
     if not 2000 <= found.year <= 2200:
-        raise BadRequest(f"{name}: from 2000 to 2200")
+        raise BadRequest(f"{name}: the year must be from 2000 to 2200")
     return found

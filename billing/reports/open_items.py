@@ -45,12 +45,12 @@ def _payments() -> Iterator[OpenItem]:
 
 def _overpaid() -> Iterator[OpenItem]:
     for row in decisions.overpaid().order_by("at", "pk").iterator(chunk_size=1_000):
-        yield _of_payment("overpaid", row, f"{int(row.over)} units more than was asked for")
+        yield _of_payment("overpaid", row, f"{int(row.over)} units above the price")
 
 
 def _vanished() -> Iterator[OpenItem]:
     for row in decisions.vanished().order_by("at", "pk").iterator(chunk_size=1_000):
-        yield _of_payment("gone", row, "its money is gone from the chain")
+        yield _of_payment("gone", row, "disappeared from the chain")
 
 
 def _charges() -> Iterator[OpenItem]:

@@ -64,11 +64,11 @@ def _sales(months: Months) -> ReportTable:
     return ReportTable(
         "sales",
         "Sales and refunds",
-        "By the ledger. Received and returned are in the currency itself; in USD, coins and stars count as what they"
-        " were sold for. Unapplied is the part of what was received that bought nothing; coins that came for no order"
-        " are in it once an operator has decided about them, as dollars. What a failed refund brought back is taken off"
-        " what was returned. A line without a currency is of charges whose sum nobody told: it has the list price in"
-        " USD.",
+        "From the ledger. Received and returned are in the currency of the payment. In USD, coins and stars count with"
+        " the price of what they bought. Unapplied is the part of received that bought nothing. It includes coins that"
+        " came for no order, in dollars, after an operator has decided about them. Money from a failed refund is"
+        " subtracted from returned. A line without a currency has charges whose sum is unknown: it shows the list price"
+        " in USD.",
         (
             *("month", "provider", "tier", "period", "currency", "payments", "received", "unapplied", "refunds"),
             *("returned", "received_usd", "returned_usd", "kept_usd"),
@@ -97,8 +97,8 @@ def _taxes(months: Months) -> ReportTable:
     return ReportTable(
         "taxes",
         "Taxes",
-        "By invoices and credit notes of the month, without what Gumroad and Lemon Squeezy sold in their own names."
-        " Totals contain their tax; what was credited is taken off them.",
+        "From the invoices and credit notes of the month, without sales that Gumroad and Lemon Squeezy made in their"
+        " own names. Totals include tax. Credited sums are subtracted.",
         (
             *("month", "country", "tax", "percent", "reverse_charge", "invoices", "credit_notes", "total_usd"),
             *("tax_usd", "credited_usd", "credited_tax_usd"),
@@ -118,7 +118,10 @@ def _deferred(months: Months) -> ReportTable:
         )
         for row in kept(months)
     ]
-    explained = "What was paid for and not used when each month ended, kept at that moment. Given time is no revenue."
+    explained = (
+        "Time that was paid for and not used yet when each month ended, as recorded at that moment. Given time is not"
+        " revenue."
+    )
     return ReportTable("deferred", "Deferred revenue at the ends of months", explained, ("month", *DEFERRED), rows)
 
 
@@ -127,7 +130,7 @@ def _deferred_now(*, now: datetime) -> ReportTable:
         (group.provider, group.tier, group.period, group.currency, usd(value))
         for group, value in deferred(now=now).items()
     ]
-    return ReportTable("deferred-now", "Deferred revenue now", "The same at this moment.", DEFERRED, rows)
+    return ReportTable("deferred-now", "Deferred revenue now", "The same for this moment.", DEFERRED, rows)
 
 
 def _open_items() -> ReportTable:
@@ -136,7 +139,7 @@ def _open_items() -> ReportTable:
         for item in open_items()
     ]
     head = ("kind", "name", "at", "agent", "amount", "currency", "why")
-    return ReportTable("open-items", "Open items", "Money that waits for an operator, or for its way back.", head, rows)
+    return ReportTable("open-items", "Open items", "Money that waits for an operator or for a refund.", head, rows)
 
 
 def usd(number: Decimal) -> str:

@@ -24,7 +24,9 @@ class Author(models.Model):
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="author"
     )
-    name = models.CharField(max_length=NAME_LENGTH, help_text="Display name, shown with each of their personas.")
+    name = models.CharField(
+        max_length=NAME_LENGTH, help_text="The name that is shown with each of the author's personas."
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     banned_at = models.DateTimeField(null=True, blank=True, editable=False)
     banned_by = models.CharField(max_length=ACTOR_LENGTH, blank=True, editable=False)
@@ -50,7 +52,7 @@ class Takedown(models.Model):
     )
     slug = models.CharField(max_length=80, help_text="The persona's id.")
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="takedowns")
-    reason = Paragraphs(max_length=REASON_LENGTH, help_text="As mailed to the author.")
+    reason = Paragraphs(max_length=REASON_LENGTH, help_text="The text that was mailed to the author.")
     taken_down_at = models.DateTimeField(default=timezone.now)
     taken_down_by = models.CharField(max_length=ACTOR_LENGTH)
 

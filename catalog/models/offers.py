@@ -94,8 +94,8 @@ class Engine(CatalogRow):
     mcp = models.BooleanField()
     skill_registry = models.BooleanField(help_text="Can search a skill registry itself.")
     skill_uninstall = models.BooleanField()
-    llm_key = models.BooleanField(help_text="Takes a model key.")
-    model = models.BooleanField(help_text="Takes a model.")
+    llm_key = models.BooleanField(help_text="Can use a model key.")
+    model = models.BooleanField(help_text="The model can be chosen.")
     sso = models.BooleanField()
     dash_credentials = models.BooleanField()
     llm_providers = lines(
@@ -104,7 +104,9 @@ class Engine(CatalogRow):
         default=None,
         help_text="Providers it accepts; empty means every one. Without a model key it accepts none.",
     )
-    channels = lines(models.CharField(max_length=20, choices=Channel.choices), help_text="Channels it can connect.")
+    channels = lines(
+        models.CharField(max_length=20, choices=Channel.choices), help_text="Channels that it can connect."
+    )
     toolsets = lines(
         models.CharField(max_length=40),
         null=True,
@@ -115,7 +117,7 @@ class Engine(CatalogRow):
         models.CharField(max_length=40),
         null=True,
         default=None,
-        help_text="Those of them for which it needs the owner's key of the toolset's service.",
+        help_text="The toolsets for which it needs the owner's key for the toolset's service.",
     )
 
     class Meta:
@@ -162,9 +164,11 @@ class LlmModel(CatalogRow):
     output_usd = models.DecimalField(max_digits=9, decimal_places=PRICE_PLACES, help_text="USD per 1M output tokens.")
     source = models.CharField(max_length=LABEL_LENGTH, help_text="Where the prices were found.")
     checked_at = models.DateField(help_text="When they were found there.")
-    pinned = models.BooleanField(default=False, db_default=False, help_text="No refresh takes it off the catalog.")
+    pinned = models.BooleanField(
+        default=False, db_default=False, help_text="A refresh never removes it from the catalog."
+    )
     outdated = models.BooleanField(
-        default=False, db_default=False, editable=False, help_text="The last refresh no longer wanted it."
+        default=False, db_default=False, editable=False, help_text="The last refresh did not choose it any more."
     )
     refreshed_at = models.DateTimeField(null=True, editable=False, help_text="When a refresh last found its prices.")
 
@@ -199,7 +203,7 @@ class Toolset(CatalogRow):
     id = models.CharField(primary_key=True, max_length=40, validators=[toolset_id])
     name = label()
     description = Paragraphs()
-    default_enabled = models.BooleanField(default=False, help_text="In the safe minimal set.")
+    default_enabled = models.BooleanField(default=False, help_text="It is in the safe minimal set.")
     group = models.CharField(max_length=20, choices=ToolGroup.choices)
     plugin = models.CharField(max_length=80, null=True, blank=True, help_text="Only for plugins of the engine.")
     service = models.CharField(
@@ -207,7 +211,7 @@ class Toolset(CatalogRow):
         choices=ToolService.choices,
         null=True,
         blank=True,
-        help_text="Whose key it needs, on engines that have no way of their own to do it.",
+        help_text="The service whose key it needs, on engines that cannot do it by themselves.",
     )
 
     class Meta:

@@ -82,14 +82,19 @@ class Persona(PersonaText):
     )
     author = label(help_text="Display name.")
     deployments = models.PositiveIntegerField(
-        default=0, db_default=0, editable=False, help_text="First runnings, as they happen."
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Number of agents made from it that have started. It is updated at once.",
     )
-    deployed_count = models.PositiveIntegerField(default=0, editable=False, help_text="As shown, once a minute.")
+    deployed_count = models.PositiveIntegerField(
+        default=0, editable=False, help_text="The number that is shown. It is updated once a minute."
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now, db_default=Now(), editable=False)
     published_at = models.DateTimeField(null=True, blank=True, editable=False)
     reviewed_at = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="When an operator passed what is published now."
+        null=True, blank=True, editable=False, help_text="When an operator approved the published version."
     )
 
     class Meta:
@@ -182,7 +187,9 @@ class Article(Versioned):
     lang = models.CharField(max_length=3, choices=ArticleLang.choices, default=ArticleLang.EN)
     status = models.CharField(max_length=10, choices=ArticleStatus.choices, default=ArticleStatus.DRAFT)
     body = Paragraphs(validators=[MaxLengthValidator(ARTICLE_LENGTH)])
-    html = models.TextField(default="", db_default="", editable=False, help_text="Of the body; empty: not made yet.")
+    html = models.TextField(
+        default="", db_default="", editable=False, help_text="The HTML of the body. Empty: not made yet."
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 

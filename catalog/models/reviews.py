@@ -16,4 +16,4 @@ class Review(Persona):
         verbose_name = "persona in review"
         verbose_name_plural = "review queue"
         default_permissions = ()
-        permissions: ClassVar = [("moderate_persona", "Can pass and take down personas and ban authors")]
+        permissions: ClassVar = [("moderate_persona", "Can approve and take down personas and ban authors")]

@@ -60,11 +60,11 @@ class Versioned(models.Model):
 class CatalogRow(Versioned):
     """A row that the data files can contain."""
 
-    hidden = models.BooleanField(default=False, help_text="Taken off the public catalog by an operator.")
-    gone = models.BooleanField(default=False, editable=False, help_text="The data files no longer have it.")
+    hidden = models.BooleanField(default=False, help_text="An operator removed it from the public catalog.")
+    gone = models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files.")
     # A digest of each column as the last load wrote it. Empty for rows made in the admin.
     loaded = models.JSONField(default=dict, editable=False)
-    position = models.PositiveIntegerField(default=LAST, help_text="Order in lists, smallest first.")
+    position = models.PositiveIntegerField(default=LAST, help_text="Position in lists, smallest first.")
 
     objects: ClassVar[CatalogQuerySet] = CatalogQuerySet.as_manager()  # type: ignore[assignment]  # as_manager hides the type
 

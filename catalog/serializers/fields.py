@@ -45,9 +45,9 @@ class Paragraphs(Text):
         text = super().to_internal_value(data).replace("\r\n", "\n")
         for pattern in self.unwelcome:
             if found := pattern.search(text):
-                raise serializers.ValidationError(f"may not have the character U+{ord(found[0]):04X}")
+                raise serializers.ValidationError(f"may not contain the character U+{ord(found[0]):04X}")
         if text and not any(map(_is_seen, text)):
-            raise serializers.ValidationError("has nothing to see")
+            raise serializers.ValidationError("has no visible character")
         return text
 
 
@@ -80,7 +80,7 @@ class Distinct(Several):
         values = super().to_internal_value(data)
         for value in values:
             if values.count(value) > 1:
-                raise serializers.ValidationError(f"{value!r} is there twice")
+                raise serializers.ValidationError(f"{value!r} is listed twice")
         return values
 
 

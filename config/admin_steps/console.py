@@ -65,14 +65,16 @@ def _asked(console: Any, request: HttpRequest, chosen: QuerySet[Any], *, step: S
     fitting = step.among(chosen)
     ids = [str(one) for one in fitting.values_list("pk", flat=True)[: MOST + 1]]
     if step.alone and len(ids) > 1:
-        messages.error(request, "One at a time: choose a single one.")
+        messages.error(request, "This works for one row at a time: choose only one.")
         return None
     if len(ids) > MOST:
         _only(request, fitting)
     if left_out := chosen.count() - fitting.count():
-        messages.info(request, f"Left out, because nothing would change for them: {left_out} that you chose.")
+        messages.info(
+            request, f"{left_out} of the rows that you chose are left out, because nothing would change for them."
+        )
     return redirect(address(console, step, ids[:MOST], filters=request.GET.urlencode()))
 
 
 def _only(request: HttpRequest, chosen: QuerySet[Any]) -> None:
-    messages.warning(request, f"The first {MOST} of {chosen.count()}: more cannot be done at a time.")
+    messages.warning(request, f"Only the first {MOST} of {chosen.count()}: that is the most at a time.")

@@ -28,18 +28,18 @@ from config.errors import Conflict, ServiceError
 
 MOST = 50  # rows of one page: the page shows each, and its address has their ids
 LIST = "list"  # the address has the filters of the list from which the rows were chosen
-TOO_OLD = "This page was more than an hour old, or not yours: nothing was done. Look again at what it says now."
+TOO_OLD = "This page was more than an hour old, or not yours, so nothing was done. Read the page again as it is now."
 NO_REASON_YET = "(your reason)"
 
 
 class ChangedMeanwhile(Conflict):
     def __init__(self, words: list[str]) -> None:
-        super().__init__(f"changed since you looked, so nothing was done to it: {'; '.join(words)}")
+        super().__init__(f"nothing was done, because this has changed since you opened the page: {'; '.join(words)}")
 
 
 class UsedAlready(Conflict):
     def __init__(self) -> None:
-        super().__init__("this page was sent already, so nothing was done again: look again at what it says now")
+        super().__init__("nothing was done, because this page was sent before: read it again as it is now")
 
 
 class NothingLeft(Conflict):
@@ -83,9 +83,13 @@ class _Count(forms.IntegerField):
     """The operator types how many rows the page has, so that nobody takes many rows for a single row."""
 
     def __init__(self, count: int) -> None:
-        wrong = {"max_value": f"There are {count}.", "min_value": f"There are {count}."}
+        wrong = {"max_value": f"There are {count} rows.", "min_value": f"There are {count} rows."}
         super().__init__(
-            min_value=count, max_value=count, label="How many are these?", help_text="Type it.", error_messages=wrong
+            min_value=count,
+            max_value=count,
+            label="Number of rows",
+            help_text="Enter the number of rows above.",
+            error_messages=wrong,
         )
 
 

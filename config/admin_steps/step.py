@@ -28,7 +28,7 @@ Logged = list[tuple[Model, str]]
 def in_words(text: str) -> None:
     """Raise ValidationError unless the reason has a visible letter or digit."""
     if not any(character.isalnum() and character not in BLANK_LETTERS for character in text):
-        raise ValidationError("Say why in words: there is no letter and no digit in it.")
+        raise ValidationError("Write a reason in words: this has no letter and no digit.")
 
 
 class OneLine(forms.CharField):
@@ -44,7 +44,7 @@ class ReasonForm(forms.Form):
         max_length=REASON_LENGTH,
         validators=[in_words],
         widget=forms.TextInput(attrs={"size": 80}),
-        help_text="It is kept with your name. The owner does not read it.",
+        help_text="The reason is stored with your name. The owner does not see it.",
     )
 
 
@@ -157,7 +157,7 @@ class DeleteRows(Step[Any]):
 
     name, button, done = "delete_rows", "Delete for good", "Deleted"
     permission = "delete"
-    warnings: ClassVar[tuple[str, ...]] = ("This cannot be taken back.",)
+    warnings: ClassVar[tuple[str, ...]] = ("This cannot be undone.",)
     counted = True
     flag = DELETION
 
@@ -172,13 +172,13 @@ class DeleteRows(Step[Any]):
 class StillNeeded(Conflict):
     def __init__(self, error: ProtectedError) -> None:
         kinds = sorted({type(needs).__name__ for needs in error.protected_objects})
-        super().__init__(f"not deleted: {', '.join(kinds)} need it")
+        super().__init__(f"not deleted: {', '.join(kinds)} still refer to it")
 
 
 class NameOrPerish(ReasonForm):
     """Also asks for the row's name."""
 
-    name = forms.CharField(max_length=80, label="Its name, to be sure")
+    name = forms.CharField(max_length=80, label="Name, to confirm")
 
     def __init__(self, *args: Any, expected: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -187,7 +187,7 @@ class NameOrPerish(ReasonForm):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"].strip()
         if name != self._expected:
-            raise ValidationError(f"Its name is {self._expected}.")
+            raise ValidationError(f"The name is {self._expected}.")
         return name
 
 

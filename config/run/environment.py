@@ -88,7 +88,7 @@ def _install(venv: Path, locks: list[Path]) -> None:
         uv = [str(venv / "bin" / "uv"), "pip", "install", "--python", python, *HASHES_ONLY, *_compiled()]
         _step(f"{count} packages", [*uv, *from_locks], more=_configuration(python))
     except Failed as error:
-        say(f"{error}\nuv could not do it: pip does, which takes minutes")
+        say(f"{error}\nuv failed, so pip installs the packages, which takes minutes")
         _step(f"{count} packages", [*pip, *from_locks])
 
 
@@ -162,7 +162,7 @@ def main() -> None:
     except Failed as error:
         sys.exit(f"{error}")
     except KeyboardInterrupt:
-        sys.exit("\nstopped; the next `make` begins it anew")
+        sys.exit("\nstopped; the next `make` starts again")
 
 
 if __name__ == "__main__":

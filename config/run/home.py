@@ -80,4 +80,4 @@ def _make_private(directory: Path, *, uid: int) -> None:
     except FileExistsError:
         found = directory.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or stat.S_IMODE(found.st_mode) != 0o700:
-            raise HomeRefusal(f"{directory} exists and is not ours alone: remove it") from None
+            raise HomeRefusal(f"{directory} exists, but other users own it or can open it: remove it") from None

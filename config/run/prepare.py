@@ -50,7 +50,7 @@ def _await_database() -> None:
             _connect("postgres" if not is_given("DATABASE_URL") else connection.settings_dict["NAME"]).close()
         except psycopg.OperationalError as error:
             if time.monotonic() > deadline or _is_final(str(error)):
-                sys.exit(f"PostgreSQL does not take us: {error}")
+                sys.exit(f"PostgreSQL refuses the connection: {error}")
             time.sleep(POLL_SECONDS)
         else:
             return

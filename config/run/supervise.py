@@ -91,7 +91,7 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
             return
         pid = self.process_groups["stores"].processes["postgres"].pid
         if pid and postgres.is_stuck(self.postgres_data, pid=pid):
-            self.console.tell("postgres was told to stop and does not end: it is killed and started again")
+            self.console.tell("postgres did not stop when asked: it is killed and started again")
             os.kill(pid, signal.SIGKILL)
 
 

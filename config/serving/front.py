@@ -75,7 +75,7 @@ class Front:
             _respond(proto, HTTPStatus.OK, self._alive, self._farewell)
             return
         if scope.path == READINESS and self._farewell:
-            _refuse(proto, BodyRefused(HTTPStatus.SERVICE_UNAVAILABLE, "this process is about to end"))
+            _refuse(proto, BodyRefused(HTTPStatus.SERVICE_UNAVAILABLE, "this process is stopping"))
             return
         try:
             async with self._bodies.read(scope, proto) as body:

@@ -67,7 +67,7 @@ def _look_on() -> None:
         try:
             unread.look()
         except OSError:
-            log.exception("connections could not be looked at")
+            log.exception("connections could not be checked")
 
 
 def _waiting() -> Iterator[int]:

@@ -23,7 +23,7 @@ ALWAYS: tuple[Promise, ...] = (
     _("Receipts, refunds, and renewals that failed"),
     _("Paid time ends, or an agent has stopped, and when its data is deleted"),
     _("You have lost a domain, or will lose it unless you prove that it is yours"),
-    _("We took something off the catalog that you wrote"),
+    _("We removed something that you wrote from the catalog"),
     _("Your data is ready, or your account is being deleted"),
 )
 

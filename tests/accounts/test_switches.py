@@ -47,7 +47,7 @@ def test_closed_sign_ups_refuse_new_accounts_and_let_existing_ones_in(
     assert refused.status_code == 401
     assert refused.json() == {
         "error": "UNAUTHORIZED",
-        "message": "email: new accounts are not taken at the moment; people who have one can sign in",
+        "message": "email: no new accounts are possible at the moment; people who have an account can sign in",
     }
     assert not User.objects.filter(email="new@example.com").exists()
     assert sign_in("ann@example.com").get("/me").status_code == 200

@@ -84,7 +84,7 @@ def test_operators_do_not_suspend_themselves_or_who_stands_above_them(operator: 
     client.force_login(staff)
     page = act(client, "suspend_accounts", staff, operator, owner, reason="test")
     assert "you cannot suspend your own account" in page
-    assert "only superusers suspend a superuser" in page
+    assert "only superusers can suspend a superuser" in page
     assert set(User.objects.filter(is_active=False)) == {owner}
 
 

@@ -90,13 +90,13 @@ def test_nothing_on_the_page_can_be_edited_or_deleted(console: Client, running: 
 def test_actions_call_the_rules_and_are_on_the_timeline_with_their_actor(
     console: Client, operator: User, running: Agent, runtime: ScriptedRuntime
 ) -> None:
-    assert "Asked to stop" in act(console, "pause_agents", running)
+    assert "Stop requested" in act(console, "pause_agents", running)
     assert settle(running).status == "stopped"
-    assert "asked to start" in act(console, "resume_agents", running)
+    assert "is being started" in act(console, "resume_agents", running)
     assert settle(running).status == "running"
-    assert "Asked to be rebuilt" in act(console, "rebuild_agents", running)
+    assert "Rebuild requested" in act(console, "rebuild_agents", running)
     assert settle(running).status == "running"
-    assert "Asked to be deleted" in act(console, "delete_agents", running)
+    assert "Deletion requested" in act(console, "delete_agents", running)
     assert settle(running).status == "deleted"
     assert running.transitions.filter(actor=f"operator:{operator.pk}").count() == 4
 
@@ -133,7 +133,7 @@ def test_a_refused_action_says_why_and_goes_on_with_the_others(
 ) -> None:
     waiting = make_agent()
     page = act(console, "rebuild_agents", running, waiting)
-    assert "Asked to be rebuilt" in page
+    assert "Rebuild requested" in page
     assert "rebuild: not possible while the agent is provisioning" in page
 
 

@@ -47,4 +47,4 @@ def test_two_agents_are_shown_counted_and_deleted_once(live_server: LiveServer, 
     User.objects.create_superuser("operator@example.com", PASSWORD)
     asyncio.run(delete(live_server.url, [text for agent in agents for text in (agent.pk, agent.name)]))
     assert set(Agent.objects.values_list("desired", flat=True)) == {"deleted"}
-    assert [agent.transitions.filter(note__startswith="deletion asked for").count() for agent in agents] == [1, 1]
+    assert [agent.transitions.filter(note__startswith="deletion requested").count() for agent in agents] == [1, 1]

@@ -67,18 +67,18 @@ def test_the_reason_is_on_the_timeline_and_in_the_history_with_who_did_it(
 ) -> None:
     act(console, LIST, "pause_agents", running, reason="floods\r\n its  neighbours")
     row = running.transitions.get(actor=f"operator:{operator.pk}")
-    assert (row.reason, row.note) == ("operator", "stop asked for: floods its neighbours")
+    assert (row.reason, row.note) == ("operator", "stop requested: floods its neighbours")
     settle(running)
     act(console, LIST, "rebuild_agents", running, reason="a new soul")
     settle(running)
     act(console, LIST, "delete_agents", running, reason="asked for by mail")
-    assert running.transitions.filter(reason="operator", note="deletion asked for: asked for by mail").exists()
+    assert running.transitions.filter(reason="operator", note="deletion requested: asked for by mail").exists()
     assert running.transitions.filter(reason="rebuild", note="a new soul").exists()
     history = LogEntry.objects.filter(object_id=running.pk, user=operator).order_by("pk")
     assert [entry.change_message for entry in history] == [
-        "Asked to stop: floods its neighbours",
-        "Asked to be rebuilt: a new soul",
-        "Asked to be deleted: asked for by mail",
+        "Stop requested: floods its neighbours",
+        "Rebuild requested: a new soul",
+        "Deletion requested: asked for by mail",
     ]
 
 
@@ -92,7 +92,7 @@ def test_many_are_deleted_only_by_their_number(
     assert send(console, asking, **typed).context["form"].errors["count"]
     assert untouched(*both)
     page = send(console, asking, count="2").content.decode()
-    assert "Asked to be deleted" in page
+    assert "Deletion requested" in page
     assert set(Agent.objects.values_list("desired", flat=True)) == {"deleted"}
 
 
@@ -103,8 +103,10 @@ def test_one_that_changed_meanwhile_is_left_alone_and_told(
     asking = choose(console, LIST, "delete_agents", running, other)
     Agent.objects.filter(pk=running.pk).update(paid=True)
     page = send(console, asking, count="2").content.decode()
-    assert f"{running}: changed since you looked, so nothing was done to it: paid was no, is yes" in page
-    assert f"Asked to be deleted: {other}" in page
+    assert (
+        f"{running}: nothing was done, because this has changed since you opened the page: paid was no, is yes" in page
+    )
+    assert f"Deletion requested: {other}" in page
     running.refresh_from_db()
     assert running.desired == "running"
 
@@ -121,7 +123,7 @@ def test_a_page_that_is_sent_twice_does_it_once(console: Client, running: Agent)
     asking = choose(console, LIST, "pause_agents", running)
     send(console, asking)
     assert "nothing left to do" in send(console, asking).content.decode()
-    assert running.transitions.filter(note__startswith="stop asked for").count() == 1
+    assert running.transitions.filter(note__startswith="stop requested").count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -144,7 +146,7 @@ def test_a_page_works_once_though_all_is_as_it_was_again(console: Client, runnin
     lifecycle.resume(running, actor="user:x")
     running = settle(running)
     assert (running.status, running.desired) == ("running", "running")
-    assert f"{running}: this page was sent already" in send(console, asking).content.decode()
+    assert f"{running}: nothing was done, because this page was sent before" in send(console, asking).content.decode()
     running.refresh_from_db()
     assert running.desired == "running"
     act(console, LIST, "pause_agents", running)
@@ -157,12 +159,12 @@ def test_a_page_that_did_nothing_may_be_sent_again(console: Client, running: Age
     Agent.objects.filter(pk=running.pk).update(paid=True)
     assert "changed since you looked" in send(console, asking).content.decode()
     Agent.objects.filter(pk=running.pk).update(paid=False)
-    assert "Asked to stop" in send(console, asking).content.decode()
+    assert "Stop requested" in send(console, asking).content.decode()
 
 
 def test_what_is_not_seen_is_no_part_of_a_reason(console: Client, running: Agent) -> None:
     act(console, LIST, "pause_agents", running, reason="\u2066flo\u200bods\u2028\x07 its\u2060")
-    assert LogEntry.objects.get(object_id=running.pk).change_message == "Asked to stop: floods its"
+    assert LogEntry.objects.get(object_id=running.pk).change_message == "Stop requested: floods its"
 
 
 def test_what_is_so_already_is_left_out(console: Client, make_agent: MakeAgent, running: Agent) -> None:
@@ -182,7 +184,7 @@ def test_all_of_a_long_list_are_told_and_taken_in_parts(console: Client, running
     Agent.objects.bulk_create(Agent(**{**values, **own}) for own in unique)
     asking = choose(console, LIST, "delete_agents", running, select_across="1", index="0")
     page = asking.content.decode()
-    assert f"The first {MOST} of {MOST + 11}: more cannot be done at a time." in page
+    assert f"Only the first {MOST} of {MOST + 11}: that is the most at a time." in page
     assert len(asking.context["shown"]) == MOST
     send(console, asking, count=MOST)
     assert Agent.objects.filter(desired="deleted").count() == MOST
@@ -203,7 +205,7 @@ def test_who_may_only_look_takes_nothing_away(console: Client, running: Agent, a
 
 
 def test_an_operator_who_is_no_superuser_may_act_with_the_right_to_change(running: Agent) -> None:
-    assert "Asked to stop" in act(staff("view_agent", "change_agent"), LIST, "pause_agents", running)
+    assert "Stop requested" in act(staff("view_agent", "change_agent"), LIST, "pause_agents", running)
 
 
 def test_a_page_counts_for_an_hour_for_one_operator_and_one_step(console: Client, running: Agent) -> None:

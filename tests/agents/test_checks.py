@@ -18,7 +18,7 @@ ALL = {name: f"registry.example/{name}:1" for name in ("pi", "hermes", "opencode
         (ALL, []),
         (
             {"pi": ALL["pi"]},
-            ["not offered, for ENGINE_IMAGES names no image: hermes, opencode, claude-code, openclaw, n8n"],
+            ["not offered, because ENGINE_IMAGES names no image: hermes, opencode, claude-code, openclaw, n8n"],
         ),
         ({"hermes": ALL["hermes"]}, ["ENGINE_IMAGES names no image for pi"]),
     ],

@@ -86,8 +86,8 @@ def test_resume_takes_back_a_pause_that_has_not_happened_yet(running: Agent) -> 
     assert settle(running).status == Status.RUNNING
     assert event_types(running) == ["agent.running"]
     assert list(running.transitions.order_by("id").values_list("note", flat=True))[-2:] == [
-        "stop asked for",
-        "stop called off",
+        "stop requested",
+        "stop cancelled",
     ]
 
 

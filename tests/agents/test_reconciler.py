@@ -124,7 +124,7 @@ def test_what_a_pod_that_comes_up_needs_is_put_back_and_not_only_once_it_runs(
         agent = settle(agent, rounds=2)
     assert ("repair", agent.namespace) in runtime.calls
     assert agent.status == Status.PROVISIONING
-    assert Transition.objects.filter(agent=agent, note="put back in its cluster: Secret/gateway was gone").exists()
+    assert Transition.objects.filter(agent=agent, note="restored in its cluster: Secret/gateway was gone").exists()
 
 
 def test_a_pod_that_does_not_come_up_in_ten_minutes_fails_with_a_cause(

@@ -47,7 +47,7 @@ def test_running_agents_stop_with_their_event_and_on_the_timeline(
     assert event_types(stopped) == ["agent.running", "agent.stopped"]
     told = json.loads(Event.objects.filter(agent=stopped).latest("created_at").body)
     assert told["data"] == {"from": "running", "to": "stopped", "reason": "suspended"}
-    asked = stopped.transitions.get(note="stop asked for")
+    asked = stopped.transitions.get(note="stop requested")
     assert (asked.reason, asked.actor) == (Reason.SUSPENDED, OPERATOR)
 
 

@@ -95,7 +95,7 @@ def test_a_refund_shows_what_was_paid_and_until_when(console: Client, agent: Age
     row = pay(agent)
     asking = operating.choose(console, TERMS, "refund", agent)
     bought = Subscription.objects.get(pk=row.subscription_id)
-    for told in (agent.pk, agent.name, "owner@example.com", bought.pk, f"{bought.price_usd} USD", "paid till 20"):
+    for told in (agent.pk, agent.name, "owner@example.com", bought.pk, f"{bought.price_usd} USD", "paid until 20"):
         assert told in asking.content.decode()
     assert mode(agent, clock) == "paid"
 
@@ -104,7 +104,7 @@ def test_what_was_paid_meanwhile_is_not_refunded(console: Client, agent: Agent, 
     pay(agent)
     asking = operating.choose(console, TERMS, "refund", agent)
     pay(agent, "2")
-    assert "term was paid, paid till" in operating.send(console, asking).content.decode()
+    assert "term was paid, paid until" in operating.send(console, asking).content.decode()
     assert mode(agent, clock) == "paid"
 
 
@@ -112,7 +112,7 @@ def test_a_button_that_is_pressed_twice_credits_once(console: Client, agent: Age
     asking = operating.choose(console, TERMS, "credit", agent)
     operating.send(console, asking, days=30)
     page = operating.send(console, asking, days=30).content.decode()
-    assert "changed since you looked, so nothing was done to it: term was trial" in page
+    assert "nothing was done, because this has changed since you opened the page: term was trial" in page
     assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     act(console, "credit", agent, days=30)
     assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 60 * DAY
@@ -130,7 +130,7 @@ def test_a_licence_is_verified_now_and_who_asked_is_on_the_timeline(
             return act(console, "verify", agent)
         return operating.act(console, "/admin/billing/subscription/", "verify", subscription, reason=WHY)
 
-    assert "Its provider is asked" in ask()
+    assert "The provider is asked" in ask()
     subscription.refresh_from_db()
     assert subscription.check_at == clock.now
     assert "being looked at already" in ask()

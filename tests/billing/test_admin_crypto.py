@@ -94,8 +94,8 @@ def test_a_deposit_that_bought_nothing_is_found_at_once_and_credited_once(
     assert (stray.tx_hash in page, "1 deposit" in page) == (True, True)
     assert "5000000000000000000" in page, "to the last unit"
     assert "Credited: 5" in act(console, DEPOSITS, "credit", stray, days=30)
-    assert "somebody has decided" in act(console, DEPOSITS, "credit", stray, days=30)
-    assert "somebody has decided" in act(console, DEPOSITS, "close", stray)
+    assert "an operator has decided" in act(console, DEPOSITS, "credit", stray, days=30)
+    assert "an operator has decided" in act(console, DEPOSITS, "close", stray)
     assert standing.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     row = Decision.objects.get(deposit=stray)
     assert (row.actor, row.reason, row.deposit) == (f"operator:{operator.pk}", WHY, stray)

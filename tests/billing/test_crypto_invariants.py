@@ -72,17 +72,18 @@ def test_what_came_is_credited_unapplied_or_open(paid: CryptoOrder, clock: Clock
 def test_a_deposit_that_is_counted_twice_is_found(paid: CryptoOrder, clock: Clock) -> None:
     Deposit.objects.filter(order=paid, amount=2 * USD).update(unapplied="counted again")
     assert found(clock) == [
-        f"{to(paid)}: 7000000 of usdt came on chain {CHAIN_ID}, while 6000000 is credited, 2000000 unapplied and"
-        " 1000000 not sorted out"
+        f"{to(paid)}: 7000000 of usdt came on chain {CHAIN_ID}, but 6000000 is credited, 2000000 bought nothing and"
+        " 1000000 is undecided"
     ]
 
 
 def test_a_deposit_that_was_lost_is_found_at_its_address_and_its_order(paid: CryptoOrder, clock: Clock) -> None:
     Deposit.objects.filter(order=paid, amount=2 * USD).delete()
     assert found(clock) == [
-        f"{to(paid)}: 5000000 of usdt came on chain {CHAIN_ID}, while 6000000 is credited, 0 unapplied and"
-        " 1000000 not sorted out",
-        f"{paid.pk} of 5000000 is credited 6000000, while 4000000 came for it and the ledger has 6000000, 1000000 over",
+        f"{to(paid)}: 5000000 of usdt came on chain {CHAIN_ID}, but 6000000 is credited, 0 bought nothing and"
+        " 1000000 is undecided",
+        f"{paid.pk} of 5000000 has 6000000 credited, but 4000000 came for it, and the ledger has 6000000, 1000000 of it"
+        " too much",
     ]
 
 
@@ -94,17 +95,18 @@ def test_a_unit_of_eighteen_decimals_is_found(order: Order, coins: Chain, clock:
     amount = int(wanted.amount)
     by_hand("UPDATE billing_payment SET amount = %s", amount + 1)
     assert found(clock) == [
-        f"{to(wanted)}: {amount} of usdc came on chain {CHAIN_ID}, while {amount + 1} is credited, 0 unapplied and"
-        " 0 not sorted out",
-        f"{wanted.pk} of {amount} is credited {amount}, while {amount} came for it and the ledger has {amount + 1}, 0"
-        " over",
+        f"{to(wanted)}: {amount} of usdc came on chain {CHAIN_ID}, but {amount + 1} is credited, 0 bought nothing and"
+        " 0 is undecided",
+        f"{wanted.pk} of {amount} has {amount} credited, but {amount} came for it, and the ledger has {amount + 1}, 0"
+        " of it too much",
     ]
 
 
 def test_an_order_that_is_credited_something_else_is_found(paid: CryptoOrder, clock: Clock) -> None:
     CryptoOrder.objects.filter(pk=paid.pk).update(credited=5 * USD)
     assert found(clock) == [
-        f"{paid.pk} of 5000000 is credited 5000000, while 6000000 came for it and the ledger has 6000000, 1000000 over"
+        f"{paid.pk} of 5000000 has 5000000 credited, but 6000000 came for it, and the ledger has 6000000, 1000000 of it"
+        " too much"
     ]
 
 
@@ -114,20 +116,22 @@ def test_more_swept_than_ever_came_is_found(paid: CryptoOrder, clock: Clock) -> 
     assert found(clock) == []
     Sweep.objects.create(**values, tx_hash="0x2", amount=1, actor="operator:x")
     assert found(clock) == [
-        f"{to(paid)}: 7000001 of usdt was swept on chain {CHAIN_ID}, while only 7000000 is known to have come"
+        f"{to(paid)}: 7000001 of usdt was swept on chain {CHAIN_ID}, but only 7000000 is known to have come"
     ]
 
 
 def test_a_subscription_of_another_plan_than_was_ordered_is_found(paid: CryptoOrder, clock: Clock) -> None:
     by_hand("UPDATE billing_subscription SET tier = 'large'")
     (sentence,) = found(clock)
-    assert sentence.endswith(f"of {paid.agent_id} is large by usdt, and no paid order of that kind paid for it")
+    assert sentence.endswith(f"of {paid.agent_id} is large by usdt, but no paid order of that kind paid for it")
 
 
 def test_a_deposit_that_nobody_sorts_out_is_found(paid: CryptoOrder, clock: Clock) -> None:
     clock.go(18 * DAY)
     open_ = Deposit.objects.get(order=None, unapplied="")
-    assert found(clock) == [f"1000000 of usdt in {open_.tx_hash} came 2026-11-21 13:00, and nobody says what it bought"]
+    assert found(clock) == [
+        f"1000000 of usdt in {open_.tx_hash} came 2026-11-21 13:00, but it is not recorded what it bought"
+    ]
 
 
 def test_transfers_that_are_read_late_are_no_finding(order: Order, coins: Chain, proxy: RpcProxy, clock: Clock) -> None:

@@ -164,7 +164,7 @@ def test_44_a_part_that_came_before_a_newer_order_waits_for_an_operator_once_tha
     assert Deposit.objects.get().unapplied == "", "it may be all of it, as far as anybody knows"
     settle(coins, clock)
     watch(clock)
-    assert Deposit.objects.get().unapplied == "it was too little, and a newer order took its order's place"
+    assert Deposit.objects.get().unapplied == "it was too little, and a newer order replaced its order"
     pays(coins.usdt, new)
     settle(coins, clock)
     assert (fresh(new).status, decisions.undecided().count()) == (OrderStatus.PAID, 1)

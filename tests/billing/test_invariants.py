@@ -39,8 +39,8 @@ def test_whatever_the_rules_do_breaks_none(agent: Agent, make_agent: MakeAgent, 
 
 BREAKS: dict[str, dict[str, Any]] = {
     "no row of the ledger": {},
-    "runs, and what it may run on ended": {"entitled_until": NOON - DAY},
-    "still stopped for want of payment": {
+    "runs, but its free or paid time ended": {"entitled_until": NOON - DAY},
+    "still stopped as unpaid": {
         "desired": Desired.STOPPED,
         "status": Status.STOPPED,
         "operation": Reason.TRIAL,
@@ -48,7 +48,7 @@ BREAKS: dict[str, dict[str, Any]] = {
         "status_since": NOON - DAY,
         "term_due_at": None,
     },
-    "carries paid=True": {"paid": True, "term_due_at": None},
+    "has paid=True": {"paid": True, "term_due_at": None},
     "was due": {"term_due_at": NOON - DAY},
 }
 
@@ -59,7 +59,7 @@ def test_a_paid_agent_that_carries_nothing_is_found_long_before_its_next_step(
     pay(agent)
     clock.go(DAY)
     Agent.objects.filter(pk=agent.pk).update(paid=False, term_due_at=NOON + 20 * DAY)
-    assert invariants.broken(now=clock.now) == [f"{agent.pk} carries paid=False, and its term says True"]
+    assert invariants.broken(now=clock.now) == [f"{agent.pk} has paid=False, but its term says True"]
 
 
 def test_what_a_suspension_gives_back_is_no_finding(agent: Agent, pay: Pay, clock: Clock) -> None:
@@ -72,14 +72,14 @@ def test_what_a_suspension_gives_back_is_no_finding(agent: Agent, pay: Pay, cloc
     assert invariants.broken(now=clock.now) == []
     clock.at(FREE_UNTIL + 36 * DAY)
     Agent.objects.filter(pk=agent.pk).update(paid=True, entitled_until=None, term_due_at=None)
-    assert f"{agent.pk} carries paid=True, and its term says False" in invariants.broken(now=clock.now)
+    assert f"{agent.pk} has paid=True, but its term says False" in invariants.broken(now=clock.now)
 
 
 def test_a_payment_for_anothers_time_is_found(agent: Agent, make_agent: MakeAgent, pay: Pay, clock: Clock) -> None:
     row = pay(agent)
     Subscription.objects.update(agent=make_agent())
     clock.go(DAY)
-    told = f"{row.pk} is of {agent.pk}, and what it paid for is another's"
+    told = f"{row.pk} belongs to {agent.pk}, but it paid for another agent"
     assert told in invariants.broken(now=clock.now)
 
 
@@ -98,7 +98,7 @@ def test_a_paid_order_that_bought_nothing_is_found(agent: Agent, clock: Clock) -
         expires_at=NOON,
         paid_at=NOON,
     )
-    assert invariants.broken(now=clock.now) == ["cry_1 is paid and bought no subscription"]
+    assert invariants.broken(now=clock.now) == ["cry_1 is paid, but bought no subscription"]
 
 
 def test_events_that_wait_for_more_than_ten_minutes_are_found(agent: Agent, clock: Clock) -> None:
@@ -108,7 +108,7 @@ def test_events_that_wait_for_more_than_ten_minutes_are_found(agent: Agent, cloc
     assert invariants.broken(now=clock.now) == []
     clock.go(timedelta(seconds=1))
     assert invariants.broken(now=clock.now) == [
-        f"1 events wait to be sent, {event.pk} of {agent.pk} since 2026-11-21 12:00"
+        f"1 events wait to be sent; the oldest is {event.pk} of {agent.pk}, since 2026-11-21 12:00"
     ]
 
 

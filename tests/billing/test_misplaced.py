@@ -54,10 +54,10 @@ def test_46_a_look_alike_and_the_chains_own_coin_pay_nothing_and_are_seen(
     misplaced.look(now=clock.now)
     assert fresh(wanted).status == OrderStatus.PENDING
     assert lies() == {(CHAIN_ID, "USDC.e", 5 * 10**18), (CHAIN_ID, "native", 10**17)}
-    assert caplog.messages.count("money came that pays nothing") == 2
+    assert caplog.messages.count("money came that pays for nothing") == 2
     caplog.clear()
     misplaced.look(now=clock.now)
-    assert "money came that pays nothing" not in caplog.messages, "told once"
+    assert "money came that pays for nothing" not in caplog.messages, "told once"
 
 
 def test_46_what_was_sent_on_another_chain_is_seen_there(

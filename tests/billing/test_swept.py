@@ -38,7 +38,7 @@ __all__ = ["chain", "coins", "one_chain", "order", "proxy"]
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
-GONE = "money came for an order and is not there: was it swept?"
+GONE = "money came for an order, but the address does not have it: was it swept?"
 
 
 def look(chain: Chain, clock: Clock, times: int = 2) -> None:

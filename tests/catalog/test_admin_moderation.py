@@ -128,11 +128,11 @@ def test_long_articles_do_not_hold_up_the_page(console: Client, community: Perso
 def test_a_moderator_passes_what_is_on_the_page(console: Client, community: Persona) -> None:
     page = console.get(review(community)).content.decode()
     answer = console.post(review(community), seen(page), follow=True)
-    assert "Night Owl passed." in answer.content.decode()
+    assert "Night Owl approved." in answer.content.decode()
     assert not Persona.objects.filter(in_queue()).exists()
-    assert history() == [("persona", "Passed.")]
-    assert "Passed." in console.get(f"{PERSONAS}{community.pk}/history/").content.decode()
-    assert 'value="Pass"' not in console.get(review(community)).content.decode()
+    assert history() == [("persona", "Approved.")]
+    assert "Approved." in console.get(f"{PERSONAS}{community.pk}/history/").content.decode()
+    assert 'value="Approve"' not in console.get(review(community)).content.decode()
 
 
 def test_what_was_changed_meanwhile_has_to_be_looked_at_again(console: Client, community: Persona) -> None:
@@ -153,7 +153,7 @@ def test_several_are_passed_at_once_as_the_list_showed_them(console: Client, com
     authoring.touch(community, now=NOON)
     chosen = {"action": "let_pass", "_selected_action": [community.pk, other.pk]}
     answer = console.post(QUEUE, {**chosen, **seen(page)}, follow=True).content.decode()
-    assert "1 passed." in answer
+    assert "1 approved." in answer
     assert "Night Owl was changed after you looked at it" in answer
     assert Persona.objects.get(in_queue()) == community
     assert "was not on your page" in console.post(QUEUE, chosen, follow=True).content.decode()
@@ -170,7 +170,7 @@ def test_what_is_chosen_beyond_the_page_is_counted_and_not_passed(console: Clien
     chosen = {"action": "let_pass", "_selected_action": [community.pk], "select_across": "1"}
     answer = console.post(QUEUE, {**chosen, **page}, follow=True)
     told = [str(message) for message in answer.context["messages"]]
-    assert told == ["100 passed.", "21 were not on your page: only what you see is passed."]
+    assert told == ["100 approved.", "21 were not on your page: only personas that you see are approved."]
     assert Persona.objects.filter(in_queue()).count() == 21
 
 

@@ -126,7 +126,7 @@ def test_the_safe_set_of_toolsets_runs_no_programs() -> None:
         ("tiers.yaml", "name: Tiny, ", "", "tiers.yaml: tiny: name: This field cannot be blank."),
         ("tiers.yaml", "name: Tiny, ", "name: Tiny, colour: red, ", "tiers.yaml: tiny: colour: is not a column"),
         ("tiers.yaml", "name: Tiny, ", "name: Tiny, gone: true, ", "tiers.yaml: tiny: gone: is not a column"),
-        ("tiers.yaml", "id: tiny", "id: small", "tiers.yaml: small: is there twice"),
+        ("tiers.yaml", "id: tiny", "id: small", "tiers.yaml: small: is listed twice"),
         ("tiers.yaml", "name: Tiny, ", "name: A, name: B, ", "'name' is given twice"),
         ("tiers.yaml", "- {id: tiny", "{id: tiny", "tiers.yaml: did not find expected"),
         ("tiers.yaml", 'monthly_usd: "5"', 'monthly_usd: "-5"', "tiny: monthly_usd: Ensure this value is greater"),

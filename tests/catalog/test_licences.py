@@ -61,7 +61,7 @@ def test_a_name_that_needs_no_confirmation_stops_every_command(settings: Setting
         ("n8n", [], "Not offered until ENGINES_CONFIRMED names it."),
         ("n8n", ["n8n"], "Confirmed by ENGINES_CONFIRMED."),
         ("claude-code", [], "Commercial Terms"),
-        ("pi", [], "anybody may host it"),
+        ("pi", [], "no restriction on hosting"),
     ],
 )
 def test_an_engines_page_in_the_admin_tells_its_licence(

@@ -47,7 +47,7 @@ def test_a_persona_is_taken_down_with_a_reason_that_is_mailed(
     assert "Your persona “Night Owl” was taken down" in preview
     assert status(community) == "published"
     done = confirm(console, form, reason=" It promises\r\ncures. ")
-    assert "Taken down, and told by mail: Night Owl" in done.content.decode()
+    assert "Taken down, mail sent: Night Owl" in done.content.decode()
     assert status(community) == "draft"
     assert Takedown.objects.get().reason == "It promises\ncures."
     assert "It promises\ncures." in Letter.objects.get().text

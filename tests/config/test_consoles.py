@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 # The names of the lists. A person reads each new name before adding it here.
 LISTS = {
     *("API keys", "groups", "idempotent replies", "letters", "sessions", "sign-in codes", "suspensions", "switches"),
-    "wrong tries",
+    "wrong sign-in codes",
     *(
         "agents",
         "backups",

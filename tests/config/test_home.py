@@ -53,7 +53,7 @@ def test_a_directory_that_others_may_have_prepared_is_refused(long_home: Path, b
         (base / "elsewhere").mkdir(mode=0o700)
         redis.symlink_to(base / "elsewhere")
     try:
-        with pytest.raises(home.HomeRefusal, match="not ours alone"):
+        with pytest.raises(home.HomeRefusal, match="other users own it or can open it"):
             home.make_socket_directories(long_home)
     finally:
         redis.unlink() if redis.is_symlink() else redis.rmdir()

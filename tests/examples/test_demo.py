@@ -31,7 +31,7 @@ def test_an_agent_lives_its_whole_life_as_the_interface_says(closed_port: int) -
     start = f"{sys.executable} -m config.run"
     done = demo("--base-url", f"http://127.0.0.1:{closed_port}", "--start", start, seconds=900)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Every step was as the interface says." in done.stdout
+    assert "All steps gave the results that the interface describes." in done.stdout
 
 
 def test_without_a_service_the_demo_says_how_to_start_one(closed_port: int) -> None:

@@ -82,7 +82,7 @@ def resend(console: Client, delivery: Delivery) -> str:
 def test_an_operator_sends_a_delivery_again_and_is_named(console: Client, operator: User, subscribed: Agent) -> None:
     event = emit(subscribed)
     Delivery.objects.update(state=State.FAILED, attempts=3, finished_at=NOON)
-    assert "to be sent again" in resend(console, delivery_of(event))
+    assert "will be sent again" in resend(console, delivery_of(event))
     again = delivery_of(event)
     assert (again.state, again.resent_by) == (State.PENDING, f"operator:{operator.pk}")
     assert LogEntry.objects.get().object_id == event.pk

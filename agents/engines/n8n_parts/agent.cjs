@@ -1,9 +1,9 @@
 "use strict";
-/* The agent in n8n: a workflow and its credentials, as the platform rendered them. They are put into n8n's database
-   when they have changed, before the next turn; other workflows are their owner's and are left alone.
+/* The agent in n8n: a workflow and its credentials, as the platform rendered them. If they have changed, they are
+   stored in n8n's database before the next turn. Other workflows belong to the owner and are left alone.
 
-   `door` stands before everything that n8n answers. Whoever has the pod's password is n8n's owner: the gateway, for
-   those who are signed in to the agent, and the bridge. */
+   `door` checks every request to n8n. A caller with the pod's password acts as n8n's owner: the bridge, and the gateway
+   for people who are signed in to the agent. */
 
 const { AsyncLocalStorage } = require("node:async_hooks");
 const { timingSafeEqual } = require("node:crypto");
@@ -25,7 +25,7 @@ const n8n = (file) => installed(`n8n/dist/${file}`);
 const get = (service) => installed("@n8n/di").Container.get(service);
 const repositories = () => installed("@n8n/db");
 
-let applied = null; // the text of the file that is in force
+let applied = null; // the text of the file whose content is in use
 let applying = Promise.resolve();
 let editor = async () => {};
 let session = { token: "", until: 0 };
@@ -48,7 +48,7 @@ async function pass(request, response, next) {
     return response.json({ agent: applied !== null });
   }
   if (decodeURIComponent(pathname).includes(process.env.AGENTPODS_AGENT_ID) && pathname.startsWith("/webhook")) {
-    // The agent itself is asked through its gateway, which knows its rules; nobody else's business.
+    // Only the gateway may call the agent's own workflow, because it knows the agent's rules.
     if (!known) return response.status(404).json({ message: "not found" });
     await bringUpToDate();
   }
@@ -59,8 +59,8 @@ async function pass(request, response, next) {
   next();
 }
 
-/* The editor tries workflows out at the address that it is told, and asks services to lead its reader back there. An
-   agent may have two, and the login of one is not that of the other. */
+/* The editor tests workflows at the address that n8n gives it, and tells services to lead its reader back there. An
+   agent may have two addresses, and a login at one is not valid at the other. So n8n gives the visited address. */
 function speakOfTheVisitedAddress(response, visited) {
   const json = response.json;
   response.json = function (said) {
@@ -76,7 +76,7 @@ function speakOfTheVisitedAddress(response, visited) {
   };
 }
 
-/* While n8n sends its owner to a service, and while it takes him back, it is where he sees it: the service compares. */
+/* n8n uses the visited address when it sends its owner to a service and back: the service compares both addresses. */
 function servicesLeadBackToTheVisitedAddress(UrlService) {
   const usual = UrlService.prototype.getInstanceBaseUrl;
   UrlService.prototype.getInstanceBaseUrl = function () {
@@ -112,7 +112,7 @@ async function signIn(request) {
   request.headers.cookie = `${COOKIE}=${session.token}`;
 }
 
-/* One after the other; those who come meanwhile wait for the newest. */
+/* Changes are applied one after the other. Callers that come meanwhile wait for the newest. */
 function bringUpToDate() {
   applying = applying.catch(() => {}).then(apply);
   return applying;
@@ -145,7 +145,7 @@ async function storeCredential(credential, project) {
   });
 }
 
-/* Of ours, by the beginning of their ids. */
+/* Deletes our other credentials. Ours are those whose ids begin with the agent's id. */
 async function dropOtherCredentials(kept) {
   const repository = get(repositories().CredentialsRepository);
   const ids = new Set(kept.map(({ id }) => id));
@@ -154,7 +154,7 @@ async function dropOtherCredentials(kept) {
   }
 }
 
-/* The stream of a turn ends without a word about how it went: the last line of ours says it. */
+/* n8n ends the stream of a turn without its result. So we add a last line with the result. */
 function sayHowTurnsEnd(ActiveExecutions) {
   const finalize = ActiveExecutions.prototype.finalizeExecution;
   ActiveExecutions.prototype.finalizeExecution = function (id, run) {
@@ -168,7 +168,7 @@ function sayHowTurnsEnd(ActiveExecutions) {
   };
 }
 
-/* n8n runs a turn to its end also when nobody listens any more. */
+/* By itself, n8n finishes a turn even if its client has disconnected. This stops it. */
 function endTurnsOfThoseWhoHungUp(ActiveExecutions) {
   const add = ActiveExecutions.prototype.add;
   ActiveExecutions.prototype.add = async function (execution, ...rest) {

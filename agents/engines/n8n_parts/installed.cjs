@@ -1,5 +1,5 @@
 "use strict";
-/* Packages of n8n's installation, for files that lie outside of it. */
+/* Loads packages of n8n's installation, for files that are outside of it. */
 
 const { createRequire } = require("node:module");
 const path = require("node:path");

@@ -1,6 +1,6 @@
 "use strict";
-/* The agent's MCP servers: one that does not answer is left out, instead of failing every turn; and names of tools
-   that every provider takes. */
+/* The agent's MCP servers. A server that does not answer is left out, so that it does not make every turn fail. Tools
+   get names that every provider accepts. */
 
 const { createHash } = require("node:crypto");
 
@@ -9,8 +9,8 @@ const installed = require("./installed.cjs");
 const LIST_SECONDS = 8;
 const FORGIVEN_SECONDS = 60;
 const NAME_CHARACTERS = 64;
-const OURS = / \(MCP server\)$/; // the end of the names of their nodes
-const failed = new Map(); // node, and until when it is left out
+const OURS = / \(MCP server\)$/; // the names of our nodes end like this
+const failed = new Map(); // node -> until when it is left out
 
 function leaveOutServersThatDoNotAnswer(runtime) {
   const build = runtime.buildMcpToolkit;
@@ -43,7 +43,7 @@ function within(seconds, promise) {
   });
 }
 
-/* `<server>__<tool>`, in the characters that every provider takes, and unlike any other. */
+/* `<server>__<tool>`, with characters that every provider accepts, and different from all other names. */
 function nameTools(utils) {
   const name = utils.buildMcpToolName;
   const taken = new Map();

@@ -1,22 +1,22 @@
 "use strict";
-/* Schedules of the owner's workflows. n8n counts from its start: a run that was due while it was down would be lost.
-   Here it is made up for at the next start, once, however many were missed.
+/* Schedules of the owner's workflows. n8n only counts from its start, so a run that was due while it was down would be
+   lost. This module runs it at the next start: once, even if several runs were missed.
 
-   A file remembers of every schedule when it was last due, once its run is in n8n's database. Who was killed between
-   the two begins it again; n8n finds the first by its key, and leaves it at that. */
+   A file stores when each schedule was last due, after that run is in n8n's database. After a kill between the two, the
+   run begins again; n8n then finds the first run by its key and does not repeat it. */
 
 const fs = require("node:fs");
 const path = require("node:path");
 
 const installed = require("./installed.cjs");
 
-const SKIPPED_SECONDS = 60; // "every third day" is looked at every day, and mostly there is no run
+const SKIPPED_SECONDS = 60; // "every third day" is checked every day, and on most days there is no run
 const FILE = path.join(process.env.N8N_USER_FOLDER, "schedules.json");
 
-const last = read(); // by workflow and by schedule: when it was last due, or when it was made
+const last = read(); // workflow -> schedule -> when it was last due, or when it was created
 const before = new Set(Object.entries(last).flatMap(([workflow, found]) => Object.keys(found).map((one) => workflow + one)));
-const running = new Map(); // by the key of a run: what is remembered once it is in the database
-let waiting = []; // missed runs, until the agent is there
+const running = new Map(); // key of a run -> what is stored when the run is in the database
+let waiting = []; // missed runs that wait until the agent is ready
 let stopping = false;
 
 function makeUpForMissedRuns(helpers) {
@@ -39,7 +39,7 @@ function makeUpForMissedRuns(helpers) {
   };
 }
 
-/* Noted when it is in the database. */
+/* The run is noted when it is in the database, or when n8n skips it. */
 function expect(key, run) {
   running.set(key, run);
   const skipped = () => running.delete(key) && note({ ...run, missed: false });
@@ -61,7 +61,7 @@ const nextAfter = (expression, timezone) => (moment) => {
   return new CronTime(expression, timezone).getNextDateFrom(moment, timezone).toJSDate();
 };
 
-/* Every run of a schedule comes by here, when it is in the database. */
+/* n8n calls this for every run of a schedule, when the run is in the database. */
 function noteRuns(ActiveExecutions) {
   const add = ActiveExecutions.prototype.add;
   ActiveExecutions.prototype.add = async function (execution, ...rest) {
@@ -69,7 +69,7 @@ function noteRuns(ActiveExecutions) {
     try {
       return await add.call(this, execution, ...rest);
     } finally {
-      // Also where it is in the database already.
+      // Also if the run was in the database before.
       if (run && running.delete(execution.deduplicationKey)) note(run, execution.workflowData.name);
     }
   };
@@ -83,7 +83,7 @@ function note({ workflow, schedule, due, missed }, name = workflow) {
   Container.get(Logger).warn(`"${name}" was due at ${due.toISOString()}, while n8n was down: it is run now`);
 }
 
-/* A schedule that its owner takes away has nothing to make up for; one that goes with n8n does. */
+/* A schedule that its owner removed has no missed runs. A schedule that stops with n8n has. */
 function forgetWhatIsTakenAway(ScheduledTaskManager) {
   const all = ScheduledTaskManager.prototype.deregisterGroup;
   ScheduledTaskManager.prototype.deregisterGroup = function (group) {
@@ -128,7 +128,7 @@ function read() {
   try {
     return JSON.parse(fs.readFileSync(FILE, "utf8"));
   } catch {
-    return {}; // a new one, or one that the machine's end has left in pieces
+    return {}; // there is no file yet, or a crash of the machine damaged it
   }
 }
 

@@ -1,7 +1,7 @@
 "use strict";
-/* What n8n uses of the package sqlite3, over the SQLite that is in Node: so no compiler is needed to install n8n.
+/* The part of the package sqlite3 that n8n uses, made with the SQLite in Node. So installing n8n needs no compiler.
 
-   Statements run at once, on the thread of their caller: the database is one agent's, and small. */
+   Statements run at once, on the caller's thread: the database belongs to one agent and is small. */
 
 const { EventEmitter } = require("node:events");
 const { DatabaseSync } = require("node:sqlite");
@@ -39,9 +39,9 @@ class Database extends EventEmitter {
     this._settle(callback, () => {
       this._database = new DatabaseSync(file, {
         readOnly,
-        enableForeignKeyConstraints: false, // as in SQLite itself; n8n sets what it wants
+        enableForeignKeyConstraints: false, // the default of SQLite; n8n changes it if it wants
         enableDoubleQuotedStringLiterals: true,
-        defensive: false, // its migrations change the schema as text
+        defensive: false, // n8n's migrations change the schema as text
         timeout: 5000,
       });
     });
@@ -86,7 +86,7 @@ class Database extends EventEmitter {
 
   configure() {}
 
-  /* The answer comes later, as from a thread. */
+  /* Calls back later, as if a thread had done the work. */
   _settle(callback, work) {
     let answer;
     try {

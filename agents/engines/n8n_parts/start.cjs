@@ -1,6 +1,6 @@
 "use strict";
-/* `node start.cjs`: n8n of exactly this version, after what no setting can say. It runs with n8n's packages and ours
-   beside it; the environment says where both are. */
+/* `node start.cjs`: starts n8n, only in exactly this version, with changes that no setting can make. It uses n8n's
+   packages and our own; the environment says where both are. */
 
 const Module = require("node:module");
 const { randomBytes } = require("node:crypto");
@@ -15,7 +15,7 @@ const schedules = require("./schedules.cjs");
 const MODEL_TRIES = 3;
 const MARKS = /^AGENTPODS_(NAMESPACE|HOME|ROLE)$/;
 
-/* What is done to a module of n8n when it is loaded, by the end of its path. */
+/* Changes to modules of n8n, made when a module is loaded. The key is the end of its path. */
 const CHANGES = {
   "/n8n/dist/abstract-server.js": ({ AbstractServer }) => {
     const common = AbstractServer.prototype.setupCommonMiddlewares;
@@ -27,7 +27,7 @@ const CHANGES = {
   "/n8n/dist/commands/start.js": ({ Start }) => {
     const make = Start.prototype.generateStaticAssets;
     Start.prototype.generateStaticAssets = async function () {
-      agent.editorIsMadeBy(() => make.call(this)); // sixty megabytes of files, of no use before somebody looks
+      agent.editorIsMadeBy(() => make.call(this)); // 60 MB of files, not needed before somebody opens the editor
     };
   },
   "/n8n/dist/active-executions.js": ({ ActiveExecutions }) => {
@@ -55,7 +55,7 @@ const CHANGES = {
       const handle = make(...given);
       return (error) => {
         handle(error);
-        if (error.attemptNumber >= MODEL_TRIES) throw error; // some models' nodes try six times, for minutes
+        if (error.attemptNumber >= MODEL_TRIES) throw error; // the nodes of some models try six times, for minutes
       };
     };
   },
@@ -81,12 +81,12 @@ function change(load) {
 }
 
 function forgetTheCrash() {
-  /* After a kill n8n would wait ten seconds before it starts; when to restart is the bridge's rule. */
+  /* After a kill, n8n would wait ten seconds before it starts. But the bridge decides when to restart. */
   fs.rmSync(path.join(process.env.N8N_USER_FOLDER, ".n8n", "crash.journal"), { force: true });
 }
 
 function lockTheOwnersPassword() {
-  /* Nobody knows it: the agent's own login is the door, and the gateway is let in by its password. */
+  /* Nobody knows this password: people use the agent's own login, and the gateway uses the pod's password. */
   const { hashSync } = installed("bcryptjs");
   process.env.N8N_INSTANCE_OWNER_PASSWORD_HASH = hashSync(randomBytes(32).toString("base64"), 10);
 }

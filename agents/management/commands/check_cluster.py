@@ -11,10 +11,10 @@ from agents.models import Cluster
 
 
 class Command(BaseCommand):
-    help = "Say what pods would miss on a cluster. It runs two small pods there, for a minute and a half at most."
+    help = "Check whether a cluster has all that pods need. It runs two small pods there, for at most 90 seconds."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="a cluster of the admin, by its name")
+        parser.add_argument("name", help="the name of a cluster in the admin")
 
     def handle(self, *args: Any, name: str, **options: Any) -> None:
         cluster = Cluster.objects.filter(name=name).first()
@@ -25,4 +25,4 @@ class Command(BaseCommand):
         self.stdout.write(f"network policies: {cluster.network_policies}")
         if findings:
             raise CommandError("\n".join(findings))
-        self.stdout.write("nothing is wrong")
+        self.stdout.write("no problems")

@@ -13,11 +13,11 @@ from agents.clusters import observer
 
 
 class Command(BaseCommand):
-    help = "Watch all clusters and write down how their pods are, until told to stop."
+    help = "Watch all clusters and record the state of their pods, until it is stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--check", action="store_true", help="only say whether every cluster is observed; fail if one is not"
+            "--check", action="store_true", help="only check whether every cluster is observed; fail if one is not"
         )
 
     def handle(self, *args: Any, check: bool, **options: Any) -> None:

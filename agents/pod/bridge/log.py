@@ -151,6 +151,6 @@ class _Hearing:
         missing = self._dropped - len(last)
         self._dropped, self._flood = 0, b""
         if missing > 0:
-            self._log.tell(f"{missing} lines dropped: the engine says more than can be kept", Level.WARNING)
+            self._log.tell(f"{missing} lines dropped: the engine writes more than can be kept", Level.WARNING)
         for line in last:
             self._note(line, 0)

@@ -95,7 +95,7 @@ class Bridge:
         EngineError.
         """
         async with self._asked(
-            "PUT", "message", seconds=MESSAGE_SECONDS, body=message, fault="does not take it"
+            "PUT", "message", seconds=MESSAGE_SECONDS, body=message, fault="did not accept it"
         ) as answer:
             return (await _object(BACKUP_BYTES, answer)).get("is_over") is True
 
@@ -136,7 +136,7 @@ class Bridge:
         *,
         seconds: float | None,
         body: dict[str, Any] | None = None,
-        fault: str = "does not say",
+        fault: str = "gives no answer",
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One call, with the reading of its answer. Raises EngineError if the bridge refuses, takes longer than
         `seconds`, breaks off, or answers something else than JSON.
@@ -164,7 +164,7 @@ def _states(body: dict[str, Any]) -> ChannelStates:
 async def _object(limit: int, answer: aiohttp.ClientResponse) -> dict[str, Any]:
     said = json.loads(await _at_most(limit, answer))
     if not isinstance(said, dict):
-        raise EngineError("the engine's bridge says what nobody knows")
+        raise EngineError("the engine's bridge gave an unknown answer")
     return said
 
 

@@ -62,7 +62,7 @@ async def serve(pod: Pod) -> None:
         await _listen(stack, Public(pod, bridge, turns, tasks, pages).app(), start.host, start.public_port)
         reporting = asyncio.create_task(_report(pod))
         await _end()
-        log.info("the gateway ends")
+        log.info("the gateway stops")
         reporting.cancel()
 
 

@@ -107,7 +107,7 @@ class Management:
             raise Refusal(503, f"config: {error}", Retry_After="2") from error
         before = _model_of(self._pod.config, self._pod.secrets)
         self._pod.replace(config, secrets)
-        log.info("revision %d is taken", config.revision)
+        log.info("revision %d is in use", config.revision)
         if _model_of(config, secrets) != before:
             self._models.forget()
 

@@ -149,7 +149,7 @@ class Connection:
         try:
             made = [self._pool().submit(self._in_wave, call) for call in calls]
         except RuntimeError as error:  # the pool was shut down by `close`
-            raise ClusterFailure(self.name, "other credentials were given meanwhile") from error
+            raise ClusterFailure(self.name, "the credentials were changed meanwhile") from error
         wait(made)
         if any(isinstance(one.exception(), ClusterFailure) for one in made):
             self._breaker.failed()
@@ -267,7 +267,7 @@ class Connection:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         if not self._breaker.lets_through():
-            raise ClusterFailure(self.name, "left alone for some seconds, since it did not answer several times")
+            raise ClusterFailure(self.name, "not called for some seconds, because it did not answer several times")
         if not self._turns.acquire(timeout=TURN_SECONDS):
             raise ClusterFailure(self.name, "too many calls at once")
         try:

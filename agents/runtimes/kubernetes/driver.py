@@ -163,7 +163,7 @@ class KubernetesRuntime:
             try:
                 found |= usage.measure(cluster)
             except RuntimeFailure as failure:
-                log.warning("a cluster is not measured", extra={"cluster": cluster.name, "error": str(failure)})
+                log.warning("a cluster could not be measured", extra={"cluster": cluster.name, "error": str(failure)})
         stopped = {name: Usage(memory_bytes=0, disk_bytes=disk) for name, disk in pods.stopped_disks().items()}
         unknown = Usage(memory_bytes=None, disk_bytes=None)
         return {name: stopped.get(name) or found.get(name, unknown) for name in {*stopped, *found}}

@@ -31,7 +31,7 @@ def find_ours(connection: Connection, namespace: str, *, installation: str) -> J
     if found is None:
         return None
     if not is_of(found, installation):
-        message = f"namespace {namespace} is there and not ours"
+        message = f"namespace {namespace} exists, but does not belong to us"
         raise RuntimeFailure(message, cause=Cause.NOT_OURS, permanent=True)
     if "deletionTimestamp" in found["metadata"]:
         raise StillThere(namespace, blockers(found))
@@ -46,7 +46,7 @@ def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, s
     if found is None:
         return
     if not is_of(found, labels[names.INSTALLATION_LABEL]):
-        raise RuntimeFailure(f"namespace {namespace} is not ours to remove", cause=Cause.NOT_OURS)
+        raise RuntimeFailure(f"namespace {namespace} does not belong to us, so it is not removed", cause=Cause.NOT_OURS)
     if volume := _bound(connection, namespace, labels, is_ending="deletionTimestamp" in found["metadata"]):
         if data:
             volumes.release(connection, volume, labels=labels)

@@ -34,8 +34,8 @@ _WHY = {
     "proxy-url": "Give the address of the API server alone: proxies (proxy-url) are not used.",
     "username": "Give a token or a certificate: API servers take no username and password any more.",
     "password": "Give a token or a certificate: API servers take no username and password any more.",
-    "insecure-skip-tls-verify": "Give certificate-authority-data: without it (insecure-skip-tls-verify) anybody on the"
-    " way gets the token.",
+    "insecure-skip-tls-verify": "Give certificate-authority-data: without it (insecure-skip-tls-verify) anybody in"
+    " between can read the token.",
 }
 _NO_SERVER = "server must be https://host:port, and perhaps a path."
 _WORD = re.compile(r"[\x21-\x7e]+")
@@ -117,7 +117,7 @@ class _PlainLoader(yaml.BaseLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise BadKubeconfig("Aliases (`*name`) are not taken.")
+            raise BadKubeconfig("Aliases (`*name`) are not supported.")
         if self._depth == MAX_DEPTH:
             raise BadKubeconfig("Nested too deeply.")
         self._depth += 1

@@ -144,7 +144,7 @@ class Inside:
             self._told(words)
         if not self.bind():
             return False
-        log.warning("our rights were missing in a namespace and are given anew", extra={"namespace": self.namespace})
+        log.warning("our rights were missing in a namespace and are granted again", extra={"namespace": self.namespace})
         return True
 
     def _how_lost(self, wanted: Json) -> str:

@@ -115,4 +115,4 @@ def grow_to(inside: Inside, claim: Json, *, wanted_bytes: int) -> None:
     try:
         inside.merge(path, {"spec": {"resources": {"requests": {"storage": str(wanted_bytes)}}}})
     except ApiRefused as refusal:
-        log.warning("a volume does not grow", extra={"namespace": inside.namespace, "why": str(refusal)})
+        log.warning("a volume could not be enlarged", extra={"namespace": inside.namespace, "why": str(refusal)})

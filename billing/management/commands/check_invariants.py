@@ -11,12 +11,12 @@ from billing import invariants
 
 
 class Command(BaseCommand):
-    help = "Check the invariants of billing; ends with 1 and a line for each that is broken."
+    help = "Run the ledger checks. Prints one line for each problem; the exit code is then 1."
 
     def handle(self, *args: Any, **options: Any) -> None:
         findings = invariants.broken(now=timezone.now())
         for finding in findings:
             self.stdout.write(finding)
         if findings:
-            raise CommandError(f"{len(findings)} invariants are broken")
-        self.stdout.write("All invariants of billing hold.")
+            raise CommandError(f"the ledger checks found {len(findings)} problems")
+        self.stdout.write("Ledger checks: no problems")

@@ -12,11 +12,11 @@ from config.errors import ServiceError
 
 
 class Command(BaseCommand):
-    help = "Have Telegram tell this installation of payments in stars."
+    help = "Ask Telegram to report payments in stars to this installation."
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             url = bot.set_webhook()
         except (ServiceError, TelegramRefused) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Telegram tells {url}")
+        self.stdout.write(f"Telegram reports payments to {url}")

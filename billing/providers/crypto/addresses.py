@@ -48,11 +48,11 @@ def account(xpub: str, first_address: str) -> XpubAccount:
     try:
         node = Bip32Slip10Secp256k1.FromExtendedKey(xpub)
     except (Base58ChecksumError, Bip32KeyError, ValueError) as error:
-        raise Misconfigured("CRYPTO_XPUB: is no extended public key") from error
+        raise Misconfigured("CRYPTO_XPUB: is not an extended public key") from error
     if not node.IsPublicOnly():
         raise Misconfigured("CRYPTO_XPUB: is a private key; give the account's xpub, and move its money")
     if node.Depth().ToInt() != ACCOUNT_DEPTH:
-        raise Misconfigured("CRYPTO_XPUB: must be of an account, as m/44'/60'/0'")
+        raise Misconfigured("CRYPTO_XPUB: must be the key of an account, such as m/44'/60'/0'")
     found = XpubAccount(hashlib.sha256(xpub.encode()).hexdigest()[:16], node.ChildKey(0))
     if found.address(0).lower() != first_address.lower():
         raise Misconfigured(

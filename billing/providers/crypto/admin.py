@@ -28,7 +28,7 @@ from config.errors import ServiceError
 
 class LookAtChain(MoneyStep):
     name, title, button = "look", "Look at the chain now", "Look"
-    done = "The chain is read, reload this page in a moment"
+    done = "The chain is being read; reload this page in a moment"
     model = CryptoOrder
 
     def shown(self, row: CryptoOrder) -> dict[str, str]:
@@ -58,7 +58,7 @@ class UndecidedFilter(admin.SimpleListFilter):
     parameter_name = "open"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "waits for an operator")]
+        return [("1", "waiting for an operator")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Deposit]) -> QuerySet[Deposit]:
         return queryset.filter(pk__in=decisions.undecided().values("pk")) if self.value() else queryset
@@ -94,7 +94,7 @@ class Sweepable(admin.SimpleListFilter):
     parameter_name = "sweepable"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "holds money that may be taken")]
+        return [("1", "has money that may be swept")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[DepositAddress]) -> QuerySet[DepositAddress]:
         if not self.value():
@@ -115,7 +115,7 @@ class DepositAddressAdmin(WrittenByRules):
         rows: QuerySet[DepositAddress] = super().get_queryset(request).prefetch_related("high_waters")
         return rows
 
-    @admin.display(description="held when last read")
+    @admin.display(description="last known balance")
     def held(self, row: DepositAddress) -> str:
         return ", ".join(f"{mark.balance} {mark.asset}" for mark in row.high_waters.all() if mark.balance)
 

@@ -78,7 +78,7 @@ def most(settings: Configuration, work: Callable[[Node], T]) -> T:
         said[word] += 1
         if said[word] > len(settings.urls) // 2:
             return word
-    raise Unknown(f"most of {len(settings.urls)} endpoints do not say the same: {len(said)} answers")
+    raise Unknown(f"most of {len(settings.urls)} endpoints do not agree: {len(said)} answers")
 
 
 def stand(settings: Configuration) -> Stand:
@@ -115,7 +115,7 @@ def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[Mapping
     units, nodes = max(said.items(), key=lambda one: one[1], default=(0, 0))
     agreed = units if nodes > len(settings.urls) // 2 else 0
     if agreed < order.amount:
-        log.error("most nodes do not say that an order is paid", extra={"order": order.pk, "said": dict(said)})
+        log.error("most nodes do not confirm that an order is paid", extra={"order": order.pk, "said": dict(said)})
     return agreed
 
 

@@ -34,10 +34,10 @@ WATCHED = timedelta(hours=2)  # from the time of the payment
 MISSED = timedelta(days=14)  # how long we look for a payment that disappeared
 AT_ONCE = 100
 AGAIN = ":again"
-TAKEN_BACK = "it came again after the time that it had bought was taken back"
+TAKEN_BACK = "it came again after the time that it had bought was ended"
 WORDS = (
-    "Order {row.pk} of {row.agent_id} was paid by {row.tx_hash}, which most nodes do not know any more. Its agent"
-    " goes on running. Payments, filtered by 'its money is gone from the chain', is where to decide: end the time that"
+    "Order {row.pk} of {row.agent_id} was paid by {row.tx_hash}. Most nodes do not know this transaction any more. The"
+    " agent still runs. Decide in the admin under Payments, filtered by 'disappeared from the chain': end the time that"
     " it bought, or close it."
 )
 
@@ -67,7 +67,7 @@ def known(settings: Configuration, deposits: Sequence[Deposit]) -> list[Deposit]
     there = [one for one in deposits if _is_in_place(one, _moved(one, words, majority))]
     for one in deposits:
         if one not in there:
-            log.error("most nodes do not know a deposit", extra={"deposit": one.tx_hash})
+            log.error("most nodes do not know the transaction of a deposit", extra={"deposit": one.tx_hash})
     return there
 
 
@@ -154,11 +154,11 @@ def _miss(row: CryptoOrder, *, now: datetime) -> None:
     if not CryptoOrder.objects.filter(pk=row.pk, dropped_at=None).update(dropped_at=now):
         return
     row.dropped_at = now
-    log.critical("what paid an order is gone from the chain", extra={"order": row.pk, "agent": row.agent_id})
+    log.critical("the payment of an order disappeared from the chain", extra={"order": row.pk, "agent": row.agent_id})
     try:
-        mail_admins(f"What paid {row.pk} is gone from the chain", WORDS.format(row=row))
+        mail_admins(f"The payment of {row.pk} disappeared from the chain", WORDS.format(row=row))
     except OSError:
-        log.exception("the operators could not be told by mail", extra={"order": row.pk})
+        log.exception("the mail to the operators failed", extra={"order": row.pk})
 
 
 @transaction.atomic
@@ -167,7 +167,7 @@ def _find(row: CryptoOrder, *, now: datetime) -> None:
     if not CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
         return
     row.dropped_at = None
-    log.warning("what paid an order is on the chain again", extra={"order": row.pk})
+    log.warning("the payment of an order is on the chain again", extra={"order": row.pk})
     if (again := _bought_nothing(row)) is not None:
         payments.write(again, agent, now=now, unapplied=TAKEN_BACK)
 

@@ -84,32 +84,32 @@ def _ask(statement: str, now: datetime) -> list[tuple[Any, ...]]:
 def _deposits_are_credits_and_unapplied(now: datetime) -> Iterator[str]:
     for address, asset, chain_id, came, credited, unapplied, open_ in _ask(_BALANCED, now):
         yield (
-            f"{address}: {came} of {asset} came on chain {chain_id}, while {credited} is credited,"
-            f" {unapplied} unapplied and {open_} not sorted out"
+            f"{address}: {came} of {asset} came on chain {chain_id}, but {credited} is credited,"
+            f" {unapplied} bought nothing and {open_} is undecided"
         )
 
 
 def _orders_are_credited_what_came(now: datetime) -> Iterator[str]:
     for order, credited, paid, over, amount, came in _ask(_AS_ORDERED, now):
         yield (
-            f"{order} of {amount} is credited {credited}, while {came} came for it and the ledger has {paid},"
-            f" {over} over"
+            f"{order} of {amount} has {credited} credited, but {came} came for it, and the ledger has {paid},"
+            f" {over} of it too much"
         )
 
 
 def _swept_is_what_came(now: datetime) -> Iterator[str]:
     for address, asset, chain_id, swept, came in _ask(_SWEPT, now):
-        yield f"{address}: {swept} of {asset} was swept on chain {chain_id}, while only {came} is known to have come"
+        yield f"{address}: {swept} of {asset} was swept on chain {chain_id}, but only {came} is known to have come"
 
 
 def _subscriptions_are_as_ordered(now: datetime) -> Iterator[str]:
     for row, agent, tier, provider in _ask(_BOUGHT, now):
-        yield f"{row} of {agent} is {tier} by {provider}, and no paid order of that kind paid for it"
+        yield f"{row} of {agent} is {tier} by {provider}, but no paid order of that kind paid for it"
 
 
 def _deposits_are_sorted_out(now: datetime) -> Iterator[str]:
     for tx_hash, amount, asset, seen_at in _ask(_OPEN, now):
-        yield f"{amount} of {asset} in {tx_hash} came {seen_at:%Y-%m-%d %H:%M}, and nobody says what it bought"
+        yield f"{amount} of {asset} in {tx_hash} came {seen_at:%Y-%m-%d %H:%M}, but it is not recorded what it bought"
 
 
 CHECKS: list[Callable[[datetime], Iterator[str]]] = [

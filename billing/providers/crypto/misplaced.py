@@ -113,7 +113,7 @@ def _look(place: ChainTokens, known: Configuration, rows: Sequence[DepositAddres
         )
     except Unknown as error:
         # the log already says which node failed
-        log.error("nobody can tell what lies on chain %s: %s", place.chain_id, error)
+        log.error("the balances on chain %s cannot be read: %s", place.chain_id, error)
         return
     _note(place, found, block=block, now=now)
 
@@ -169,4 +169,4 @@ def _note(place: ChainTokens, found: Sequence[Held], *, block: int, now: datetim
     for one in changed:
         if one.amount > before.get((one.address.pk, one.token), Decimal(0)):
             about = {"address": one.address.address, "chain": place.chain_id, "token": one.token or COIN}
-            log.error("money came that pays nothing", extra=about)
+            log.error("money came that pays for nothing", extra=about)

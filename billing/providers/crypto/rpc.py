@@ -73,7 +73,7 @@ class Node:
             raise EndpointFailed(f"at block {self.latest.number}, while {at_least} is known")
         self.final = marked.number if depth is None else max(0, self.latest.number - depth)
         if self.final > self.latest.number:
-            raise EndpointFailed("more is final than there is")
+            raise EndpointFailed("the final block is newer than the newest block")
 
     def batch(self, calls: Sequence[Call]) -> list[Any]:
         """One result or Refused per call, in the order of the calls, in as many requests as needed."""
@@ -112,18 +112,18 @@ def _bounded(answer: requests.Response) -> bytes:
     while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
         body += chunk
         if len(body) > LARGEST_BYTES or time.monotonic() > until:
-            raise EndpointFailed(f"an answer without an end: {len(body)} bytes so far")
+            raise EndpointFailed(f"the answer does not end: {len(body)} bytes so far")
     return bytes(body)
 
 
 def _in_order(given: Any, count: int) -> list[Any]:
     """Answers may come in any order. Each must be there exactly once."""
     if not isinstance(given, list):
-        raise EndpointFailed("not a batch's answer")
+        raise EndpointFailed("not an answer to a batch")
     known: dict[int, Any] = {}
     for item in given:
         if not isinstance(item, dict) or type(item.get("id")) is not int:
-            raise EndpointFailed("not a batch's answer")
+            raise EndpointFailed("not an answer to a batch")
         known[item["id"]] = _answer(item)
     if known.keys() != set(range(count)):
         raise EndpointFailed("answers are missing")
@@ -135,7 +135,7 @@ def _answer(item: dict[str, Any]) -> Any:
     if error is None:
         return item.get("result")
     if not isinstance(error, dict):
-        raise EndpointFailed("an error that is none")
+        raise EndpointFailed("an error without its fields")
     code = error.get("code")
     return NodeError(code if isinstance(code, int) else 0, str(error.get("message", "")))
 
@@ -145,9 +145,9 @@ def number(value: Any) -> int:
     try:
         found = int(value, 16)
     except (TypeError, ValueError) as error:
-        raise EndpointFailed(f"{str(value)[:80]!r} is no number") from error
+        raise EndpointFailed(f"{str(value)[:80]!r} is not a number") from error
     if not 0 <= found < 2**256:
-        raise EndpointFailed(f"{str(value)[:80]!r} is no number of a chain")
+        raise EndpointFailed(f"{str(value)[:80]!r} is too large or negative")
     return found
 
 
@@ -160,7 +160,7 @@ def block_in(value: Any) -> Block:
         raise EndpointFailed("no such block")
     found = Block(number=number(value.get("number")), hash=value["hash"], timestamp=number(value.get("timestamp")))
     if found.number >= MAX_BLOCK:
-        raise EndpointFailed(f"block {found.number} cannot be")
+        raise EndpointFailed(f"block number {found.number} is impossible")
     return found
 
 
@@ -184,4 +184,4 @@ def ask(
                 return work(node)
             except EndpointFailed as failure:
                 log.warning("an RPC endpoint failed: %s", failure, extra={"endpoint": node.name})
-    raise Unknown(f"none of {len(urls)} endpoints can be believed")
+    raise Unknown(f"none of {len(urls)} endpoints gave a usable answer")

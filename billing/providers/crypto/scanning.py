@@ -61,7 +61,7 @@ def give_up_elsewhere(settings: Configuration | None, *, now: datetime) -> None:
     given_up = rows.filter(waits).order_by("expires_at").values_list("pk", "chain_id", "token")
     for order_id, chain_id, token in given_up[:AT_ONCE]:
         about = {"order": order_id, "chain": chain_id, "token": token}
-        log.warning("an order is given up: its chain is not read, or its token not taken", extra=about)
+        log.warning("an order is given up, because its chain is not read or its token is not accepted", extra=about)
         settling.expire(order_id)
 
 
@@ -164,7 +164,9 @@ def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: C
     came = agreement.received(settings, [*enough, *told], block=reading.final)
     for order in told:
         if came.units[order.pk] < order.amount:
-            log.error("money came for an order and is not there: was it swept?", extra={"order": order.pk})
+            log.error(
+                "money came for an order, but the address does not have it: was it swept?", extra={"order": order.pk}
+            )
     return came
 
 

@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 LATE = timedelta(days=14)  # how long after its order has expired late money still pays it
 NO_ORDER = "no order was open for it"
 TOO_LATE = "its order had expired more than 14 days before"
-SUPERSEDED = "it was too little, and a newer order took its order's place"
-NOT_TAKEN = "its token is not taken any more"
+SUPERSEDED = "it was too little, and a newer order replaced its order"
+NOT_TAKEN = "its token is not accepted any more"
 COUPON_USED = "it came late, and its order's coupon has been used by other orders"
 BATCH = 1000
 OVERTAKEN = 20  # orders in a run, each read by itself

@@ -29,24 +29,27 @@ _HASH = re.compile(r"0x[0-9a-f]{64}")
 
 class NoTransaction(BadRequest):
     def __init__(self, tx_hash: str) -> None:
-        super().__init__(f"transaction: {tx_hash[:80]!r} is none of this chain; give the hash that the wallet shows")
+        super().__init__(
+            f"transaction: {tx_hash[:80]!r} is not a transaction of this chain; enter the hash that the wallet shows"
+        )
 
 
 class NotFinal(Conflict):
     def __init__(self, tx_hash: str) -> None:
-        super().__init__(f"{tx_hash}: the chain does not call it final yet; record it in some minutes")
+        super().__init__(f"{tx_hash}: not final on the chain yet; record it in some minutes")
 
 
 class SweepFailed(Conflict):
     def __init__(self, tx_hash: str) -> None:
         super().__init__(
-            f"{tx_hash}: the chain refused it, so nothing was taken: the token may be paused, or the address blocked"
+            f"{tx_hash}: the transaction failed on the chain, so no money moved: the token may be paused, or the"
+            " address blocked"
         )
 
 
 class NothingSwept(Conflict):
     def __init__(self, tx_hash: str) -> None:
-        super().__init__(f"{tx_hash}: takes none of our tokens from any deposit address")
+        super().__init__(f"{tx_hash}: moves none of the configured tokens from a deposit address")
 
 
 def sweepable(*, now: datetime) -> QuerySet[DepositAddress]:

@@ -109,16 +109,16 @@ def _transfers_in(answer: Any, tokens: Sequence[str], receivers: Sequence[str]) 
         try:
             found = _transfer(entry)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise EndpointFailed("logs: no transfer") from error
+            raise EndpointFailed("logs: not a transfer") from error
         if found.token in tokens and found.receiver in receivers and found.amount > 0:
             yield found
 
 
 def _transfer(entry: Any) -> Transfer:
     if entry.get("removed") or entry["topics"][0] != abi.topic(TRANSFER):
-        raise ValueError("not what was asked for")
+        raise ValueError("not a transfer")
     if not all(HASH.fullmatch(str(entry[name])) for name in ("blockHash", "transactionHash")):
-        raise ValueError("a name that is none")
+        raise ValueError("a hash with a wrong form")
     found = Transfer(
         token=abi.checksummed(entry["address"]),
         sender=abi.address_in(entry["topics"][1]),
@@ -130,7 +130,7 @@ def _transfer(entry: Any) -> Transfer:
         log_index=number(entry["logIndex"]),
     )
     if found.block >= MAX_BLOCK or found.log_index >= MAX_LOGS:
-        raise ValueError("no place in a chain")
+        raise ValueError("an impossible block or log index")
     return found
 
 

@@ -45,7 +45,7 @@ class Gumroad(LicenceDriver):
 
     name = "Gumroad"
     cancel_url = "https://app.gumroad.com/library"
-    unseen = "Gumroad tells of refunds and disputes of a first payment alone: note refunded renewals in the ledger"
+    unseen = "Gumroad reports refunds and disputes only of a first payment: note refunded renewals in the ledger"
 
     @property
     def offer(self) -> ProviderOffer:

@@ -35,7 +35,7 @@ ENDED = {"expired": reasons.EXPIRED, "disabled": reasons.DISABLED}
 # States of a subscription whose card was refused. In other states the charge may still follow within minutes.
 NOT_CHARGED, ON_TRIAL = {"past_due", "unpaid", "expired", "paused"}, "on_trial"
 CHARGED_WITHIN = timedelta(days=3)  # the end of a licence and the end of its charge may differ by this much
-UNSEEN = "LEMONSQUEEZY_API_KEY is not set: refunds, disputes and failed renewals of Lemon Squeezy are not seen"
+UNSEEN = "LEMONSQUEEZY_API_KEY is not set: Lemon Squeezy does not report refunds, disputes and failed renewals"
 SAYS = {"validate": "valid", "activate": "activated", "deactivate": "deactivated"}  # the answer's field for each call
 # The only 404 message that is about a key. Any other one comes from a proxy in front of Lemon Squeezy.
 NO_SUCH_KEY = "license_key not found"

@@ -18,15 +18,15 @@ from config.admin_steps import Given, Logged
 def _back(stray: StrayCharge | None) -> str:
     if stray is None or not (stray.refund_at or stray.refunded_at):
         return "no"
-    return f"sent {stamp(stray.refunded_at)}" if stray.refunded_at else "asked for"
+    return f"sent {stamp(stray.refunded_at)}" if stray.refunded_at else "requested"
 
 
 class SendBack(MoneyStep):
     """Send stars back. The money leaves at once, and the time that it bought ends."""
 
-    name, title, button, done = "send_back", "Send the stars back", "Send back", "Goes back"
+    name, title, button, done = "send_back", "Send the stars back", "Send back", "Being sent back"
     counted = True
-    warnings = ("The whole charge goes back, and what it paid for ends. This cannot be taken back.",)
+    warnings = ("The whole charge is sent back, and the time that it paid for ends. This cannot be undone.",)
     charge: ClassVar[str]  # the field with the charge's id
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
@@ -50,7 +50,7 @@ class SendOrdersBack(SendBack):
             "stars": str(row.amount_stars),
             "status": row.status,
             "charge": row.charge_id or "none: nobody has paid",
-            "goes back": _back(stray),
+            "sent back": _back(stray),
         }
 
     def _all(self) -> QuerySet[StarsOrder]:
@@ -67,7 +67,7 @@ class SendStraysBack(SendBack):
             "amount": f"{row.amount} {row.currency}",
             "order": row.order_id or "none",
             "payer": str(row.payer_id or "unknown"),
-            "goes back": _back(row),
+            "sent back": _back(row),
         }
 
 

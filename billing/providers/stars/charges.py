@@ -133,7 +133,7 @@ def _receipt(
 def _send_back(order: StarsOrder, agent: Agent, charge: StarsCharge, *, why: Stray, now: datetime) -> None:
     """Write the charge in the ledger as buying nothing, and make its refund due (refunds.py)."""
     level = logging.ERROR if why == Stray.AMOUNT else logging.WARNING
-    log.log(level, "stars go back: %s", why.label, extra={"order": order.pk, "charge": charge.id})
+    log.log(level, "stars are sent back: %s", why.label, extra={"order": order.pk, "charge": charge.id})
     payments.write(_receipt(order, charge), agent, now=now, unapplied=f"{why.label}: it is sent back")
     _note(charge, order, why=why, now=now, refund_at=now)
     wake.on_commit("billing.send_back_stars")
@@ -145,7 +145,7 @@ def _note_unknown(charge: StarsCharge, *, now: datetime) -> None:
     The bot may also sell other things, so it is not sent back; operators decide.
     """
     if _note(charge, None, why=Stray.UNKNOWN, now=now):
-        log.error("stars for no order of ours", extra={"charge": charge.id, "payload": charge.payload})
+        log.error("stars for no order of this installation", extra={"charge": charge.id, "payload": charge.payload})
 
 
 def _note(

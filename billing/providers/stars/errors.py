@@ -17,4 +17,4 @@ class NoSuchStarsOrder(NotFound):
 
 class NothingToSendBack(Conflict):
     def __init__(self, charge_id: str) -> None:
-        super().__init__(f"{charge_id}: no charge of ours, or it has gone back already")
+        super().__init__(f"{charge_id}: not a charge of this installation, or it was sent back already")

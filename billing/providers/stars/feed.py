@@ -51,7 +51,9 @@ def reconcile(*, now: datetime | None = None) -> int:
 def _read(mark: StarsFeed) -> _Read:
     read = _pages(max(0, mark.seen - OVERLAP))
     if not read.found and mark.seen:  # another bot with the same name, or the list was shortened
-        log.error("Telegram's list of stars is shorter than it was: it is read anew", extra={"bot": mark.pk})
+        log.error(
+            "Telegram's list of stars is shorter than before: it is read again from the start", extra={"bot": mark.pk}
+        )
         return _pages(0)
     return read
 
@@ -85,7 +87,7 @@ def _charges(found: list[Json], reading: Callable[[Json], StarsCharge | None]) -
         try:
             read.append(reading(transaction))
         except BadRequest:
-            log.exception("a transaction of Telegram's cannot be read", extra={"charge": str(transaction.get("id"))})
+            log.exception("a transaction of Telegram cannot be read", extra={"charge": str(transaction.get("id"))})
     return [one for one in read if one is not None]
 
 
@@ -94,6 +96,6 @@ def _try(rule: Callable[..., None], charge: StarsCharge, *, now: datetime) -> bo
     try:
         rule(charge, now=now)
     except Exception:
-        log.exception("a transaction of Telegram's could not be dealt with", extra={"charge": charge.id})
+        log.exception("a transaction of Telegram could not be processed", extra={"charge": charge.id})
         return False
     return True

@@ -29,24 +29,24 @@ def _forgotten(now: datetime) -> Iterator[str]:
     """
     open_ = StrayCharge.objects.filter(refunded_at=None).exclude(why=Stray.UNKNOWN, refund_at=None)
     for row in open_.filter(Q(refund_at=None) | Q(refund_at__lt=now - OVERDUE)).iterator():
-        yield f"the charge {row.pk} bought nothing ({row.get_why_display()}), and nobody sends it back"
+        yield f"the charge {row.pk} bought nothing ({row.get_why_display()}), but no refund is under way"
 
 
 def _returned_and_counted(now: datetime) -> Iterator[str]:
     for row in StrayCharge.objects.filter(COUNTED & ~RETURNED, refunded_at__isnull=False).iterator():
-        yield f"the charge {row.pk} went back, and the ledger does not say so"
+        yield f"the charge {row.pk} was sent back, but the ledger does not show it"
 
 
 def _in_the_ledger_alone(now: datetime) -> Iterator[str]:
     known = StrayCharge.objects.filter(pk=OuterRef("external_id"))
     for row in Payment.objects.open().filter(~Exists(known), provider=Provider.STARS).iterator():
-        yield f"the charge {row.external_id} bought nothing, and nobody was asked to send it back"
+        yield f"the charge {row.external_id} bought nothing, but no refund was requested"
 
 
 def _paid_without_a_charge(now: datetime) -> Iterator[str]:
     paid = StarsOrder.objects.filter(status=OrderStatus.PAID)
     for order in paid.filter(Q(charge_id=None) | ~COUNTED).iterator():
-        yield f"{order.pk} is paid, and no charge in the ledger paid it"
+        yield f"{order.pk} is paid, but the ledger has no charge for it"
 
 
 CHECKS: list[Callable[[datetime], Iterator[str]]] = [

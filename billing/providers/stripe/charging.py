@@ -70,7 +70,7 @@ def _pay(agent: Agent, card: CardSubscription, bill: InvoiceObject, *, in_time: 
     receipt = _receipt(card, bill, plan, in_time=in_time)
     why = _why_not(card, bill, plan)
     if why:
-        log.error("an invoice of Stripe's buys nothing: %s", why, extra={"invoice": bill.id, "agent": agent.pk})
+        log.error("an invoice of Stripe buys nothing: %s", why, extra={"invoice": bill.id, "agent": agent.pk})
         paid = payments.write(receipt, agent, now=now, unapplied=why[:200])
     else:
         paid = payments.apply_payment(receipt, now=now)

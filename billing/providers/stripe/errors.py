@@ -22,7 +22,7 @@ class NoCardYet(Conflict):
 
 class NotStripe(BadRequest):
     def __init__(self) -> None:
-        super().__init__("Stripe-Signature: missing, wrong or too old; this address is for Stripe alone")
+        super().__init__("Stripe-Signature: missing, wrong or too old; this address is only for Stripe")
 
 
 class StripeUnreadable(Exception):

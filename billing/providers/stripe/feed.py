@@ -76,6 +76,8 @@ def _check(card: CardSubscription, *, now: datetime) -> bool:
         log.warning("a subscription at Stripe cannot be read: %s", away.message, extra={"card": card.subscription_id})
         return False
     except (StripeRefused, UnmatchedObject, StripeUnreadable):
-        log.exception("a subscription at Stripe makes no sense", extra={"card": card.subscription_id})
+        log.exception(
+            "a subscription at Stripe is unknown or has an unexpected form", extra={"card": card.subscription_id}
+        )
         return False
     return True

@@ -99,18 +99,20 @@ def _process(event: StripeEvent, *, now: datetime) -> bool:
     except StripeAway as away:
         return _later(event, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
     except UnmatchedObject as stray:
-        log.error("Stripe tells of something that names us and is not known: %s", stray, extra={"event": event.pk})
+        log.error(
+            "an event of Stripe names this installation, but matches nothing here: %s", stray, extra={"event": event.pk}
+        )
         return _close(event, now=now, stray=str(stray))
     except StripeRefused as refusal:
         if refusal.code == GONE:  # from the test mode, or from another account
             return _close(event, now=now, stray="Stripe does not know it with our key")
-        log.exception("Stripe does not tell of what it told us", extra={"event": event.pk})
+        log.exception("Stripe does not return what one of its events names", extra={"event": event.pk})
         return _later(event, str(refusal), now=now)
     except StripeUnreadable as problem:
-        log.exception("what Stripe says makes no sense", extra={"event": event.pk})
+        log.exception("an answer of Stripe has an unexpected form", extra={"event": event.pk})
         return _later(event, str(problem), now=now)
     except Exception as error:  # a bug in our code: the other events must not wait for it
-        log.exception("an event of Stripe's could not be dealt with", extra={"event": event.pk})
+        log.exception("an event of Stripe could not be processed", extra={"event": event.pk})
         return _later(event, type(error).__name__, now=now)
     return _close(event, now=now)
 

@@ -18,44 +18,44 @@ UNREAD = timedelta(days=3)
 
 def _not_looked_at(now: datetime) -> Iterator[str]:
     for row in StripeEvent.objects.filter(due_at__lt=now - OVERDUE).iterator():
-        yield f"the event {row.pk} ({row.type}) was due {row.due_at:%Y-%m-%d %H:%M} and nobody looks at it"
+        yield f"the event {row.pk} ({row.type}) was due {row.due_at:%Y-%m-%d %H:%M} but is not processed"
 
 
 def _still_charged(now: datetime) -> Iterator[str]:
     for card in CardSubscription.objects.to_end(now - OVERDUE).filter(canceled_at__lt=now - OVERDUE).iterator():
         since = f"{card.canceled_at:%Y-%m-%d %H:%M}"
-        yield f"{card.subscription_id} ended here {since}, and Stripe may still charge the card"
+        yield f"{card.subscription_id} ended here {since}, but Stripe may still charge the card"
 
 
 def _not_read(now: datetime) -> Iterator[str]:
     for card in CardSubscription.objects.renewing().filter(read_at__lt=now - UNREAD).iterator():
-        yield f"Stripe has told nothing of {card.subscription_id} since {card.read_at:%Y-%m-%d %H:%M}"
+        yield f"Stripe has reported nothing about {card.subscription_id} since {card.read_at:%Y-%m-%d %H:%M}"
 
 
 def _two_cards(now: datetime) -> Iterator[str]:
     newer = CardSubscription.objects.renewing().filter(agent=OuterRef("agent"), pk__gt=OuterRef("pk"))
     for card in CardSubscription.objects.renewing().filter(Exists(newer)).iterator():
-        yield f"{card.agent_id} is charged for twice: {card.subscription_id} and a newer one"
+        yield f"{card.agent_id} is charged twice: by {card.subscription_id} and by a newer subscription"
 
 
 def _paid_without_an_invoice(now: datetime) -> Iterator[str]:
     known = StripeInvoice.objects.filter(payment=OuterRef("pk"))
     rows = Payment.objects.filter(~Exists(known), provider=Provider.STRIPE, kind__in=CONFIRMED)
     for row in rows.iterator():
-        yield f"{row.pk} was paid by card, and no invoice of Stripe's says so"
+        yield f"{row.pk} was paid by card, but no invoice of Stripe shows it"
     counted = StripeInvoice.objects.filter(card__order=OuterRef("pk"), payment__isnull=False)
     for order in StripeOrder.objects.filter(~Exists(counted), status=OrderStatus.PAID).iterator():
-        yield f"{order.pk} is paid, and no invoice of Stripe's paid it"
+        yield f"{order.pk} is paid, but no invoice of Stripe paid it"
 
 
 def _not_sent_back(now: datetime) -> Iterator[str]:
     for row in StripeRefund.objects.filter(refund_at__lt=now - OVERDUE).iterator():
-        yield f"{row.payment_id} was to go back to its card, and nobody asks Stripe for it"
+        yield f"{row.payment_id} must go back to its card, but Stripe is not asked for it"
 
 
 def _not_repriced(now: datetime) -> Iterator[str]:
     for card in CardSubscription.objects.filter(reprice_at__lt=now - OVERDUE).iterator():
-        yield f"{card.subscription_id} is to be charged another price, and nobody tells Stripe"
+        yield f"{card.subscription_id} must be charged another price, but Stripe is not asked for it"
 
 
 CHECKS: list[Callable[[datetime], Iterator[str]]] = [

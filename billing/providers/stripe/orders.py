@@ -41,7 +41,7 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
     NothingToPay, CouponRefused, NotConfigured, StripeAway, and the errors of orders.place.
     """
     if coupon:
-        raise CouponRefused("a coupon takes something off orders in coins and stars, not off what a card is charged")
+        raise CouponRefused("coupons work for orders in coins and stars, not for payments by card")
     terms = Terms(Provider.STRIPE, tier or agent.tier, period)
     check_tier(engine_of(agent.engine), tier_of(terms.tier))
     prices.payable(tier_of(terms.tier), period)

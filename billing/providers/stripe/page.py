@@ -23,7 +23,7 @@ class StripePage(ProviderPage):
 
     @property
     def next_step(self) -> str:
-        return gettext("Go on to the card")
+        return gettext("Continue to the card")
 
     def about(self, agent: Agent) -> str:
         if CardSubscription.objects.renewing().filter(agent=agent).exists():

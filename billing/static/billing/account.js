@@ -1,4 +1,4 @@
-// What the account's pages do better with a script. All of them work without.
+// Improvements of the account's pages. All pages work without this script.
 "use strict";
 
 const TOLD_MS = 2000;
@@ -8,7 +8,7 @@ async function copied(text) {
   if (navigator.clipboard) {
     return navigator.clipboard.writeText(text.textContent).then(() => true, () => false);
   }
-  return false; // an address without TLS has no clipboard
+  return false; // without TLS there is no clipboard
 }
 
 for (const button of document.querySelectorAll("[data-copy]")) {
@@ -17,7 +17,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     if (!(await copied(text))) {
-      getSelection().selectAllChildren(text); // the person copies it
+      getSelection().selectAllChildren(text); // the person can copy the selected text
       return;
     }
     button.textContent = button.dataset.copied;
@@ -25,7 +25,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-// The second click of a double click would take the answer of the first away: a new key's secret is in no other.
+// Ignores the second click of a double click: it would replace the first answer, the only one with a new key's secret.
 const sent = new WeakMap();
 document.addEventListener("submit", (event) => {
   const now = performance.now();
@@ -36,7 +36,7 @@ document.addEventListener("submit", (event) => {
   sent.set(event.target, now);
 });
 
-// While something goes on, its page is looked at again by itself: less and less often, and not in a hidden tab.
+// While something is in progress, the page is loaded again: less and less often, and not in a hidden tab.
 const FIRST_LOOK_MS = 2000, LAST_LOOK_MS = 30000, SLOWER = 1.2;
 let lookMs = FIRST_LOOK_MS;
 
@@ -47,11 +47,11 @@ async function lookAgain() {
   }
   const answer = await fetch(location.href);
   if (!answer.ok || answer.redirected) {
-    throw new Error(`the page answers ${answer.status}`); // its link is shown again
+    throw new Error(`the page answers ${answer.status}`); // the link to reload is shown again
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const shown = document.getElementById("content"), found = page.getElementById("content");
-  if (found.textContent !== shown.textContent) { // else whoever walks the page by keyboard keeps their place
+  if (found.textContent !== shown.textContent) { // if nothing changed, keyboard users keep their place
     shown.replaceWith(document.adoptNode(found));
   }
   lookSoon();

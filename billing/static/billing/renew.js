@@ -1,5 +1,5 @@
-// While an order waits, /renew/{id} follows it: the part of the page that changes is fetched again, ever less often
-// while nothing happens. Without this script the same part is shown by looking at the page again.
+// While an order waits, /renew/{id} follows it: the changing part of the page is fetched again, less and less often if
+// nothing happens. Without this script, people see the same part when they reload the page.
 "use strict";
 
 (() => {
@@ -17,14 +17,14 @@
         try {
           await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
           button.classList.add("done");
-        } catch { // not allowed: the text is there to be selected
+        } catch { // not allowed: the person can select the text
           button.hidden = true;
         }
       });
     });
   }
 
-  // Only what is different is replaced: whoever is reading or selecting the address is not disturbed.
+  // Only changed parts are replaced, so that people who read or select the address are not disturbed.
   function show(fresh) {
     const old = now();
     if (fresh.dataset.state !== old.dataset.state) {
@@ -47,7 +47,7 @@
       if (!answer.ok) throw new Error(answer.status);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       wait = show(page.getElementById("now")) ? FIRST : Math.min(wait * SLOWER, MOST);
-    } catch { // away for a moment
+    } catch { // no connection for a moment
       wait = Math.min(wait * 2, MOST);
     }
     later();

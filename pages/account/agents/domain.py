@@ -127,7 +127,7 @@ def _problem(refusal: ServiceError, agent: Agent) -> str:
     match refusal:
         case errors.DomainTaken():
             return gettext(
-                "Another agent has this domain, or had it until lately. If the domain is yours, set the TXT record"
+                "Another agent has this domain, or had it until recently. If the domain is yours, set the TXT record"
                 " below, then save again."
             )
         case errors.YourOtherAgent():

@@ -19,7 +19,7 @@ from pages.account.agents.base import AgentPagePage
 from pages.account.names import plan_name
 
 STATUSES: dict[str, Promise] = {
-    QuotaStatus.OK: _("There is room enough."),
+    QuotaStatus.OK: _("There is enough space."),
     QuotaStatus.WARN: _("Memory or disk is nearly full."),
     QuotaStatus.GRACE: _("Memory or disk is full."),
     QuotaStatus.PAUSED: _("It was stopped because its memory or disk was full for an hour."),

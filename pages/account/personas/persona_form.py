@@ -99,7 +99,7 @@ def refused(refusal: ServiceError) -> str:
         case authoring.TooManyPersonas() | articles.TooManyArticles():
             return gettext("You have reached the limit. Delete one first.")
         case authoring.InUse():
-            return gettext("Agents use it, so it cannot be deleted. Take it off the catalog instead.")
+            return gettext("Agents use it, so it cannot be deleted. Remove it from the catalog instead.")
         case articles.SlugTaken():
             return gettext("This persona has an article with this address already.")
         case articles.UnshowableBody():

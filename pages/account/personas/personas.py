@@ -25,7 +25,7 @@ from pages.words import CATEGORIES, CHANNELS
 PATH = "/account/personas"
 RISKS: dict[str, Promise] = {
     Risk.LOW: _("Nothing special"),
-    Risk.HIGH: _("Health, law, money or the like: it must say what to note"),
+    Risk.HIGH: _("Health, law, money or similar: it must have a warning"),
 }
 
 

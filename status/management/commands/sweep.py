@@ -27,10 +27,10 @@ from webhooks.models import Delivery
 
 
 class Command(BaseCommand):
-    help = "Do all due work once, now. In development, --now does it as of another time."
+    help = "Do all due work once. In development, --now sets another time for it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--now", help="ISO 8601 with an offset, development only: as of when things are due")
+        parser.add_argument("--now", help="the time to use, ISO 8601 with an offset; development only")
 
     def handle(self, *args: Any, now: str | None, **options: Any) -> None:
         at = _moment(now)

@@ -119,7 +119,9 @@ def test_credentials_stay_until_others_are_given_or_they_are_cleared(console: Cl
     save(console, cluster, region="north", kubeconfig=KUBECONFIG.replace("very-secret", "another"))
     cluster.refresh_from_db()
     assert "another-token" in str(cluster.kubeconfig)
-    assert "Either give another, or clear it." in save(console, cluster, kubeconfig=KUBECONFIG, clear_kubeconfig="on")
+    assert "Enter a new one or clear it, not both." in save(
+        console, cluster, kubeconfig=KUBECONFIG, clear_kubeconfig="on"
+    )
     save(console, cluster, region="north", clear_kubeconfig="on")
     cluster.refresh_from_db()
     assert cluster.kubeconfig is None
@@ -172,8 +174,8 @@ def test_a_kubeconfig_from_before_the_rule_is_told_when_its_cluster_is_saved(con
         ({"dns_peers": '[{"host": "dns"}]'}, "A list of peers"),
         ({"visitors_authority": "no certificate"}, "Certificates as PEM."),
         ({"own_cidrs": "203.0.113.7/24"}, "Networks, separated by commas"),
-        ({"own_cidrs": "0.0.0.0/0"}, "The largest network that is taken is a /8."),
-        ({"own_cidrs": "9.0.0.0/8, 2000::/3"}, "The largest network that is taken is a /8."),
+        ({"own_cidrs": "0.0.0.0/0"}, "A network must not be larger than a /8."),
+        ({"own_cidrs": "9.0.0.0/8, 2000::/3"}, "A network must not be larger than a /8."),
         ({"node_selector": "[1]"}, "An object of text values."),
         ({"tier_runtime_classes": '{"huge": "kata"}'}, "An object of plans (tiny, small, medium, large)"),
         ({"tier_runtime_classes": '{"tiny": null}'}, "An object of plans (tiny, small, medium, large)"),
@@ -247,7 +249,7 @@ def test_cordon_and_uncordon_are_in_the_history(console: Client, cluster: Cluste
 def test_a_check_is_a_workers(console: Client, operator: User, cluster: Cluster, asked: list[tuple[str, ...]]) -> None:
     assert "its history says what was found" in act(console, "check", cluster)
     assert asked == [("agents.check_cluster", str(cluster.pk), operator.pk)]
-    assert history() == ["Check asked for."]
+    assert history() == ["Check requested."]
 
 
 def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
@@ -258,13 +260,13 @@ def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
     for agent_id in ("agt_1", "agt_2"):
         Placement.objects.create(agent_id=agent_id, cluster=cluster)
     asking = operating.choose(console, LIST, "lose_clusters", cluster)
-    for told in ('<td dir="auto">never</td>', "2 agents leave one", 'name="reason"'):
+    for told in ('<td dir="auto">never</td>', "2 agents are moved away from one", 'name="reason"'):
         assert told in asking.content.decode()
-    assert "Its name is one." in operating.send(console, asking, name="two").content.decode()
+    assert "The name is one." in operating.send(console, asking, name="two").content.decode()
     assert "This field is required" in operating.send(console, asking, name="one", reason="").content.decode()
     assert Placement.objects.count() == 2
     done = operating.send(console, asking, name="one", reason="the hall burnt down")
-    assert "1 agents still have to leave one" in done.content.decode()
+    assert "1 agents are still on one" in done.content.decode()
     cluster.refresh_from_db()
     assert cluster.cordoned
     assert history() == ["Given up as lost for good: the hall burnt down"]
@@ -274,7 +276,7 @@ def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
 def test_a_cluster_that_lives_is_not_given_up(console: Client, cluster: Cluster) -> None:
     asking = operating.choose(console, LIST, "lose_clusters", cluster)
     for _ in range(2):  # a refused page may be sent again
-        assert "was seen alive" in operating.send(console, asking, name="one").content.decode()
+        assert "was last seen" in operating.send(console, asking, name="one").content.decode()
     assert history() == []
     nowhere = console.get(f"{LIST}lose-clusters/", {"id": ["0", "x"]}, follow=True)
     assert "nothing left to do" in nowhere.content.decode()

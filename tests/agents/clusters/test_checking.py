@@ -37,11 +37,11 @@ def test_a_cluster_with_all_that_pods_need_has_no_findings(cluster: Cluster, api
 @pytest.mark.parametrize(
     ("version", "finding"),
     [
-        ({"major": "1", "minor": "30"}, "Its API server is 1.30; the oldest that is supported is 1.31."),
+        ({"major": "1", "minor": "30"}, "Its API server is 1.30; the oldest supported version is 1.31."),
         ({"major": "1", "minor": "31+"}, None),
         ({"major": "1", "minor": "37"}, None),
-        ({"major": "1", "minor": "38"}, "Its API server is 1.38; the newest that was tried is 1.37."),
-        ({}, "Its API server is 0.0; the oldest that is supported is 1.31."),
+        ({"major": "1", "minor": "38"}, "Its API server is 1.38; the newest tested version is 1.37."),
+        ({}, "Its API server is 0.0; the oldest supported version is 1.31."),
     ],
 )
 def test_the_version_must_be_one_that_was_tried(
@@ -80,7 +80,7 @@ def test_the_charts_account_must_be_able_to_give_itself_its_rights(cluster: Clus
 def test_an_account_that_nothing_holds_to_agents_namespaces_is_told_of(cluster: Cluster, api: ScriptedCluster) -> None:
     api.account, api.is_bounded = CHARTS, False
     (finding,) = checking.check(cluster)
-    assert finding.startswith("Nothing holds our account to agents' namespaces")
+    assert finding.startswith("Nothing limits our account to agents' namespaces")
 
 
 @pytest.mark.parametrize(("through_api", "needed"), [(False, "nodes/stats"), (True, "nodes/proxy")])
@@ -149,7 +149,7 @@ def test_a_network_that_could_not_be_tried_is_unknown(cluster: Cluster, api: Scr
     Cluster.objects.update(network_policies="enforced")
     api.connects = False
     (finding,) = checking.check(cluster)
-    assert finding.endswith("was not found out: two pods cannot reach each other even without a policy")
+    assert finding.endswith("enforces network policies: two pods cannot reach each other even without a policy")
     cluster.refresh_from_db()
     assert cluster.network_policies == "unknown"
 
@@ -205,7 +205,7 @@ def test_a_cluster_is_checked_once_a_day_and_sooner_when_its_network_is_unknown(
 def test_what_an_operator_asked_for_is_in_the_clusters_history(cluster: Cluster, api: ScriptedCluster) -> None:
     operator = User.objects.create_superuser("operator@example.com", "a-long-password")
     tasks.check_cluster(str(cluster.pk), operator.pk)
-    assert LogEntry.objects.get().get_change_message() == "Checked: nothing is wrong."
+    assert LogEntry.objects.get().get_change_message() == "Checked: no problems."
     api.documents[STORAGE] = {"items": []}
     tasks.check_cluster(str(cluster.pk), operator.pk)
     told = LogEntry.objects.order_by("pk").last()
@@ -228,7 +228,7 @@ def test_the_command_says_what_was_found(
     cluster: Cluster, api: ScriptedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("check_cluster", "one")
-    assert capsys.readouterr().out == "network policies: enforced\nnothing is wrong\n"
+    assert capsys.readouterr().out == "network policies: enforced\nno problems\n"
     api.enforces = False
     with pytest.raises(CommandError, match=r"^Its network does not enforce"):
         call_command("check_cluster", "one")

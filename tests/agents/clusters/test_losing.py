@@ -134,7 +134,7 @@ def test_an_agent_that_is_being_deleted_is_gone_at_last(
 
 def test_a_cluster_that_is_seen_alive_is_not_given_up(cluster: Cluster, running: Agent) -> None:
     put(running, cluster)
-    with pytest.raises(StillAlive, match=r"cluster one was seen alive \d+ s ago"):
+    with pytest.raises(StillAlive, match=r"cluster one was last seen \d+ s ago"):
         lose(cluster)
     cluster.refresh_from_db()
     assert not cluster.cordoned

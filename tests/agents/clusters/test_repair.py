@@ -86,7 +86,7 @@ def test_a_claim_that_was_seen_only_after_its_pod_was_running_is_guarded_too(
     assert timeline(agent) == []
     administrator.merge(PATH_OF_CLAIM.format(agent.namespace), {"metadata": {"labels": {"agentpods.dev/agent": None}}})
     eventually(lambda: timeline(agent), within=WITHIN, what="the timeline")
-    assert timeline(agent) == ["put back in its cluster: PersistentVolumeClaim/data was changed"]
+    assert timeline(agent) == ["restored in its cluster: PersistentVolumeClaim/data was changed"]
 
 
 def test_what_the_account_of_an_older_chart_may_not_watch_keeps_nothing_else_from_being_guarded(
@@ -103,7 +103,7 @@ def test_what_the_account_of_an_older_chart_may_not_watch_keeps_nothing_else_fro
             eventually(lambda: timeline(agent), within=WITHIN, what="the timeline")
             settled(agent)
             assert state(administrator, "NetworkPolicy", agent.namespace)
-        assert timeline(agent) == ["put back in its cluster: NetworkPolicy/pod was gone"]
+        assert timeline(agent) == ["restored in its cluster: NetworkPolicy/pod was gone"]
 
 
 def test_the_same_again_and_again_is_told_once_an_hour(db: None, running: Agent) -> None:
@@ -111,6 +111,6 @@ def test_the_same_again_and_again_is_told_once_an_hour(db: None, running: Agent)
         lifecycle.put_back(running, ["Service/pod was gone"], now=running.status_since)
     lifecycle.put_back(running, ["LimitRange/pod was gone"], now=running.status_since)
     assert timeline(running) == [
-        "put back in its cluster: Service/pod was gone",
-        "put back in its cluster: LimitRange/pod was gone",
+        "restored in its cluster: Service/pod was gone",
+        "restored in its cluster: LimitRange/pod was gone",
     ]

@@ -358,4 +358,4 @@ def test_operators_see_it_on_the_agents_page(listening: Agent, bridge: BridgeDou
     assert answer.status_code == 200, answer.headers
     page = answer.content.decode()
     assert REFUSED.replace("'", "&#x27;") in page
-    assert "channels beside the web" in page.lower()
+    assert "channels other than the web" in page.lower()

@@ -46,7 +46,7 @@ def test_what_cannot_be_asked_is_refused(client: APIClient, running: Agent, othe
     assert unknown.json()["message"].startswith("name: the agent has no MCP server 'x'")
     assert ask(client, running, "files").status_code == 409
     assert ask(other, running).status_code == 404
-    assert "is not reached" in ask(client, running).json()["mcpTest"]["error"]
+    assert "cannot be reached" in ask(client, running).json()["mcpTest"]["error"]
     agent = settle(lifecycle.pause(running, reason=Reason.OWNER, actor="user:x"))
     stopped = ask(client, agent)
     assert (stopped.status_code, "resume starts it" in stopped.json()["message"]) == (409, True)

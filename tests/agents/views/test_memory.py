@@ -90,7 +90,7 @@ def test_a_pod_that_cannot_be_asked_is_409_that_names_the_hop(
     assert "(engine: state.db cannot be read: database disk image is malformed)" in answer.json()["message"]
     assert "no backup of it to read" in answer.json()["message"]
     bridge.stop()
-    assert "(engine: the engine's bridge does not say" in ask(client, running).json()["message"]
+    assert "(engine: the engine's bridge gives no answer" in ask(client, running).json()["message"]
 
 
 def test_a_pod_without_a_gateway_is_409(client: APIClient, running: Agent) -> None:

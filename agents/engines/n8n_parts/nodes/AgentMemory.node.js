@@ -1,6 +1,6 @@
 "use strict";
-/* A memory of conversations that outlives the process: n8n's own Simple Memory does not, and the others need a
-   service beside it. */
+/* A memory of conversations that survives a restart. n8n's own Simple Memory does not, and its other memories need an
+   additional service. */
 
 const path = require("node:path");
 const { DatabaseSync } = require("node:sqlite");
@@ -45,7 +45,7 @@ class History extends BaseListChatMessageHistory {
     await this.addMessages([message]);
   }
 
-  /* All of a turn or nothing: a kill in between would leave a question without its answer. */
+  /* Stores a whole turn or nothing. Otherwise a kill in between would leave a question without its answer. */
   async addMessages(added) {
     const insert = database().prepare("INSERT INTO messages (session, message) VALUES (?, ?)");
     database().exec("BEGIN IMMEDIATE");

@@ -1,4 +1,4 @@
-// The pod's chat page: one conversation, its turns, and how the agent is.
+// The pod's chat page: one conversation, its turns, and the state of the agent.
 // Follows conversations.js, reading.js and turn.js in the same file.
 
 const log = document.getElementById("log");
@@ -10,7 +10,7 @@ const welcome = document.getElementById("welcome");
 const STATE_EVERY_MS = 10000;
 const SPOKEN_CHARACTERS = 1000;
 const FINISH_MS = 3000;
-const TOLD_CHARACTERS = 2000; // of why a turn failed
+const TOLD_CHARACTERS = 2000; // shown of the reason why a turn failed
 let talk = { session: newSession(), turns: [] };
 let running = null;
 let isKeyless = false;
@@ -23,7 +23,7 @@ function show(turn) {
   return turn;
 }
 
-// Of a conversation that is no longer on the page too; not one that another tab has just removed or signed out of.
+// Stores a conversation, even if the page no longer shows it. Not if another tab has just removed it or signed out.
 function remember(conversation = talk) {
   if (conversation.isForgotten) return;
   keepConversation(conversation.session, conversation.turns.filter((turn) => !turn.isEmpty).map((turn) => turn.kept));
@@ -39,7 +39,7 @@ function open(session, turns, { isLive = false } = {}) {
     if (!turn.isPlain) turn.finish();
   }
   const last = turns.at(-1);
-  // What another tab is just being told is not lost.
+  // An answer that another tab is receiving now is not lost.
   if (last && !isLive && (last.who === "you" || last.isCut)) show(note(words.lost_text));
   offerRetry();
   controls();
@@ -52,7 +52,7 @@ function begin() {
   box.focus();
 }
 
-// The address names the conversation; one that this browser does not keep is none.
+// Opens the conversation that the address names, or a new one if this browser does not have it.
 function openNamed(named = location.hash.slice(1)) {
   if (named === talk.session) return;
   const kept = SESSION.test(named) && keptConversation(named);
@@ -61,7 +61,7 @@ function openNamed(named = location.hash.slice(1)) {
   open(kept ? kept.session : newSession(), kept ? kept.turns : []);
 }
 
-// Down is told with its reason: what the router or the gateway said in a header, or that nobody answers at all.
+// "down" is shown with its reason: from a header of the router or the gateway, or that nothing answers at all.
 function state(name, why) {
   const line = document.getElementById("state");
   line.dataset.state = name;
@@ -70,7 +70,7 @@ function state(name, why) {
   return name === "no_key" ? notice(words.no_key_text, "key") : notice("");
 }
 
-// What its owner can do about it; for the others it ends by itself, or not at all.
+// Which help the owner gets. The states without help end by themselves, or never.
 function helpOf(why) {
   return { starting: "", restarting: "", gone: "" }[why] ?? "agent";
 }
@@ -83,7 +83,7 @@ function notice(text, help = "") {
   follow(near);
 }
 
-// A link for the owner; whoever came with the password alone is told who can help.
+// A link for the owner. People who signed in with the password read who can help.
 function helping(help) {
   const link = words.links[help];
   if (!link) return help && help !== "sign_in" ? [words.ask_owner] : [];
@@ -111,7 +111,7 @@ function signedOut() {
   notice(words.signed_out_text, "sign_in");
 }
 
-// Server-sent events out of a fetch body: blocks of lines, an empty line between them.
+// Reads server-sent events from a fetch body: blocks of lines with an empty line between them.
 async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -128,7 +128,7 @@ async function* events(body) {
   }
 }
 
-// Why there is no answer: in our words, and beside them in those of whoever failed.
+// Why there is no answer: in our words, and as a detail in the words of the program that failed.
 class Failure extends Error {
   constructor(text, { detail = "", help = "" } = {}) {
     super(text);
@@ -187,7 +187,7 @@ function noteOfSilence() {
   return isKeyless ? note(words.no_key_text, { help: "key" }) : note(words.silent_text);
 }
 
-// The last thing on the page is no answer: the last message may be sent once more.
+// If the page does not end with an answer, the last message can be sent again.
 function offerRetry() {
   const near = isNearEnd();
   log.querySelectorAll(".again").forEach((button) => button.remove());
@@ -200,7 +200,7 @@ function offerRetry() {
   follow(near);
 }
 
-// In place of what became of it.
+// Sends the last message again, and removes what came after it.
 function sayAgain() {
   if (running) return;
   const place = talk.turns.map((turn) => turn.who).lastIndexOf("you");
@@ -227,20 +227,20 @@ async function converse(message) {
   } catch (error) {
     problem = error;
   }
-  await Promise.race([reply.finish(), pause(FINISH_MS)]); // a slow reader goes on by itself
+  await Promise.race([reply.finish(), pause(FINISH_MS)]); // a slow Markdown reader continues by itself
   if (reply.isEmpty && !problem) await look(); // whether there is still a key
   if (running === asking) running = null;
   if (wasForgotten && problem && problem.help === "sign_in") forget(mine);
   if (reply.isEmpty) drop(mine, reply);
   if (mine === talk) conclude(reply, problem, asking.signal.aborted);
-  else if (problem) mine.turns.push(note(words.stopped_text)); // its reader has gone on to another, which ended it
+  else if (problem) mine.turns.push(note(words.stopped_text)); // the person opened another conversation, which ended this turn
   remember(merged(mine, message));
   controls();
   offerRetry();
   await look();
 }
 
-// Before anything else is waited for: the next message, or another conversation, may come at any time.
+// Called before anything else is awaited: the next message or another conversation may come at any time.
 function conclude(reply, problem, isStopped) {
   if (problem) show(noteOf(problem, isStopped));
   else if (reply.isEmpty) show(noteOfSilence());
@@ -257,7 +257,7 @@ function forget(conversation) {
   forgetConversation(conversation.session);
 }
 
-// Another tab has gone on with the conversation meanwhile: what became of this message takes its place in it.
+// Another tab has continued the conversation meanwhile: the result of this message is put in its place there.
 function merged(conversation, message) {
   const kept = conversation.isBehind && keptConversation(conversation.session);
   conversation.isBehind = false;
@@ -320,7 +320,7 @@ setInterval(look, STATE_EVERY_MS);
 document.addEventListener("visibilitychange", look);
 addEventListener("hashchange", () => openNamed());
 addEventListener("pagehide", () => running && remember());
-// Another tab has gone on with this conversation, or it is removed there.
+// Another tab has continued or removed this conversation.
 addEventListener("storage", ({ key, newValue }) => {
   if (key !== PREFIX + talk.session) return;
   talk.isForgotten = !newValue;

@@ -1,10 +1,10 @@
 "use strict";
-// The owner's conversations, as this browser keeps them: the engine has its own record and tells nobody of it. What is
-// kept is bounded, lies under the agent's own name, and goes when somebody signs out.
+// The owner's conversations, as this browser keeps them. The engine has its own record, which nobody can read here. The
+// size is limited, the keys have the agent's own name, and signing out deletes everything.
 
 const words = JSON.parse(document.body.dataset.words);
 const KEPT_CONVERSATIONS = 40;
-const KEPT_CHARACTERS = 100000; // of one conversation
+const KEPT_CHARACTERS = 100000; // for one conversation
 const KEPT_OF_ONE_TURN = 60000;
 const KEPT_TURNS = 500;
 const TITLE_CHARACTERS = 80;
@@ -21,11 +21,11 @@ function keptSessions() {
     const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
     return names.map((name) => name.slice(PREFIX.length)).filter((session) => SESSION.test(session));
   } catch {
-    return []; // storage is forbidden: the page works without
+    return []; // storage is forbidden: the page works without it
   }
 }
 
-// {session, at, title, turns}, or null for what is not there or is none of ours.
+// {session, at, title, turns}, or null if it is missing or does not have our form.
 function keptConversation(session) {
   try {
     const { at, title, turns } = JSON.parse(localStorage.getItem(PREFIX + session));
@@ -43,14 +43,14 @@ function keptConversations() {
   return kept.sort((one, other) => other.at - one.at);
 }
 
-// Newest first; what cannot be read, such as another release's, is the first to go.
+// Newest first. Conversations that cannot be read, such as another release's, are last and are deleted first.
 function otherSessions(session) {
   const others = keptSessions().filter((other) => other !== session);
   const dated = others.map((other) => ({ other, at: keptConversation(other)?.at ?? 0 }));
   return dated.sort((one, two) => two.at - one.at).map(({ other }) => other);
 }
 
-// The first words of the person, also when they are no longer kept.
+// The first words of the person. The title stays when those words are no longer kept.
 function titleOf(turns) {
   const first = turns.find((turn) => turn.who === "you") || turns[0];
   return shortened(first.text.trim().replace(/\s+/g, " "));
@@ -60,7 +60,7 @@ function shortened(text) {
   return text.length > TITLE_CHARACTERS + 1 ? text.slice(0, TITLE_CHARACTERS).trimEnd() + "…" : text;
 }
 
-// The newest turns that fit; of a long one its beginning.
+// The newest turns that fit, and only the beginning of a long turn.
 function fitting(turns) {
   const kept = [];
   let room = KEPT_CHARACTERS;
@@ -73,13 +73,13 @@ function fitting(turns) {
   return kept;
 }
 
-// Which conversation this tab is in, for when it comes back without a name in the address.
+// Stores which conversation this tab shows, for a later load without a name in the address.
 function nameTab(session) {
   try {
     if (session) sessionStorage.setItem(PREFIX + "tab", session);
     else sessionStorage.removeItem(PREFIX + "tab");
   } catch {
-    // Storage is forbidden: the address alone says it.
+    // Storage is forbidden: only the address says it.
   }
 }
 
@@ -102,7 +102,7 @@ function keepConversation(session, turns) {
       localStorage.setItem(PREFIX + session, text);
       return;
     } catch {
-      if (!others.length) return; // full of what is not ours
+      if (!others.length) return; // the storage is full of other data
       forgetConversation(others.pop());
     }
   }
@@ -158,7 +158,7 @@ document.getElementById("list").addEventListener("click", () => {
   list.showModal();
 });
 document.getElementById("close").addEventListener("click", () => list.close());
-list.addEventListener("click", (event) => event.target === list && list.close()); // beside it
+list.addEventListener("click", (event) => event.target === list && list.close()); // a click outside of the list
 document.getElementById("leave").addEventListener("submit", () => {
   keptSessions().forEach(forgetConversation);
   nameTab("");

@@ -1,17 +1,17 @@
-// The chat page's reader of Markdown, in a worker of its own: a text that takes too long ends with the worker, and the
-// page goes on. It follows markdown-it's code in the same file. No HTML of the text becomes HTML; what comes out is
-// sanitised by the page before it is shown.
+// The chat page's Markdown reader, in a worker of its own. If a text takes too long, the worker is ended and the page
+// continues. It follows markdown-it's code in the same file. HTML in the text stays text, and the page sanitises the
+// result before it is shown.
 
 const HTML_CHARACTERS = 262144;
-const ELEMENTS = 6000; // 64 KiB of prose have some 2,000; a table of 16,000 cells takes a page seconds
-const DEEPEST = 40; // levels; a list has two of them. What lies deeper is left out
+const ELEMENTS = 6000; // 64 KiB of prose have about 2,000; a table of 16,000 cells takes seconds to show
+const DEEPEST = 40; // levels; a list uses two. Deeper content is left out
 const LAST_HEADING = 6;
 
 const parser = markdownit("commonmark", { html: false, breaks: true, linkify: true, maxNesting: DEEPEST });
 parser.enable(["table", "strikethrough", "linkify"]);
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false });
 
-// The page has headings of its own, and its policy takes no `style`.
+// The page has headings of its own, and its policy allows no `style`.
 parser.core.ruler.push("fit", (state) => {
   for (const token of state.tokens) {
     if (/^heading_/.test(token.type)) token.tag = "h" + Math.min(Number(token.tag[1]) + 2, LAST_HEADING);
@@ -22,7 +22,7 @@ parser.core.ruler.push("fit", (state) => {
   }
 });
 
-// A picture is a link: nothing is asked of another host until the reader follows it.
+// A picture becomes a link, so that no other host is asked until the reader follows it.
 parser.renderer.rules.image = (tokens, index) => {
   const { escapeHtml } = parser.utils;
   const where = tokens[index].attrGet("src") || "";

@@ -1,4 +1,4 @@
-// What an agent writes as Markdown, as it may be shown: read by a worker, sanitised here, never set as markup.
+// Shows Markdown of an agent safely: a worker reads it, it is sanitised here, and it is never set as markup.
 
 const TEXT_CHARACTERS = 65536;
 const LOADING_MS = 20000;
@@ -21,13 +21,13 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   if (node.localName !== "a" || !node.hasAttribute("href")) return;
   node.target = "_blank";
   node.rel = "noopener noreferrer nofollow";
-  node.title = node.href; // where it leads, whatever it says
+  node.title = node.href; // shows the real address, whatever the text says
 });
 
 let reader = null;
 let lastReading = Promise.resolve();
 
-// Of the address alone: the page's policy lets no other text become a script.
+// Only for this address: the page's policy allows no other text as a script.
 function scriptAddress() {
   const address = "/assets/markdown.js";
   if (!window.trustedTypes) return address;
@@ -60,12 +60,12 @@ function startReader() {
   };
 }
 
-// Before there is anything to read, so that it is there when the first words come.
+// Starts the reader before there is text, so that it is ready for the first words.
 function awaitReader() {
   try {
     reader = reader || startReader();
   } catch {
-    // No worker in this browser: texts stand as they are.
+    // No worker in this browser: texts are shown unchanged.
   }
 }
 
@@ -78,7 +78,7 @@ async function htmlOf(text) {
   }
 }
 
-// The text as elements, or null where it is to be shown as it is: too long, too slow to read, or no reader.
+// The text as elements, or null if it must be shown unchanged: too long, too slow to read, or no reader.
 async function readMarkdown(text) {
   if (text.length > TEXT_CHARACTERS) return null;
   const reading = lastReading.then(() => htmlOf(text));
@@ -87,7 +87,7 @@ async function readMarkdown(text) {
   return html === null ? null : DOMPurify.sanitize(html, RULES);
 }
 
-// Long lines scroll by keyboard too.
+// Long lines can be scrolled by keyboard too.
 function reachable(node) {
   if (node.scrollWidth > node.clientWidth) node.tabIndex = 0;
 }
@@ -99,7 +99,7 @@ function element(tag, className, text = "") {
   return node;
 }
 
-// Once an answer is whole: its code gets a button to copy it, its tables room to scroll.
+// When an answer is complete, its code gets a copy button, and its tables can be scrolled.
 function finishReading(said) {
   for (const pre of said.querySelectorAll("pre")) {
     const language = /^language-(.+)/.exec(pre.firstElementChild?.className || "");
@@ -134,12 +134,12 @@ async function copied(pre) {
     await navigator.clipboard.writeText(pre.textContent);
     return true;
   } catch {
-    getSelection().selectAllChildren(pre); // without HTTPS a page has no clipboard: it is one key away
+    getSelection().selectAllChildren(pre); // without HTTPS a page has no clipboard: the text is selected
     return false;
   }
 }
 
-// For screen readers: whole sentences, not each word as it comes.
+// For screen readers: they get whole sentences, not every new word.
 function announce(text) {
   document.getElementById("announced").textContent = text;
 }

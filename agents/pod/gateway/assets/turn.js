@@ -1,14 +1,14 @@
-// One turn on the page: who said what, drawn while it comes, and what was given beside the words.
+// One turn on the page: who said what, drawn while it arrives, and files, links and data of the answer.
 
 const DRAW_EVERY_MS = 250;
-const DRAWING_SHARE = 9; // for each part of its time that a page draws, it rests nine
+const DRAWING_SHARE = 9; // after drawing, the page rests nine times as long
 const SHOWN_CHARACTERS = 262144;
 const SHOWN_LINES = 5000;
 const scroller = document.querySelector("main");
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-// What somebody said. An agent's words are drawn as they come, and as Markdown as soon as they can be read so.
+// A message. An agent's words are drawn as they arrive, and as Markdown as soon as the reader can read them.
 class Turn {
   constructor(who, text = "") {
     this.who = who;
@@ -22,7 +22,7 @@ class Turn {
     this.node.append(element("b", "", who === "you" ? words.you : words.name), this.said);
   }
 
-  // Beyond what is shown nothing is put together: an answer may never end.
+  // Text beyond the shown limit is dropped, because an answer may never end.
   add(more) {
     if (this.text.length < SHOWN_CHARACTERS) this.set(this.text + more);
   }
@@ -50,7 +50,7 @@ class Turn {
     if (!on && this.wake) this.wake();
   }
 
-  // To the end of its words, with what a whole answer has.
+  // Draws the rest of the text, with what a complete answer has.
   async finish() {
     this.busy(false);
     while (this.drawn !== this.text || this.drawing) await this.start();
@@ -59,7 +59,7 @@ class Turn {
     follow(near);
   }
 
-  // One drawing at a time: what has come meanwhile is in the next.
+  // One drawing at a time. Text that arrives meanwhile is in the next drawing.
   async draw() {
     while (this.drawn !== this.text) {
       const text = this.text;
@@ -76,7 +76,7 @@ class Turn {
     }
   }
 
-  // Until a reader is there, which may take long on a slow line, the words stand as they come.
+  // Until the reader is loaded, which may take long on a slow line, the plain text is shown.
   async read(text) {
     const reading = readMarkdown(text);
     while (!this.isRead && (await Promise.race([reading, pause(DRAW_EVERY_MS)])) === undefined) this.show(this.text);
@@ -97,7 +97,7 @@ class Turn {
     });
   }
 
-  // Somebody marks text of it, or is on one of its links.
+  // The person has selected text of this turn, or has the focus on one of its links.
   get isHeld() {
     const marked = getSelection();
     return (!marked.isCollapsed && marked.containsNode(this.said, true)) || this.said.contains(document.activeElement);
@@ -107,13 +107,13 @@ class Turn {
     return !this.text && !this.given.length;
   }
 
-  // Of what was given beside words only the names are kept.
+  // Of files, links and data, only the names are kept.
   get kept() {
     return { who: this.who, text: [this.text, ...this.given].filter(Boolean).join("\n"), isCut: this.isBusy };
   }
 }
 
-// A page takes seconds to lay out as many lines as an answer may have characters.
+// A page needs seconds for as many lines as an answer may have, so the number is limited.
 function fewLines(text) {
   const lines = text.split("\n", SHOWN_LINES + 1);
   return lines.length > SHOWN_LINES ? lines.slice(0, SHOWN_LINES).join("\n") + "\n…" : text;
@@ -124,7 +124,7 @@ function label(part) {
   return part.kind === "note" ? part.text : `${part.name} (${part.media_type})`;
 }
 
-// A file is saved and never opened here, whatever it says it is; a link is followed by the reader alone.
+// A file is only saved and never opened here, whatever its type says. A link opens only when the reader follows it.
 function given(part) {
   const line = element("p", "given");
   const isLink = part.kind === "link" && /^https?:\/\//.test(part.url);

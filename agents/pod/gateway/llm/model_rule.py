@@ -55,7 +55,7 @@ def check_names(model: Any, fallbacks: Any, *, allowed: str | None, must_name: b
     choose another model. Raises Refusal.
     """
     if must_name and model is None and not fallbacks and allowed is not None:
-        raise Refusal(400, f"model: missing; this agent is configured for {allowed!r} alone")
+        raise Refusal(400, f"model: missing; this agent is configured only for {allowed!r}")
     if fallbacks is not None and not isinstance(fallbacks, list):
         raise Refusal(400, "models: must be a list")
     for named in (model, *(fallbacks or [])):
@@ -66,4 +66,4 @@ def _check(named: Any, allowed: str | None) -> None:
     if named is None or allowed is None:
         return
     if not isinstance(named, str) or named.removeprefix("models/") != allowed:
-        raise Refusal(400, f"model: this agent is configured for {allowed!r} alone")
+        raise Refusal(400, f"model: this agent is configured only for {allowed!r}")

@@ -62,12 +62,12 @@ def upstream(call: ModelCall, method: str, *, config: PodConfig, secrets: PodSec
     inference.
     """
     if call.provider not in PROVIDERS or not _same(call.provider, config.provider):
-        raise Refusal(403, f"provider: this agent is configured for {config.provider} alone")
+        raise Refusal(403, f"provider: this agent is configured only for {config.provider}")
     try:
         _check_inference(call, method)
         address = upstream_url(call.provider, _base(call.provider, secrets), call.path)
     except BadPathError as error:
-        raise Refusal(400, "path: plain segments alone are forwarded: letters, digits and - . _ : @ +") from error
+        raise Refusal(400, "path: only plain segments are forwarded: letters, digits and - . _ : @ +") from error
     query = call.query_without_keys
     return URL(f"{address}?{query}" if query else address, encoded=True)
 
@@ -79,10 +79,10 @@ def _check_inference(call: ModelCall, method: str) -> None:
         raise Refusal(404, f"path: only inference is forwarded; of {call.provider}: {calls}")
     if method not in allowed:
         names = ", ".join(sorted(allowed))
-        raise Refusal(405, f"method: {names} alone is forwarded to this path", Allow=names)
+        raise Refusal(405, f"method: only {names} is forwarded to this path", Allow=names)
     for option in filter(None, call.query_without_keys.split("&")):
         if not _OPTION.fullmatch(option):
-            raise Refusal(400, f"query: {option.partition('=')[0]} is no option of inference that is forwarded")
+            raise Refusal(400, f"query: {option.partition('=')[0]} is not an option that is forwarded")
 
 
 def _base(provider: str, secrets: PodSecrets) -> str:

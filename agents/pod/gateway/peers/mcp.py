@@ -65,7 +65,7 @@ class PeersServer:
     def _check(self, request: web.Request) -> None:
         """Accept only the pod's own engine, and no web page in a browser. Raises Refusal."""
         if "Origin" in request.headers:
-            raise Refusal(403, "Origin: no browser has any business here")
+            raise Refusal(403, "Origin: browsers are not allowed here")
         headers.check_token(headers.shown_keys(request.headers), self._pod.start.llm_token)
         if request.content_type != "application/json":
             raise Refusal(415, "Content-Type: must be application/json")

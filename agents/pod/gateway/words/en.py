@@ -6,7 +6,7 @@ WORDS = {
     "starting_text": "{name} is not ready yet. This page checks again by itself.",
     "failing_title": "{name} does not start",
     "failing_text": "The agent’s engine, the program that runs it, does not start. "
-    "Its owner sees in their account why, and what helps. This page checks again by itself.",
+    "Its owner sees in their account why, and what to do. This page checks again by itself.",
     "missing_title": "Nothing here",
     "missing_text": "There is no such page on this agent’s address.",
     "closed_title": "This page is private",
@@ -38,24 +38,25 @@ WORDS = {
     "chat_no_key": "No model key",
     "chat_no_key_text": "This agent has no model key yet, so it listens but cannot answer.",
     "chat_why_starting": "The agent is being started. Try again in a moment.",
-    "chat_why_restarting": "The agent’s engine does not answer at the moment. It is restarted by itself; "
-    "try again shortly.",
-    "chat_why_failing": "The agent’s engine does not start. The agent’s page in your account says why, and what helps.",
-    "chat_why_failed": "The agent could not be started. The agent’s page in your account says why, and what helps.",
+    "chat_why_restarting": "The agent’s engine does not answer at the moment. It restarts by itself; "
+    "try again in a moment.",
+    "chat_why_failing": "The agent’s engine does not start. The agent’s page in your account says why, and what to do.",
+    "chat_why_failed": "The agent could not be started. The agent’s page in your account says why, and what to do.",
     "chat_why_stopped": "The agent is stopped: it was paused, or it is not paid for. "
     "The agent’s page in your account says which, and how to start it again.",
     "chat_why_gone": "This agent was deleted.",
     "chat_why_unreachable": "The agent cannot be reached. It may be paused, not paid for, or not started yet: "
     "the agent’s page in your account says which.",
     "chat_signed_out_text": "You are signed out. What is on this page stays here until you leave it.",
-    "chat_reason_key_refused": "The model’s provider refuses this agent’s key. Another key helps.",
+    "chat_reason_key_refused": "The model’s provider refuses this agent’s key. It needs another key.",
     "chat_reason_no_credit": "The model’s provider says that the credit or quota of this agent’s key is used up. "
-    "More credit there helps, or another key.",
+    "It needs more credit there, or another key.",
     "chat_reason_too_many": "The model’s provider has had too many requests with this agent’s key. "
     "Wait a minute, then try again.",
     "chat_reason_overloaded": "The model’s provider is overloaded or does not work. Try again in a minute.",
     "chat_reason_unreachable_model": "The model’s provider cannot be reached, or it broke off. Try again in a minute.",
-    "chat_reason_no_model": "The model’s provider does not have the model that this agent uses. Another model helps.",
+    "chat_reason_no_model": "The model’s provider does not have the model that this agent uses. It needs another"
+    " model.",
     "chat_reason_crowded": "The agent is answering too many people at once. Try again in a moment.",
     "chat_help_agent": "Open the agent’s page",
     "chat_help_key": "Open its model and key",

@@ -162,7 +162,7 @@ def test_a_new_tier_replaces_the_pod_and_grows_its_disk(up: KubernetesRuntime, c
 def test_what_is_not_ours_is_never_adopted(runtime: KubernetesRuntime, cluster: KubeApi) -> None:
     cluster.put("Namespace", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     before = cluster.get("Namespace", NAMESPACE)
-    with pytest.raises(RuntimeFailure, match="is there and not ours") as refused:
+    with pytest.raises(RuntimeFailure, match="exists, but does not belong to us") as refused:
         runtime.deploy(public_spec())
     assert refused.value.permanent
     with pytest.raises(RuntimeFailure, match="not ours to remove"):
@@ -398,5 +398,5 @@ def test_a_connection_that_is_closed_between_two_calls_is_a_failure_that_is_trie
     assert connection.at_once([lambda: 1, lambda: 2]) == [1, 2]
     pool = connection._pool()
     pool.shutdown()
-    with pytest.raises(ClusterFailure, match="other credentials"):
+    with pytest.raises(ClusterFailure, match="the credentials were changed"):
         connection.at_once([lambda: 1])

@@ -70,7 +70,7 @@ def test_a_second_charge_and_one_of_an_unknown_order_are_found_too(
     feed.reconcile()
     assert sorted(StrayCharge.objects.values_list("why", flat=True)) == [Stray.SECOND, Stray.UNKNOWN]
     assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
-        "stars for no order of ours"
+        "stars for no order of this installation"
     ]
     assert refunds.send_due() == 1
     feed.reconcile()

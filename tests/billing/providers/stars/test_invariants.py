@@ -62,11 +62,11 @@ def _uncharged(clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("hand", "words"),
     [
-        (_forgotten, "nobody sends it back"),
-        (_stuck, "nobody sends it back"),
-        (_asked_and_stuck, "nobody sends it back"),
-        (_gone_back_unwritten, "the ledger does not say so"),
-        (_lost, "nobody was asked to send it back"),
+        (_forgotten, "no refund is under way"),
+        (_stuck, "no refund is under way"),
+        (_asked_and_stuck, "no refund is under way"),
+        (_gone_back_unwritten, "the ledger does not show it"),
+        (_lost, "no refund was requested"),
         (_uncharged, "no charge in the ledger paid it"),
     ],
 )

@@ -168,7 +168,7 @@ def test_a_test_says_which_hop_is_silent(visitor: Visitor, running: Agent, gatew
     gateway_of(running, llm_key=None)
     place = f"/account/agents/{running.pk}"
     page = Page(visitor.send(visitor.open(place), f"{place}/talk-test").content.decode())
-    assert "Not everything answers." in text(page)
+    assert "Some parts do not answer." in text(page)
     assert "Its gateway answers" in text(page)
     assert "Its model no answer" in text(page)
 

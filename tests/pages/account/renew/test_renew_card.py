@@ -126,7 +126,7 @@ def test_each_plan_says_what_it_costs_now_and_has_no_button_that_would_be_refuse
     assert [way.partition("tier=")[2].partition("&")[0] for way in ways] == ["small", "medium", "large"]
     for way in ways:
         bill = person.open(way.partition("#")[0]).one("section", id="bill")
-        assert "Go on to the card" in words(bill)
+        assert "Continue to the card" in words(bill)
     assert not page.all("button", type="submit")[1:]  # there is no plan smaller than tiny
     person.order(agent, tier="small", provider="stripe")
     pay(stripe)

@@ -219,7 +219,7 @@ def test_an_expired_order_says_how_long_money_still_counts(
     wait(coins, clock, 25 * HOUR)
     page = person.open(f"/renew/{agent.pk}")
     assert "This order has expired" in now(page)
-    assert "What is on its way still counts if it arrives until Dec. 6, 2026, 12:00 UTC" in now(page)
+    assert "Money that is on its way still counts if it arrives by Dec. 6, 2026, 12:00 UTC" in now(page)
     assert page.all("svg") == []
     assert "data-live" not in page.one("section", id="now").attributes
     pays(coins.usdt, order)

@@ -32,7 +32,7 @@ def chunks(raw: bytes, size: int = 64 * 1024) -> Iterator[bytes]:
 def test_another_model_is_refused_with_a_final_400(gateway: Gateway, provider: Provider, body: object) -> None:
     answer = gateway.call_model(json=body)
     assert answer.status_code == 400
-    assert answer.json()["error"]["message"] == "model: this agent is configured for 'gpt-5' alone"
+    assert answer.json()["error"]["message"] == "model: this agent is configured only for 'gpt-5'"
     assert provider.requests == []
 
 
