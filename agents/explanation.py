@@ -35,15 +35,8 @@ STOP_MESSAGES = {
 GATEWAY_SECONDS = 3.0
 NEAR_THE_LIMIT = (QuotaStatus.GRACE, QuotaStatus.WARN)
 # Causes that do not go away by waiting.
-LASTING = {
-    Cause.INSTALL,
-    Cause.CRASH_LOOP,
-    Cause.PORT,
-    Cause.DISK_FULL,
-    Cause.OOM,
-    Cause.CONFIG,
-    Cause.STUCK,
-    *UNUSABLE_DATA,
+LASTING = UNUSABLE_DATA | {
+    *(Cause.INSTALL, Cause.CRASH_LOOP, Cause.PORT, Cause.DISK_FULL, Cause.OOM, Cause.CONFIG, Cause.STUCK)
 }
 # Cause and helpful call by the provider's HTTP status (None: no answer at all).
 MODEL_CAUSES: dict[int | None, tuple[Cause, str]] = {
@@ -119,10 +112,9 @@ def _failed(agent: Agent) -> Explanation:
 
 
 def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
+    usual, words = Cause.STARTING, "the pod is being started"
     if pod is not None and pod.phase == Phase.INSTALLING:
         usual, words = Cause.INSTALLING, "the engine is being installed on this machine"
-    else:
-        usual, words = Cause.STARTING, "the pod is being started"
     cause, message, evidence = causes.last_known(agent, pod, otherwise=usual, words=words)
     return Explanation(
         status=agent.status,

@@ -46,7 +46,7 @@ def step_due(*, now: datetime) -> int:
             step(agent_id, now=now)
         except Exception:  # a bug in our code: the other agents must not wait for it
             log.exception("a step of billing failed", extra={"agent": agent_id})
-            Agent.objects.filter(pk=agent_id).update(term_due_at=now + HELD)
+            look_again(agent_id, at=now + HELD)
     if len(found) == BATCH:
         wake.on_commit("billing.step_due")
     return len(found)
@@ -67,8 +67,12 @@ def step(agent_id: str, *, now: datetime | None = None) -> None:
     """Take the next step of this agent's term, if one is due. Calling this twice is harmless."""
     agent = Agent.objects.lock(agent_id)
     now = now or timezone.now()
-    agent.term_due_at = _next(agent, now=now)
-    agent.save(update_fields=["term_due_at"])
+    look_again(agent_id, at=_next(agent, now=now))
+
+
+def look_again(agent_id: str, *, at: datetime | None) -> None:
+    """Set when the next step is due. Billing sets it here alone."""
+    Agent.objects.filter(pk=agent_id).update(term_due_at=at)
 
 
 def _next(agent: Agent, *, now: datetime) -> datetime | None:
@@ -93,17 +97,13 @@ def paid_again(agent: Agent, *, now: datetime) -> Agent:
     The caller holds the agent's lock.
     """
     Lapse.objects.filter(agent=agent, ended_at=None).update(ended_at=now)
-    agent = settle(agent, now=now)
-    agent.trial_notice_day = None
-    agent.save(update_fields=["trial_notice_day"])
-    return agent
+    return _notice(settle(agent, now=now), None)
 
 
 def settle(agent: Agent, *, now: datetime) -> Agent:
     """Call this after each change of the term: it updates the agent's copy of the term and makes the next step due."""
     agent = standing.copy(agent, now=now)
-    agent.term_due_at = now
-    agent.save(update_fields=["term_due_at"])
+    look_again(agent.pk, at=now)
     wake.on_commit("billing.step", agent.pk)
     return agent
 
@@ -163,8 +163,14 @@ def _delete(agent: Agent, *, now: datetime) -> datetime | None:
 
 def _tell(agent: Agent, term: Term, *, day: int, now: datetime) -> None:
     """Send the event and the mail of one notice. `trialNoticeDay` only goes down until somebody pays."""
-    agent.trial_notice_day = day
-    agent.save(update_fields=["trial_notice_day"])
+    _notice(agent, day)
     kept = standing.rules().kept.days
     events.emit(agent, EventType.DELETION_WARNING, {"daysLeft": day or None, "keptDays": kept}, now=now)
     mails.remind(agent, term, day=day)
+
+
+def _notice(agent: Agent, day: int | None) -> Agent:
+    """Set the day of the last notice. Only this function does."""
+    agent.trial_notice_day = day
+    agent.save(update_fields=["trial_notice_day"])
+    return agent

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from agents import entitlement
 from agents.models import Agent, Desired
-from billing import remainders, revocations
+from billing import lapses, remainders, revocations
 from billing.errors import LicenceRefused
 from billing.models import Subscription
 from billing.models.subscriptions import LIVE
@@ -136,7 +136,7 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at
             if row.is_live:
                 remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
                 # so that the next step of the term parks the time bought beside the licence
-                Agent.objects.filter(pk=agent.pk).update(term_due_at=now)
+                lapses.look_again(agent.pk, at=now)
             if agent.paid and not Subscription.objects.live().filter(agent=agent).exists():
                 entitlement.withdraw(agent, until=now)  # its trial counts again: the licence pays for another agent now
         _note(row, check_at=check_at, unknown_since=None)

@@ -44,7 +44,7 @@ def revoke(
     remainders.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
     if agent.desired == Desired.DELETED:
         # so that the next step of the term parks the time bought beside the licence
-        Agent.objects.filter(pk=agent.pk).update(term_due_at=now)
+        lapses.look_again(agent.pk, at=now)
     else:
         agent = lapses.settle(agent, now=now)
         if was_to_renew:

@@ -61,6 +61,20 @@ MACHINES = (
     Machine(Persona, "status", authoring.TRANSITIONS, "catalog/authoring.py _move", begins=("draft", "builtin")),
 )
 
+# Columns of the agent that are no state of a machine, and the only functions that assign them.
+OWNED = {
+    "desired": {"agents/lifecycle.py _want"},
+    "settled_status": {"agents/lifecycle.py _move"},
+    "paid": {"agents/entitlement.py _set"},
+    "entitled_until": {"agents/entitlement.py _set", "agents/entitlement.py give_back"},
+    "term_due_at": {
+        "billing/lapses.py look_again",
+        "agents/lifecycle.py delete",
+        "agents/entitlement.py give_back",  # in the statement that changes the other times
+    },
+    "trial_notice_day": {"billing/lapses.py _notice"},
+}
+
 # Further code that assigns a column of the same name, and why it may.
 ALSO = {
     ("state", "webhooks/outbox.py <module>"): "the outcomes of many pending deliveries, in one statement",

@@ -10,7 +10,18 @@ from django.db.models import Field
 
 from config import states
 from config.states import IllegalTransition
-from tests.config.state_machines import ALSO, FREE, MACHINES, NO_STATE, PACKAGES, ROOT, Machine, assigned, assigned_in
+from tests.config.state_machines import (
+    ALSO,
+    FREE,
+    MACHINES,
+    NO_STATE,
+    OWNED,
+    PACKAGES,
+    ROOT,
+    Machine,
+    assigned,
+    assigned_in,
+)
 
 WRITTEN = {
     "row.stage = Stage.DONE": "an attribute",
@@ -40,6 +51,10 @@ def test_a_column_that_is_only_read_is_not_assigned(code: str) -> None:
 def test_only_its_one_function_assigns_the_column_of_a_machine() -> None:
     allowed = {(machine.column, machine.writer) for machine in MACHINES} | ALSO.keys()
     assert assigned({machine.column for machine in MACHINES}) == allowed
+
+
+def test_only_its_owner_assigns_what_billing_and_the_life_cycle_own_of_an_agent() -> None:
+    assert assigned(OWNED.keys()) == {(column, place) for column, places in OWNED.items() for place in places}
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
