@@ -157,7 +157,7 @@ def test_a_page_works_once_though_all_is_as_it_was_again(console: Client, runnin
 def test_a_page_that_did_nothing_may_be_sent_again(console: Client, running: Agent) -> None:
     asking = choose(console, LIST, "pause_agents", running)
     Agent.objects.filter(pk=running.pk).update(paid=True)
-    assert "changed since you looked" in send(console, asking).content.decode()
+    assert "changed since you opened the page" in send(console, asking).content.decode()
     Agent.objects.filter(pk=running.pk).update(paid=False)
     assert "Stop requested" in send(console, asking).content.decode()
 

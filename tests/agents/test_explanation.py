@@ -169,7 +169,7 @@ def test_a_larger_tier_is_only_named_to_those_who_may_have_it(running: Agent, se
 def test_a_pod_stopped_for_quota_shows_what_it_took_and_how_it_comes_back(running: Agent) -> None:
     found = explanation.of(measured(stopped(running, Reason.QUOTA), QuotaStatus.PAUSED))
     assert (found.cause, found.next) == ("QUOTA", f"POST /agents/{running.id}/resume")
-    assert "fresh hour" in found.message
+    assert "new hour" in found.message
     assert found.evidence[0] == "memory: 510 of 512 MiB (100%)"
 
 

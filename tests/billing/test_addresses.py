@@ -56,8 +56,8 @@ def test_54_nothing_starts_with_a_private_key() -> None:
 @pytest.mark.parametrize(
     ("xpub", "first", "why"),
     [
-        ("", "", "no extended public key"),
-        (XPUB[:-1] + "1", first_address(), "no extended public key"),
+        ("", "", "not an extended public key"),
+        (XPUB[:-1] + "1", first_address(), "not an extended public key"),
         (ACCOUNT.ChildKey(0).PublicKey().ToExtended(), first_address(), "of an account"),
         (XPUB, "", "CRYPTO_FIRST_ADDRESS"),
         (XPUB, "0x" + "1" * 40, "CRYPTO_FIRST_ADDRESS"),

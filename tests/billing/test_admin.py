@@ -133,7 +133,7 @@ def test_a_licence_is_verified_now_and_who_asked_is_on_the_timeline(
     assert "The provider is asked" in ask()
     subscription.refresh_from_db()
     assert subscription.check_at == clock.now
-    assert "being looked at already" in ask()
+    assert "being checked already" in ask()
     (noted,) = agent.transitions.filter(note__contains="verified now")
     assert (noted.actor, noted.note) == (
         f"operator:{operator.pk}",

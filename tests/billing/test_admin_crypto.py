@@ -105,7 +105,7 @@ def test_a_deposit_that_bought_nothing_is_found_at_once_and_credited_once(
 @pytest.mark.parametrize("given", [{"reason": " ", "days": 3}, {"days": "x"}, {"days": 3, "agent": "agt_none"}])
 def test_what_is_wrong_is_said_and_decides_nothing(console: Client, stray: Deposit, given: dict[str, object]) -> None:
     page = act(console, DEPOSITS, "credit", stray, **given)
-    assert any(words in page for words in ("This field is required", "days: 0 given", "is no agent of the account"))
+    assert any(words in page for words in ("This field is required", "days: 0 given", "is not an agent of the account"))
     assert (Decision.objects.count(), Payment.objects.count()) == (0, 0)
 
 
@@ -129,7 +129,7 @@ def test_the_chain_is_looked_at_now_once_and_who_asked_is_on_the_timeline(
     wanted = order()
     pages = [act(console, ORDERS, "look", wanted) for _ in range(2)]
     assert ["The chain is read" in page for page in pages] == [True, False]
-    assert "being looked at already" in pages[1]
+    assert "being checked already" in pages[1]
     (noted,) = running.transitions.filter(note__contains=wanted.pk)
     assert (noted.actor, noted.note) == (f"operator:{operator.pk}", f"the chain is read now for {wanted.pk}: {WHY}")
     clock.go(HOUR)

@@ -166,11 +166,11 @@ def test_the_books_show_what_is_broken_and_what_waits(
 ) -> None:
     assert "/admin/billing/books/" in client_of_console.get("/admin/").content.decode()
     page = client_of_console.get("/admin/billing/books/").content.decode()
-    assert "<p>Nothing.</p>" in page
+    assert "<p>No problems.</p>" in page
     assert (
         '<a href="/admin/billing/deposit/?open=1">Deposits that bought nothing</a></th>\n            <td>1</td>' in page
     )
-    assert "of more than was asked for</a></th>\n            <td>1</td>" in page
+    assert "Payments above the price</a></th>\n            <td>1</td>" in page
     CryptoOrder.objects.filter(pk=paid.pk).update(credited=5 * USD)
     assert (
         f"<li>{paid.pk} of 5000000 is credited 5000000"

@@ -105,7 +105,7 @@ def test_coins_that_go_back_have_the_decimals_of_their_order_whatever_was_ordere
 def test_who_pays_for_a_deleted_agent_reads_that_it_bought_nothing(agent: Agent, pay: Pay) -> None:
     settle(lifecycle.delete(agent, actor="user:x"))
     pay(agent)
-    assert "It paid for nothing" in Letter.objects.get().text
+    assert "It did not pay for anything" in Letter.objects.get().text
 
 
 def test_what_is_given_gets_no_receipt(agent: Agent, clock: Clock) -> None:

@@ -154,7 +154,7 @@ def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again
         stuck.terminate()
         run.wait(partial(_is_back, run, "postgres", stuck), seconds=BACK_SECONDS + postgres.STOP_SECONDS)
     run.wait(lambda: run.status("/health/ready") == 200, seconds=BACK_SECONDS)
-    assert "postgres was told to stop and does not end" in run.said()
+    assert "postgres did not stop when asked" in run.said()
 
 
 def test_a_taken_port_is_named_and_nothing_is_started(make_run: MakeRun) -> None:

@@ -179,5 +179,5 @@ def test_an_operator_sees_the_last_drill_and_asks_for_one(pod: Agent) -> None:
     place = "/admin/agents/repository/"
     assert "not whole" in console.get(f"{place}?drill=failed").content.decode()
     assert "not whole" not in console.get(f"{place}?drill=well").content.decode()
-    assert "held now" in choose(console, place, "drill_repositories", pod.repository).content.decode()
+    assert "the drill starts now" in choose(console, place, "drill_repositories", pod.repository).content.decode()
     assert waits(Repository.objects.get(pk=pod.pk)) <= timedelta()

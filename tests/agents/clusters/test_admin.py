@@ -133,13 +133,13 @@ def test_credentials_whose_key_is_lost_are_given_anew(console: Client, settings:
     cluster = Cluster.objects.get()
     settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
     assert cluster.name in console.get(LIST).content.decode()
-    assert "It cannot be read any more" in save(console, Cluster.objects.get(), region="north")
+    assert "It cannot be decrypted any more" in save(console, Cluster.objects.get(), region="north")
     save(console, Cluster.objects.get(), kubeconfig=KUBECONFIG)
     assert "very-secret-token" in str(Cluster.objects.get().kubeconfig)
 
 
 def test_a_clusters_own_networks_are_asked_for(console: Client) -> None:
-    assert "Pods never reach them" in console.get(f"{LIST}add/").content.decode()
+    assert "Pods cannot connect to them" in console.get(f"{LIST}add/").content.decode()
     save(console, own_cidrs="198.51.100.0/24, 2a01:4f8::/32")
     assert Cluster.objects.get().own_cidrs == ["198.51.100.0/24", "2a01:4f8::/32"]
 
@@ -229,7 +229,7 @@ def test_the_list_says_how_each_is_and_costs_the_same_for_any_number(
     with django_assert_max_num_queries(6):
         page = console.get(LIST).content.decode()
     assert page.count("1 of 7") == count
-    assert page.count("IGNORED: pods reach each other") == count
+    assert page.count("IGNORED: pods can connect to each other") == count
     assert "30 s ago" in page or "31 s ago" in page
     assert "never" in page
 
@@ -247,7 +247,7 @@ def test_cordon_and_uncordon_are_in_the_history(console: Client, cluster: Cluste
 
 
 def test_a_check_is_a_workers(console: Client, operator: User, cluster: Cluster, asked: list[tuple[str, ...]]) -> None:
-    assert "its history says what was found" in act(console, "check", cluster)
+    assert "its history shows the result" in act(console, "check", cluster)
     assert asked == [("agents.check_cluster", str(cluster.pk), operator.pk)]
     assert history() == ["Check requested."]
 
@@ -283,7 +283,7 @@ def test_a_cluster_that_lives_is_not_given_up(console: Client, cluster: Cluster)
 
 
 def test_one_cluster_is_given_up_at_a_time(console: Client, cluster: Cluster) -> None:
-    assert "One at a time" in act(console, "lose", cluster, make_cluster("two"))
+    assert "This works for one row at a time" in act(console, "lose", cluster, make_cluster("two"))
 
 
 def test_who_may_only_look_changes_nothing(cluster: Cluster) -> None:

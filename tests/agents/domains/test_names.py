@@ -84,7 +84,7 @@ def test_names_under_which_the_public_registers_are_nobodys(given: str) -> None:
     "given", ["a.localhost", "printer.local", "db.internal", "redis.default.svc.cluster.local", "x.onion"]
 )
 def test_names_of_one_network_are_refused(given: str) -> None:
-    with pytest.raises(BadRequest, match="one network only"):
+    with pytest.raises(BadRequest, match="local networks only"):
         names.normalised(given)
 
 

@@ -159,7 +159,7 @@ def test_a_pod_that_does_not_answer_fails_it_in_the_end(
     bridge.stop()
     answer = take(client, pod)
     assert answer.status_code == 503
-    assert "bridge does not say" in answer.json()["message"]
+    assert "bridge gives no answer" in answer.json()["message"]
 
 
 def test_a_worker_that_was_killed_is_followed_by_another(pod: Agent, bridge: BridgeDouble) -> None:

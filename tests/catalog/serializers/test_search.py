@@ -33,7 +33,7 @@ REFUSED = [
     ("limit=1_0", "limit: "),
     ("limit=%D9%A3", "limit: "),
     ("limit=" + "9" * 5_000, "limit: "),
-    ("cursor=nonsense", "cursor: must be the one that the Link header"),
+    ("cursor=nonsense", "cursor: must be the one from the Link header"),
     ("cursor=%00", "cursor: "),
     ("cursor=" + "a" * 100_000, "cursor: "),
     ("q=exam&cursor=bm90IGEgY3Vyc29y", "cursor: "),

@@ -49,7 +49,7 @@ def test_every_state_has_words_and_only_one_of_them_promises_a_restart() -> None
     for words in WORDS.values():
         told = {state: words[f"chat_why_{state}"] for state in [*AgentState, "unreachable"]}
         assert len(set(told.values())) == len(told)
-    assert [name for name, text in WORDS["en"].items() if "restarted by itself" in text] == ["chat_why_restarting"]
+    assert [name for name, text in WORDS["en"].items() if "restarts by itself" in text] == ["chat_why_restarting"]
     assert "Agent-State" in assets()["chat.js"].body.decode()
 
 

@@ -165,7 +165,7 @@ def test_what_is_not_ours_is_never_adopted(runtime: KubernetesRuntime, cluster: 
     with pytest.raises(RuntimeFailure, match="exists, but does not belong to us") as refused:
         runtime.deploy(public_spec())
     assert refused.value.permanent
-    with pytest.raises(RuntimeFailure, match="not ours to remove"):
+    with pytest.raises(RuntimeFailure, match="so it is not removed"):
         runtime.delete(NAMESPACE, agent_id=AGENT, data=True)
     assert cluster.get("Namespace", NAMESPACE) == before
     assert not cluster.objects("ResourceQuota", NAMESPACE)

@@ -67,7 +67,7 @@ def _uncharged(clock: Clock) -> None:
         (_asked_and_stuck, "no refund is under way"),
         (_gone_back_unwritten, "the ledger does not show it"),
         (_lost, "no refund was requested"),
-        (_uncharged, "no charge in the ledger paid it"),
+        (_uncharged, "the ledger has no charge for it"),
     ],
 )
 def test_a_hand_in_the_database_is_found(hand: Callable[[Clock], None], words: str, clock: Clock) -> None:

@@ -102,7 +102,7 @@ def send_back(console: Client, row: StarsOrder | StrayCharge, reason: str = "bou
 def test_an_operator_sends_back_what_was_counted_with_a_reason(
     console: Client, order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
-    assert "no charge of ours" in send_back(console, order)
+    assert "not a charge of this installation" in send_back(console, order)
     paid = telegram.charge(order.invoice_link)
     assert "This field is required" in send_back(console, order, " ")
     assert "Goes back: " in send_back(console, order)
@@ -111,7 +111,7 @@ def test_an_operator_sends_back_what_was_counted_with_a_reason(
     row = Payment.objects.get(kind="refund")
     assert (row.reason, row.actor.partition(":")[0], row.amount) == ("bought by mistake", "operator", Decimal(385))
     assert Subscription.objects.get().expired_at == clock.now
-    assert "gone back already" in send_back(console, order)
+    assert "sent back already" in send_back(console, order)
 
 
 def test_an_operator_sends_back_what_was_for_no_order_of_ours(console: Client, telegram: TelegramPayments) -> None:
