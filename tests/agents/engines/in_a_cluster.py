@@ -234,6 +234,7 @@ class Administrator:
                 stderr=True,
                 _preload_content=False,
             )
+            opened.callback(answer.sock.shutdown)  # `close` leaves the socket open if the server has closed first
             opened.callback(answer.close)  # also if the pod is deleted in the meantime
             answer.run_forever(timeout=EXEC_SECONDS)
             said, complaint, code = answer.read_stdout(), answer.read_stderr(), answer.returncode
