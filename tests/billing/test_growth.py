@@ -17,13 +17,11 @@ from billing import corrections, spans, standing
 from billing.models import PassedPlan, Payment, Subscription
 from billing.vocabulary import Period
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
-from tests.migrating import migrate
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 PLANS = ["small", "medium", "large"]
 DIGITS = 128  # ids and times get longer by a digit now and then
-BEFORE = ("billing", "0027_passed_plans")
 
 
 @pytest.fixture
@@ -117,34 +115,6 @@ def test_plans_that_are_refunded_one_after_the_other_are_left_one_after_the_othe
         corrections.refund_payment(payment, reason="asked", actor="operator:x", now=clock.now)
         assert now() == was.pop()
     assert now()[0] == "tiny"
-
-
-@pytest.fixture
-def whole() -> Iterator[None]:
-    yield
-    migrate()
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_copies_of_plans_become_rows_that_spans_share(agent: Agent, clock: Clock, pay: Pay, whole: None) -> None:
-    list(change(agent, clock, pay, times=6))
-    row = Subscription.objects.paid().get(agent=agent)
-    was = spans.left(row, now=clock.now)
-    plans = PassedPlan.objects.count()
-    migrate(BEFORE)
-    with connection.cursor() as cursor:
-        cursor.execute("select passed from billing_span where passed is not null")
-        assert "microseconds" in str(cursor.fetchall())
-    migrate()
-    found = spans.left(row, now=clock.now)
-    assert [without_rows(one) for one in found] == [without_rows(one) for one in was]
-    assert PassedPlan.objects.count() == plans == 5
-
-
-def without_rows(rest: spans.Rest) -> object:
-    homes = [(one.length, one.plan.tier, one.plan.by, one.plan.snapshot) for one in rest.homes]
-    return rest.length, rest.usd, rest.payment_id, homes
 
 
 def test_plans_that_no_time_remembers_are_removed_and_no_others(agent: Agent, clock: Clock, pay: Pay) -> None:

@@ -20,7 +20,6 @@ from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import LEMON, check, confirmed, lemon, licence_of, post
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-from tests.migrating import migrate
 
 __all__ = ["lemon"]
 
@@ -213,20 +212,3 @@ def test_what_cannot_be_given_back_now_is_given_back_later(
     lemon.work_again()
     check(clock, timedelta(hours=1))
     assert (licence_of(agent).status, licence.instances) == (EXPIRED, {})
-
-
-@pytest.mark.slow  # a finished migration does not change any more
-@pytest.mark.django_db(transaction=True)
-def test_a_claim_of_an_earlier_release_keeps_its_time(agent: Agent, mine: APIClient, lemon: LemonSqueezyServer) -> None:
-    lemon.sell(LEMON)
-    post(mine, agent, LEMON, provider="lemonsqueezy")
-    died_after_activating(agent)
-    try:
-        migrate(("billing", "0031_invoices_forget"))
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT instance FROM billing_subscription")
-            assert cursor.fetchall() == [("unconfirmed 2026-11-21T12:00:00+00:00",)]
-    finally:
-        migrate()
-    row = licence_of(agent)
-    assert (row.instance, row.activation_asked_at) == (licence_activations.UNCONFIRMED, NOON)

@@ -1,4 +1,5 @@
 import catalog.fields
+import catalog.models.offers
 import config.ids
 import django.contrib.postgres.indexes
 import django.contrib.postgres.search
@@ -27,10 +28,13 @@ class Migration(migrations.Migration):
         ("catalog", "0007_persona_indexes"),
         ("catalog", "0008_article_html"),
         ("catalog", "0009_takedown_index"),
+        ("catalog", "0010_engine_ids"),
+        ("catalog", "0011_tool_services"),
+        ("catalog", "0012_plain_words"),
     ]
 
     dependencies = [
-        ("accounts", "0001_squashed_0006_mail_server"),
+        ("accounts", "0001_first"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -48,7 +52,12 @@ class Migration(migrations.Migration):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
-                ("name", models.CharField(help_text="Display name, shown with each of their personas.", max_length=60)),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="The name that is shown with each of the author's personas.", max_length=60
+                    ),
+                ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ("banned_at", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("banned_by", models.CharField(blank=True, editable=False, max_length=80)),
@@ -56,8 +65,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-created_at", "user"],
-                "indexes": [],
-                "constraints": [],
             },
         ),
         migrations.CreateModel(
@@ -67,38 +74,30 @@ class Migration(migrations.Migration):
                 ("token", models.CharField(max_length=32)),
                 ("updated_at", models.DateTimeField()),
             ],
-            options={
-                "indexes": [],
-                "constraints": [],
-            },
         ),
         migrations.CreateModel(
             name="Engine",
             fields=[
                 (
                     "hidden",
-                    models.BooleanField(default=False, help_text="Taken off the public catalog by an operator."),
+                    models.BooleanField(default=False, help_text="An operator removed it from the public catalog."),
                 ),
                 (
                     "gone",
-                    models.BooleanField(default=False, editable=False, help_text="The data files no longer have it."),
+                    models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files."),
                 ),
                 ("loaded", models.JSONField(default=dict, editable=False)),
-                ("position", models.PositiveIntegerField(default=10000, help_text="Order in lists, smallest first.")),
+                (
+                    "position",
+                    models.PositiveIntegerField(default=10000, help_text="Position in lists, smallest first."),
+                ),
                 (
                     "id",
                     models.CharField(
-                        choices=[
-                            ("hermes", "Hermes"),
-                            ("openclaw", "Openclaw"),
-                            ("n8n", "n8n"),
-                            ("claude-code", "Claude Code"),
-                            ("opencode", "Opencode"),
-                            ("pi", "Pi"),
-                        ],
                         max_length=20,
                         primary_key=True,
                         serialize=False,
+                        validators=[catalog.models.offers.known_engine_id],
                     ),
                 ),
                 ("label", models.CharField(max_length=200)),
@@ -116,8 +115,8 @@ class Migration(migrations.Migration):
                 ("mcp", models.BooleanField()),
                 ("skill_registry", models.BooleanField(help_text="Can search a skill registry itself.")),
                 ("skill_uninstall", models.BooleanField()),
-                ("llm_key", models.BooleanField(help_text="Takes a model key.")),
-                ("model", models.BooleanField(help_text="Takes a model.")),
+                ("llm_key", models.BooleanField(help_text="Can use a model key.")),
+                ("model", models.BooleanField(help_text="The model can be chosen.")),
                 ("sso", models.BooleanField()),
                 ("dash_credentials", models.BooleanField()),
                 (
@@ -160,7 +159,7 @@ class Migration(migrations.Migration):
                         ),
                         blank=True,
                         default=list,
-                        help_text="Channels it can connect.",
+                        help_text="Channels that it can connect.",
                         size=None,
                     ),
                 ),
@@ -175,11 +174,20 @@ class Migration(migrations.Migration):
                         size=None,
                     ),
                 ),
+                (
+                    "keyed_toolsets",
+                    catalog.fields.Lines(
+                        base_field=models.CharField(max_length=40),
+                        blank=True,
+                        default=None,
+                        help_text="The toolsets for which it needs the owner's key for the toolset's service.",
+                        null=True,
+                        size=None,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["position", "id"],
-                "indexes": [],
-                "constraints": [],
             },
         ),
         migrations.CreateModel(
@@ -187,14 +195,17 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "hidden",
-                    models.BooleanField(default=False, help_text="Taken off the public catalog by an operator."),
+                    models.BooleanField(default=False, help_text="An operator removed it from the public catalog."),
                 ),
                 (
                     "gone",
-                    models.BooleanField(default=False, editable=False, help_text="The data files no longer have it."),
+                    models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files."),
                 ),
                 ("loaded", models.JSONField(default=dict, editable=False)),
-                ("position", models.PositiveIntegerField(default=10000, help_text="Order in lists, smallest first.")),
+                (
+                    "position",
+                    models.PositiveIntegerField(default=10000, help_text="Position in lists, smallest first."),
+                ),
                 (
                     "id",
                     models.CharField(
@@ -233,7 +244,7 @@ class Migration(migrations.Migration):
                 (
                     "pinned",
                     models.BooleanField(
-                        db_default=False, default=False, help_text="No refresh takes it off the catalog."
+                        db_default=False, default=False, help_text="A refresh never removes it from the catalog."
                     ),
                 ),
                 (
@@ -242,7 +253,7 @@ class Migration(migrations.Migration):
                         db_default=False,
                         default=False,
                         editable=False,
-                        help_text="The last refresh no longer wanted it.",
+                        help_text="The last refresh did not choose it any more.",
                     ),
                 ),
                 (
@@ -253,8 +264,6 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "LLM model",
                 "ordering": ["position", "id"],
-                "indexes": [],
-                "constraints": [],
             },
         ),
         migrations.CreateModel(
@@ -262,14 +271,17 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "hidden",
-                    models.BooleanField(default=False, help_text="Taken off the public catalog by an operator."),
+                    models.BooleanField(default=False, help_text="An operator removed it from the public catalog."),
                 ),
                 (
                     "gone",
-                    models.BooleanField(default=False, editable=False, help_text="The data files no longer have it."),
+                    models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files."),
                 ),
                 ("loaded", models.JSONField(default=dict, editable=False)),
-                ("position", models.PositiveIntegerField(default=10000, help_text="Order in lists, smallest first.")),
+                (
+                    "position",
+                    models.PositiveIntegerField(default=10000, help_text="Position in lists, smallest first."),
+                ),
                 (
                     "id",
                     models.CharField(
@@ -304,8 +316,121 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "LLM provider",
                 "ordering": ["position", "id"],
-                "indexes": [],
-                "constraints": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="Tier",
+            fields=[
+                (
+                    "hidden",
+                    models.BooleanField(default=False, help_text="An operator removed it from the public catalog."),
+                ),
+                (
+                    "gone",
+                    models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files."),
+                ),
+                ("loaded", models.JSONField(default=dict, editable=False)),
+                (
+                    "position",
+                    models.PositiveIntegerField(default=10000, help_text="Position in lists, smallest first."),
+                ),
+                (
+                    "id",
+                    models.CharField(
+                        choices=[("tiny", "Tiny"), ("small", "Small"), ("medium", "Medium"), ("large", "Large")],
+                        max_length=20,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("memory_mib", models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(64)])),
+                ("disk_gib", models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1)])),
+                (
+                    "cpu",
+                    models.DecimalField(
+                        decimal_places=2,
+                        max_digits=5,
+                        validators=[django.core.validators.MinValueValidator(Decimal("0.05"))],
+                    ),
+                ),
+                (
+                    "monthly_usd",
+                    models.DecimalField(
+                        decimal_places=2,
+                        max_digits=8,
+                        validators=[django.core.validators.MinValueValidator(Decimal("0"))],
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["position", "id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Toolset",
+            fields=[
+                (
+                    "hidden",
+                    models.BooleanField(default=False, help_text="An operator removed it from the public catalog."),
+                ),
+                (
+                    "gone",
+                    models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files."),
+                ),
+                ("loaded", models.JSONField(default=dict, editable=False)),
+                (
+                    "position",
+                    models.PositiveIntegerField(default=10000, help_text="Position in lists, smallest first."),
+                ),
+                (
+                    "id",
+                    models.CharField(
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[a-z][a-z0-9_]*\\Z", "must be lowercase letters, digits and underscores"
+                            )
+                        ],
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("description", catalog.fields.Paragraphs()),
+                ("default_enabled", models.BooleanField(default=False, help_text="It is in the safe minimal set.")),
+                (
+                    "group",
+                    models.CharField(
+                        choices=[
+                            ("web", "Web"),
+                            ("files", "Files"),
+                            ("media", "Media"),
+                            ("voice", "Voice"),
+                            ("thinking", "Thinking"),
+                            ("integrations", "Integrations"),
+                            ("network", "Network"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "plugin",
+                    models.CharField(blank=True, help_text="Only for plugins of the engine.", max_length=80, null=True),
+                ),
+                (
+                    "service",
+                    models.CharField(
+                        blank=True,
+                        choices=[("tavily", "Tavily"), ("openai", "OpenAI")],
+                        help_text="The service whose key it needs, on engines that cannot do it by themselves.",
+                        max_length=20,
+                        null=True,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["position", "id"],
             },
         ),
         migrations.CreateModel(
@@ -313,14 +438,17 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "hidden",
-                    models.BooleanField(default=False, help_text="Taken off the public catalog by an operator."),
+                    models.BooleanField(default=False, help_text="An operator removed it from the public catalog."),
                 ),
                 (
                     "gone",
-                    models.BooleanField(default=False, editable=False, help_text="The data files no longer have it."),
+                    models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files."),
                 ),
                 ("loaded", models.JSONField(default=dict, editable=False)),
-                ("position", models.PositiveIntegerField(default=10000, help_text="Order in lists, smallest first.")),
+                (
+                    "position",
+                    models.PositiveIntegerField(default=10000, help_text="Position in lists, smallest first."),
+                ),
                 ("name", models.CharField(max_length=200)),
                 ("tagline", models.CharField(max_length=200)),
                 ("for_who", catalog.fields.Paragraphs()),
@@ -428,26 +556,21 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="personas",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
                 ("author", models.CharField(help_text="Display name.", max_length=200)),
                 (
                     "deployments",
                     models.PositiveIntegerField(
-                        db_default=0, default=0, editable=False, help_text="First runnings, as they happen."
+                        db_default=0,
+                        default=0,
+                        editable=False,
+                        help_text="Number of agents made from it that have started. It is updated at once.",
                     ),
                 ),
                 (
                     "deployed_count",
-                    models.PositiveIntegerField(default=0, editable=False, help_text="As shown, once a minute."),
+                    models.PositiveIntegerField(
+                        default=0, editable=False, help_text="The number that is shown. It is updated once a minute."
+                    ),
                 ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 (
@@ -464,40 +587,23 @@ class Migration(migrations.Migration):
                     models.DateTimeField(
                         blank=True,
                         editable=False,
-                        help_text="When an operator passed what is published now.",
+                        help_text="When an operator approved the published version.",
                         null=True,
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="personas",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
             options={
                 "ordering": ["position", "id"],
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("reviewed_at__isnull", True), ("status", "published")),
-                        fields=["published_at"],
-                        name="persona_queue",
-                    ),
-                    models.Index(
-                        condition=models.Q(("deployments", models.F("deployed_count")), _negated=True),
-                        fields=["id"],
-                        name="persona_count_due",
-                    ),
-                    models.Index(
-                        condition=models.Q(("owner__isnull", False)),
-                        fields=["owner", "-created_at"],
-                        name="persona_author",
-                    ),
-                ],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("owner__isnull", True), ("status", "builtin")),
-                            models.Q(models.Q(("status", "builtin"), _negated=True), ("owner__isnull", False)),
-                            _connector="OR",
-                        ),
-                        name="persona_builtin_has_no_owner",
-                    )
-                ],
             },
         ),
         migrations.CreateModel(
@@ -511,12 +617,6 @@ class Migration(migrations.Migration):
                         max_length=40,
                         primary_key=True,
                         serialize=False,
-                    ),
-                ),
-                (
-                    "persona",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="articles", to="catalog.persona"
                     ),
                 ),
                 (
@@ -557,17 +657,39 @@ class Migration(migrations.Migration):
                 (
                     "html",
                     models.TextField(
-                        db_default="", default="", editable=False, help_text="Of the body; empty: not made yet."
+                        db_default="",
+                        default="",
+                        editable=False,
+                        help_text="The HTML of the body. Empty: not made yet.",
                     ),
                 ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "persona",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="articles", to="catalog.persona"
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-created_at", "-id"],
-                "constraints": [models.UniqueConstraint(fields=("persona", "slug"), name="article_slug_once")],
-                "indexes": [],
             },
+        ),
+        migrations.CreateModel(
+            name="Review",
+            fields=[],
+            options={
+                "verbose_name": "persona in review",
+                "verbose_name_plural": "review queue",
+                "ordering": ["published_at", "id"],
+                "permissions": [("moderate_persona", "Can approve and take down personas and ban authors")],
+                "proxy": True,
+                "default_permissions": (),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("catalog.persona",),
         ),
         migrations.CreateModel(
             name="PersonaL10n",
@@ -575,14 +697,17 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "hidden",
-                    models.BooleanField(default=False, help_text="Taken off the public catalog by an operator."),
+                    models.BooleanField(default=False, help_text="An operator removed it from the public catalog."),
                 ),
                 (
                     "gone",
-                    models.BooleanField(default=False, editable=False, help_text="The data files no longer have it."),
+                    models.BooleanField(default=False, editable=False, help_text="It is no longer in the data files."),
                 ),
                 ("loaded", models.JSONField(default=dict, editable=False)),
-                ("position", models.PositiveIntegerField(default=10000, help_text="Order in lists, smallest first.")),
+                (
+                    "position",
+                    models.PositiveIntegerField(default=10000, help_text="Position in lists, smallest first."),
+                ),
                 ("name", models.CharField(max_length=200)),
                 ("tagline", models.CharField(max_length=200)),
                 ("for_who", catalog.fields.Paragraphs()),
@@ -604,12 +729,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "persona",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="localizations", to="catalog.persona"
-                    ),
-                ),
-                (
                     "lang",
                     models.CharField(
                         choices=[
@@ -622,28 +741,17 @@ class Migration(migrations.Migration):
                         max_length=3,
                     ),
                 ),
+                (
+                    "persona",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="localizations", to="catalog.persona"
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "localization",
                 "ordering": ["persona", "lang"],
-                "constraints": [models.UniqueConstraint(fields=("persona", "lang"), name="persona_l10n_once")],
-                "indexes": [],
             },
-        ),
-        migrations.CreateModel(
-            name="Review",
-            fields=[],
-            options={
-                "verbose_name": "persona in review",
-                "verbose_name_plural": "review queue",
-                "ordering": ["published_at", "id"],
-                "permissions": [("moderate_persona", "Can pass and take down personas and ban authors")],
-                "proxy": True,
-                "default_permissions": (),
-                "indexes": [],
-                "constraints": [],
-            },
-            bases=("catalog.persona",),
         ),
         migrations.CreateModel(
             name="Takedown",
@@ -658,6 +766,21 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
+                ("slug", models.CharField(help_text="The persona's id.", max_length=80)),
+                (
+                    "reason",
+                    catalog.fields.Paragraphs(help_text="The text that was mailed to the author.", max_length=2000),
+                ),
+                ("taken_down_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("taken_down_by", models.CharField(max_length=80)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="takedowns",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 (
                     "persona",
                     models.ForeignKey(
@@ -668,127 +791,51 @@ class Migration(migrations.Migration):
                         to="catalog.persona",
                     ),
                 ),
-                ("slug", models.CharField(help_text="The persona's id.", max_length=80)),
-                (
-                    "author",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="takedowns",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("reason", catalog.fields.Paragraphs(help_text="As mailed to the author.", max_length=2000)),
-                ("taken_down_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("taken_down_by", models.CharField(max_length=80)),
             ],
             options={
                 "ordering": ["-taken_down_at", "-id"],
-                "indexes": [],
-                "constraints": [],
             },
         ),
-        migrations.CreateModel(
-            name="Tier",
-            fields=[
-                (
-                    "hidden",
-                    models.BooleanField(default=False, help_text="Taken off the public catalog by an operator."),
-                ),
-                (
-                    "gone",
-                    models.BooleanField(default=False, editable=False, help_text="The data files no longer have it."),
-                ),
-                ("loaded", models.JSONField(default=dict, editable=False)),
-                ("position", models.PositiveIntegerField(default=10000, help_text="Order in lists, smallest first.")),
-                (
-                    "id",
-                    models.CharField(
-                        choices=[("tiny", "Tiny"), ("small", "Small"), ("medium", "Medium"), ("large", "Large")],
-                        max_length=20,
-                        primary_key=True,
-                        serialize=False,
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                ("memory_mib", models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(64)])),
-                ("disk_gib", models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1)])),
-                (
-                    "cpu",
-                    models.DecimalField(
-                        decimal_places=2,
-                        max_digits=5,
-                        validators=[django.core.validators.MinValueValidator(Decimal("0.05"))],
-                    ),
-                ),
-                (
-                    "monthly_usd",
-                    models.DecimalField(
-                        decimal_places=2,
-                        max_digits=8,
-                        validators=[django.core.validators.MinValueValidator(Decimal("0"))],
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["position", "id"],
-                "indexes": [],
-                "constraints": [],
-            },
+        migrations.AddIndex(
+            model_name="persona",
+            index=models.Index(
+                condition=models.Q(("reviewed_at__isnull", True), ("status", "published")),
+                fields=["published_at"],
+                name="persona_queue",
+            ),
         ),
-        migrations.CreateModel(
-            name="Toolset",
-            fields=[
-                (
-                    "hidden",
-                    models.BooleanField(default=False, help_text="Taken off the public catalog by an operator."),
+        migrations.AddIndex(
+            model_name="persona",
+            index=models.Index(
+                condition=models.Q(("deployments", models.F("deployed_count")), _negated=True),
+                fields=["id"],
+                name="persona_count_due",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="persona",
+            index=models.Index(
+                condition=models.Q(("owner__isnull", False)), fields=["owner", "-created_at"], name="persona_author"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="persona",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("owner__isnull", True), ("status", "builtin")),
+                    models.Q(models.Q(("status", "builtin"), _negated=True), ("owner__isnull", False)),
+                    _connector="OR",
                 ),
-                (
-                    "gone",
-                    models.BooleanField(default=False, editable=False, help_text="The data files no longer have it."),
-                ),
-                ("loaded", models.JSONField(default=dict, editable=False)),
-                ("position", models.PositiveIntegerField(default=10000, help_text="Order in lists, smallest first.")),
-                (
-                    "id",
-                    models.CharField(
-                        max_length=40,
-                        primary_key=True,
-                        serialize=False,
-                        validators=[
-                            django.core.validators.RegexValidator(
-                                "\\A[a-z][a-z0-9_]*\\Z", "must be lowercase letters, digits and underscores"
-                            )
-                        ],
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                ("description", catalog.fields.Paragraphs()),
-                ("default_enabled", models.BooleanField(default=False, help_text="In the safe minimal set.")),
-                (
-                    "group",
-                    models.CharField(
-                        choices=[
-                            ("web", "Web"),
-                            ("files", "Files"),
-                            ("media", "Media"),
-                            ("voice", "Voice"),
-                            ("thinking", "Thinking"),
-                            ("integrations", "Integrations"),
-                            ("network", "Network"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                (
-                    "plugin",
-                    models.CharField(blank=True, help_text="Only for plugins of the engine.", max_length=80, null=True),
-                ),
-            ],
-            options={
-                "ordering": ["position", "id"],
-                "indexes": [],
-                "constraints": [],
-            },
+                name="persona_builtin_has_no_owner",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="article",
+            constraint=models.UniqueConstraint(fields=("persona", "slug"), name="article_slug_once"),
+        ),
+        migrations.AddConstraint(
+            model_name="personal10n",
+            constraint=models.UniqueConstraint(fields=("persona", "lang"), name="persona_l10n_once"),
         ),
         migrations.RunSQL(
             MAKE,
@@ -801,15 +848,6 @@ class Migration(migrations.Migration):
                             "pk",
                             models.CompositePrimaryKey(
                                 "persona_id", "lang", blank=True, editable=False, primary_key=True, serialize=False
-                            ),
-                        ),
-                        (
-                            "persona",
-                            models.ForeignKey(
-                                db_index=False,
-                                on_delete=django.db.models.deletion.DO_NOTHING,
-                                related_name="+",
-                                to="catalog.persona",
                             ),
                         ),
                         (
@@ -831,19 +869,28 @@ class Migration(migrations.Migration):
                         ("position", models.PositiveIntegerField()),
                         ("public", models.BooleanField()),
                         ("document", django.contrib.postgres.search.SearchVectorField()),
+                        (
+                            "persona",
+                            models.ForeignKey(
+                                db_index=False,
+                                on_delete=django.db.models.deletion.DO_NOTHING,
+                                related_name="+",
+                                to="catalog.persona",
+                            ),
+                        ),
                     ],
                     options={
                         "default_permissions": (),
-                        "indexes": [
-                            django.contrib.postgres.indexes.GinIndex(
-                                condition=models.Q(("public", True)),
-                                fastupdate=False,
-                                fields=["document"],
-                                name="persona_document",
-                            )
-                        ],
-                        "constraints": [],
                     },
+                ),
+                migrations.AddIndex(
+                    model_name="personadocument",
+                    index=django.contrib.postgres.indexes.GinIndex(
+                        condition=models.Q(("public", True)),
+                        fastupdate=False,
+                        fields=["document"],
+                        name="persona_document",
+                    ),
                 ),
             ],
         ),
