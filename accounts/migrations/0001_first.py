@@ -11,19 +11,6 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
-    replaces = [
-        ("accounts", "0001_initial"),
-        ("accounts", "0002_suspension_and_switches"),
-        ("accounts", "0003_suspended_and_inbox_indexes"),
-        ("accounts", "0004_letters"),
-        ("accounts", "0005_codes_by_household"),
-        ("accounts", "0006_mail_server"),
-        ("accounts", "0007_session_clients"),
-        ("accounts", "0008_mail_choices"),
-        ("accounts", "0009_closed_accounts"),
-        ("accounts", "0010_plain_words"),
-    ]
-
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
     ]

@@ -22,42 +22,6 @@ from billing.migrations._database import (
 class Migration(migrations.Migration):
     initial = True
 
-    replaces = [
-        ("billing", "0001_initial"),
-        ("billing", "0002_stars"),
-        ("billing", "0003_crypto"),
-        ("billing", "0004_seen_block"),
-        ("billing", "0005_operators"),
-        ("billing", "0006_sweep_once"),
-        ("billing", "0007_deposit_addresses"),
-        ("billing", "0008_was_paid"),
-        ("billing", "0009_spans"),
-        ("billing", "0010_dropped_payments"),
-        ("billing", "0011_dropped_payments_indexes"),
-        ("billing", "0012_reminded_at"),
-        ("billing", "0013_invoices"),
-        ("billing", "0014_refunded_parts"),
-        ("billing", "0015_refunded_parts_indexes"),
-        ("billing", "0016_deferred_revenue"),
-        ("billing", "0017_coupons"),
-        ("billing", "0018_coupons_index"),
-        ("billing", "0019_remind_who_has_paid"),
-        ("billing", "0020_stripe"),
-        ("billing", "0021_next_plan"),
-        ("billing", "0022_span_homes"),
-        ("billing", "0023_came_back"),
-        ("billing", "0024_stray_coupon"),
-        ("billing", "0025_dispute_homes"),
-        ("billing", "0026_told_plans"),
-        ("billing", "0027_passed_plans"),
-        ("billing", "0028_passed_plan_rows"),
-        ("billing", "0029_data_exports"),
-        ("billing", "0030_account_deletions"),
-        ("billing", "0031_invoices_forget"),
-        ("billing", "0032_activation_asked_at"),
-        ("billing", "0032_plain_words"),
-    ]
-
     dependencies = [
         ("accounts", "0001_first"),
         ("agents", "0001_first"),

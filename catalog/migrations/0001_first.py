@@ -18,21 +18,6 @@ from catalog.migrations._search import MAKE, UNDO
 class Migration(migrations.Migration):
     initial = True
 
-    replaces = [
-        ("catalog", "0001_initial"),
-        ("catalog", "0002_community"),
-        ("catalog", "0003_search"),
-        ("catalog", "0004_refreshed_models"),
-        ("catalog", "0005_moderation"),
-        ("catalog", "0006_deployments"),
-        ("catalog", "0007_persona_indexes"),
-        ("catalog", "0008_article_html"),
-        ("catalog", "0009_takedown_index"),
-        ("catalog", "0010_engine_ids"),
-        ("catalog", "0011_tool_services"),
-        ("catalog", "0012_plain_words"),
-    ]
-
     dependencies = [
         ("accounts", "0001_first"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

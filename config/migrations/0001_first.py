@@ -4,11 +4,6 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
-    replaces = [
-        ("config", "0001_used_pages"),
-        ("config", "0002_plain_words"),
-    ]
-
     dependencies = []
 
     operations = [

@@ -9,11 +9,6 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
-    replaces = [
-        ("status", "0001_initial"),
-        ("status", "0002_incident_updates"),
-    ]
-
     dependencies = []
 
     operations = [

@@ -8,11 +8,6 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
-    replaces = [
-        ("webhooks", "0001_initial"),
-        ("webhooks", "0002_plain_words"),
-    ]
-
     dependencies = [
         ("agents", "0001_first"),
     ]
