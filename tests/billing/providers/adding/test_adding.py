@@ -81,7 +81,7 @@ def test_the_page_gives_its_own_reason_for_what_cannot_be_ordered(
     person: Person, agent: Agent, pennies: PenniesServer
 ) -> None:
     chosen = person.choose(agent, provider="pennies")
-    pennies.silent = True
+    pennies.fail(503)
     answer = person.send(chosen)
     assert answer.status_code == 503
     said = "Pennies does not answer at the moment. Nothing was ordered: try again soon."
