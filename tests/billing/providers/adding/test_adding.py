@@ -74,7 +74,7 @@ def test_the_owners_page_shows_it_from_the_choice_to_the_receipt(
     pay(pennies, Order.objects.get().pk)
     said = now(person.open(f"/renew/{agent.pk}"))
     assert "Paid. Thank you! Your payment with Pennies has arrived." in said
-    assert "Payment Pennies" in words(person.open("/account/payments").one("main"))
+    assert "Pennies Tiny, for a month" in words(person.open("/account/payments").one("main"))
 
 
 def test_the_page_gives_its_own_reason_for_what_cannot_be_ordered(
