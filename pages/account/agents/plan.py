@@ -79,9 +79,9 @@ def _wanted(tier: str, agent: Agent, row: Subscription | None) -> WantedRenewal 
     """The purchase of this plan: with the card that is charged already, or else with the first provider that works."""
     period = Period(row.period) if row else Period.MONTHLY
     card = CardSubscription.objects.renewing().filter(agent=agent).select_related("order").first()
-    offers = registry.offers()
-    other = renewal.preferred(offers, licence=subscriptions.licence_of(agent))
-    way = Provider(card.order.provider) if card else other
+    if card is not None:
+        return WantedRenewal(tier=tier, period=period, provider=Provider(card.order.provider))
+    way = renewal.preferred(registry.offers(), licence=subscriptions.licence_of(agent))
     return WantedRenewal(tier=tier, period=period, provider=way) if way else None
 
 

@@ -75,14 +75,14 @@ def test_the_owners_page_shows_it_from_the_choice_to_the_receipt(
     pay(pennies, Order.objects.get().pk)
     said = now(person.open(f"/renew/{agent.pk}"))
     assert "Paid. Thank you! Your payment with Pennies has arrived." in said
-    assert "Payment Pennies" in words(person.open("/account/payments").one("main"))
+    assert "Pennies Tiny, for a month" in words(person.open("/account/payments").one("main"))
 
 
 def test_the_page_gives_its_own_reason_for_what_cannot_be_ordered(
     person: Person, agent: Agent, pennies: PenniesServer
 ) -> None:
     chosen = person.choose(agent, provider="pennies")
-    pennies.silent = True
+    pennies.fail(503)
     answer = person.send(chosen)
     assert answer.status_code == 503
     said = "Pennies does not answer at the moment. Nothing was ordered: try again soon."
