@@ -132,7 +132,7 @@ async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStar
     await web.TCPSite(runner, start.host, start.port).start()
 
 
-async def _until_told(keeper: Keeper, refusal: tuple[str, str] | None) -> None:
+async def _until_told(keeper: Keeper, refusal: tuple[Cause, str] | None) -> None:
     """Keep the engine running until this bridge must end. An error in the keeper also ends the bridge; the runtime then
     starts a new bridge.
     """
@@ -171,7 +171,7 @@ def _end_leftovers(namespace: str, home: str) -> None:
         raise AlreadyRunningError(f"processes of an earlier engine do not end: {[process.pid for process in left]}")
 
 
-def _move_in(start: BridgeStart, engine: Engine) -> tuple[str, str] | None:
+def _move_in(start: BridgeStart, engine: Engine) -> tuple[Cause, str] | None:
     """Prepare the directories. If the agent's data is gone or damaged, create nothing in it and return the cause and a
     message; else return None.
     """
