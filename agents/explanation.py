@@ -187,19 +187,7 @@ def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
 
 def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
     """The agent's status is running, but the engine or a program of its pod does not run. It is being started again."""
-    cause: str
-    if pod is None:
-        cause, message = Cause.POD_LOST, "the pod is gone and is being built again"
-    elif not pod.gateway_alive and agent.cause in LASTING:
-        cause, message = agent.cause, agent.cause_message
-    elif not pod.gateway_alive:
-        cause = pod.cause or Cause.GATEWAY_DOWN
-        message = pod.message or "the pod's gateway is being started again"
-    else:
-        cause, message = (
-            pod.cause or Cause.ENGINE_DOWN,
-            pod.message or "the engine does not answer and is being started again",
-        )
+    cause, message = _ailment(agent, pod)
     return Explanation(
         status=agent.status,
         cause=cause,
@@ -208,6 +196,17 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
         evidence=(pod.evidence if pod else []) or ([message] if cause in LASTING else []),
         next=_remedy(agent, cause) or _call("GET", agent, "liveness"),
     )
+
+
+def _ailment(agent: Agent, pod: Observation | None) -> tuple[str, str]:
+    if pod is None:
+        return Cause.POD_LOST, "the pod is gone and is being built again"
+    if pod.gateway_alive:
+        why = "the engine does not answer and is being started again"
+        return pod.cause or Cause.ENGINE_DOWN, pod.message or why
+    if agent.cause in LASTING:
+        return agent.cause, agent.cause_message
+    return pod.cause or Cause.GATEWAY_DOWN, pod.message or "the pod's gateway is being started again"
 
 
 def _troubled(agent: Agent, pod: Observation, cause: str) -> Explanation:

@@ -106,19 +106,12 @@ LISTENING = Q(status=Status.RUNNING, desired=Desired.RUNNING, llm_key_hash__isnu
 
 class AgentQuerySet(models.QuerySet["Agent"]):
     def lock(self, agent_id: str) -> Agent:
-        """The agent's row as it is now, locked until the transaction ends. Raises DoesNotExist.
-
-        Everybody who changes an agent or its term takes this lock first: after an account's row, before those of
-        quotas, hooks, deliveries, orders and subscriptions.
-        """
+        """The agent's row as it is now, locked until the transaction ends. All who change it or its term lock it first:
+        after its account, before its quota, hook, orders and subscriptions. Raises DoesNotExist."""
         return self.locked().get(pk=agent_id)
 
     def locked(self) -> AgentQuerySet:
-        """`lock` for several rows, which need an order, and for rows that may be gone.
-
-        The lock leaves out the key, so others may insert rows that refer to the agent. Otherwise two refunds that each
-        hold an agent, and write a row about the other's payment, would wait for each other.
-        """
+        """`lock` for several rows and for rows that may be gone. Others may still insert rows that refer to them."""
         return self.select_for_update(no_key=True, of=("self",))
 
     def owned_by(self, user_id: str) -> AgentQuerySet:

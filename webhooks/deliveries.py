@@ -169,7 +169,7 @@ def cancel_pending(agent: Agent, *, now: datetime) -> int:
 def _move(rows: QuerySet[Delivery], to: State, **values: Any) -> int:
     """Assign the state, together with these values, where the present state leads there. Returns how many moved.
 
-    Only this function assigns a state, and `outbox.record`, which takes many pending deliveries to several states in
-    one statement.
+    Only this function assigns a state, and `record` of webhooks/outbox.py, which takes many pending deliveries to
+    several states in one statement.
     """
     return rows.filter(state__in=states.before(TRANSITIONS, to)).update(state=to, **values)

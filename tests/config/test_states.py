@@ -73,7 +73,8 @@ def test_that_function_asks_the_table(machine: Machine) -> None:
 def test_every_state_can_be_reached(machine: Machine) -> None:
     field = machine.model._meta.get_field(machine.column)
     assert isinstance(field, Field)
-    reached, left = set(), set(machine.begins or (field.get_default(),))
+    reached: set[str] = set()
+    left: set[str] = set(machine.begins or (field.get_default(),))
     while left:
         state = left.pop()
         reached.add(state)
