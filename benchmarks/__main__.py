@@ -50,7 +50,7 @@ def main(asked: list[str]) -> int:
     return int(any(figure.ok is False for figure in figures))
 
 
-def _measured(module: str, mine: stores.Stores) -> list[Figure]:
+def _measured(module: str, mine: stores.BenchmarkStores) -> list[Figure]:
     begun = time.monotonic()
     print(f"{module} …", file=sys.stderr, flush=True)
     with mine.database(f"bench_{module}") as database:

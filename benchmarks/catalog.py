@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks import load, processes
 from benchmarks.figures import Figure, ratio
-from benchmarks.measuring import Cost, Target, compared, described
+from benchmarks.measuring import Cost, TargetCall, compared, described
 from benchmarks.processes import Program
 from benchmarks.statements import Statements
 from catalog.models import Persona
@@ -31,11 +31,11 @@ def measure() -> list[Figure]:
         content.write_bytes(body)
         with processes.web("benchmarks.baseline.settings", BENCHMARK_STATIC=str(content)) as baseline:
             whole = compared(
-                Target(product, load.get("/personas")), Target(baseline, load.get("/static")), times=REQUESTS
+                TargetCall(product, load.get("/personas")), TargetCall(baseline, load.get("/static")), times=REQUESTS
             )
             known = load.get("/personas", If_None_Match=etag)
             unchanged = compared(
-                Target(product, known, 304), Target(baseline, load.get("/unchanged"), 304), times=REQUESTS
+                TargetCall(product, known, 304), TargetCall(baseline, load.get("/unchanged"), 304), times=REQUESTS
             )
         return [
             _figure(f"G4 GET /personas, {PERSONAS} of them, {len(body) // 1000} kB", whole, "the same bytes, 200"),

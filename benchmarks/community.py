@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks import catalog_of_ten_thousand, load, processes, search
 from benchmarks.catalog_of_ten_thousand import PERSONAS
 from benchmarks.figures import Figure, ratio
-from benchmarks.measuring import Target, compared, described
+from benchmarks.measuring import TargetCall, compared, described
 from benchmarks.processes import Program
 from catalog.models import Persona
 
@@ -36,7 +36,7 @@ SMALL = (f"/personas/{CHANGED}", "/models", "/tiers", "/engines", "/tools", "/ll
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommunityAnswer:
     """An answer. Times are milliseconds since its request."""
 
     status: int
@@ -71,14 +71,14 @@ def _connected(product: Program) -> HTTPConnection:
     return HTTPConnection("127.0.0.1", product.port, timeout=WAIT_SECONDS)
 
 
-def _ask(link: HTTPConnection, path: str, **headers: str) -> Answer:
+def _ask(link: HTTPConnection, path: str, **headers: str) -> CommunityAnswer:
     begun = time.perf_counter()
     link.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     response = link.getresponse()
     first_byte = time.perf_counter() - begun
     body = response.read()
     whole = time.perf_counter() - begun
-    return Answer(response.status, response.headers.get("ETag", ""), body, first_byte * 1_000, whole * 1_000)
+    return CommunityAnswer(response.status, response.headers.get("ETag", ""), body, first_byte * 1_000, whole * 1_000)
 
 
 def _asked(etag: str) -> Iterator[tuple[str, str, dict[str, str]]]:
@@ -103,7 +103,7 @@ def _sent(product: Program, body: bytes) -> Figure:
     content = Path(os.environ["AGENTPODS_HOME"], "personas.json")
     content.write_bytes(body)
     with processes.web("benchmarks.baseline.settings", BENCHMARK_STATIC=str(content)) as baseline:
-        plain, ready = Target(product, load.get("/personas")), Target(baseline, load.get("/static"))
+        plain, ready = TargetCall(product, load.get("/personas")), TargetCall(baseline, load.get("/static"))
         ours, theirs = compared(plain, ready, times=LISTS)
     value = ratio([cost.total for cost in ours], [cost.total for cost in theirs])
     against = f"bare Django view: the same bytes, 200; CPU {described(ours)} against {described(theirs)}"

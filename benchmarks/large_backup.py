@@ -131,7 +131,7 @@ class LargePod:
         """Ask for a step and wait for its end. Return its result and whether it stayed within the memory limit."""
         self.order = dataclasses.replace(self.order, id=id)
         began = time.monotonic()
-        with Watch(self.namespace) as watch:
+        with MemoryWatch(self.namespace) as watch:
             answer = until(lambda: self._asked(ask), seconds=GIVE_UP_SECONDS)
         own, resident = watch.own / 2**20, watch.resident / 2**20
         print(f"{what}: {time.monotonic() - began:.0f} s; {own:.0f} MB, with files {resident:.0f} MB", flush=True)
@@ -196,7 +196,7 @@ def _words(path: Path) -> str:
     return digest.hexdigest()
 
 
-class Watch(threading.Thread):
+class MemoryWatch(threading.Thread):
     """The most memory that a bridge and its restic use together, measured ten times a second."""
 
     def __init__(self, namespace: str) -> None:

@@ -9,7 +9,7 @@ from accounts.models import ApiKey
 from benchmarks import customers, load, processes
 from benchmarks.customers import Customer
 from benchmarks.figures import Figure, ratio
-from benchmarks.measuring import Target, compared, described
+from benchmarks.measuring import TargetCall, compared, described
 from benchmarks.processes import Program
 from benchmarks.statements import Statements
 
@@ -28,7 +28,7 @@ def measure() -> list[Figure]:
 def _cost(server: Program, customer: Customer) -> Figure:
     """Both views run in one process, so only the recording differs."""
     noting, plain = (
-        Target(server, load.get(path, Authorization=customer.bearer)) for path in ("/noting", "/not-noting")
+        TargetCall(server, load.get(path, Authorization=customer.bearer)) for path in ("/noting", "/not-noting")
     )
     ours, theirs = compared(noting, plain, times=REQUESTS)
     value = ratio([cost.total for cost in ours], [cost.total for cost in theirs])

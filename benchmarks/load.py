@@ -21,7 +21,7 @@ _READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LoadAnswer:
     status: int
     body: bytes
     at: float  # wall-clock time of its last byte
@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Load:
-    answers: list[Answer]
+    answers: list[LoadAnswer]
     seconds: float
 
     @property
@@ -70,7 +70,7 @@ def run(port: int, requests: Iterable[bytes], *, connections: int = 8) -> Load:
     """Send all requests and wait for all answers."""
     pending = iter(requests)
     opened = [_Connection(port) for _ in range(connections)]
-    answers: list[Answer] = []
+    answers: list[LoadAnswer] = []
     begun = time.perf_counter()
     with selectors.DefaultSelector() as selector:
         for connection in opened:
@@ -113,7 +113,7 @@ class _Connection:
         self.socket.sendall(request)
         return True
 
-    def read(self) -> Answer | None:
+    def read(self) -> LoadAnswer | None:
         """Read what has arrived. Return the answer when it is complete, else None."""
         piece = self.socket.recv(_READ_BYTES)
         if not piece:
@@ -125,7 +125,7 @@ class _Connection:
             return None
         if self.missing > 0:
             return None
-        return Answer(int(self.head[9:12]), b"".join(self.parts), time.time(), time.perf_counter() - self.sent)
+        return LoadAnswer(int(self.head[9:12]), b"".join(self.parts), time.time(), time.perf_counter() - self.sent)
 
     def _read_head(self, piece: bytes) -> bool:
         self.head += piece

@@ -30,7 +30,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetCall:
     """A request, the server that gets it, and the expected status."""
 
     server: Program
@@ -58,7 +58,9 @@ def in_turns(*measures: Callable[[], T], rounds: int = ROUNDS) -> list[list[T]]:
     return [list(column) for column in zip(*found, strict=True)]
 
 
-def compared(ours: Target, theirs: Target, *, times: int, rounds: int = ROUNDS) -> tuple[list[Cost], list[Cost]]:
+def compared(
+    ours: TargetCall, theirs: TargetCall, *, times: int, rounds: int = ROUNDS
+) -> tuple[list[Cost], list[Cost]]:
     mine, others = in_turns(lambda: ours.cost(times), lambda: theirs.cost(times), rounds=rounds)
     return mine, others
 

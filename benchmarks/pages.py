@@ -36,7 +36,7 @@ new PerformanceObserver(list => { for (const one of list.getEntries()) largestPa
 
 
 @dataclass
-class Seen:
+class PageMeasurements:
     """The measurements of one page over all rounds."""
 
     server: str
@@ -52,12 +52,12 @@ def measure() -> list[Figure]:
     with processes.web() as product, processes.web("benchmarks.baseline.settings") as baseline:
         ours = f"http://localhost:{product.port}"
         pages = {
-            BARE: Seen(f"http://localhost:{baseline.port}", "/sentence"),
-            "/": Seen(ours, "/en/"),
-            "a persona": Seen(ours, "/en/p/exam-coach"),
-            "/account": Seen(ours, "/account"),
-            "an agent": Seen(ours, f"/account/agents/{agent.pk}"),
-            "its usage, 30 days": Seen(ours, f"/account/agents/{agent.pk}/usage"),
+            BARE: PageMeasurements(f"http://localhost:{baseline.port}", "/sentence"),
+            "/": PageMeasurements(ours, "/en/"),
+            "a persona": PageMeasurements(ours, "/en/p/exam-coach"),
+            "/account": PageMeasurements(ours, "/account"),
+            "an agent": PageMeasurements(ours, f"/account/agents/{agent.pk}"),
+            "its usage, 30 days": PageMeasurements(ours, f"/account/agents/{agent.pk}/usage"),
         }
         asyncio.run(_visited(pages, signed_in(customer.user)))
     return [_figure(name, one, pages[BARE]) for name, one in pages.items() if name != BARE]
@@ -81,7 +81,7 @@ def _agent(customer: customers.Customer) -> Agent:
     return agent
 
 
-async def _visited(pages: dict[str, Seen], cookies: dict[str, str]) -> None:
+async def _visited(pages: dict[str, PageMeasurements], cookies: dict[str, str]) -> None:
     async with running_browser() as browser:
         for number in range(1 + ROUNDS):
             for one in pages.values():
@@ -90,7 +90,7 @@ async def _visited(pages: dict[str, Seen], cookies: dict[str, str]) -> None:
                     one.milliseconds.append(took)
 
 
-async def _visit(browser: Browser, seen: Seen, cookies: dict[str, str]) -> float:
+async def _visit(browser: Browser, seen: PageMeasurements, cookies: dict[str, str]) -> float:
     page = await window(browser, seen.server, width=PHONE, cookies=cookies)
     await page.add_init_script(_OBSERVE)
     protocol = await page.context.new_cdp_session(page)
@@ -113,7 +113,7 @@ async def _painted(page: Page) -> float:
     return took
 
 
-def _figure(name: str, page: Seen, bare: Seen) -> Figure:
+def _figure(name: str, page: PageMeasurements, bare: PageMeasurements) -> Figure:
     value = statistics.median(page.milliseconds)
     note = (
         f"{page.size:,} bytes in {page.requests} requests; {BARE} in turns with it: "

@@ -12,7 +12,7 @@ from django.test import override_settings
 from agents import creation
 from benchmarks import customers, load, processes
 from benchmarks.figures import Figure, ratio
-from benchmarks.measuring import Cost, Target, compared, described, in_turns
+from benchmarks.measuring import Cost, TargetCall, compared, described, in_turns
 from benchmarks.processes import Program
 
 AGENTS = 200
@@ -31,9 +31,9 @@ def measure() -> list[Figure]:
         for request in (one, many):
             _check_same(product, baseline, request)
         return [
-            _one(compared(Target(product, one), Target(baseline, one), times=REQUESTS)),
+            _one(compared(TargetCall(product, one), TargetCall(baseline, one), times=REQUESTS)),
             _rate(product, baseline, one),
-            _many(compared(Target(product, many), Target(baseline, many), times=LISTS)),
+            _many(compared(TargetCall(product, many), TargetCall(baseline, many), times=LISTS)),
         ]
 
 
@@ -64,8 +64,8 @@ def _reported(name: str, measured: tuple[list[Cost], list[Cost]], limit: float, 
 
 def _rate(product: Program, baseline: Program, request: bytes) -> Figure:
     ours, theirs = in_turns(
-        lambda: Target(product, request).cost(REQUESTS).rate,
-        lambda: Target(baseline, load.get("/select-1")).cost(REQUESTS).rate,
+        lambda: TargetCall(product, request).cost(REQUESTS).rate,
+        lambda: TargetCall(baseline, load.get("/select-1")).cost(REQUESTS).rate,
     )
     against = "plain view with `select 1`: requests a second over 8 connections, the load generator on the same cores"
     return Figure("G2 GET /agents/{id}: requests a second", ratio(ours, theirs), "x", ">= 0.33 x", None, against)

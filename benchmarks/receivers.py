@@ -24,7 +24,7 @@ def host(number: int) -> str:
     return f"127.1.{number // 250}.{number % 250 + 1}"
 
 
-class Connection(asyncio.Protocol):
+class ReceiverConnection(asyncio.Protocol):
     def __init__(self, log: TextIOWrapper, dead: set[str], delay: float) -> None:
         self._log, self._dead, self._delay = log, dead, delay
         self._received = b""
@@ -60,7 +60,7 @@ async def main(port: int, log: Path, hosts: int, dead: int, pem: str | None) -> 
     with log.open("w", buffering=1, encoding="ascii") as lines:
         addresses = [host(number) for number in range(hosts)]
         server = await loop.create_server(
-            lambda: Connection(lines, deaf, delay), addresses, port, ssl=tls, backlog=1024
+            lambda: ReceiverConnection(lines, deaf, delay), addresses, port, ssl=tls, backlog=1024
         )
         await server.serve_forever()
 

@@ -26,7 +26,7 @@ POSTGRES_PID = "BENCHMARK_POSTGRES_PID"
 
 
 @dataclass(frozen=True)
-class Stores:
+class BenchmarkStores:
     root: Path
     postgres_pid: int
 
@@ -66,7 +66,7 @@ class Stores:
 
 
 @contextmanager
-def running() -> Iterator[Stores]:
+def running() -> Iterator[BenchmarkStores]:
     """Both stores. They start here and end with this block, even after an error."""
     root = Path(tempfile.mkdtemp(prefix="agentpods-bench-"))
     root.chmod(0o711)  # when root runs the benchmarks, PostgreSQL's user must pass through
@@ -82,7 +82,7 @@ def running() -> Iterator[Stores]:
     try:
         _wait(lambda: psycopg.connect(host=str(data), user="postgres", dbname="postgres").close())
         _wait(lambda: redis_client.Redis(unix_socket_path=str(socket)).ping())
-        yield Stores(root, processes[0].pid)
+        yield BenchmarkStores(root, processes[0].pid)
     finally:
         _end(processes)
         shutil.rmtree(root, ignore_errors=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Reply:
+class TlsReply:
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -48,12 +48,12 @@ class _Connection(http.client.HTTPSConnection):
         self.sock = secured
 
 
-class Visitor:
+class TlsVisitor:
     def __init__(self, port: int, *, roots: Path, come_from: str = "127.0.0.1") -> None:
         self._port, self._come_from = port, come_from
         self._context = ssl.create_default_context(cafile=roots)
 
-    def ask(self, name: str, path: str = "/", *, method: str = "GET", body: Any = None, **headers: str) -> Reply:
+    def ask(self, name: str, path: str = "/", *, method: str = "GET", body: Any = None, **headers: str) -> TlsReply:
         """Send a request to this name. Raises ssl.SSLError if the server has no certificate for the name."""
         connection = _Connection(name, self._port, context=self._context, come_from=self._come_from)
         sent = {word.replace("_", "-"): value for word, value in headers.items()}
@@ -63,6 +63,6 @@ class Visitor:
             connection.request(method, path, body, sent)
             answer = connection.getresponse()
             told = {word.lower(): value for word, value in answer.getheaders()}
-            return Reply(answer.status, told, answer.read(), connection.handshake_seconds, connection.serial)
+            return TlsReply(answer.status, told, answer.read(), connection.handshake_seconds, connection.serial)
         finally:
             connection.close()

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.unmeasured
 KEY = "sk-the-owners-own-key-4711"
 
 
-class World:
+class RealPod:
     """One agent of the owner in a real pod. Tests see it only through the API, and break things directly."""
 
     def __init__(self, client: APIClient, runtime: LocalRuntime) -> None:
@@ -121,11 +121,11 @@ def engine_cache(tmp_path: Path) -> Path:
 @pytest.fixture
 def world(
     client: APIClient, engine_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> Iterator[World]:
+) -> Iterator[RealPod]:
     settings.LLM_KEY_CHECK = False
     runtime = LocalRuntime(home=(tmp_path / "home").resolve(), engine_cache=engine_cache)
     monkeypatch.setattr("agents.runtimes._driver", lambda name: runtime)
-    world = World(client, runtime)
+    world = RealPod(client, runtime)
     yield world
     for namespace in runtime.observe():
         runtime.delete(namespace, agent_id=world.id, data=False)
@@ -139,7 +139,7 @@ def model(settings: Any) -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def talking(world: World, model: ModelServer) -> World:
+def talking(world: RealPod, model: ModelServer) -> RealPod:
     """An agent that answers with the words of the model."""
     world.run(llmProvider="openai", llmKey=KEY)
     (world.data / "pi" / "ask-the-model").touch()
@@ -148,7 +148,7 @@ def talking(world: World, model: ModelServer) -> World:
 
 
 @pytest.mark.slow
-def test_an_agent_that_is_well_has_no_cause_and_no_silent_hop(talking: World) -> None:
+def test_an_agent_that_is_well_has_no_cause_and_no_silent_hop(talking: RealPod) -> None:
     found = talking.explain()
     assert (found["cause"], found["next"], found["evidence"]) == ("OK", None, [])
     assert set(talking.hops().values()) == {None}
@@ -161,7 +161,7 @@ class TestBadPackage:
 
     @pytest.mark.sampled
     def test_what_the_registry_hands_out_is_not_what_the_lock_says(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
+        self, world: RealPod, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with BrokenRegistry(json.loads(PI.package.lock.read_text())) as registry:
             monkeypatch.setenv("NPM_CONFIG_REGISTRY", registry.url)
@@ -178,7 +178,7 @@ class TestBadPackage:
 
 
 @pytest.mark.sampled
-def test_an_engine_that_ends_again_and_again_is_a_crash_loop_with_its_last_words_masked(world: World) -> None:
+def test_an_engine_that_ends_again_and_again_is_a_crash_loop_with_its_last_words_masked(world: RealPod) -> None:
     secret = "sk-secret-of-a-channel"  # the double prints this when it dies
     server = {"name": "crm", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": secret}}
     world.create(tools={"enabled": [], "mcpServers": [server]})
@@ -212,7 +212,7 @@ def _listen(stack: contextlib.ExitStack, port: int) -> bool:
 
 
 @pytest.mark.slow
-def test_a_port_that_another_program_took_is_named_for_an_agent_that_is_resumed(world: World) -> None:
+def test_a_port_that_another_program_took_is_named_for_an_agent_that_is_resumed(world: RealPod) -> None:
     world.run()
     port = urlsplit(world.agent()["endpointUrl"]).port
     assert port
@@ -230,7 +230,7 @@ def test_a_port_that_another_program_took_is_named_for_an_agent_that_is_resumed(
 
 
 @pytest.mark.slow
-def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running_agent(talking: World) -> None:
+def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running_agent(talking: RealPod) -> None:
     port = urlsplit(talking.agent()["endpointUrl"]).port
     assert port
     talking.program(PodProgram.GATEWAY).kill()
@@ -243,7 +243,9 @@ def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running
 
 
 @pytest.mark.sampled
-def test_a_model_server_that_is_gone_is_unreachable_until_it_answers_again(talking: World, model: ModelServer) -> None:
+def test_a_model_server_that_is_gone_is_unreachable_until_it_answers_again(
+    talking: RealPod, model: ModelServer
+) -> None:
     model.stop()
     assert talking.say("hello").status_code == 503
     found = talking.explain()
@@ -258,7 +260,7 @@ def test_a_model_server_that_is_gone_is_unreachable_until_it_answers_again(talki
 
 
 @pytest.mark.sampled
-def test_a_key_that_the_provider_refuses_is_named_until_there_is_another(talking: World, model: ModelServer) -> None:
+def test_a_key_that_the_provider_refuses_is_named_until_there_is_another(talking: RealPod, model: ModelServer) -> None:
     model.key = "sk-the-only-good-key-0815"
     assert talking.say("hello").status_code == 503
     found = talking.explain()
@@ -273,7 +275,7 @@ def test_a_key_that_the_provider_refuses_is_named_until_there_is_another(talking
 
 
 @pytest.fixture
-def disk(world: World, model: ModelServer) -> Iterator[SmallDisk]:
+def disk(world: RealPod, model: ModelServer) -> Iterator[SmallDisk]:
     """A small disk with the data of an agent that answers."""
     world.create(llmProvider="openai", llmKey=KEY)
     disk = SmallDisk(world.data)
@@ -288,7 +290,7 @@ def disk(world: World, model: ModelServer) -> Iterator[SmallDisk]:
 
 
 @pytest.mark.sampled
-def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, disk: SmallDisk) -> None:
+def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: RealPod, disk: SmallDisk) -> None:
     disk.fill()
     answer = world.say(f"say {'more ' * 2000}")
     assert (answer.status_code, answer.json()["message"].startswith("engine: ENOSPC")) == (503, True), answer.json()
@@ -310,7 +312,7 @@ def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, dis
 
 
 @pytest.mark.slow
-def test_an_engine_that_takes_more_memory_than_it_has_is_out_of_memory(talking: World) -> None:
+def test_an_engine_that_takes_more_memory_than_it_has_is_out_of_memory(talking: RealPod) -> None:
     (talking.data / "pi" / "ask-the-model").unlink()
     assert talking.say("hog").status_code == 503
     found = talking.until_cause("OOM")
@@ -320,7 +322,7 @@ def test_an_engine_that_takes_more_memory_than_it_has_is_out_of_memory(talking: 
 
 
 @pytest.mark.slow
-def test_data_that_is_gone_is_told_and_a_rebuild_begins_anew(talking: World) -> None:
+def test_data_that_is_gone_is_told_and_a_rebuild_begins_anew(talking: RealPod) -> None:
     talking.call("POST", "/pause")
     talking.until(lambda: talking.agent()["status"] == "stopped", what="stopped")
     shutil.rmtree(talking.data)

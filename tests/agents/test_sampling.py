@@ -42,7 +42,7 @@ stretches = st.lists(
 )
 
 
-class Clock:
+class MinuteClock:
     """The minutes between a runtime's measurements. `clock.minutes(5, usage)` lets five of them pass."""
 
     def __init__(self, runtime: ScriptedRuntime, traveller: Any) -> None:
@@ -63,12 +63,12 @@ def traveller() -> Iterator[Any]:
 
 
 @pytest.fixture
-def clock(traveller: Any, runtime: ScriptedRuntime) -> Clock:
-    return Clock(runtime, traveller)
+def clock(traveller: Any, runtime: ScriptedRuntime) -> MinuteClock:
+    return MinuteClock(runtime, traveller)
 
 
 @pytest.fixture
-def agent(clock: Clock, make_agent: MakeAgent, client: APIClient) -> Agent:
+def agent(clock: MinuteClock, make_agent: MakeAgent, client: APIClient) -> Agent:
     """A running tiny agent at a fixed time. The owner's client is signed in at this time."""
     return settle(make_agent())
 
@@ -83,12 +83,14 @@ def notes(agent: Agent) -> list[str]:
     return list(rows.values_list("note", flat=True))
 
 
-def stopped_for_quota(clock: Clock, agent: Agent) -> Agent:
+def stopped_for_quota(clock: MinuteClock, agent: Agent) -> Agent:
     clock.minutes(65, FULL)
     return settle(agent)
 
 
-def test_a_measured_agent_shows_what_it_uses_and_what_it_may(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_a_measured_agent_shows_what_it_uses_and_what_it_may(
+    client: APIClient, clock: MinuteClock, agent: Agent
+) -> None:
     assert client.get(f"/agents/{agent.id}/quota").json() == {"quota": None}
     clock.minutes(1, Usage(memory_bytes=128 * MiB, disk_bytes=512 * MiB))
     shown = {
@@ -106,7 +108,7 @@ def test_a_measured_agent_shows_what_it_uses_and_what_it_may(client: APIClient, 
     assert (body["quota"], body["quotaStatus"]) == (shown, "ok")
 
 
-def test_each_minute_replaces_the_snapshot(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_each_minute_replaces_the_snapshot(client: APIClient, clock: MinuteClock, agent: Agent) -> None:
     clock.minutes(1, FULL)
     clock.minutes(1, LITTLE)
     shown = quota_of(client, agent)
@@ -117,13 +119,13 @@ def test_another_ones_quota_is_not_there(other: APIClient, agent: Agent) -> None
     assert other.get(f"/agents/{agent.id}/quota").status_code == 404
 
 
-def test_the_fuller_of_memory_and_disk_counts(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_the_fuller_of_memory_and_disk_counts(client: APIClient, clock: MinuteClock, agent: Agent) -> None:
     clock.minutes(3, Usage(memory_bytes=MiB, disk_bytes=int(TINY_DISK * 0.9)))
     assert quota_of(client, agent)["status"] == "warn"
 
 
 def test_an_unknown_sample_is_ignored_and_neither_counts_nor_breaks_a_row(
-    client: APIClient, clock: Clock, agent: Agent
+    client: APIClient, clock: MinuteClock, agent: Agent
 ) -> None:
     clock.minutes(2, FULL)
     clock.minutes(2, Usage(memory_bytes=None, disk_bytes=None))
@@ -138,7 +140,9 @@ def test_an_unknown_sample_is_ignored_and_neither_counts_nor_breaks_a_row(
     assert quota_of(client, agent)["status"] == "warn"
 
 
-def test_what_is_measured_while_a_backup_runs_does_not_count(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_what_is_measured_while_a_backup_runs_does_not_count(
+    client: APIClient, clock: MinuteClock, agent: Agent
+) -> None:
     """The measurement contains the backup's memory. The owner sees it all the same."""
     clock.minutes(2, FULL)
     asked = {"asked_at": timezone.now(), "kind": Kind.ASKED, "generation": agent.generation, "actor": "owner"}
@@ -151,7 +155,9 @@ def test_what_is_measured_while_a_backup_runs_does_not_count(client: APIClient, 
     assert quota_of(client, agent)["status"] == "warn"
 
 
-def test_an_old_snapshot_has_no_percentages_and_keeps_its_status(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_an_old_snapshot_has_no_percentages_and_keeps_its_status(
+    client: APIClient, clock: MinuteClock, agent: Agent
+) -> None:
     clock.minutes(3, FULL)
     clock.minutes(5, None)
     assert quota_of(client, agent)["memoryPct"] == 1.0
@@ -161,7 +167,7 @@ def test_an_old_snapshot_has_no_percentages_and_keeps_its_status(client: APIClie
     assert shown["memoryUsedBytes"] == TINY_MEMORY
 
 
-def test_a_task_that_runs_twice_counts_a_minute_once(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_a_task_that_runs_twice_counts_a_minute_once(client: APIClient, clock: MinuteClock, agent: Agent) -> None:
     clock.minutes(2, FULL)
     tasks.sample()
     tasks.sample()
@@ -169,7 +175,7 @@ def test_a_task_that_runs_twice_counts_a_minute_once(client: APIClient, clock: C
 
 
 def test_a_pod_that_stays_over_its_limit_is_really_stopped_with_its_event(
-    client: APIClient, clock: Clock, agent: Agent, runtime: ScriptedRuntime
+    client: APIClient, clock: MinuteClock, agent: Agent, runtime: ScriptedRuntime
 ) -> None:
     clock.minutes(64, FULL)
     assert settle(agent).status == Status.RUNNING
@@ -190,7 +196,7 @@ def test_a_pod_that_stays_over_its_limit_is_really_stopped_with_its_event(
 
 
 def test_a_deadline_that_passes_while_no_worker_runs_is_met_by_the_first_sample_after_it(
-    clock: Clock, agent: Agent
+    clock: MinuteClock, agent: Agent
 ) -> None:
     clock.minutes(5, FULL)
     clock.minutes(600, None)
@@ -199,7 +205,7 @@ def test_a_deadline_that_passes_while_no_worker_runs_is_met_by_the_first_sample_
 
 
 def test_a_failed_agent_whose_pod_fills_its_disk_is_stopped_too(
-    clock: Clock, agent: Agent, runtime: ScriptedRuntime
+    clock: MinuteClock, agent: Agent, runtime: ScriptedRuntime
 ) -> None:
     lifecycle.fail(agent, generation=1, cause="DISK_FULL", message="full", evidence=[], now=START)
     runtime.set(agent.namespace, phase=Phase.FAILED)
@@ -207,7 +213,7 @@ def test_a_failed_agent_whose_pod_fills_its_disk_is_stopped_too(
     assert settle(agent).status == Status.STOPPED
 
 
-def test_resume_gives_a_fresh_hour(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_resume_gives_a_fresh_hour(client: APIClient, clock: MinuteClock, agent: Agent) -> None:
     stopped_for_quota(clock, agent)
     clock.minutes(3, Usage(memory_bytes=0, disk_bytes=MiB))
     assert quota_of(client, agent)["status"] == "paused"
@@ -221,7 +227,7 @@ def test_resume_gives_a_fresh_hour(client: APIClient, clock: Clock, agent: Agent
 
 
 def test_a_rebuild_of_a_stopped_pod_gives_a_fresh_hour_and_one_of_a_running_pod_does_not(
-    client: APIClient, clock: Clock, agent: Agent
+    client: APIClient, clock: MinuteClock, agent: Agent
 ) -> None:
     clock.minutes(5, FULL)
     assert client.post(f"/agents/{agent.id}/rebuild").json()["agent"]["quotaStatus"] == "grace"
@@ -232,7 +238,9 @@ def test_a_rebuild_of_a_stopped_pod_gives_a_fresh_hour_and_one_of_a_running_pod_
     assert settle(agent).status == Status.RUNNING
 
 
-def test_a_larger_tier_ends_every_state_and_a_smaller_one_none(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_a_larger_tier_ends_every_state_and_a_smaller_one_none(
+    client: APIClient, clock: MinuteClock, agent: Agent
+) -> None:
     stopped_for_quota(clock, agent)
     assert client.patch(f"/agents/{agent.id}", {"tier": "small"}, format="json").json()["agent"]["quotaStatus"] == "ok"
     assert notes(agent)[-1] == "quota paused to ok"
@@ -243,7 +251,9 @@ def test_a_larger_tier_ends_every_state_and_a_smaller_one_none(client: APIClient
     assert shown["quotaStatus"] == "grace"
 
 
-def test_an_owner_who_paused_first_is_not_stopped_for_quota(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_an_owner_who_paused_first_is_not_stopped_for_quota(
+    client: APIClient, clock: MinuteClock, agent: Agent
+) -> None:
     clock.minutes(64, FULL)
     client.post(f"/agents/{agent.id}/pause")
     clock.minutes(5, FULL)
@@ -253,7 +263,7 @@ def test_an_owner_who_paused_first_is_not_stopped_for_quota(client: APIClient, c
     assert client.post(f"/agents/{agent.id}/resume").json()["agent"]["quotaStatus"] == "ok"
 
 
-def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: Clock, agent: Agent) -> None:
+def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: MinuteClock, agent: Agent) -> None:
     """The state has changed since the sweep read it, so the sweep does not stop the agent."""
     clock.minutes(64, FULL)
     row = AgentQuota.objects.get()
@@ -270,14 +280,18 @@ def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: Cloc
     assert (agent.status, AgentQuota.objects.get().status) == (Status.RUNNING, "ok")
 
 
-def test_an_agent_that_is_deleted_while_paused_for_quota_goes(client: APIClient, clock: Clock, agent: Agent) -> None:
+def test_an_agent_that_is_deleted_while_paused_for_quota_goes(
+    client: APIClient, clock: MinuteClock, agent: Agent
+) -> None:
     stopped_for_quota(clock, agent)
     assert client.delete(f"/agents/{agent.id}").status_code == 204
     assert settle(agent).status == Status.DELETED
     assert client.get(f"/agents/{agent.id}/quota").status_code == 404
 
 
-def test_pods_of_strangers_earlier_generations_and_deleted_agents_are_not_written(clock: Clock, agent: Agent) -> None:
+def test_pods_of_strangers_earlier_generations_and_deleted_agents_are_not_written(
+    clock: MinuteClock, agent: Agent
+) -> None:
     names = [
         "pod-stranger-1",
         f"pod-{agent.suffix}-7",
@@ -292,7 +306,7 @@ def test_pods_of_strangers_earlier_generations_and_deleted_agents_are_not_writte
 
 
 def test_an_agents_first_measurement_is_written_beside_those_that_replace_earlier_ones(
-    clock: Clock, agent: Agent, make_agent: MakeAgent
+    clock: MinuteClock, agent: Agent, make_agent: MakeAgent
 ) -> None:
     clock.minutes(1, FULL)
     later = settle(make_agent())
@@ -319,7 +333,7 @@ def test_what_the_sweep_writes_is_what_the_state_machine_says(
             assert Standing(QuotaStatus(row.status), row.recent, row.since) == expected
 
 
-def test_a_second_sampler_at_the_same_time_writes_nothing(clock: Clock, agent: Agent) -> None:
+def test_a_second_sampler_at_the_same_time_writes_nothing(clock: MinuteClock, agent: Agent) -> None:
     with psycopg.connect(database_url()) as elsewhere:
         elsewhere.execute("SELECT pg_advisory_lock(%s)", [sampling.ADVISORY_LOCK])
         assert sampling.record({agent.namespace: LITTLE}, now=START) == 0
@@ -329,7 +343,7 @@ def test_a_second_sampler_at_the_same_time_writes_nothing(clock: Clock, agent: A
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_sweep_takes_the_same_few_statements_for_any_number_of_agents(
-    clock: Clock, make_agent: MakeAgent, count: int
+    clock: MinuteClock, make_agent: MakeAgent, count: int
 ) -> None:
     for _ in range(count):
         settle(make_agent())

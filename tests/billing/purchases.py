@@ -31,7 +31,7 @@ def months_after(moment: datetime, months: int, anchor: int) -> datetime:
 
 
 @dataclass(frozen=True)
-class HomePart:
+class PurchaseHome:
     """An earlier plan of some time: the seconds that the time had there, and the payments that brought the plan."""
 
     tier: str
@@ -46,13 +46,13 @@ class HomePart:
 
 
 @dataclass
-class Part:
+class PurchasePart:
     """The time of one payment: the payment, the seconds left, and the dollars received for them."""
 
     whose: str
     seconds: int
     usd: Fraction
-    homes: list[HomePart] = field(default_factory=list)  # empty: still on the plan that it was bought for
+    homes: list[PurchaseHome] = field(default_factory=list)  # empty: still on the plan that it was bought for
 
     def was_on(self, tier: str) -> int | None:
         return max((number for number, one in enumerate(self.homes) if one.tier == tier), default=None)
@@ -66,7 +66,7 @@ class Model:
     free_until: datetime
     tier: str = ""
     period: Period = Period.MONTHLY
-    parts: list[Part] = field(default_factory=list)
+    parts: list[PurchasePart] = field(default_factory=list)
     anchor: int = 0
     known: bool = True
     events: int = 0
@@ -91,12 +91,12 @@ class Model:
         else:
             begins, second = self._begins, Fraction(usd) * 12 / MONTHS[period] / YEAR
             for part in self.parts:
-                part.homes.append(HomePart(self.tier, self.period, Fraction(part.seconds), frozenset(self.brought)))
+                part.homes.append(PurchaseHome(self.tier, self.period, Fraction(part.seconds), frozenset(self.brought)))
                 part.seconds = int(part.usd / second)
             self.parts = [part for part in self.parts if part.seconds]
             plain, self.anchor = not self.parts, begins.day
         ends = months_after(begins, MONTHS[period], self.anchor)
-        bought = Part(whose, int((ends - begins) / SECOND), Fraction(usd))
+        bought = PurchasePart(whose, int((ends - begins) / SECOND), Fraction(usd))
         self.parts = [*self.parts, bought] if self.tier == tier else [bought, *self.parts]
         self.brought = {*self.brought, whose} if self.tier == tier and len(self.parts) > 1 else {whose}
         self.tier, self.period = tier, period
@@ -108,7 +108,7 @@ class Model:
         """Give days, which belong to no payment. Their value is the list price of the present plan."""
         if not self.parts:
             self.tier, self.period, self.brought = tier, Period.MONTHLY, set()
-        self.parts.append(Part("", days * 86_400, Fraction(usd) * 12 * days / 365))
+        self.parts.append(PurchasePart("", days * 86_400, Fraction(usd) * 12 * days / 365))
         self.anchor = self.until.day
 
     def stand_still(self, length: timedelta) -> None:
@@ -152,7 +152,7 @@ class Model:
                 part.seconds = math.ceil(part.homes[number].seconds)
                 del part.homes[number:]
             elif self.tier != home.tier:
-                part.homes = part.homes or [HomePart(self.tier, self.period, Fraction(part.seconds))]
+                part.homes = part.homes or [PurchaseHome(self.tier, self.period, Fraction(part.seconds))]
                 part.seconds = int(part.usd / home.usd)
         self.parts = [part for part in self.parts if part.seconds]
         self.tier, self.period, self.brought = home.tier, home.period, brought

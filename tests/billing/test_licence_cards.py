@@ -42,12 +42,12 @@ def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -
     return licence
 
 
-class Killed(BaseException):
+class KilledWorker(BaseException):
     """Ends the worker's process at this point."""
 
 
 def dies(*_: object, **__: object) -> None:
-    raise Killed
+    raise KilledWorker
 
 
 def cancel(client: APIClient, agent: Agent) -> None:
@@ -103,7 +103,7 @@ def test_a_worker_that_dies_leaves_the_card_to_the_next(
     cancel(client, agent)
     with monkeypatch.context() as patch:
         patch.setattr(licence_cards, "_note", dies)
-        with pytest.raises(Killed):
+        with pytest.raises(KilledWorker):
             licence_cards.stop_due()
     assert licence_of(agent).stop_card_at is not None
     clock.go(QUARTER)

@@ -47,14 +47,14 @@ def load(contents: files.Contents) -> loading.Report:
 
 
 @dataclass
-class Scene:
+class LoadedRows:
     """Rows with which many tests begin, and the snapshot read from them."""
 
     tables: dict[str, bytes]
     snapshot: snapshot.Snapshot
 
 
-_scenes: dict[str, Scene] = {}
+_scenes: dict[str, LoadedRows] = {}
 
 
 def enter(name: str, make: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ def enter(name: str, make: Callable[[], None]) -> None:
     snapshot.forget()
     left_out = {PersonaDocument._meta.db_table, PersonaL10n._meta.db_table}
     rows = {table: _out_of(table) for table in TABLES if table not in left_out}
-    _scenes[name] = Scene(rows, snapshot.current())
+    _scenes[name] = LoadedRows(rows, snapshot.current())
     _remember(_scenes[name].snapshot)
 
 

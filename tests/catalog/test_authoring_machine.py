@@ -19,35 +19,35 @@ from tests.catalog.writing import FULL, Writer
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedPersona:
     """The expected state of one persona; `status` is None after its deletion."""
 
     status: str | None = "draft"
     soul: str = FULL["soul"]
     banned: bool = False
 
-    def patched(self, soul: str) -> tuple[int, Expected]:
+    def patched(self, soul: str) -> tuple[int, ExpectedPersona]:
         if self.status is None or self.banned:
             return (404 if self.status is None else 403), self
         if self.status == "published" and not soul:
             return 400, self
         return 200, replace(self, soul=soul)
 
-    def published(self) -> tuple[int, Expected]:
+    def published(self) -> tuple[int, ExpectedPersona]:
         if self.status is None or self.banned:
             return (404 if self.status is None else 403), self
         if self.status == "draft" and not self.soul:
             return 400, self
         return 200, replace(self, status="published")
 
-    def unpublished(self) -> tuple[int, Expected]:
+    def unpublished(self) -> tuple[int, ExpectedPersona]:
         return (404, self) if self.status is None else (200, replace(self, status="draft"))
 
-    def deleted(self) -> tuple[int, Expected]:
+    def deleted(self) -> tuple[int, ExpectedPersona]:
         return (404, self) if self.status is None else (204, replace(self, status=None))
 
 
-def _author(expected: Expected, act: str) -> tuple[str, str, Any, tuple[int, Expected]]:
+def _author(expected: ExpectedPersona, act: str) -> tuple[str, str, Any, tuple[int, ExpectedPersona]]:
     match act:
         case "publish":
             return "POST", "/publish", None, expected.published()
@@ -59,7 +59,7 @@ def _author(expected: Expected, act: str) -> tuple[str, str, Any, tuple[int, Exp
     return "PATCH", "", {"soul": soul}, expected.patched(soul)
 
 
-def _moderate(expected: Expected, act: str, author: User, persona_id: str) -> Expected:
+def _moderate(expected: ExpectedPersona, act: str, author: User, persona_id: str) -> ExpectedPersona:
     """An action of an operator; an impossible action changes nothing."""
     persona = Persona.objects.filter(pk=persona_id).first()
     withdrawn = replace(expected, status=expected.status and "draft")
@@ -84,7 +84,7 @@ OPERATOR = ["take down", "ban", "lift"]
 @given(acts=st.lists(st.sampled_from([*AUTHOR, *AUTHOR, *OPERATOR]), min_size=4, max_size=12))
 def test_any_history_is_that_of_the_model(shelf: None, api: APIClient, acts: list[str]) -> None:
     user = User.objects.create_user(f"{User.objects.count()}@example.com")
-    writer, expected = Writer(user), Expected()
+    writer, expected = Writer(user), ExpectedPersona()
     path = f"/personas/{writer.draft()['id']}"
     for act in acts:
         if act in OPERATOR:
@@ -95,7 +95,7 @@ def test_any_history_is_that_of_the_model(shelf: None, api: APIClient, acts: lis
         _is_as(expected, writer, api, path)
 
 
-def _is_as(expected: Expected, writer: Writer, api: APIClient, path: str) -> None:
+def _is_as(expected: ExpectedPersona, writer: Writer, api: APIClient, path: str) -> None:
     own = writer.call("GET", f"/me{path}", status=200 if expected.status else 404)
     snapshot.look()
     public = api.get(path)

@@ -51,7 +51,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-class Seen(HTMLParser):
+class SeenElements(HTMLParser):
     """Collects every element of a text with its attributes."""
 
     def __init__(self, html: str) -> None:
@@ -68,7 +68,7 @@ def test_an_article_has_headings_lists_tables_links_and_code() -> None:
     html = to_html(
         "# Plan\n\n1. *one*\n2. **two**\n\n|a|b|\n|-|-|\n|1|2|\n\n> ~~no~~ `x<y`\n\n[site](https://a.example)"
     )
-    assert {tag for tag, _ in Seen(html).elements} >= {
+    assert {tag for tag, _ in SeenElements(html).elements} >= {
         "h2",
         "ol",
         "li",
@@ -84,12 +84,12 @@ def test_an_article_has_headings_lists_tables_links_and_code() -> None:
 
 
 def test_headings_start_below_that_of_the_page() -> None:
-    tags = [tag for tag, _ in Seen(to_html("# 1\n\n## 2\n\n###### 6")).elements]
+    tags = [tag for tag, _ in SeenElements(to_html("# 1\n\n## 2\n\n###### 6")).elements]
     assert tags == ["h2", "h3", "h6"]
 
 
 def test_a_link_leads_out_without_our_recommendation() -> None:
-    elements = Seen(to_html("<https://a.example/b?c=d&e>")).elements
+    elements = SeenElements(to_html("<https://a.example/b?c=d&e>")).elements
     assert elements[1] == ("a", {"href": "https://a.example/b?c=d&e", "rel": "nofollow ugc noopener"})
 
 
@@ -99,7 +99,7 @@ def test_a_picture_stands_as_its_description() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_an_author_writes_becomes_more_than_text_and_links_to_elsewhere(text: str) -> None:
-    for tag, attributes in Seen(to_html(text)).elements:
+    for tag, attributes in SeenElements(to_html(text)).elements:
         assert tag in SHOWN
         assert set(attributes) <= {"a": {"href", "rel", "title"}, "ol": {"start"}}.get(tag, set())
         assert (attributes.get("href") or "https://").startswith(("https://", "http://", "mailto:"))

@@ -192,7 +192,7 @@ def test_a_change_between_two_looks_of_a_request_is_seen_by_the_next(
     assert kept == api.get(path).content != before
 
 
-class Counted:
+class CountedLock:
     """A lock that counts how often it was asked for."""
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ class Counted:
 @pytest.mark.usefixtures("catalog")
 def test_while_a_look_hangs_an_answer_waits_for_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     before = snapshot.current()
-    lock = Counted()
+    lock = CountedLock()
     monkeypatch.setattr(snapshot, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)
     monkeypatch.setattr(snapshot._holder, "_checked_at", time.monotonic() - 601)

@@ -73,13 +73,13 @@ def test_a_validation_hook_that_would_never_run_is_refused() -> None:
 
 
 def test_a_method_field_keeps_its_method() -> None:
-    class Counted(Serializer):
+    class LegsSerializer(Serializer):
         leg_count = serializers.SerializerMethodField()
 
         def get_leg_count(self, pet: dict[str, int]) -> int:
             return pet["legs"]
 
-    assert Counted({"legs": 4}).data == {"legCount": 4}
+    assert LegsSerializer({"legs": 4}).data == {"legCount": 4}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.doubles import pebble
 from tests.doubles.name_server import NameServer, Text
 from tests.doubles.pebble import Pebble
 from tests.ports import free_port
-from tests.visitor import Reply, Visitor
+from tests.visitor import TlsReply, TlsVisitor
 
 pytestmark = pytest.mark.slow
 
@@ -36,12 +36,12 @@ class Served(Run):
     roots: Path
     token = ""
 
-    def ask(self, path: str, *, method: str = "GET", body: Any = None, **headers: str) -> Reply:
+    def ask(self, path: str, *, method: str = "GET", body: Any = None, **headers: str) -> TlsReply:
         bearer = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         return self.visitor().ask(CONSOLE, path, method=method, body=body, **bearer, **headers)
 
-    def visitor(self, come_from: str = "127.0.0.1") -> Visitor:
-        return Visitor(self.https, roots=self.roots, come_from=come_from)
+    def visitor(self, come_from: str = "127.0.0.1") -> TlsVisitor:
+        return TlsVisitor(self.https, roots=self.roots, come_from=come_from)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def the_console_is_served_over_https(run: Served) -> None:
     assert (page.status, b"<html" in page.body) == (200, True)
 
 
-def _status(visitor: Visitor, name: str, path: str = "/") -> int | None:
+def _status(visitor: TlsVisitor, name: str, path: str = "/") -> int | None:
     try:
         return visitor.ask(name, path).status
     except OSError:

@@ -36,7 +36,7 @@ from catalog import articles, authoring
 from config.wsgi import application
 from tests.agents.conftest import GatewayOf
 from tests.at_length import examples
-from tests.fuzz.run import Plan, new_caller, run
+from tests.fuzz.run import FuzzPlan, new_caller, run
 from webhooks import events, hooks
 
 pytestmark = [
@@ -121,7 +121,7 @@ def test_schemathesis_finds_nothing_as_anybody_would_run_it(
     settings.TRUSTED_PROXIES = [ipaddress.ip_network("127.0.0.0/8")]
     caller = new_caller(live_server.url, "fuzz@example.com")
     phases = {"session": "examples,stateful", "key": "coverage"}[kind]
-    plan = Plan(seed=1, phases=phases, examples=5, without=NOT_HERE)
+    plan = FuzzPlan(seed=1, phases=phases, examples=5, without=NOT_HERE)
     assert run(live_server.url, caller, plan, token=getattr(caller, kind)), "see what it printed"
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from agents.models import Agent
 from tests.crash.evidence import Evidence, all_events
-from tests.crash.sight import BRIDGE, ENGINE, GATEWAY, Seen
+from tests.crash.sight import BRIDGE, ENGINE, GATEWAY, SeenProcess
 
 Findings = Iterator[str]
 
@@ -170,7 +170,7 @@ def promises(evidence: Evidence) -> Findings:
 def processes(evidence: Evidence) -> Findings:
     """Each running agent has one gateway and one bridge with its engine, in its present pod, and nothing else runs."""
     wanted = {agent.namespace: agent for agent in evidence.agents.values() if agent.status == "running"}
-    found: dict[str, list[Seen]] = {}
+    found: dict[str, list[SeenProcess]] = {}
     for seen in evidence.processes:
         found.setdefault(seen.namespace, []).append(seen)
     for namespace in found.keys() - wanted.keys():
@@ -180,7 +180,7 @@ def processes(evidence: Evidence) -> Findings:
         yield from _pod(agent, found.get(namespace, []))
 
 
-def _pod(agent: Agent, seen: list[Seen]) -> Findings:
+def _pod(agent: Agent, seen: list[SeenProcess]) -> Findings:
     for role in (GATEWAY, BRIDGE):
         pids = [one.pid for one in seen if one.role == role]
         if len(pids) != 1:

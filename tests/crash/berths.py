@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.crash.client import Client, NoAnswer
+from tests.crash.client import CustomerClient, Unanswered
 
 POLL_SECONDS = 1.0
 
@@ -14,9 +14,9 @@ POLL_SECONDS = 1.0
 class Berth:
     def __init__(self) -> None:
         self.agent_id = ""
-        self.client: Client | None = None
+        self.client: CustomerClient | None = None
 
-    def taken_by(self, agent_id: str, client: Client) -> None:
+    def taken_by(self, agent_id: str, client: CustomerClient) -> None:
         self.agent_id, self.client = agent_id, client
 
 
@@ -59,6 +59,6 @@ def _is_booting(berth: Berth) -> bool:
         return False
     try:
         answer = berth.client.ask("GET", f"/agents/{berth.agent_id}", patience=0)
-    except NoAnswer:
+    except Unanswered:
         return True
     return answer.status == 200 and answer.body["agent"]["status"] == "provisioning"

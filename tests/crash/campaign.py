@@ -20,10 +20,10 @@ from tests.config.conftest import PROGRAMS, Run
 from tests.crash import sight
 from tests.crash.auditor import audit, repeats
 from tests.crash.berths import Berths
-from tests.crash.client import Calls, Client
+from tests.crash.client import Calls, CustomerClient
 from tests.crash.evidence import Evidence, gather
-from tests.crash.faults import Fault, Kind, plan
-from tests.crash.load import Customer, wait_until
+from tests.crash.faults import Kill, KilledKind, plan
+from tests.crash.load import CrashCustomer, wait_until
 from tests.crash.promises import Promise
 from tests.crash.strikes import Striker
 from tests.crash.watch import watch
@@ -59,12 +59,12 @@ class Campaign:
     receiver: Receiver
     calls: Calls
     journal: Path
-    customers: list[Customer] = field(default_factory=list)
+    customers: list[CrashCustomer] = field(default_factory=list)
     berths: Berths = field(default_factory=lambda: Berths(BERTHS))
     over: threading.Event = field(default_factory=threading.Event)  # set at the end of the load
     closed: threading.Event = field(default_factory=threading.Event)  # set at the end of everything
     findings: list[str] = field(default_factory=list)
-    struck: Counter[Kind] = field(default_factory=Counter)
+    struck: Counter[KilledKind] = field(default_factory=Counter)
 
     def wage(self) -> None:
         """Run the whole campaign; `findings` then has the problems."""
@@ -102,13 +102,13 @@ class Campaign:
         base = f"http://127.0.0.1:{self.run.port}"
         share = -(-self.options.agents // self.options.accounts)
         for number in range(self.options.accounts):
-            client = Client(base, f"c{number}", self.calls, address=f"198.51.100.{number % 250 + 1}")
+            client = CustomerClient(base, f"c{number}", self.calls, address=f"198.51.100.{number % 250 + 1}")
             mail = {"email": f"customer-{number}@example.com"}
             code = client.ask("POST", "/auth/request", mail).body["devCode"]
             client.token = client.ask("POST", "/auth/verify", {**mail, "code": code}).body["token"]
             persona = client.ask("GET", "/personas").body["personas"][0]["id"]
             hook = self.receiver.url
-            self.customers.append(Customer(number, self.options.seed, client, hook, persona, share, self.berths))
+            self.customers.append(CrashCustomer(number, self.options.seed, client, hook, persona, share, self.berths))
 
     def _fill(self) -> None:
         """Create the first agent alone, because it installs the engine; then all other agents."""
@@ -153,7 +153,9 @@ class Campaign:
             thread.join()
         self._judge_redis(away)
 
-    def _strike_all(self, striker: Striker, faults: list[Fault], began: float) -> Iterator[tuple[float, float, Kind]]:
+    def _strike_all(
+        self, striker: Striker, faults: list[Kill], began: float
+    ) -> Iterator[tuple[float, float, KilledKind]]:
         """Strike at the planned seconds. Yields start, end and kind of the faults where only Redis is away."""
         for fault in faults:
             time.sleep(max(0.0, began + fault.second - time.monotonic()))
@@ -165,7 +167,7 @@ class Campaign:
             if fault.lasts:
                 yield start, time.monotonic() - began, fault.kind
 
-    def _judge_redis(self, away: Iterable[tuple[float, float, Kind]]) -> None:
+    def _judge_redis(self, away: Iterable[tuple[float, float, KilledKind]]) -> None:
         """A request that is refused while only Redis is away is a finding: Redis may be away without refusals."""
         for start, end, kind in away:
             refused = [sentence for second, sentence in self.calls.failures if start <= second <= end]
@@ -269,7 +271,7 @@ def prepared(options: Options, run: Run, journal: Path) -> Iterator[Campaign]:
         yield Campaign(options, run, model, receiver, Calls(journal / "calls.jsonl"), journal)
 
 
-def _counts(counter: Counter[str] | Counter[Kind]) -> str:
+def _counts(counter: Counter[str] | Counter[KilledKind]) -> str:
     return ", ".join(f"{name} {times}" for name, times in sorted(counter.items()))
 
 

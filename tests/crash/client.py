@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 180.0
 AGAIN_SECONDS = 0.7
 
 
-class NoAnswer(Exception):
+class Unanswered(Exception):
     """There was no answer for minutes."""
 
 
@@ -48,7 +48,7 @@ class Calls:
                 self.failures.append((second, f"{method} {path}: {outcome}"))
 
 
-class Client:
+class CustomerClient:
     def __init__(self, base: str, account: str, calls: Calls, *, address: str) -> None:
         self.account = account
         self.token = ""
@@ -68,7 +68,7 @@ class Client:
                 return Answer(answer.status_code, answer.json() if answer.content else None, unsure)
             unsure = unsure or answer is None or answer.status_code >= 500
             if time.monotonic() > until:
-                raise NoAnswer(f"{method} {path} had no answer for {patience:.0f} s")
+                raise Unanswered(f"{method} {path} had no answer for {patience:.0f} s")
             time.sleep(AGAIN_SECONDS)
 
     def _try(self, method: str, path: str, body: Any, key: str) -> requests.Response | None:

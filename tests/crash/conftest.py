@@ -21,7 +21,7 @@ from tests.crash import sight
 from tests.crash.auditor import audit
 from tests.crash.evidence import gather
 from tests.crash.promises import Promise
-from tests.doubles.receiver import Received
+from tests.doubles.receiver import ReceivedHook
 from tests.doubles.runtime import ScriptedRuntime
 from tests.ports import free_port
 from webhooks import hooks, signing
@@ -39,10 +39,10 @@ time.sleep(300)
 PORTS = ("public_port", "management_port", "llm_port", "bridge_port")
 
 
-class World:
+class AuditedHome:
     def __init__(self, home: Path, agent: Agent, hook_secret: str) -> None:
         self.home, self.agent = home, agent
-        self.receipts: list[Received] = []
+        self.receipts: list[ReceivedHook] = []
         self.promises = [Promise(agent.pk, "somebody", "/hook/a", hook_secret)]
         self.record = {name: free_port() for name in PORTS} | {"engine_port": free_port(), "side_port": free_port()}
         self._started: list[subprocess.Popen[bytes]] = []
@@ -88,7 +88,7 @@ class World:
             signed = signing.headers(
                 event_id=event.pk, event_type=event.type, body=body, secret=secret, previous_secret=None
             )
-            self.receipts.append(Received("/hook/a", list(signed.items()), body, 0.0))
+            self.receipts.append(ReceivedHook("/hook/a", list(signed.items()), body, 0.0))
 
     def finds(self, *words: str) -> str:
         """Wait for a finding with all these words."""
@@ -115,10 +115,10 @@ class World:
 @pytest.fixture
 def world(
     make_agent: MakeAgent, runtime: ScriptedRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[World]:
+) -> Iterator[AuditedHome]:
     agent = make_agent()
     secret = hooks.install(agent, url="http://receiver.example.com/hook/a", now=timezone.now())[1]
-    world = World(tmp_path, agent, secret)
+    world = AuditedHome(tmp_path, agent, secret)
     at = f"http://127.0.0.1:{world.record['public_port']}"
     runtime.addresses[agent.namespace] = Endpoint(public_url=at, management_url=at)
     world.agent = settle(agent)

@@ -17,8 +17,8 @@ from accounts.models import IdempotentReply
 from agents.models import Agent, Transition
 from tests.crash import sight
 from tests.crash.promises import Promise
-from tests.crash.sight import Disk, Seen
-from tests.doubles.receiver import Received
+from tests.crash.sight import Disk, SeenProcess
+from tests.doubles.receiver import ReceivedHook
 from webhooks.models import Delivery, Event
 
 # The columns of an agent without its secrets, which the auditor cannot decrypt.
@@ -36,15 +36,15 @@ class Evidence:
     events: dict[str, list[Event]]  # by agent, oldest first
     deliveries: dict[str, Delivery]  # by event
     reservations: list[IdempotentReply]  # requests that were never answered
-    processes: list[Seen]
+    processes: list[SeenProcess]
     disk: Disk
     listening: set[int]
     reports: dict[str, list[int | None]]  # by namespace: the revisions that bridge and gateway report
     promises: list[Promise]
-    receipts: list[Received] = field(repr=False)
+    receipts: list[ReceivedHook] = field(repr=False)
 
 
-def gather(home: Path, *, promises: Iterable[Promise] = (), receipts: Iterable[Received] = ()) -> Evidence:
+def gather(home: Path, *, promises: Iterable[Promise] = (), receipts: Iterable[ReceivedHook] = ()) -> Evidence:
     """Read receipts first, and rows before processes: everything found later was caused by something found earlier."""
     received, files = list(receipts), sight.disk(home)
     return Evidence(

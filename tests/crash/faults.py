@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class KilledKind(StrEnum):
     WEB = "web"
     WORKER = "worker"
     WORKER_WEBHOOKS = "worker-webhooks"
@@ -28,9 +28,9 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Kill:
     second: float
-    kind: Kind
+    kind: KilledKind
     choice: int  # which of the processes of that kind, modulo their number
     lasts: float = 0.0
 
@@ -39,8 +39,8 @@ class Fault:
 
 
 # A round has each kind of fault as often as it stands here; most of them hit pods.
-ROUND = [kind for kind in Kind if kind not in {Kind.REDIS_HANGS, Kind.REDIS_AWAY}]
-ROUND += [Kind.GATEWAY, Kind.BRIDGE, Kind.ENGINE, Kind.ENGINE]
+ROUND = [kind for kind in KilledKind if kind not in {KilledKind.REDIS_HANGS, KilledKind.REDIS_AWAY}]
+ROUND += [KilledKind.GATEWAY, KilledKind.BRIDGE, KilledKind.ENGINE, KilledKind.ENGINE]
 PAUSES = (2.5, 7.5)
 # While only Redis is away there are no other faults, so that Redis is the cause of each refused request.
 QUIET_BEFORE, QUIET_AFTER = 12.0, 3.0
@@ -48,7 +48,7 @@ LONGEST_AWAY = 60.0
 CHOICES = 10_000
 
 
-def plan(seed: str, seconds: float) -> list[Fault]:
+def plan(seed: str, seconds: float) -> list[Kill]:
     """All faults of a campaign with this length, in their order."""
     dice = random.Random(f"faults of {seed}")
     long = _long_ones(dice, seconds)
@@ -57,20 +57,20 @@ def plan(seed: str, seconds: float) -> list[Fault]:
     return sorted([*long, *short], key=lambda fault: fault.second)
 
 
-def _long_ones(dice: random.Random, seconds: float) -> list[Fault]:
+def _long_ones(dice: random.Random, seconds: float) -> list[Kill]:
     """Both ways for Redis to be away, one in each half: a minute each, or a tenth of a short campaign."""
     lasts = min(LONGEST_AWAY, seconds / 10)
-    kinds = dice.sample([Kind.REDIS_HANGS, Kind.REDIS_AWAY], 2)
-    return [Fault(seconds * part, kind, 0, lasts) for part, kind in zip((0.3, 0.7), kinds, strict=True)]
+    kinds = dice.sample([KilledKind.REDIS_HANGS, KilledKind.REDIS_AWAY], 2)
+    return [Kill(seconds * part, kind, 0, lasts) for part, kind in zip((0.3, 0.7), kinds, strict=True)]
 
 
-def _short_ones(dice: random.Random, seconds: float) -> Iterator[Fault]:
-    second, cards = dice.uniform(*PAUSES), list[Kind]()
+def _short_ones(dice: random.Random, seconds: float) -> Iterator[Kill]:
+    second, cards = dice.uniform(*PAUSES), list[KilledKind]()
     while second < seconds:
         cards = cards or dice.sample(ROUND, len(ROUND))
-        yield Fault(second, cards.pop(), dice.randrange(CHOICES))
+        yield Kill(second, cards.pop(), dice.randrange(CHOICES))
         second += dice.uniform(*PAUSES)
 
 
-def _is_quiet(fault: Fault, long: Fault, part: float) -> bool:
+def _is_quiet(fault: Kill, long: Kill, part: float) -> bool:
     return long.second - QUIET_BEFORE * part < fault.second < long.second + long.lasts + QUIET_AFTER * part

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tests.crash.berths import Berths
-from tests.crash.client import Answer, Client, NoAnswer
+from tests.crash.client import Answer, CustomerClient, Unanswered
 from tests.crash.promises import Promise
 
 PAUSES = (1.0, 5.0)
@@ -35,27 +35,27 @@ LANGS = ["en", "ru"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CustomerStep:
     pause: float
     verb: str
     choice: int
 
 
-def script(seed: str, account: int) -> Iterator[Step]:
+def script(seed: str, account: int) -> Iterator[CustomerStep]:
     """The endless steps of this account. Which agent a step concerns depends on the agents at that time."""
     dice = random.Random(f"load of {seed}, account {account}")
     while True:
         verb = dice.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
-        yield Step(dice.uniform(*PAUSES), verb, dice.randrange(10_000))
+        yield CustomerStep(dice.uniform(*PAUSES), verb, dice.randrange(10_000))
 
 
 @dataclass(slots=True)
-class Customer:
+class CrashCustomer:
     """One account. `share` is the number of agents that it keeps."""
 
     number: int
     seed: str
-    client: Client
+    client: CustomerClient
     hook_url: str
     persona: str
     share: int
@@ -111,10 +111,10 @@ class Customer:
     def _guarded(self, act: Callable[[], object]) -> None:
         try:
             act()
-        except NoAnswer as error:
+        except Unanswered as error:
             self.wrongs.append(f"answer: {error}")
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: CustomerStep) -> None:
         """Take the step; where it needs a berth and none is free, rename the agent instead."""
         if len(self.live) < self.share and self._create(wait=False):
             return
@@ -126,7 +126,7 @@ class Customer:
         elif verb not in {"pause", *BOOTING} or not self._move(promise, verb):
             self._configure(promise, step if verb in CHANGES else replace(step, verb="rename"))
 
-    def _aim(self, step: Step) -> tuple[str, Promise]:
+    def _aim(self, step: CustomerStep) -> tuple[str, Promise]:
         """Choose the agent, so that most agents run (starting is slow): at most one rests at a time."""
         promise = self.live[step.choice % len(self.live)]
         resting = [one for one in self.live if one.wanted == {"stopped"}]
@@ -184,7 +184,7 @@ class Customer:
         else:
             self._wrong(f"delete {promise.agent_id}", answer)
 
-    def _configure(self, promise: Promise, step: Step) -> None:
+    def _configure(self, promise: Promise, step: CustomerStep) -> None:
         method, path, body, shown = _change(step)
         answer = self.client.ask(method, f"/agents/{promise.agent_id}{path}", body)
         if answer.status in {200, 204}:
@@ -196,7 +196,7 @@ class Customer:
         self.wrongs.append(f"answer: {what} of {self.client.account} was {answer.status}: {answer.body}")
 
 
-def _change(step: Step) -> tuple[str, str, Any, dict[str, Any]]:
+def _change(step: CustomerStep) -> tuple[str, str, Any, dict[str, Any]]:
     """The request of a configuring step, and the agent's fields after it."""
     number = step.choice
     plain: dict[str, dict[str, Any]] = {

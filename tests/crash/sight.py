@@ -18,7 +18,7 @@ POD_PORTS = range(20_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenProcess:
     """One process of a pod. `role` is gateway or bridge, or the role in the process's environment."""
 
     pid: int
@@ -41,7 +41,7 @@ class Disk:
     strays: tuple[str, ...]  # files that belong to nothing
 
 
-def pod_processes(home: Path) -> list[Seen]:
+def pod_processes(home: Path) -> list[SeenProcess]:
     """Every live process of every pod of this home, whatever its parent is now."""
     return [seen for process in psutil.process_iter() if (seen := _seen(process, home))]
 
@@ -104,12 +104,12 @@ def _listening(table: Path) -> Iterator[int]:
                 yield int(words[1].rpartition(":")[2], 16)
 
 
-def _seen(process: psutil.Process, home: Path) -> Seen | None:
+def _seen(process: psutil.Process, home: Path) -> SeenProcess | None:
     try:
         role, namespace = _identity(process, home)
         if not role or process.status() == psutil.STATUS_ZOMBIE:
             return None
-        return Seen(
+        return SeenProcess(
             process.pid,
             role,
             namespace,

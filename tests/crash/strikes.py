@@ -15,36 +15,36 @@ import redis
 from config import embedded
 from tests.config.conftest import Run
 from tests.crash import sight
-from tests.crash.faults import Fault, Kind
+from tests.crash.faults import Kill, KilledKind
 
 FIND_SECONDS = 10.0  # a process that was struck a moment ago may not be back yet
 POLL_SECONDS = 0.1
 PODS = {
-    Kind.GATEWAY: sight.GATEWAY,
-    Kind.GATEWAY_HANGS: sight.GATEWAY,
-    Kind.BRIDGE: sight.BRIDGE,
-    Kind.ENGINE: sight.ENGINE,
+    KilledKind.GATEWAY: sight.GATEWAY,
+    KilledKind.GATEWAY_HANGS: sight.GATEWAY,
+    KilledKind.BRIDGE: sight.BRIDGE,
+    KilledKind.ENGINE: sight.ENGINE,
 }
 
 
 @dataclass(slots=True)
 class Striker:
     run: Run
-    struck: Counter[Kind] = field(default_factory=Counter)
+    struck: Counter[KilledKind] = field(default_factory=Counter)
 
-    def strike(self, fault: Fault) -> str:
+    def strike(self, fault: Kill) -> str:
         """Carry out the fault. Returns a description of what was struck."""
-        special: dict[Kind, Callable[[Fault], str]] = {
-            Kind.REDIS_WIPE: self._wipe,
-            Kind.REDIS_HANGS: self._hang_redis,
-            Kind.REDIS_AWAY: self._keep_redis_away,
+        special: dict[KilledKind, Callable[[Kill], str]] = {
+            KilledKind.REDIS_WIPE: self._wipe,
+            KilledKind.REDIS_HANGS: self._hang_redis,
+            KilledKind.REDIS_AWAY: self._keep_redis_away,
         }
         done = special.get(fault.kind, self._signal)(fault)
         if not done.startswith("nothing"):
             self.struck[fault.kind] += 1
         return done
 
-    def _signal(self, fault: Fault) -> str:
+    def _signal(self, fault: Kill) -> str:
         until = time.monotonic() + FIND_SECONDS
         while time.monotonic() < until:
             if found := self._candidates(fault.kind):
@@ -55,19 +55,19 @@ class Striker:
             time.sleep(POLL_SECONDS)
         return "nothing there to strike"
 
-    def _candidates(self, kind: Kind) -> list[psutil.Process]:
+    def _candidates(self, kind: KilledKind) -> list[psutil.Process]:
         if role := PODS.get(kind):
             seen = [one for one in sight.pod_processes(self.run.home) if one.role == role and not one.stopped]
             return _processes([one.pid for one in sorted(seen, key=lambda one: (one.namespace, one.born))])
-        name = {Kind.BACKEND: "postgres", Kind.POSTGRES_RESTART: "postgres"}.get(kind, kind.value)
+        name = {KilledKind.BACKEND: "postgres", KilledKind.POSTGRES_RESTART: "postgres"}.get(kind, kind.value)
         main = self.run.running().get(name)
         if main is None:
             return []
-        if kind is Kind.BACKEND:
+        if kind is KilledKind.BACKEND:
             return [child for child in main.children() if "agentpods" in _title(child)]
-        return [main, *main.children()] if kind is Kind.WEB else [main]
+        return [main, *main.children()] if kind is KilledKind.WEB else [main]
 
-    def _wipe(self, fault: Fault) -> str:
+    def _wipe(self, fault: Kill) -> str:
         try:
             with redis.Redis(unix_socket_path=str(embedded.redis_socket(self.run.home))) as client:
                 client.flushall()
@@ -75,8 +75,8 @@ class Striker:
             return f"nothing wiped: {error}"
         return "all keys"
 
-    def _hang_redis(self, fault: Fault) -> str:
-        found = self._candidates(Kind.REDIS)
+    def _hang_redis(self, fault: Kill) -> str:
+        found = self._candidates(KilledKind.REDIS)
         if not found:
             return "nothing there to stop"
         found[0].suspend()
@@ -86,10 +86,10 @@ class Striker:
             found[0].resume()
         return f"pid {found[0].pid}"
 
-    def _keep_redis_away(self, fault: Fault) -> str:
+    def _keep_redis_away(self, fault: Kill) -> str:
         until, times = time.monotonic() + fault.lasts, 0
         while time.monotonic() < until:
-            for process in self._candidates(Kind.REDIS):
+            for process in self._candidates(KilledKind.REDIS):
                 with suppress(psutil.Error):
                     process.kill()
                     times += 1
@@ -97,7 +97,7 @@ class Striker:
         return f"killed {times} times"
 
 
-_SIGNALS = {Kind.POSTGRES_RESTART: signal.SIGINT, Kind.GATEWAY_HANGS: signal.SIGSTOP}
+_SIGNALS = {KilledKind.POSTGRES_RESTART: signal.SIGINT, KilledKind.GATEWAY_HANGS: signal.SIGSTOP}
 
 
 def _processes(pids: list[int]) -> list[psutil.Process]:

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from tests.crash.faults import Kind, plan
+from tests.crash.faults import KilledKind, plan
 from tests.crash.load import script
 
 
@@ -20,14 +20,17 @@ def test_a_seed_replays_what_an_account_does() -> None:
 
 @pytest.mark.parametrize("seed", ["1", "2", "some words"])
 def test_ten_minutes_strike_every_kind_of_process(seed: str) -> None:
-    assert {fault.kind for fault in plan(seed, 600)} == set(Kind)
+    assert {fault.kind for fault in plan(seed, 600)} == set(KilledKind)
 
 
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 def test_redis_is_away_alone_for_a_minute_in_each_way(seed: str) -> None:
     faults = plan(seed, 600)
     away = [fault for fault in faults if fault.lasts]
-    assert {(fault.kind, fault.lasts) for fault in away} == {(Kind.REDIS_AWAY, 60.0), (Kind.REDIS_HANGS, 60.0)}
+    assert {(fault.kind, fault.lasts) for fault in away} == {
+        (KilledKind.REDIS_AWAY, 60.0),
+        (KilledKind.REDIS_HANGS, 60.0),
+    }
     for long in away:
         others = [fault for fault in faults if long.second <= fault.second <= long.second + 60]
         assert others == [long]

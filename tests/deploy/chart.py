@@ -36,22 +36,22 @@ MINIMAL: Values = {
 }
 
 
-class Refused(Exception):
+class ChartRefused(Exception):
     """Helm's own message: a violation of the values' schema, or an error of a template."""
 
 
 def render(values: Values | None = None) -> list[Object]:
     """All objects of the release with MINIMAL and these values. They are shared: do not change them."""
     (rendered,) = render_all([values or {}])
-    if isinstance(rendered, Refused):
+    if isinstance(rendered, ChartRefused):
         raise rendered
     return rendered
 
 
-def render_all(cases: Sequence[Values]) -> list[list[Object] | Refused]:
+def render_all(cases: Sequence[Values]) -> list[list[Object] | ChartRefused]:
     """The same for many values at once, in their order. A refusal takes the place of the objects."""
     return [
-        Refused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
+        ChartRefused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
         for answer in _ask([{"values": merged(MINIMAL, values)} for values in cases])
     ]
 
@@ -68,10 +68,10 @@ def lint(values: Values) -> list[str]:
     return list(answer["findings"])
 
 
-def on_a_server_without_policies(values: Values | None = None) -> list[Object] | Refused:
+def on_a_server_without_policies(values: Values | None = None) -> list[Object] | ChartRefused:
     """Rendered for an API server that lists its kinds and does not have ValidatingAdmissionPolicy."""
     (answer,) = _ask([{"values": merged(MINIMAL, values or {}), "tells_kinds": True}])
-    return Refused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
+    return ChartRefused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
 
 
 def username(account: str) -> str:

@@ -68,7 +68,7 @@ def _whiten(root: Path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Container:
+class OciContainer:
     """A container with the machine's own network, so that tests reach it on loopback; everything else is isolated."""
 
     root: Path

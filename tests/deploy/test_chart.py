@@ -19,7 +19,7 @@ from django.core.management import get_commands
 from agents.runtimes import management
 from config.run import programs, web
 from tests.deploy import chart
-from tests.deploy.chart import Object, Refused
+from tests.deploy.chart import ChartRefused, Object
 
 pytestmark = pytest.mark.unmeasured
 
@@ -68,9 +68,9 @@ def combinations() -> Iterator[dict[str, Any]]:
 def rendered() -> list[list[Object]]:
     """The objects of all combinations, rendered by one process."""
     found = chart.render_all(list(combinations()))
-    refused = [str(one) for one in found if isinstance(one, Refused)]
+    refused = [str(one) for one in found if isinstance(one, ChartRefused)]
     assert refused == []
-    return [one for one in found if not isinstance(one, Refused)]
+    return [one for one in found if not isinstance(one, ChartRefused)]
 
 
 def with_made_secret() -> list[Object]:
@@ -327,7 +327,7 @@ def test_pods_start_anew_when_the_charts_own_secret_changes() -> None:
     cases = [SECRETS, {**SECRETS, "SECRET_KEY": "another"}]
     marks = set()
     for objects in chart.render_all([{"secret": {"existing": "", "values": values}} for values in cases]):
-        assert not isinstance(objects, Refused)
+        assert not isinstance(objects, ChartRefused)
         for one in of_kind("Deployment", objects):
             marks.add(one["spec"]["template"]["metadata"]["annotations"]["checksum/settings"])
     assert len(marks) == 2

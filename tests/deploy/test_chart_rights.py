@@ -13,7 +13,7 @@ from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
 from config import public_networks
 from config.celery import BEAT
 from tests.deploy import chart
-from tests.deploy.chart import Object, Refused
+from tests.deploy.chart import ChartRefused, Object
 
 pytestmark = pytest.mark.unmeasured
 
@@ -94,7 +94,7 @@ INTERNAL = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "
 @cache
 def rendered() -> dict[str, list[Object]]:
     answers = chart.render_all(list(CASES.values()))
-    return {name: one for name, one in zip(CASES, answers, strict=True) if not isinstance(one, Refused)}
+    return {name: one for name, one in zip(CASES, answers, strict=True) if not isinstance(one, ChartRefused)}
 
 
 def rights(case: str, account: str) -> set[Rule]:
@@ -218,7 +218,7 @@ def test_no_role_holds_a_wildcard_an_exec_or_a_look_at_secrets(case: str) -> Non
 
 def test_a_server_without_admission_policies_is_refused_and_told_what_to_do_instead() -> None:
     refused = chart.on_a_server_without_policies()
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, ChartRefused)
     for way_out in ("--runtime-config", "hosting.enabled=false", "hosting.admissionPolicies=false"):
         assert way_out in str(refused)
     without = chart.on_a_server_without_policies({"hosting": {"admissionPolicies": False}})

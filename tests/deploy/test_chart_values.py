@@ -75,7 +75,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def refusals() -> list[str]:
     """Helm's refusals of REFUSED, by one process; empty where Helm accepted the values."""
     answers = chart.render_all([values for values, _ in REFUSED])
-    return [str(one) if isinstance(one, chart.Refused) else "" for one in answers]
+    return [str(one) if isinstance(one, chart.ChartRefused) else "" for one in answers]
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)), ids=[json.dumps(values) for values, _ in REFUSED])

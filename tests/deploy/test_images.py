@@ -28,7 +28,7 @@ from tests.agents.engines.conftest import smallest_tier
 from tests.agents.engines.expectations import EXPECTED
 from tests.agents.pod.bridge.process import TOKEN, eventually, pod_config
 from tests.agents.pod.gateway.process import document
-from tests.deploy.oci import Container, Image
+from tests.deploy.oci import Image, OciContainer
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import ModelServer
 from tests.ports import free_port
@@ -96,7 +96,7 @@ def volume(project: Image, scratch: Path) -> Path:
     volume.mkdir()
     os.chown(volume, 0, 10000)
     volume.chmod(0o2775)
-    container = Container(
+    container = OciContainer(
         root=project.root,
         bundle=scratch / "init",
         uid=GATEWAY_UID,
@@ -125,8 +125,8 @@ def place(scratch: Path) -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-def _in_the_engines_image(root: Path, volume: Path, place: Path) -> Container:
-    return Container(
+def _in_the_engines_image(root: Path, volume: Path, place: Path) -> OciContainer:
+    return OciContainer(
         root=root,
         bundle=place / "engine",
         uid=ENGINE_UID,
@@ -268,7 +268,7 @@ def test_hermes_shows_its_own_pages_in_its_image(unpacked: Unpacked, volume: Pat
 def test_the_gateway_runs_from_the_projects_image(project: Image, place: Path) -> None:
     start = dataclasses.replace(document({}), run_dir="/run/agentpods", bridge_url="http://127.0.0.1:9")
     (place / "start" / "start.json").write_bytes(start.dump())
-    container = Container(
+    container = OciContainer(
         root=project.root,
         bundle=place / "gateway",
         uid=GATEWAY_UID,
@@ -301,8 +301,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def control_plane(project: Image, place: Path) -> Container:
-    return Container(
+def control_plane(project: Image, place: Path) -> OciContainer:
+    return OciContainer(
         root=project.root,
         bundle=place / "control-plane",
         uid=10000,
@@ -312,13 +312,13 @@ def control_plane(project: Image, place: Path) -> Container:
     )
 
 
-def test_the_control_plane_finds_what_it_imports_in_the_projects_image(control_plane: Container) -> None:
+def test_the_control_plane_finds_what_it_imports_in_the_projects_image(control_plane: OciContainer) -> None:
     asked = "import django; django.setup(); import config.run.web, config.urls, config.celery, kubernetes, granian"
     settings = "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'config.settings'; "
     assert control_plane.run("python", "-c", settings + asked) == (0, "")
 
 
-def test_the_project_describes_its_api_from_its_image(control_plane: Container, place: Path) -> None:
+def test_the_project_describes_its_api_from_its_image(control_plane: OciContainer, place: Path) -> None:
     described = control_plane.run("python", "manage.py", "spectacular", "--fail-on-warn", "--file=/tmp/openapi.yaml")
     assert described == (0, "")
     assert (place / "tmp" / "openapi.yaml").read_text() == (ROOT / "openapi.yaml").read_text()
@@ -333,7 +333,9 @@ def test_the_engine_says_the_version_that_the_lock_has(engine: Engine, unpacked:
     target = install.directory(engine, image.root / "opt" / "engines")
     assert install.is_installed(engine, target)
     offline, mounts = {"HOME": "/tmp", "PI_OFFLINE": "1"}, {"/tmp": place / "tmp"}
-    container = Container(root=image.root, bundle=place / "version", uid=ENGINE_UID, mounts=mounts, environment=offline)
+    container = OciContainer(
+        root=image.root, bundle=place / "version", uid=ENGINE_UID, mounts=mounts, environment=offline
+    )
     code, said = container.run(*_program(engine, Path("/opt/engines") / target.name), "--version")
     assert (code, engine.package.version in said) == (0, True), said
 

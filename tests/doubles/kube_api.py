@@ -15,9 +15,9 @@ from typing import Self
 
 from tests.doubles.certificates import Certificates
 from tests.doubles.kube import access, controllers, node
-from tests.doubles.kube.access import Access
+from tests.doubles.kube.access import ClusterAccess
 from tests.doubles.kube.api import Api
-from tests.doubles.kube.cluster import Cluster, Settings, Usage
+from tests.doubles.kube.cluster import ClusterDouble, PodUsage, Settings
 from tests.doubles.kube.kubelet import Kubelets
 from tests.doubles.kube.objects import first_objects
 from tests.doubles.kube.policies import Policies
@@ -25,7 +25,7 @@ from tests.doubles.kube.registry import Registry
 from tests.doubles.kube.resources import BY_KIND, Object
 from tests.doubles.kube.server import Server
 from tests.doubles.kube.store import Store
-from tests.doubles.kube.trouble import SCRIPTS, Fault, Troubles
+from tests.doubles.kube.trouble import SCRIPTS, ApiFault, Troubles
 from tests.doubles.kube.watch import Watches
 
 _BY_LOWER_NAME = {
@@ -77,9 +77,9 @@ class KubeApi:
             crash_seconds=crash_seconds,
             eviction_seconds=eviction_seconds,
         )
-        self._cluster = Cluster(Registry(Store()), Troubles(), settings)
+        self._cluster = ClusterDouble(Registry(Store()), Troubles(), settings)
         self._store, self._registry = self._cluster.store, self._cluster.registry
-        self._access = Access(objects=self._store.all)
+        self._access = ClusterAccess(objects=self._store.all)
         self._policies = Policies(self._access)
         self._api = Api(self._registry, self._access, self._policies)
         self._watches = Watches(self._store, bookmark_seconds)
@@ -196,7 +196,7 @@ class KubeApi:
 
         The paths of a kubelet begin with `/kubelet/<node>`.
         """
-        fault = Fault(method, path_contains, status, times, delay, retry_after)
+        fault = ApiFault(method, path_contains, status, times, delay, retry_after)
         with self._cluster.troubles.lock:
             self._cluster.troubles.faults.append(fault)
 
@@ -277,7 +277,7 @@ class KubeApi:
 
     def use(self, namespace: str, *, memory_bytes: int | None = None, disk_bytes: int | None = None) -> None:
         """Set the memory and disk use (bytes) in `stats/summary` of the namespace's pod, not the measured values."""
-        self._cluster.usage[namespace] = Usage(memory_bytes, disk_bytes)
+        self._cluster.usage[namespace] = PodUsage(memory_bytes, disk_bytes)
 
     def add_node(
         self,

@@ -26,7 +26,7 @@ SEEN = r"\Seen"
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptMail:
     uid: int
     raw: bytes
     flags: set[str] = field(default_factory=set)
@@ -36,7 +36,7 @@ class MailboxDouble:
     def __init__(self, tls: ssl.SSLContext, *, password: str = PASSWORD) -> None:
         self.password = password
         self.tls = tls
-        self.mails: list[Kept] = []
+        self.mails: list[KeptMail] = []
         self.sent: list[EmailMessage] = []
         self.polls = 0
         self.hangs = threading.Event()  # if set, no command is answered
@@ -62,7 +62,7 @@ class MailboxDouble:
         mail["Date"], mail["Message-ID"] = formatdate(), f"<{len(self.mails)}.{id(mail)}@example.org>"
         mail.set_content(text)
         with self._lock:
-            self.mails.append(Kept(len(self.mails) + 1, mail.as_bytes(policy=default)))
+            self.mails.append(KeptMail(len(self.mails) + 1, mail.as_bytes(policy=default)))
 
     def is_owner(self, user: str, password: str) -> bool:
         return (user, password) == (ADDRESS, self.password)
@@ -71,7 +71,7 @@ class MailboxDouble:
         with self._lock:
             return [mail.uid for mail in self.mails if "UNSEEN" not in wanted or SEEN not in mail.flags]
 
-    def mail(self, uid: int) -> Kept | None:
+    def mail(self, uid: int) -> KeptMail | None:
         return next((mail for mail in self.mails if mail.uid == uid), None)
 
     def stop(self) -> None:

@@ -25,7 +25,7 @@ START_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class McpMessage:
     method: str
     params: dict[str, Any]
     headers: dict[str, str] = field(repr=False)
@@ -46,7 +46,7 @@ class McpHttpServer:
     ) -> None:
         self.require = {key.lower(): value for key, value in (require or {}).items()}
         self.tools = list(mcp_tools.TOOLS)
-        self.seen: list[Message] = []
+        self.seen: list[McpMessage] = []
         self.refused = 0  # requests without the required header
         self.ended = 0  # sessions that the client ended by itself
         server = mcp_tools.build(name, journal=self._note, tools=lambda: self.tools, page=page)
@@ -66,7 +66,7 @@ class McpHttpServer:
         """This server's entry for `mcpServers`."""
         return {"name": name, "url": self.url, "headers": dict(self.require)}
 
-    def messages(self, method: str) -> list[Message]:
+    def messages(self, method: str) -> list[McpMessage]:
         return [message for message in self.seen if message.method == method]
 
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
@@ -93,7 +93,7 @@ class McpHttpServer:
 
     def _note(self, context: mcp_tools.Context) -> None:
         headers = dict(context.request.headers) if context.request else {}
-        self.seen.append(Message(context.method, dict(context.params or {}), headers))
+        self.seen.append(McpMessage(context.method, dict(context.params or {}), headers))
 
     def _guarded(self, app: ASGIApp) -> ASGIApp:
         """The app behind a check of the required header."""

@@ -17,7 +17,7 @@ START_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedHook:
     """One request as it arrived."""
 
     path: str
@@ -89,7 +89,7 @@ class Receiver:
     behaviours: list[Behaviour] = field(default_factory=lambda: [status(204)])
     tls: ssl.SSLContext | None = None
     host: str = "127.0.0.1"
-    received: list[Received] = field(default_factory=list)
+    received: list[ReceivedHook] = field(default_factory=list)
     connections: int = 0
     in_hand: int = 0
     peak: int = 0  # the largest number of requests at the same time
@@ -170,10 +170,10 @@ async def _some_rounds() -> None:
         await asyncio.sleep(0)
 
 
-async def _read(reader: asyncio.StreamReader) -> Received:
+async def _read(reader: asyncio.StreamReader) -> ReceivedHook:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     request_line, *lines = head.rstrip("\r\n").split("\r\n")
     headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
     length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
     body = await reader.readexactly(length)
-    return Received(request_line.split(" ")[1], headers, body, time.monotonic())
+    return ReceivedHook(request_line.split(" ")[1], headers, body, time.monotonic())

@@ -46,7 +46,7 @@ class RpcProxy:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         proxy = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class RpcHandler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 proxy.requests += 1
                 calls = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -61,7 +61,7 @@ class RpcProxy:
             def log_message(self, *_: object) -> None:
                 """Log nothing."""
 
-        return Handler
+        return RpcHandler
 
     def answer(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The answers in reverse order, because the order in a batch has no meaning."""

@@ -19,7 +19,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from tests.doubles.stripe_protocol import PARAMETERS, Json, Refused, check_parameters, form, signature
-from tests.doubles.stripe_world import World
+from tests.doubles.stripe_world import StripeObjects
 
 KEY = "sk_test_double00000000000000"
 SECRET = "whsec_double0000000000000000"  # only the double uses it
@@ -59,7 +59,7 @@ class StripeDouble:
         self.told: list[int] = []
         self.calls: list[Call] = []
         self.lies: dict[str, Json] = {}
-        self.world = World(self._happened)
+        self.world = StripeObjects(self._happened)
         self._queued: list[Json] = []
         self._answering: set[threading.Thread] = set()
         self._faults: dict[str, list[Fault]] = {}

@@ -28,7 +28,7 @@ RETRIES = 86_400 * 3
 PAGE = "https://invoice.stripe.example/i/"
 
 
-class World:
+class StripeObjects:
     """`emit` is called with each event, in the order of the events."""
 
     def __init__(self, emit: Callable[[Json], None]) -> None:

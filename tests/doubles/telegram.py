@@ -28,12 +28,12 @@ _ESCAPED = re.compile(r"\\([_*\[\]()~`>#+\-=|{}.!\\])")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentMessage:
     chat_id: int
     text: str  # as the person reads it
 
 
-class Refused(Exception):
+class BotRefused(Exception):
     def __init__(self, status: int, description: str) -> None:
         super().__init__(description)
         self.status = status
@@ -48,7 +48,7 @@ class TelegramDouble:
         self._polls_hang = False
         self.sends_hang = False  # if set, messages are accepted but neither shown nor answered
         self.hanging_sends = 0
-        self._messages: dict[tuple[int, int], Sent] = {}  # by chat and message: an edit replaces the text
+        self._messages: dict[tuple[int, int], SentMessage] = {}  # by chat and message: an edit replaces the text
         self._updates: list[Json] = []
         self._voice = b""
         self._changed = threading.Condition()
@@ -63,7 +63,7 @@ class TelegramDouble:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     @property
-    def sent(self) -> list[Sent]:
+    def sent(self) -> list[SentMessage]:
         with self._changed:
             return list(self._messages.values())
 
@@ -124,10 +124,10 @@ class TelegramDouble:
         self.stop()
 
     def answer(self, path: str, fields: Json) -> Any:
-        """The result of a call. Raises Refused."""
+        """The result of a call. Raises BotRefused."""
         shown, _, method = path.removeprefix("/bot").partition("/")
         if shown != self.token:
-            raise Refused(401, "Unauthorized")
+            raise BotRefused(401, "Unauthorized")
         with self._changed:
             self.calls.append((method, fields))
         answers: dict[str, Callable[[Json], Any]] = {
@@ -142,7 +142,7 @@ class TelegramDouble:
         }
         acknowledged = {"setMyCommands", "deleteMyCommands", "sendChatAction", "setMessageReaction"}
         if method not in answers and method not in acknowledged:
-            raise Refused(404, "Not Found")
+            raise BotRefused(404, "Not Found")
         return answers[method](fields) if method in answers else True
 
     def _get_updates(self, fields: Json) -> list[Json]:
@@ -160,9 +160,9 @@ class TelegramDouble:
                 self._changed.wait(rest)
             self._changed.wait_for(lambda: not self._polls_hang, LONGEST_HANG_SECONDS)
             if self.poll_refusal:
-                raise Refused(*self.poll_refusal)
+                raise BotRefused(*self.poll_refusal)
             if mine != self._poller:
-                raise Refused(409, "Conflict: terminated by other getUpdates request")
+                raise BotRefused(409, "Conflict: terminated by other getUpdates request")
             return self._updates[: int(fields.get("limit") or 100)]
 
     def _delete_webhook(self, fields: Json) -> bool:
@@ -178,26 +178,26 @@ class TelegramDouble:
             self.hanging_sends += 1
             while self.sends_hang:
                 time.sleep(0.05)
-            raise Refused(504, "Gateway Timeout")
+            raise BotRefused(504, "Gateway Timeout")
         message = {**self._message(chat, text), "from": BOT}
         with self._changed:
-            self._messages[chat, message["message_id"]] = Sent(chat, text)
+            self._messages[chat, message["message_id"]] = SentMessage(chat, text)
         return message
 
     def _edit(self, fields: Json) -> Json:
         chat, number, text = int(fields["chat_id"]), int(fields["message_id"]), _checked(fields)
         with self._changed:
             if (chat, number) not in self._messages:
-                raise Refused(400, "Bad Request: message to edit not found")
+                raise BotRefused(400, "Bad Request: message to edit not found")
             if self._messages[chat, number].text == text:
-                raise Refused(400, "Bad Request: message is not modified")
-            self._messages[chat, number] = Sent(chat, text)
+                raise BotRefused(400, "Bad Request: message is not modified")
+            self._messages[chat, number] = SentMessage(chat, text)
         return {**self._message(chat, text), "message_id": number, "from": BOT, "edit_date": int(time.time())}
 
     def _delete(self, fields: Json) -> bool:
         with self._changed:
             if self._messages.pop((int(fields["chat_id"]), int(fields["message_id"])), None) is None:
-                raise Refused(400, "Bad Request: message to delete not found")
+                raise BotRefused(400, "Bad Request: message to delete not found")
         return True
 
     def _message(self, chat: int, text: str) -> Json:
@@ -210,9 +210,9 @@ class TelegramDouble:
 def _checked(fields: Json) -> str:
     text = str(fields.get("text") or "")
     if not text.strip():
-        raise Refused(400, "Bad Request: message text is empty")
+        raise BotRefused(400, "Bad Request: message text is empty")
     if len(text) > MOST_CHARACTERS:
-        raise Refused(400, "Bad Request: message is too long")
+        raise BotRefused(400, "Bad Request: message is too long")
     return _ESCAPED.sub(r"\1", text) if fields.get("parse_mode") == "MarkdownV2" else text
 
 
@@ -263,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, fields: Json) -> None:
         try:
             status, body = 200, {"ok": True, "result": self.server.double.answer(urlsplit(self.path).path, fields)}
-        except Refused as refusal:
+        except BotRefused as refusal:
             status = refusal.status
             body = {"ok": False, "error_code": status, "description": refusal.description}
         self._send(status, "application/json", json.dumps(body).encode())

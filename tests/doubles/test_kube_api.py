@@ -18,7 +18,7 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 
 from agents.runtimes.kubernetes.client import Connection
-from tests.doubles.kube.official_client import Driver, deployment, refusal, secret, watching
+from tests.doubles.kube.official_client import OfficialClient, deployment, refusal, secret, watching
 from tests.doubles.kube_api import KubeApi
 
 pytestmark = pytest.mark.unmeasured
@@ -31,14 +31,14 @@ def cluster(tmp_path: Path) -> Iterator[KubeApi]:
 
 
 @pytest.fixture
-def driver(cluster: KubeApi) -> Driver:
-    return Driver(cluster)
+def driver(cluster: KubeApi) -> OfficialClient:
+    return OfficialClient(cluster)
 
 
 # Applying.
 
 
-def test_applying_the_same_twice_makes_no_new_version(cluster: KubeApi, driver: Driver) -> None:
+def test_applying_the_same_twice_makes_no_new_version(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     body = deployment(replicas=0)
     driver.apply(body)
@@ -52,7 +52,7 @@ def test_applying_the_same_twice_makes_no_new_version(cluster: KubeApi, driver: 
     assert cluster.get("Secret", "engine", "one") is first
 
 
-def test_another_managers_field_is_refused_until_it_is_forced(cluster: KubeApi, driver: Driver) -> None:
+def test_another_managers_field_is_refused_until_it_is_forced(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     driver.apply(deployment(image="engine:1"))
     with pytest.raises(ApiException) as error:
@@ -64,7 +64,9 @@ def test_another_managers_field_is_refused_until_it_is_forced(cluster: KubeApi, 
     assert found.spec.template.spec.containers[0].image == "engine:2"
 
 
-def test_what_is_left_out_of_an_intent_goes_unless_another_manager_owns_it(cluster: KubeApi, driver: Driver) -> None:
+def test_what_is_left_out_of_an_intent_goes_unless_another_manager_owns_it(
+    cluster: KubeApi, driver: OfficialClient
+) -> None:
     driver.namespace()
     env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     driver.apply(deployment(container={"env": env}))
@@ -73,7 +75,7 @@ def test_what_is_left_out_of_an_intent_goes_unless_another_manager_owns_it(clust
     assert [entry.name for entry in found.spec.template.spec.containers[0].env] == ["A"]
 
 
-def test_an_unknown_field_is_refused_with_its_name(driver: Driver) -> None:
+def test_an_unknown_field_is_refused_with_its_name(driver: OfficialClient) -> None:
     driver.namespace()
     with pytest.raises(ApiException) as error:
         driver.apply(deployment(container={"imagee": "x"}))
@@ -81,7 +83,7 @@ def test_an_unknown_field_is_refused_with_its_name(driver: Driver) -> None:
     assert "imagee" in refusal(error)["message"]
 
 
-def test_a_mount_without_its_volume_is_invalid(driver: Driver) -> None:
+def test_a_mount_without_its_volume_is_invalid(driver: OfficialClient) -> None:
     driver.namespace()
     with pytest.raises(ApiException) as error:
         driver.apply(deployment(container={"volumeMounts": [{"name": "data", "mountPath": "/data"}]}))
@@ -89,7 +91,7 @@ def test_a_mount_without_its_volume_is_invalid(driver: Driver) -> None:
     assert 'volumeMounts[0].name: Not found: "data"' in refusal(error)["message"]
 
 
-def test_a_replace_with_an_old_version_is_a_conflict(driver: Driver) -> None:
+def test_a_replace_with_an_old_version_is_a_conflict(driver: OfficialClient) -> None:
     driver.namespace()
     first = driver.create(secret(key="1"))
     driver.core.patch_namespaced_secret("engine", "one", {"stringData": {"key": "2"}})
@@ -101,7 +103,7 @@ def test_a_replace_with_an_old_version_is_a_conflict(driver: Driver) -> None:
 
 def test_an_account_may_do_what_its_rules_say(cluster: KubeApi) -> None:
     cluster.allow("observe", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}])
-    observer = Driver(cluster, "observe")
+    observer = OfficialClient(cluster, "observe")
     assert observer.core.list_pod_for_all_namespaces().items == []
     with pytest.raises(ApiException) as error:
         observer.core.list_namespaced_secret("one")
@@ -114,7 +116,7 @@ def test_an_account_may_do_what_its_rules_say(cluster: KubeApi) -> None:
 # Lists and watches.
 
 
-def test_a_list_comes_in_pages_and_by_labels(driver: Driver) -> None:
+def test_a_list_comes_in_pages_and_by_labels(driver: OfficialClient) -> None:
     for number in range(5):
         driver.namespace(f"n{number}", odd=str(number % 2))
     first = driver.core.list_namespace(label_selector="odd", limit=3)
@@ -124,7 +126,7 @@ def test_a_list_comes_in_pages_and_by_labels(driver: Driver) -> None:
     assert len(driver.core.list_namespace(field_selector="metadata.name=n3").items) == 1
 
 
-def test_a_watch_tells_what_its_selector_sees_and_ends_with_a_bookmark(driver: Driver) -> None:
+def test_a_watch_tells_what_its_selector_sees_and_ends_with_a_bookmark(driver: OfficialClient) -> None:
     seen = driver.core.list_namespace(label_selector="agent").metadata.resource_version
     driver.namespace("one", agent="a")
     driver.namespace("other")
@@ -145,7 +147,7 @@ def test_a_watch_tells_what_its_selector_sees_and_ends_with_a_bookmark(driver: D
     ]
 
 
-def test_versions_that_were_compacted_are_gone(cluster: KubeApi, driver: Driver) -> None:
+def test_versions_that_were_compacted_are_gone(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     cluster.compact()
     with pytest.raises(ApiException) as error:
@@ -158,7 +160,7 @@ def test_versions_that_were_compacted_are_gone(cluster: KubeApi, driver: Driver)
 
 
 @pytest.mark.parametrize("silently", [True, False])
-def test_watches_are_cut_or_fall_silent(cluster: KubeApi, driver: Driver, *, silently: bool) -> None:
+def test_watches_are_cut_or_fall_silent(cluster: KubeApi, driver: OfficialClient, *, silently: bool) -> None:
     seen: list[str] = []
 
     def follow() -> None:
@@ -182,7 +184,7 @@ def test_watches_are_cut_or_fall_silent(cluster: KubeApi, driver: Driver, *, sil
     assert not thread.is_alive()
 
 
-def test_the_server_comes_back_with_all_it_had(cluster: KubeApi, driver: Driver) -> None:
+def test_the_server_comes_back_with_all_it_had(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     cluster.stop()
     with pytest.raises(Exception, match="refused"):
@@ -191,7 +193,7 @@ def test_the_server_comes_back_with_all_it_had(cluster: KubeApi, driver: Driver)
     assert driver.core.read_namespace("one").metadata.name == "one"
 
 
-def test_answers_fail_as_often_as_told_and_lists_may_be_old(cluster: KubeApi, driver: Driver) -> None:
+def test_answers_fail_as_often_as_told_and_lists_may_be_old(cluster: KubeApi, driver: OfficialClient) -> None:
     cluster.fail("GET", "/namespaces", status=500)
     with pytest.raises(ApiException) as error:
         driver.core.list_namespace()
@@ -203,7 +205,7 @@ def test_answers_fail_as_often_as_told_and_lists_may_be_old(cluster: KubeApi, dr
     assert len(driver.core.list_namespace().items) == 3
 
 
-def test_a_connection_may_be_dropped_and_a_kubelet_may_fail(cluster: KubeApi, driver: Driver) -> None:
+def test_a_connection_may_be_dropped_and_a_kubelet_may_fail(cluster: KubeApi, driver: OfficialClient) -> None:
     cluster.fail("POST", "/namespaces", status=0)
     with pytest.raises(Exception, match=r"(?i)closed|reset|aborted|eof"):
         driver.namespace()
@@ -218,12 +220,12 @@ def test_a_connection_may_be_dropped_and_a_kubelet_may_fail(cluster: KubeApi, dr
         b"Forbidden (user=system:serviceaccount:agentpods:observe, verb=get, resource=nodes, subresource(s)=[stats])",
     )
     with pytest.raises(ApiException, match="403"):
-        Driver(cluster, "observe").core.connect_get_node_proxy_with_path("node", "stats/summary")
+        OfficialClient(cluster, "observe").core.connect_get_node_proxy_with_path("node", "stats/summary")
 
 
 def stats(cluster: KubeApi, account: str) -> tuple[int, bytes]:
     """Ask the node's kubelet directly. Returns the status and the body."""
-    driver = Driver(cluster, account)
+    driver = OfficialClient(cluster, account)
     port = (cluster.get("Node", "node") or {})["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
     token = yaml.safe_load(cluster.kubeconfig(account))["users"][0]["user"]["token"]
     tls = ssl.create_default_context(cafile=driver.api.configuration.ssl_ca_cert)
@@ -235,7 +237,7 @@ def stats(cluster: KubeApi, account: str) -> tuple[int, bytes]:
 
 
 def test_lists_of_its_own_kinds_say_the_kind_once_and_from_the_cache_all_of_them(
-    cluster: KubeApi, driver: Driver
+    cluster: KubeApi, driver: OfficialClient
 ) -> None:
     answer = driver.core.list_namespace(resource_version="0", limit=1, _preload_content=False)
     found = json.loads(answer.data)

@@ -22,7 +22,7 @@ import requests
 
 from tests.doubles.model_server import ModelServer
 from tests.doubles.receiver import Receiver
-from tests.fuzz.run import ROOT, Caller, Plan, new_caller, run
+from tests.fuzz.run import ROOT, FuzzCaller, FuzzPlan, new_caller, run
 
 START_SECONDS = 120
 STOP_SECONDS = 60
@@ -39,7 +39,7 @@ def main() -> int:
         model = stack.enter_context(ModelServer())
         receiver = stack.enter_context(Receiver().listening())
         base = stack.enter_context(service(home, model.base_urls()))
-        plan = Plan(seed=seed, seconds=seconds // 2)
+        plan = FuzzPlan(seed=seed, seconds=seconds // 2)
         caller = new_caller(base, "fuzz@example.com")
         found = [_as(name, token, base, caller, receiver.url, plan) for name, token in _tokens(caller)]
         found.append(_log_is_clean(home / "logs" / "web.log"))
@@ -47,11 +47,11 @@ def main() -> int:
     return 0 if all(found) else 1
 
 
-def _tokens(caller: Caller) -> list[tuple[str, str]]:
+def _tokens(caller: FuzzCaller) -> list[tuple[str, str]]:
     return [("a session token", caller.session), ("an API key", caller.key)]
 
 
-def _as(name: str, token: str, base: str, caller: Caller, receiver: str, plan: Plan) -> bool:
+def _as(name: str, token: str, base: str, caller: FuzzCaller, receiver: str, plan: FuzzPlan) -> bool:
     print(f"\n== with {name}, {plan.seconds} s", flush=True)  # noqa: T201
     return run(base, caller, plan, token=token, receiver=receiver)
 

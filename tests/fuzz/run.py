@@ -32,7 +32,7 @@ REQUEST_SECONDS = 130  # seconds; the longest call waits for a receiver three ti
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class FuzzCaller:
     """A person with an account: a session, an API key, and another session for requests that are not generated."""
 
     email: str
@@ -41,10 +41,10 @@ class Caller:
     own: str
 
 
-def new_caller(base: str, email: str) -> Caller:
+def new_caller(base: str, email: str) -> FuzzCaller:
     session, own = (_sign_in(base, email) for _ in range(2))
     key = _post(base, "/keys", {"name": "fuzz"}, token=session)["secret"]
-    return Caller(email=email, session=session, key=key, own=own)
+    return FuzzCaller(email=email, session=session, key=key, own=own)
 
 
 def _sign_in(base: str, email: str) -> str:
@@ -61,7 +61,7 @@ def _post(base: str, path: str, body: dict[str, str], token: str = "") -> dict[s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FuzzPlan:
     """How much to send. With `seconds` 0 the plan runs once; otherwise it is repeated for that long."""
 
     seed: int
@@ -71,7 +71,7 @@ class Plan:
     without: tuple[str, ...] = ()
 
 
-def run(base: str, by: Caller, plan: Plan, *, token: str, receiver: str = "") -> bool:
+def run(base: str, by: FuzzCaller, plan: FuzzPlan, *, token: str, receiver: str = "") -> bool:
     """Whether there are no findings. Each finding is printed with a curl command that reproduces it."""
     without = {*plan.without, *(["/auth/logout"] if token == by.session else [])}  # it would end the run's own session
     command = [

@@ -15,7 +15,7 @@ from tests.workers import Workers
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-class Task:
+class SucceededTask:
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -40,7 +40,7 @@ def test_a_slow_loop_is_late_after_three_periods() -> None:
 @pytest.mark.django_db
 def test_the_success_of_a_loops_task_is_recorded() -> None:
     with time_machine.travel(NOW, tick=False):
-        loops.note_success(Task("agents.sweep"))
+        loops.note_success(SucceededTask("agents.sweep"))
     assert Loop.objects.get(name="agents.sweep").succeeded_at == NOW
 
 
@@ -54,15 +54,15 @@ def test_a_later_success_replaces_the_earlier_one() -> None:
 @pytest.mark.django_db
 def test_a_quick_loop_is_written_at_most_once_in_five_seconds() -> None:
     with time_machine.travel(NOW, tick=False) as clock:
-        loops.note_success(Task("webhooks.drain"))
+        loops.note_success(SucceededTask("webhooks.drain"))
         clock.shift(2)
-        loops.note_success(Task("webhooks.drain"))
+        loops.note_success(SucceededTask("webhooks.drain"))
     assert Loop.objects.get().succeeded_at == NOW
 
 
 @pytest.mark.django_db
 def test_a_task_that_is_no_loop_is_not_recorded() -> None:
-    loops.note_success(Task("agents.reconcile"))
+    loops.note_success(SucceededTask("agents.reconcile"))
     loops.note_success(None)
     assert not Loop.objects.exists()
 
@@ -76,7 +76,7 @@ def test_a_database_that_is_down_fails_no_task(caplog: pytest.LogCaptureFixture)
         raise DatabaseError("the server is away")
 
     with connection.execute_wrapper(refuse):
-        loops.note_success(Task("agents.sweep"))
+        loops.note_success(SucceededTask("agents.sweep"))
     assert "cannot record the success of a loop" in caplog.text
 
 

@@ -65,7 +65,7 @@ def receiver(loopback: None) -> Iterator[Receiver]:
         yield listening
 
 
-class Clock:
+class HookClock:
     """A clock that only tests move."""
 
     def __init__(self) -> None:
@@ -80,13 +80,13 @@ class Clock:
 
 
 @pytest.fixture
-def clock(transactional_db: None) -> Clock:
+def clock(transactional_db: None) -> HookClock:
     """The clock of `deliver`. It needs committed rows, because a drain has its own connection."""
-    return Clock()
+    return HookClock()
 
 
 @pytest.fixture
-def deliver(clock: Clock) -> Callable[[], int]:
+def deliver(clock: HookClock) -> Callable[[], int]:
     """Deliver everything that is due on the test's clock. Returns the number of attempts."""
     return lambda: draining.drain(clock=clock, ahead=timedelta(0))
 

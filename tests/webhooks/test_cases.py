@@ -25,14 +25,14 @@ from tests.doubles.name_server import SILENCE, Cname, NameServer
 from tests.doubles.receiver import Receiver, raw, status
 from tests.webhooks import cases
 from tests.webhooks.conftest import agent_of, emit
-from tests.webhooks.world import NAME, PUBLIC, REFUSED, Outcome, World, arrived
+from tests.webhooks.world import NAME, PUBLIC, REFUSED, HookWorld, Outcome, arrived
 from webhooks import draining
 
 EVERYTHING = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 LIMIT_SECONDS = 1.0
 MEGABYTE = b"x" * 2**20
 
-Play = Callable[[World], None]
+Play = Callable[[HookWorld], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class Case:
 @pytest.fixture
 def new_world(
     transactional_db: None, trusted: Certificates, settings: Any
-) -> Callable[[], AbstractContextManager[World]]:
+) -> Callable[[], AbstractContextManager[HookWorld]]:
     """The default settings of an installation, except for the name server. The time limits are shortened."""
 
     @contextmanager
-    def begin() -> Iterator[World]:
+    def begin() -> Iterator[HookWorld]:
         client = APIClient(raise_request_exception=False)
         with (
             pytest.MonkeyPatch.context() as patched,
@@ -59,7 +59,7 @@ def new_world(
         ):
             patched.setattr(draining, "TOTAL_SECONDS", LIMIT_SECONDS)
             settings.WEBHOOK_ALLOWED_CIDRS, settings.WEBHOOK_NAMESERVERS = [], [names.address]
-            yield World(client, names, internet, receiver, settings, trusted, patched)
+            yield HookWorld(client, names, internet, receiver, settings, trusted, patched)
 
     return begin
 
@@ -71,14 +71,14 @@ def literal(address: str) -> str:
     return f"http://[{address}]/hook" if ":" in address else f"http://{address}/hook"
 
 
-def public_address(world: World, *, address: str) -> None:
+def public_address(world: HookWorld, *, address: str) -> None:
     world.names.answers(NAME, [address])
     world.takes(f"http://{NAME}/hook")
     both = arrived(address, address)
     assert world.send_all(world.takes(literal(address)), world.moved(address)) == [both, both]
 
 
-def refused_addresses(world: World, *, addresses: list[str]) -> None:
+def refused_addresses(world: HookWorld, *, addresses: list[str]) -> None:
     for address in addresses:
         world.refuses(literal(address))
         world.names.answers(NAME, [address])
@@ -92,7 +92,7 @@ def refused_addresses(world: World, *, addresses: list[str]) -> None:
 # 64 to 94: a text.
 
 
-def taken_urls(world: World, *, urls: dict[str, str]) -> None:
+def taken_urls(world: HookWorld, *, urls: dict[str, str]) -> None:
     for host in ("example.com", "xn--bcher-kva.example"):
         world.names.answers(host, [PUBLIC])
     for url, stored in urls.items():
@@ -103,13 +103,13 @@ def taken_urls(world: World, *, urls: dict[str, str]) -> None:
             assert world.send(agent) == arrived(PUBLIC)
 
 
-def refused_urls(world: World, *, urls: list[str]) -> None:
+def refused_urls(world: HookWorld, *, urls: list[str]) -> None:
     world.names.answers("example.com", [PUBLIC])
     for url in urls:
         world.refuses(url)
 
 
-def a_name_that_means_something_inside_alone(world: World) -> None:
+def a_name_that_means_something_inside_alone(world: HookWorld) -> None:
     hosts = ["metadata.google.internal", "kubernetes.default.svc", "printer.local", "db.internal", "x.svc",
              "x.svc.cluster.local", "intranet"]  # fmt: skip
     for host in hosts:
@@ -121,7 +121,7 @@ def a_name_that_means_something_inside_alone(world: World) -> None:
         assert world.send(world.takes(f"http://{host}/")) == arrived("10.1.2.3")
 
 
-def the_services_own_host(world: World) -> None:
+def the_services_own_host(world: HookWorld) -> None:
     for host in ("api.example.com", "ada-1a2b3c.pods.example.com"):
         world.names.answers(host, [PUBLIC])
     with override_settings(BASE_URL="https://api.example.com", PLATFORM_DOMAIN="pods.example.com"):
@@ -132,19 +132,19 @@ def the_services_own_host(world: World) -> None:
 # 95 to 98: DNS.
 
 
-def one_private_answer_among_public_ones(world: World) -> None:
+def one_private_answer_among_public_ones(world: HookWorld) -> None:
     world.names.answers(NAME, [PUBLIC, "10.0.0.1"])
     world.refuses(f"http://{NAME}/hook")
     assert world.send(world.moved(PUBLIC, "10.0.0.1")) == REFUSED
     assert world.send(world.moved("2606:4700:4700::1111", "10.0.0.1")) == REFUSED
 
 
-def a_name_that_turns_to_loopback_between_put_and_delivery(world: World) -> None:
+def a_name_that_turns_to_loopback_between_put_and_delivery(world: HookWorld) -> None:
     assert world.send(world.moved("127.0.0.1")) == REFUSED
     assert world.receiver.connections == 0
 
 
-def a_name_that_turns_with_the_second_question(world: World) -> None:
+def a_name_that_turns_with_the_second_question(world: HookWorld) -> None:
     agent = world.moved(PUBLIC)
     world.names.answers(NAME, [PUBLIC], ["169.254.169.254"])
     assert world.send(agent) == arrived(PUBLIC)  # one look-up, and the answer was dialled
@@ -153,7 +153,7 @@ def a_name_that_turns_with_the_second_question(world: World) -> None:
     assert world.names.asked[NAME, "A"] == 1 + 3
 
 
-def an_alias_of_a_name_inside(world: World) -> None:
+def an_alias_of_a_name_inside(world: HookWorld) -> None:
     aliases: dict[str, list[str]] = {
         "with its address": [Cname("localhost"), "127.0.0.1"],
         "over a public name": [Cname("cdn.example"), Cname("db.internal"), "10.1.2.3"],
@@ -169,14 +169,14 @@ def an_alias_of_a_name_inside(world: World) -> None:
 # 99 to 104: receivers.
 
 
-def redirects(world: World) -> None:
+def redirects(world: HookWorld) -> None:
     agent = world.moved(PUBLIC)
     for code in (301, 302, 303, 307, 308):
         world.receiver.answers(status(code, "Location: http://169.254.169.254/"))
         assert world.send(agent) == Outcome("failed", code, None, str(code), [PUBLIC] * 3)
 
 
-def a_drip(world: World) -> None:
+def a_drip(world: HookWorld) -> None:
     """The limit of ten seconds is shortened here; test_real_time waits for the real one."""
     agent = world.moved(PUBLIC)
     drips = raw(*(bytes([letter]) for letter in b"HTTP/1.1 200 OK\r\nX-Slow: yes\r\n\r\n"), pause=0.1)
@@ -184,7 +184,7 @@ def a_drip(world: World) -> None:
     assert world.send(agent) == Outcome("failed", None, "timeout", "error: timeout", [PUBLIC] * 3)
 
 
-def huge_and_endless_answers(world: World) -> None:
+def huge_and_endless_answers(world: HookWorld) -> None:
     agent = world.moved(PUBLIC)
     ok = b"HTTP/1.1 200 OK\r\n"
     for body in (
@@ -200,7 +200,7 @@ def huge_and_endless_answers(world: World) -> None:
     assert world.send(agent).shown == "error: timeout"
 
 
-def certificates(world: World) -> None:
+def certificates(world: HookWorld) -> None:
     made = world.certificates
     host = "receiver.example"
     world.names.answers(host, [PUBLIC])
@@ -217,14 +217,14 @@ def certificates(world: World) -> None:
     assert told == {"good": "204", "self-signed": "error: tls", "expired": "error: tls", "wrong name": "error: tls"}
 
 
-def a_proxy_in_the_environment(world: World) -> None:
+def a_proxy_in_the_environment(world: HookWorld) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"):
         world.monkeypatch.setenv(name, "http://8.8.4.4:3128")
     world.monkeypatch.setenv("NO_PROXY", "nothing.example")
     assert world.send(world.moved(PUBLIC)) == arrived(PUBLIC)
 
 
-def a_connection_from_before_the_name_moved(world: World) -> None:
+def a_connection_from_before_the_name_moved(world: HookWorld) -> None:
     world.receiver.answers(status(204, "Connection: keep-alive", "Keep-Alive: timeout=600"))
     agent = world.moved(PUBLIC)
     world.names.answers(NAME, [PUBLIC], ["10.0.0.1"])
@@ -238,7 +238,7 @@ def a_connection_from_before_the_name_moved(world: World) -> None:
 # 105 and 106: names that do not resolve yet, and networks that the operator allows.
 
 
-def a_name_that_does_not_resolve_yet(world: World) -> None:
+def a_name_that_does_not_resolve_yet(world: HookWorld) -> None:
     agent = world.takes(f"http://{NAME}/hook")
     assert world.send(agent).shown == "error: dns"
     world.names.answers(NAME, [PUBLIC])
@@ -249,7 +249,7 @@ def a_name_that_does_not_resolve_yet(world: World) -> None:
     assert world.send(slow) == REFUSED
 
 
-def a_network_that_the_operator_allows(world: World) -> None:
+def a_network_that_the_operator_allows(world: HookWorld) -> None:
     world.refuses("http://172.18.0.5/hook")
     world.allow(ip_network("172.18.0.0/16"))
     assert world.send(world.takes("http://172.18.0.5/hook")) == arrived("172.18.0.5")
@@ -290,7 +290,7 @@ GROUPS = {"addresses": range(1, 64), "texts": range(64, 93), "situations": range
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("group", [pytest.param("addresses", marks=pytest.mark.slow), "texts", "situations"])
 def test_receivers(
-    group: str, new_world: Callable[[], AbstractContextManager[World]], subtests: pytest.Subtests
+    group: str, new_world: Callable[[], AbstractContextManager[HookWorld]], subtests: pytest.Subtests
 ) -> None:
     for case in CASES:
         if case.number in GROUPS[group]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from agents.models import Agent
 from tests.doubles.receiver import Receiver, after, status
 from tests.patience import wait_until
-from tests.webhooks.conftest import Clock, delivery_of, emit, hook_of
+from tests.webhooks.conftest import HookClock, delivery_of, emit, hook_of
 from webhooks import hooks, signing
 from webhooks.models import EventType, Hook, State
 
@@ -16,7 +16,7 @@ Deliver = Callable[[], int]
 
 
 def test_for_a_day_after_a_rotation_the_secret_of_before_signs_beside(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     old = hook_of(hooked).secret
     _, new = hooks.install(hooked, url=receiver.url, now=clock.now)
@@ -33,7 +33,7 @@ def test_for_a_day_after_a_rotation_the_secret_of_before_signs_beside(
 
 
 def test_a_retry_goes_to_the_new_address_with_the_new_secret(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(status(500))
     emit(hooked, now=clock.now)
@@ -47,7 +47,7 @@ def test_a_retry_goes_to_the_new_address_with_the_new_secret(
 
 
 def test_what_the_receiver_of_before_answers_late_is_not_told_of_the_new_one(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(after(0.5, status(204)))
     event = emit(hooked, now=clock.now)
@@ -66,7 +66,7 @@ def test_what_the_receiver_of_before_answers_late_is_not_told_of_the_new_one(
 
 
 def test_a_late_answer_still_counts_when_only_the_secret_was_rotated(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(after(0.5, status(204)))
     emit(hooked, now=clock.now)
@@ -79,7 +79,7 @@ def test_a_late_answer_still_counts_when_only_the_secret_was_rotated(
 
 
 def test_what_was_in_flight_when_the_hook_was_removed_leaves_no_trace(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(after(0.5, status(204)))
     event = emit(hooked, now=clock.now)

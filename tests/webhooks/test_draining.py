@@ -16,7 +16,7 @@ from django.utils import timezone
 from agents.models import Agent, Status
 from tests.doubles.receiver import Receiver, after, held, status
 from tests.patience import wait_until
-from tests.webhooks.conftest import Clock, MakeAgent, delivery_of, emit, hook_of
+from tests.webhooks.conftest import HookClock, MakeAgent, delivery_of, emit, hook_of
 from tests.workers import database_url
 from webhooks import draining, outbox, signing
 from webhooks.models import Delivery, Event, EventType, Hook, State
@@ -25,7 +25,7 @@ Deliver = Callable[[], int]
 
 
 def test_an_event_reaches_the_receiver_with_the_headers_and_the_body_of_the_spec(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     event = emit(hooked, now=clock.now)
     deliver()
@@ -46,7 +46,7 @@ def test_an_event_reaches_the_receiver_with_the_headers_and_the_body_of_the_spec
 
 
 def test_a_success_is_written_on_the_hook_and_the_event_is_sent_no_more(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     event = emit(hooked, now=clock.now)
     assert deliver() == 1
@@ -60,7 +60,7 @@ def test_a_success_is_written_on_the_hook_and_the_event_is_sent_no_more(
 
 
 def test_three_attempts_ten_and_sixty_seconds_apart_with_the_same_id_and_bytes(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(status(500), status(404), status(302))
     event = emit(hooked, now=clock.now)
@@ -82,7 +82,7 @@ def test_three_attempts_ten_and_sixty_seconds_apart_with_the_same_id_and_bytes(
 
 
 def test_the_outcome_is_written_only_after_the_last_attempt(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(status(500))
     event = emit(hooked, now=clock.now)
@@ -97,7 +97,7 @@ def test_the_outcome_is_written_only_after_the_last_attempt(
 
 
 def test_a_receiver_that_recovers_gets_the_event(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(status(503), status(200))
     event = emit(hooked, now=clock.now)
@@ -109,7 +109,7 @@ def test_a_receiver_that_recovers_gets_the_event(
 
 
 def test_a_receiver_that_is_not_there_is_told_as_an_error_word(
-    loopback: None, make_agent: MakeAgent, deliver: Deliver, clock: Clock
+    loopback: None, make_agent: MakeAgent, deliver: Deliver, clock: HookClock
 ) -> None:
     with Receiver().listening() as gone:
         agent = make_agent(gone.url)
@@ -121,7 +121,7 @@ def test_a_receiver_that_is_not_there_is_told_as_an_error_word(
 
 
 def test_an_address_that_became_private_is_refused_at_each_attempt_without_a_packet(
-    receiver: Receiver, make_agent: MakeAgent, deliver: Deliver, clock: Clock, settings: object
+    receiver: Receiver, make_agent: MakeAgent, deliver: Deliver, clock: HookClock, settings: object
 ) -> None:
     agent = make_agent(receiver.url)
     settings.WEBHOOK_ALLOWED_CIDRS = []  # type: ignore[attr-defined]  # pytest-django's settings take any name
@@ -134,7 +134,7 @@ def test_an_address_that_became_private_is_refused_at_each_attempt_without_a_pac
 
 
 def test_a_delivery_that_waits_for_its_retry_blocks_nothing_of_its_agent(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(status(500), status(204))
     emit(hooked, now=clock.now)
@@ -145,7 +145,7 @@ def test_a_delivery_that_waits_for_its_retry_blocks_nothing_of_its_agent(
 
 
 def test_an_agent_that_was_deleted_still_tells_its_receiver(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     hooked.status = Status.DELETED
     hooked.save()
@@ -155,7 +155,7 @@ def test_an_agent_that_was_deleted_still_tells_its_receiver(
 
 
 def test_many_events_of_one_agent_go_one_after_the_other(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(after(0.02, status(204)))
     for _ in range(10):
@@ -165,7 +165,7 @@ def test_many_events_of_one_agent_go_one_after_the_other(
 
 
 def test_at_most_eight_go_to_one_receiver_at_a_time(
-    make_agent: MakeAgent, receiver: Receiver, deliver: Deliver, clock: Clock
+    make_agent: MakeAgent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     receiver.answers(after(0.1, status(204)))
     for _ in range(20):
@@ -175,7 +175,7 @@ def test_at_most_eight_go_to_one_receiver_at_a_time(
 
 
 def test_a_secret_that_cannot_be_read_ends_its_own_delivery_and_no_other(
-    make_agent: MakeAgent, receiver: Receiver, deliver: Deliver, clock: Clock
+    make_agent: MakeAgent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     broken, whole = make_agent(receiver.url), make_agent(receiver.url)
     with connection.cursor() as cursor:
@@ -238,7 +238,7 @@ def test_a_tick_without_a_free_slot_ends_at_once(hooked: Agent, receiver: Receiv
 
 
 def test_while_receivers_are_waited_for_no_connection_of_the_pool_is_held(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     release = threading.Event()
     receiver.answers(held(release, then=status(204)))
@@ -254,7 +254,7 @@ def test_while_receivers_are_waited_for_no_connection_of_the_pool_is_held(
 
 
 def test_a_drain_that_loses_its_database_leaves_the_attempt_to_the_next(
-    hooked: Agent, receiver: Receiver, transactional_db: None, clock: Clock, deliver: Deliver
+    hooked: Agent, receiver: Receiver, transactional_db: None, clock: HookClock, deliver: Deliver
 ) -> None:
     receiver.answers(after(0.4, status(204)))
     event = emit(hooked, now=clock.now)
@@ -319,7 +319,7 @@ def test_a_stopped_process_still_writes_what_ends_in_time(
 
 
 def test_an_outcome_that_comes_late_does_not_overwrite_a_later_one(
-    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:
     Hook.objects.update(last_status="500", last_at=clock.now + timedelta(seconds=5), last_event="test")
     event = emit(hooked, now=clock.now)
@@ -328,7 +328,9 @@ def test_an_outcome_that_comes_late_does_not_overwrite_a_later_one(
     assert hook_of(hooked).last_status == "500"
 
 
-def test_an_uncommitted_event_is_not_sent(hooked: Agent, receiver: Receiver, deliver: Deliver, clock: Clock) -> None:
+def test_an_uncommitted_event_is_not_sent(
+    hooked: Agent, receiver: Receiver, deliver: Deliver, clock: HookClock
+) -> None:
     with transaction.atomic():
         emit(hooked, now=clock.now)
         thread = threading.Thread(target=deliver)

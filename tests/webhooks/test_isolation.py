@@ -10,7 +10,7 @@ import pytest
 
 from tests.doubles.receiver import Receiver, held, status
 from tests.patience import Patience
-from tests.webhooks.conftest import Clock, MakeAgent, emit
+from tests.webhooks.conftest import HookClock, MakeAgent, emit
 from webhooks import draining
 from webhooks.models import Delivery, State
 
@@ -21,7 +21,7 @@ def test_all_others_are_served_while_hanging_receivers_still_hang(
     make_agent: MakeAgent,
     receiver: Receiver,
     deliver: Callable[[], int],
-    clock: Clock,
+    clock: HookClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Four agents with a backlog and silent receivers take four of six slots; the others get the rest."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.webhooks.conftest import Clock, MakeAgent, delivery_of, emit, hook_of
+from tests.webhooks.conftest import HookClock, MakeAgent, delivery_of, emit, hook_of
 from webhooks import deliveries, draining, outbox
 from webhooks.deliveries import AttemptResult, Claim
 from webhooks.models import Delivery, EventType, Hook, Problem, State
@@ -34,11 +34,11 @@ def with_outbox(work: Callable[[Outbox], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(run())
 
 
-def claim(clock: Clock, *, slots: int = 100, slow_slots: int = 25) -> list[Claim]:
+def claim(clock: HookClock, *, slots: int = 100, slow_slots: int = 25) -> list[Claim]:
     return with_outbox(lambda box: box.claim(slots=slots, slow_slots=slow_slots, now=clock.now))
 
 
-def record(clock: Clock, claims: list[Claim], answer: AttemptResult) -> None:
+def record(clock: HookClock, claims: list[Claim], answer: AttemptResult) -> None:
     outcomes = [deliveries.judge(claim, answer, began=clock.now, at=clock.now) for claim in claims]
     with_outbox(lambda box: box.record(outcomes))
 
@@ -47,7 +47,7 @@ def hosts(number: int) -> str:
     return f"https://receiver-{number}.example/"
 
 
-def test_a_claim_holds_all_that_sending_takes_and_the_sealed_secret(make_agent: MakeAgent, clock: Clock) -> None:
+def test_a_claim_holds_all_that_sending_takes_and_the_sealed_secret(make_agent: MakeAgent, clock: HookClock) -> None:
     agent = make_agent(hosts(1))
     event = emit(agent, now=clock.now)
     (taken,) = claim(clock)
@@ -56,7 +56,7 @@ def test_a_claim_holds_all_that_sending_takes_and_the_sealed_secret(make_agent: 
     assert hook_of(agent).secret not in taken.sealed_secret
 
 
-def test_what_is_leased_is_not_taken_again_until_the_lease_ends(make_agent: MakeAgent, clock: Clock) -> None:
+def test_what_is_leased_is_not_taken_again_until_the_lease_ends(make_agent: MakeAgent, clock: HookClock) -> None:
     emit(make_agent(hosts(1)), now=clock.now)
     assert len(claim(clock)) == 1
     clock.forward(29)
@@ -66,7 +66,7 @@ def test_what_is_leased_is_not_taken_again_until_the_lease_ends(make_agent: Make
     assert (again.attempts, again.claims) == (0, 2)
 
 
-def test_one_delivery_of_an_agent_is_in_flight_at_a_time(make_agent: MakeAgent, clock: Clock) -> None:
+def test_one_delivery_of_an_agent_is_in_flight_at_a_time(make_agent: MakeAgent, clock: HookClock) -> None:
     agent = make_agent(hosts(1))
     first, second = (emit(agent, now=clock.forward(1)) for _ in range(2))
     assert [taken.event_id for taken in claim(clock)] == [first.pk]
@@ -76,7 +76,7 @@ def test_one_delivery_of_an_agent_is_in_flight_at_a_time(make_agent: MakeAgent, 
 
 
 def test_a_test_is_sent_beside_an_event_in_flight_and_nothing_beside_a_test(
-    make_agent: MakeAgent, clock: Clock
+    make_agent: MakeAgent, clock: HookClock
 ) -> None:
     agent = make_agent(hosts(1))
     event = emit(agent, now=clock.now)
@@ -88,20 +88,20 @@ def test_a_test_is_sent_beside_an_event_in_flight_and_nothing_beside_a_test(
     assert claim(clock) == []
 
 
-def test_a_test_goes_before_what_waits_longer(make_agent: MakeAgent, clock: Clock) -> None:
+def test_a_test_goes_before_what_waits_longer(make_agent: MakeAgent, clock: HookClock) -> None:
     agent = make_agent(hosts(1))
     emit(agent, now=clock.now)
     test = emit(agent, EventType.TEST, now=clock.forward(5))
     assert [taken.event_id for taken in claim(clock)] == [test.pk]
 
 
-def test_the_longest_waiting_agents_get_the_free_slots(make_agent: MakeAgent, clock: Clock) -> None:
+def test_the_longest_waiting_agents_get_the_free_slots(make_agent: MakeAgent, clock: HookClock) -> None:
     events = [emit(make_agent(hosts(n)), now=clock.forward(1)) for n in range(5)]
     assert {taken.event_id for taken in claim(clock, slots=3)} == {event.pk for event in events[:3]}
 
 
 def test_receivers_that_timed_out_share_a_lane_and_leave_the_rest_to_others(
-    make_agent: MakeAgent, clock: Clock
+    make_agent: MakeAgent, clock: HookClock
 ) -> None:
     slow = [make_agent(hosts(n)) for n in range(4)]
     Hook.objects.update(slow=True)
@@ -112,7 +112,7 @@ def test_receivers_that_timed_out_share_a_lane_and_leave_the_rest_to_others(
     assert {one.agent_id for one in taken} == {slow[0].pk, *(agent.pk for agent in quick)}
 
 
-def test_one_dead_host_does_not_fill_the_lane_of_the_slow(make_agent: MakeAgent, clock: Clock) -> None:
+def test_one_dead_host_does_not_fill_the_lane_of_the_slow(make_agent: MakeAgent, clock: HookClock) -> None:
     dead = [make_agent("https://dead.example/") for _ in range(12)]
     other = make_agent(hosts(1))
     Hook.objects.update(slow=True)
@@ -121,7 +121,7 @@ def test_one_dead_host_does_not_fill_the_lane_of_the_slow(make_agent: MakeAgent,
     assert other.pk in {one.agent_id for one in claim(clock, slow_slots=9)}
 
 
-def test_what_is_in_flight_elsewhere_counts_against_the_cap_of_a_host(make_agent: MakeAgent, clock: Clock) -> None:
+def test_what_is_in_flight_elsewhere_counts_against_the_cap_of_a_host(make_agent: MakeAgent, clock: HookClock) -> None:
     for _ in range(12):
         emit(make_agent("https://busy.example/"), now=clock.now)
     assert len(claim(clock, slots=5)) == 5
@@ -129,7 +129,7 @@ def test_what_is_in_flight_elsewhere_counts_against_the_cap_of_a_host(make_agent
     assert claim(clock) == []
 
 
-def test_two_drains_that_claim_at_once_never_take_the_same(make_agent: MakeAgent, clock: Clock) -> None:
+def test_two_drains_that_claim_at_once_never_take_the_same(make_agent: MakeAgent, clock: HookClock) -> None:
     for n in range(30):
         agent = make_agent(hosts(n))
         emit(agent, now=clock.now)
@@ -148,7 +148,7 @@ def test_two_drains_that_claim_at_once_never_take_the_same(make_agent: MakeAgent
     assert len(agents) == len(set(agents)) == 30
 
 
-def test_an_outcome_counts_only_for_the_holder_of_the_lease(make_agent: MakeAgent, clock: Clock) -> None:
+def test_an_outcome_counts_only_for_the_holder_of_the_lease(make_agent: MakeAgent, clock: HookClock) -> None:
     agent = make_agent(hosts(1))
     event = emit(agent, now=clock.now)
     lost = claim(clock)
@@ -160,7 +160,7 @@ def test_an_outcome_counts_only_for_the_holder_of_the_lease(make_agent: MakeAgen
     assert (delivery_of(event).state, delivery_of(event).attempts) == (State.DELIVERED, 1)
 
 
-def test_a_time_out_sends_the_hook_to_the_slow_lane_until_it_answers(make_agent: MakeAgent, clock: Clock) -> None:
+def test_a_time_out_sends_the_hook_to_the_slow_lane_until_it_answers(make_agent: MakeAgent, clock: HookClock) -> None:
     agent = make_agent(hosts(1))
     event = emit(agent, now=clock.now)
     record(clock, claim(clock), TIMED_OUT)
@@ -171,7 +171,7 @@ def test_a_time_out_sends_the_hook_to_the_slow_lane_until_it_answers(make_agent:
     assert not hook_of(agent).slow
 
 
-def test_of_outcomes_written_together_the_latest_is_shown(make_agent: MakeAgent, clock: Clock) -> None:
+def test_of_outcomes_written_together_the_latest_is_shown(make_agent: MakeAgent, clock: HookClock) -> None:
     agent = make_agent(hosts(1))
     emit(agent, EventType.AGENT_RUNNING, now=clock.now)
     (first,) = claim(clock)
@@ -186,7 +186,7 @@ def test_of_outcomes_written_together_the_latest_is_shown(make_agent: MakeAgent,
     assert (hook_of(agent).last_status, hook_of(agent).last_event) == ("201", "test")
 
 
-def test_a_poisoned_delivery_is_given_up(make_agent: MakeAgent, clock: Clock) -> None:
+def test_a_poisoned_delivery_is_given_up(make_agent: MakeAgent, clock: HookClock) -> None:
     agent = make_agent(hosts(1))
     event = emit(agent, now=clock.now)
     for _ in range(deliveries.SPARE_CLAIMS):
@@ -198,7 +198,7 @@ def test_a_poisoned_delivery_is_given_up(make_agent: MakeAgent, clock: Clock) ->
     assert hook_of(agent).last_status == "error: internal"
 
 
-def test_a_lease_that_is_handed_back_counts_for_nothing(make_agent: MakeAgent, clock: Clock) -> None:
+def test_a_lease_that_is_handed_back_counts_for_nothing(make_agent: MakeAgent, clock: HookClock) -> None:
     event = emit(make_agent(hosts(1)), now=clock.now)
     taken = claim(clock)
     with_outbox(lambda box: box.give_back(taken))
@@ -207,7 +207,7 @@ def test_a_lease_that_is_handed_back_counts_for_nothing(make_agent: MakeAgent, c
 
 
 def test_the_next_moment_of_work_is_the_first_due_row_or_the_first_lease_to_end(
-    make_agent: MakeAgent, clock: Clock
+    make_agent: MakeAgent, clock: HookClock
 ) -> None:
     assert outbox.soonest() is None
     emit(make_agent(hosts(1)), now=clock.now)

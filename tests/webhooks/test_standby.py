@@ -19,7 +19,7 @@ from agents.models import Agent
 from tests.doubles.broker import Broker
 from tests.doubles.receiver import Receiver
 from tests.patience import Patience
-from tests.webhooks.conftest import Clock, MakeAgent, delivery_of, emit
+from tests.webhooks.conftest import HookClock, MakeAgent, delivery_of, emit
 from tests.workers import Workers, database_url
 from webhooks.models import Event, State
 
@@ -70,7 +70,7 @@ def test_a_worker_that_is_started_without_redis_delivers(
 
 
 def test_a_look_that_loses_its_connection_is_not_the_last_of_its_thread(
-    hooked: Agent, receiver: Receiver, transactional_db: None, clock: Clock, deliver: Callable[[], int]
+    hooked: Agent, receiver: Receiver, transactional_db: None, clock: HookClock, deliver: Callable[[], int]
 ) -> None:
     emit(hooked, now=clock.now)
     with connection.cursor() as cursor:

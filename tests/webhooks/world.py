@@ -18,7 +18,7 @@ from tests.doubles.certificates import Certificates
 from tests.doubles.internet import Internet
 from tests.doubles.name_server import NameServer
 from tests.doubles.receiver import Receiver
-from tests.webhooks.conftest import Clock, agent_of, emit
+from tests.webhooks.conftest import HookClock, agent_of, emit
 from webhooks import draining
 from webhooks.models import Event
 
@@ -45,7 +45,7 @@ def arrived(*dialled: str) -> Outcome:
 
 
 @dataclass
-class World:
+class HookWorld:
     client: APIClient
     names: NameServer
     internet: Internet
@@ -54,7 +54,7 @@ class World:
     certificates: Certificates
     monkeypatch: pytest.MonkeyPatch
     owner: User = field(default_factory=lambda: User.objects.create_user(f"{secrets.token_hex(6)}@example.com"))
-    clock: Clock = field(default_factory=Clock)
+    clock: HookClock = field(default_factory=HookClock)
 
     def __post_init__(self) -> None:
         session = sessions.start(self.owner, attribution=None, now=timezone.now())[1]

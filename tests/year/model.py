@@ -22,7 +22,7 @@ WARNINGS = (1, 2, 3)  # days
 
 
 @dataclass
-class Life:
+class YearLife:
     """One agent. `money` is the paid and given time, which begins after the free week; `ended` is the end of that time.
 
     Paid time takes no free day: grace ends no earlier than the free week.

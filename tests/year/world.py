@@ -18,7 +18,7 @@ from billing.payments import Receipt
 from billing.subscriptions import Purchase
 from billing.vocabulary import Period, Provider, TermMode
 from catalog.tiers import tier_of
-from tests.year.model import HOUR, LEAP, LOOKS, Life
+from tests.year.model import HOUR, LEAP, LOOKS, YearLife
 from webhooks.models import Event
 
 BEGIN = datetime(2027, 1, 28, 12, tzinfo=UTC)
@@ -35,12 +35,12 @@ class Year:
         self.persona_id = persona_id
         self.paid = 0
         self.asleep_until = self.end = BEGIN
-        self.lives: dict[str, Life] = {}
+        self.lives: dict[str, YearLife] = {}
         self.users: dict[str, User] = {}
         with time_machine.travel(BEGIN, tick=False):
             for number in range(agents):
                 agent = self._create(number)
-                self.lives[agent.pk] = Life(BEGIN)
+                self.lives[agent.pk] = YearLife(BEGIN)
             self._reconcile()
 
     def _create(self, number: int) -> Agent:
@@ -69,7 +69,7 @@ class Year:
             if life.pod != "deleted":
                 self._happen_to(agent_id, life, now, draw=self.chance.random())
 
-    def _happen_to(self, agent_id: str, life: Life, now: datetime, *, draw: float) -> None:
+    def _happen_to(self, agent_id: str, life: YearLife, now: datetime, *, draw: float) -> None:
         if life.suspended:
             if draw < 0.01:
                 self._restore(agent_id, life)
@@ -82,7 +82,7 @@ class Year:
         elif draw < 0.0022:
             self._give(agent_id, life, now)
 
-    def _pay(self, agent_id: str, life: Life, now: datetime) -> None:
+    def _pay(self, agent_id: str, life: YearLife, now: datetime) -> None:
         self.paid += 1
         tier = self.chance.choice(TIERS)
         period = Period.ANNUAL if self.chance.random() < 0.1 else Period.MONTHLY
@@ -101,13 +101,13 @@ class Year:
             payments.apply_payment(receipt, now=now)
         life.pay(receipt.external_id, tier, period, usd)
 
-    def _give(self, agent_id: str, life: Life, now: datetime) -> None:
+    def _give(self, agent_id: str, life: YearLife, now: datetime) -> None:
         agent, days = Agent.objects.get(pk=agent_id), self.chance.randint(1, 20)
         tier = life.money.tier if life.money.parts else agent.tier
         corrections.credit(agent, days=days, reason="an outage", actor=OPERATOR, now=now)
         life.give(days, tier, prices.price_of(tier_of(tier), Period.MONTHLY))
 
-    def _refund(self, agent_id: str, life: Life, now: datetime) -> None:
+    def _refund(self, agent_id: str, life: YearLife, now: datetime) -> None:
         """Refund all payments, or one payment."""
         bought = [part.whose for part in life.money.parts if part.whose]
         if not bought:
@@ -121,11 +121,11 @@ class Year:
             corrections.refund_payment(row, reason="asked", actor=OPERATOR, now=now)
             life.take_back(whose)
 
-    def _suspend(self, agent_id: str, life: Life) -> None:
+    def _suspend(self, agent_id: str, life: YearLife) -> None:
         suspension.suspend(self.users[agent_id], reason="spam", actor=OPERATOR)
         life.suspended = True
 
-    def _restore(self, agent_id: str, life: Life) -> None:
+    def _restore(self, agent_id: str, life: YearLife) -> None:
         suspension.restore(self.users[agent_id], actor=OPERATOR)
         life.suspended = False
 

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from agents.models import Cluster
 from agents.runtimes.kubernetes.client import Connection
-from tests.agents.clusters.observing import Turns, cluster_of, observing
+from tests.agents.clusters.observing import ObserverTurns, cluster_of, observing
 from tests.doubles.kube_api import KubeApi
 
-Observed = Callable[..., Turns]
+Observed = Callable[..., ObserverTurns]
 
 
 @pytest.fixture
@@ -35,10 +35,10 @@ def observed(api: KubeApi, row: Cluster) -> Iterator[Observed]:
     """`observed()`: start another observer and wait until it has seen all objects."""
     opened: list[Any] = []
 
-    def start(**given: Any) -> Turns:
+    def start(**given: Any) -> ObserverTurns:
         connection_ = Connection("one", api.kubeconfig("observe"))
         opened.append(observing(**{"connect": lambda _: connection_, **given}))
-        turns: Turns = opened[-1].__enter__()
+        turns: ObserverTurns = opened[-1].__enter__()
         turns.until(lambda: turns.lookout and turns.lookout.is_complete())
         turns.observer.turn()
         return turns

@@ -107,7 +107,7 @@ def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **
     return reading.read(seen, now=NOW)
 
 
-class Turns:
+class ObserverTurns:
     """`turns.until(condition)`: the observer takes turns until the condition is true."""
 
     def __init__(self, observer: Observer) -> None:
@@ -139,10 +139,10 @@ class Turns:
 
 
 @contextmanager
-def observing(*, wanted: Wanted = lambda _: {}, **given: Any) -> Iterator[Turns]:
+def observing(*, wanted: Wanted = lambda _: {}, **given: Any) -> Iterator[ObserverTurns]:
     observer = Observer(wanted=wanted, **given)
     try:
-        yield Turns(observer)
+        yield ObserverTurns(observer)
     finally:
         observer.close()
 

@@ -18,7 +18,7 @@ from agents.runtimes import management
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.management import GatewayHealth
 from config import pulse
-from tests.agents.clusters.observing import Turns, cluster_of, observing
+from tests.agents.clusters.observing import ObserverTurns, cluster_of, observing
 from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec
 from tests.doubles.kube_api import KubeApi
 
@@ -32,7 +32,7 @@ def api(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
 
 
 @pytest.fixture
-def turns(api: KubeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Turns]:
+def turns(api: KubeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObserverTurns]:
     """An observer of two clusters: a healthy one, and `silent`, whose API server is gone."""
     healthy = GatewayHealth(revision=7, has_key=True, engine={"phase": "ready", "revision": 7})
     monkeypatch.setattr(management, "health", lambda *_, **__: healthy)
@@ -50,7 +50,7 @@ def runtime() -> KubernetesRuntime:
 
 
 def test_its_observer_goes_on_giving_its_sign_of_life(
-    turns: Turns, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    turns: ObserverTurns, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PULSE_FILE = str(tmp_path / "pulse")
     silent = Cluster.objects.get(name="silent")
@@ -63,13 +63,13 @@ def test_its_observer_goes_on_giving_its_sign_of_life(
         assert Path(settings.PULSE_FILE).exists()
 
 
-def test_it_is_named_to_who_asks(turns: Turns) -> None:
+def test_it_is_named_to_who_asks(turns: ObserverTurns) -> None:
     turns.until(lambda: Cluster.objects.get(name="one").observed_at is not None)
     with pytest.raises(CommandError, match=r"^cluster silent was never observed$"):
         call_command("observe", "--check")
 
 
-def test_questions_that_hang_there_hold_up_no_other_cluster(turns: Turns, runtime: KubernetesRuntime) -> None:
+def test_questions_that_hang_there_hold_up_no_other_cluster(turns: ObserverTurns, runtime: KubernetesRuntime) -> None:
     silent = Cluster.objects.get(name="silent")
     turns.until(lambda: len(turns.observer._lookouts) == 2)
     answered = threading.Event()

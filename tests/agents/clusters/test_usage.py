@@ -156,7 +156,7 @@ def test_a_service_account_shows_its_token_to_kubelets_too(api: KubeApi, inside:
     assert usage.measure(inside) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
 
 
-class Asked:
+class AskedKubelet:
     """A connection whose token only a kubelet may get."""
 
     def __init__(self, authority: Path | None, *, certificate: tuple[str, str] | None = None) -> None:
@@ -177,7 +177,7 @@ def test_a_kubelet_that_cannot_prove_itself_is_shown_nothing_of_ours(api: KubeAp
     node = usage.nodes_of(1, connections.of(cluster_of(api.kubeconfig())))[0]
     for authority in (Certificates(tmp_path / "other").authority, None):
         with pytest.raises(usage.Unmeasured, match="serverTLSBootstrap"):
-            usage._kubelet(Asked(authority), node)  # type: ignore[arg-type]  # it has the methods that are used
+            usage._kubelet(AskedKubelet(authority), node)  # type: ignore[arg-type]  # it has the methods that are used
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ def test_a_node_that_cannot_be_asked_says_why(
     node: usage.KubernetesNode, certificate: tuple[str, str] | None, why: str
 ) -> None:
     with pytest.raises(usage.Unmeasured, match=why):
-        usage._kubelet(Asked(None, certificate=certificate), node)  # type: ignore[arg-type]
+        usage._kubelet(AskedKubelet(None, certificate=certificate), node)  # type: ignore[arg-type]
 
 
-class Slow(requests.Response):
+class SlowAnswer(requests.Response):
     def __init__(self, *chunks: bytes) -> None:
         super().__init__()
         self.status_code = 200
@@ -210,9 +210,9 @@ class Slow(requests.Response):
 
 
 def test_an_answer_that_comes_byte_by_byte_has_an_end() -> None:
-    assert usage._body(Slow(b"{", b"}"), until=time.monotonic() + 5) == b"{}"
+    assert usage._body(SlowAnswer(b"{", b"}"), until=time.monotonic() + 5) == b"{}"
     with pytest.raises(usage.Unmeasured, match="did not end"):
-        usage._body(Slow(b"{", b"}"), until=time.monotonic() - 1)
+        usage._body(SlowAnswer(b"{", b"}"), until=time.monotonic() - 1)
 
 
 def test_addresses_of_the_newer_kind_are_written_as_urls_want_them() -> None:

@@ -17,7 +17,7 @@ from tests.agents.clusters.observing import Json, metadata, namespace, pod
 STOP = threading.Event()
 
 
-class Script:
+class ScriptedWatches:
     """An API server. `lists` are its answers to a list request; the last one repeats. `streams` are what each watch
     sends before it ends.
 
@@ -66,7 +66,7 @@ class Script:
 class Watched:
     """A watch of that server, and the namespaces in which the watch saw a change."""
 
-    def __init__(self, script: Script, kind: WatchedKind = NAMESPACES, *, chance: float = 0.5) -> None:
+    def __init__(self, script: ScriptedWatches, kind: WatchedKind = NAMESPACES, *, chance: float = 0.5) -> None:
         self.script, self.news = script, list[set[str]]()
         self.watch = Watch(
             script,
@@ -82,8 +82,8 @@ class Watched:
 
 
 @pytest.fixture
-def script() -> Script:
-    return Script()
+def script() -> ScriptedWatches:
+    return ScriptedWatches()
 
 
 def listed(*names: str, version: str = "10", kind: str = "NamespaceList") -> Json:
@@ -102,7 +102,7 @@ def too_old() -> Json:
     return {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old resource version"}}
 
 
-def test_it_lists_from_the_cache_and_watches_from_there(script: Script) -> None:
+def test_it_lists_from_the_cache_and_watches_from_there(script: ScriptedWatches) -> None:
     script.lists, script.streams = [listed("pod-a-1")], [[happened("ADDED", "pod-b-1", version="11")]]
     watched = Watched(script)
     watched.turn()
@@ -123,7 +123,7 @@ def test_it_lists_from_the_cache_and_watches_from_there(script: Script) -> None:
     ]
 
 
-def test_a_watch_that_ended_goes_on_where_it_was(script: Script) -> None:
+def test_a_watch_that_ended_goes_on_where_it_was(script: ScriptedWatches) -> None:
     script.lists, script.streams = [listed()], [[bookmark("15"), script.passes(300)]]
     watched = Watched(script)
     assert watched.turn() < 0.2
@@ -132,7 +132,7 @@ def test_a_watch_that_ended_goes_on_where_it_was(script: Script) -> None:
     assert script.asked[-1][1]["resourceVersion"] == "15"
 
 
-def test_what_is_deleted_is_forgotten_and_told(script: Script) -> None:
+def test_what_is_deleted_is_forgotten_and_told(script: ScriptedWatches) -> None:
     end = happened("DELETED", "pod-a-1", version="11", deletionTimestamp="2026-01-01T00:00:00Z")
     script.lists, script.streams = [listed("pod-a-1")], [[end]]
     watched = Watched(script)
@@ -142,7 +142,7 @@ def test_what_is_deleted_is_forgotten_and_told(script: Script) -> None:
     assert watched.watch.take_gone() == set()
 
 
-def test_what_lost_a_label_of_ours_is_news_but_was_not_seen_to_end(script: Script) -> None:
+def test_what_lost_a_label_of_ours_is_news_but_was_not_seen_to_end(script: ScriptedWatches) -> None:
     script.lists, script.streams = [listed("pod-a-1")], [[happened("DELETED", "pod-a-1", version="11")]]
     watched = Watched(script)
     watched.turn()
@@ -150,7 +150,7 @@ def test_what_lost_a_label_of_ours_is_news_but_was_not_seen_to_end(script: Scrip
     assert (watched.watch.namespaces(), watched.watch.take_gone()) == (set(), set())
 
 
-def test_objects_lie_in_their_namespaces(script: Script) -> None:
+def test_objects_lie_in_their_namespaces(script: ScriptedWatches) -> None:
     pods = {"kind": "PodList", "metadata": {"resourceVersion": "10"}, "items": [pod(name="one"), pod(name="two")]}
     script.lists = [pods]
     script.streams = [[{"type": "DELETED", "object": {**pod(), "metadata": metadata("one", resourceVersion="11")}}]]
@@ -160,7 +160,7 @@ def test_objects_lie_in_their_namespaces(script: Script) -> None:
     assert watched.watch.of("pod-xyz-1") == []
 
 
-def test_an_event_that_changes_nothing_we_read_is_no_news(script: Script) -> None:
+def test_an_event_that_changes_nothing_we_read_is_no_news(script: ScriptedWatches) -> None:
     script.lists, script.streams = [listed("pod-a-1")], [[happened("MODIFIED", "pod-a-1", version="11")]]
     watched = Watched(script)
     watched.turn()
@@ -171,7 +171,7 @@ def test_an_event_that_changes_nothing_we_read_is_no_news(script: Script) -> Non
     "end",
     [too_old(), ApiRefused("one", 410, "Expired", "too old"), b'{"type": "ADDED", "obj', b"[]", {"type": "ADDED"}],
 )
-def test_what_is_too_old_or_torn_is_listed_again_after_a_pause(script: Script, end: Any) -> None:
+def test_what_is_too_old_or_torn_is_listed_again_after_a_pause(script: ScriptedWatches, end: Any) -> None:
     script.lists, script.streams = [listed(), listed("pod-a-1", version="20")], [[end]]
     watched = Watched(script)
     if isinstance(end, dict) and "object" not in end:
@@ -182,7 +182,7 @@ def test_what_is_too_old_or_torn_is_listed_again_after_a_pause(script: Script, e
     assert watched.watch.namespaces() == {"pod-a-1"}
 
 
-def test_a_list_that_is_older_than_what_was_seen_does_not_bring_back_what_was_deleted(script: Script) -> None:
+def test_a_list_that_is_older_than_what_was_seen_does_not_bring_back_what_was_deleted(script: ScriptedWatches) -> None:
     gone = happened("DELETED", "pod-a-1", version="30")
     script.lists = [listed("pod-a-1"), listed("pod-a-1", version="20"), listed(version="31")]
     script.streams = [[gone, too_old()]]
@@ -193,7 +193,7 @@ def test_a_list_that_is_older_than_what_was_seen_does_not_bring_back_what_was_de
     assert script.asked[3] == ("list", {"labelSelector": "ours"})  # not the cache, but the store itself
 
 
-def test_a_store_that_was_restored_from_a_backup_is_believed(script: Script) -> None:
+def test_a_store_that_was_restored_from_a_backup_is_believed(script: ScriptedWatches) -> None:
     script.lists = [listed("pod-a-1", version="90"), listed("pod-b-1", version="5")]
     script.streams = [[too_old()]]
     watched = Watched(script)
@@ -204,7 +204,7 @@ def test_a_store_that_was_restored_from_a_backup_is_believed(script: Script) -> 
     assert script.asked[-1][1]["resourceVersion"] == "5"
 
 
-def test_versions_that_are_no_numbers_are_in_doubt(script: Script) -> None:
+def test_versions_that_are_no_numbers_are_in_doubt(script: ScriptedWatches) -> None:
     script.lists = [listed(), listed(version="abc")]
     script.streams = [[too_old()]]
     watched = Watched(script)
@@ -213,7 +213,7 @@ def test_versions_that_are_no_numbers_are_in_doubt(script: Script) -> None:
     assert script.verbs == ["list", "watch", "list", "list", "watch"]
 
 
-def test_an_answer_of_another_kind_replaces_nothing(script: Script) -> None:
+def test_an_answer_of_another_kind_replaces_nothing(script: ScriptedWatches) -> None:
     """For example an error answer of a proxy or gateway in front of the API server."""
     script.lists = [listed("pod-a-1"), {"kind": "Status", "code": 504}]
     script.streams = [[too_old()]]
@@ -225,7 +225,7 @@ def test_an_answer_of_another_kind_replaces_nothing(script: Script) -> None:
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
-def test_who_is_refused_asks_less_than_ten_times_in_ten_seconds(script: Script, chance: float) -> None:
+def test_who_is_refused_asks_less_than_ten_times_in_ten_seconds(script: ScriptedWatches, chance: float) -> None:
     script.lists = [ApiRefused("one", 403, "Forbidden", "not you")]
     watched = Watched(script, chance=chance)
     ends = script.now + 10
@@ -236,7 +236,9 @@ def test_who_is_refused_asks_less_than_ten_times_in_ten_seconds(script: Script, 
 
 
 @pytest.mark.parametrize("stream", [[], [too_old()], [ApiRefused("one", 410, "Expired", "too old")]])
-def test_a_server_that_ends_every_watch_at_once_is_left_alone_more_and_more(script: Script, stream: list[Any]) -> None:
+def test_a_server_that_ends_every_watch_at_once_is_left_alone_more_and_more(
+    script: ScriptedWatches, stream: list[Any]
+) -> None:
     script.lists, script.streams = [listed()], [stream for _ in range(100)]
     watched = Watched(script)
     ends = script.now + 60
@@ -245,7 +247,7 @@ def test_a_server_that_ends_every_watch_at_once_is_left_alone_more_and_more(scri
     assert len(script.asked) < 20
 
 
-def test_a_stream_that_breaks_off_soon_goes_on_a_moment_later(script: Script) -> None:
+def test_a_stream_that_breaks_off_soon_goes_on_a_moment_later(script: ScriptedWatches) -> None:
     broken = ClusterFailure("one", "the stream broke off")
     script.lists, script.streams = [listed()], [[bookmark("15"), script.passes(2), broken] for _ in range(9)]
     watched = Watched(script)
@@ -256,7 +258,7 @@ def test_a_stream_that_breaks_off_soon_goes_on_a_moment_later(script: Script) ->
 SILENT = ClusterFailure("one", "the stream broke off (ReadTimeoutError)")
 
 
-def test_a_stream_that_fell_silent_is_opened_again_where_it_was(script: Script) -> None:
+def test_a_stream_that_fell_silent_is_opened_again_where_it_was(script: ScriptedWatches) -> None:
     alive: list[bool] = []
     watched = Watched(script)
 
@@ -277,7 +279,9 @@ def test_a_stream_that_fell_silent_is_opened_again_where_it_was(script: Script) 
     assert watched.watch.namespaces() == {"pod-abc-1"}
 
 
-def test_a_server_that_does_not_even_open_a_stream_is_asked_for_its_list_when_it_is_back(script: Script) -> None:
+def test_a_server_that_does_not_even_open_a_stream_is_asked_for_its_list_when_it_is_back(
+    script: ScriptedWatches,
+) -> None:
     script.lists, script.streams = [listed(), listed(version="20")], [[bookmark("15")]]
     watched = Watched(script)
     watched.turn()
@@ -289,7 +293,7 @@ def test_a_server_that_does_not_even_open_a_stream_is_asked_for_its_list_when_it
     assert script.verbs == ["list", "watch", "watch", "list", "watch"]
 
 
-def test_now_and_then_everything_is_listed_anew(script: Script) -> None:
+def test_now_and_then_everything_is_listed_anew(script: ScriptedWatches) -> None:
     script.lists = [listed()]
     script.streams = [[script.passes(300)] for _ in range(7)]
     watched = Watched(script)
@@ -298,7 +302,7 @@ def test_now_and_then_everything_is_listed_anew(script: Script) -> None:
     assert script.verbs.count("list") == 2
 
 
-def test_what_a_new_list_does_not_have_is_news_but_was_not_seen_to_end(script: Script) -> None:
+def test_what_a_new_list_does_not_have_is_news_but_was_not_seen_to_end(script: ScriptedWatches) -> None:
     script.lists, script.streams = [listed("pod-a-1"), listed(version="20")], [[too_old()]]
     watched = Watched(script)
     watched.turn()
@@ -307,7 +311,7 @@ def test_what_a_new_list_does_not_have_is_news_but_was_not_seen_to_end(script: S
     assert watched.watch.take_gone() == set()
 
 
-def test_something_unforeseen_does_not_end_the_watch(script: Script) -> None:
+def test_something_unforeseen_does_not_end_the_watch(script: ScriptedWatches) -> None:
     script.lists = [{**listed(), "items": [{"nonsense": True}]}, listed("pod-a-1")]
     watched = Watched(script)
     assert watched.turn() >= 0.5
@@ -315,7 +319,7 @@ def test_something_unforeseen_does_not_end_the_watch(script: Script) -> None:
     assert watched.watch.namespaces() == {"pod-a-1"}
 
 
-def test_it_ends_between_two_lines_when_it_is_told_to(script: Script) -> None:
+def test_it_ends_between_two_lines_when_it_is_told_to(script: ScriptedWatches) -> None:
     stop = threading.Event()
     script.lists, script.streams = [listed()], [[stop.set, happened("ADDED", version="11")]]
     watched = Watched(script)

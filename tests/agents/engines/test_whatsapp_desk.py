@@ -26,7 +26,7 @@ SECRETS = {
 }
 
 
-class Engine:
+class RepeatingConversations:
     """Conversations that repeat the text that they got. `fails` are exceptions for their next turns."""
 
     def __init__(self) -> None:
@@ -36,12 +36,12 @@ class Engine:
         self.goes_on.set()
         self.running = self.most = 0
 
-    def conversation(self, session: str) -> Conversation:
-        return Conversation(self, session)
+    def conversation(self, session: str) -> RepeatedConversation:
+        return RepeatedConversation(self, session)
 
 
-class Conversation:
-    def __init__(self, engine: Engine, session: str) -> None:
+class RepeatedConversation:
+    def __init__(self, engine: RepeatingConversations, session: str) -> None:
         self._engine, self._session, self._said = engine, session, ""
 
     async def turn(self, message: str) -> AsyncGenerator[str, None]:
@@ -73,7 +73,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whatsapp, "SEND_PAUSE_SECONDS", 0.0)
 
 
-def desk_of(engine: Engine, meta: WhatsappDouble, notes: Path, **more: Any) -> WhatsappDesk:
+def desk_of(engine: RepeatingConversations, meta: WhatsappDouble, notes: Path, **more: Any) -> WhatsappDesk:
     config = pod_config(
         channels=["web", "whatsapp"], channel_secrets={**SECRETS, **more}, whatsapp_api_url=meta.url, has_key=True
     )
@@ -97,15 +97,15 @@ async def until(seen: Callable[[], object]) -> None:
     raise AssertionError("it did not come within 10 s")
 
 
-def played(story: Callable[[Engine], Awaitable[None]]) -> None:
+def played(story: Callable[[RepeatingConversations], Awaitable[None]]) -> None:
     async def play() -> None:
-        await story(Engine())
+        await story(RepeatingConversations())
 
     asyncio.run(play())
 
 
 def test_each_person_has_a_conversation_and_is_answered_in_it(meta: WhatsappDouble, tmp_path: Path) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         desk = desk_of(engine, meta, tmp_path)
         await until_over(desk, "wamid.1", call("wamid.1", "hello"))
         await until_over(desk, "wamid.2", call("wamid.2", "hi", sender=BOB))
@@ -117,7 +117,7 @@ def test_each_person_has_a_conversation_and_is_answered_in_it(meta: WhatsappDoub
 
 
 def test_a_message_that_comes_again_is_read_once_by_the_next_process_too(meta: WhatsappDouble, tmp_path: Path) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         desk = desk_of(engine, meta, tmp_path)
         assert not desk.take("wamid.1", call("wamid.1"))
         assert not desk.take("wamid.1", call("wamid.1"))  # its turn is running
@@ -131,7 +131,7 @@ def test_a_message_that_comes_again_is_read_once_by_the_next_process_too(meta: W
 def test_a_message_whose_turn_is_cut_off_is_taken_again_and_given_up_after_four_turns(
     meta: WhatsappDouble, tmp_path: Path
 ) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         engine.fails = [EngineError("the engine has ended")]
         await until_over(desk_of(engine, meta, tmp_path), "wamid.1", call("wamid.1"))
         assert len(engine.asked) == 2
@@ -151,7 +151,7 @@ def test_a_message_whose_turn_is_cut_off_is_taken_again_and_given_up_after_four_
 def test_one_persons_messages_are_read_one_after_the_other_and_those_of_many_four_at_once(
     meta: WhatsappDouble, tmp_path: Path
 ) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         desk = desk_of(engine, meta, tmp_path)
         engine.goes_on.clear()
         for number in range(3):
@@ -174,7 +174,7 @@ def test_one_persons_messages_are_read_one_after_the_other_and_those_of_many_fou
 
 
 def test_a_long_answer_is_sent_in_messages_that_meta_takes(meta: WhatsappDouble, tmp_path: Path) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         await until_over(desk_of(engine, meta, tmp_path), "wamid.1", call("wamid.1", "x" * 9000))
         assert [len(said) for _, said in meta.sent] == [4096, 4096, 9003 - 8192]
 
@@ -182,7 +182,7 @@ def test_a_long_answer_is_sent_in_messages_that_meta_takes(meta: WhatsappDouble,
 
 
 def test_a_refused_access_token_is_told_and_never_shown(meta: WhatsappDouble, tmp_path: Path) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         desk = desk_of(engine, meta, tmp_path, whatsappAccessToken="another")
         assert await desk.state() == "the service refuses the access token"
         desk.take("wamid.1", call("wamid.1"))
@@ -209,7 +209,7 @@ def test_a_refused_access_token_is_told_and_never_shown(meta: WhatsappDouble, tm
 def test_what_has_words_is_answered(
     meta: WhatsappDouble, tmp_path: Path, message: dict[str, Any], said: list[str]
 ) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         body = json.dumps(call_of({"id": "wamid.1", "from": ANN, **message}, phone=PHONE))
         await until_over(desk_of(engine, meta, tmp_path), "wamid.1", body)
         assert [text for _, text in meta.sent] == said
@@ -219,7 +219,7 @@ def test_what_has_words_is_answered(
 
 @pytest.mark.parametrize("body", ["no JSON", "[]", '{"entry": [{}]}', '{"entry": [{"changes": [{"value": 1}]}]}'])
 def test_what_is_no_call_of_metas_is_dropped(meta: WhatsappDouble, tmp_path: Path, body: str) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         await until_over(desk_of(engine, meta, tmp_path), "odd\nname", body)
         assert engine.asked == []
 
@@ -229,7 +229,7 @@ def test_what_is_no_call_of_metas_is_dropped(meta: WhatsappDouble, tmp_path: Pat
 def test_without_the_channel_or_a_model_key_nothing_is_taken_and_an_older_agent_hears_what_it_lacks(
     meta: WhatsappDouble, tmp_path: Path
 ) -> None:
-    async def story(engine: Engine) -> None:
+    async def story(engine: RepeatingConversations) -> None:
         for config in (pod_config(), pod_config(channels=["whatsapp"], channel_secrets=SECRETS, has_key=False)):
             desk = WhatsappDesk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "whatsapp-read")
             assert "model key" in str(await desk.state())

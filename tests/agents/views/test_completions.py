@@ -30,7 +30,7 @@ def key(owner: User) -> str:
     return keys.create(owner, name="for a client", now=timezone.now())[1]
 
 
-class InProcess(httpx2.BaseTransport):
+class DjangoTransport(httpx2.BaseTransport):
     """Sends the client's requests as Django's test client does, inside the test's transaction."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -48,7 +48,7 @@ def ai(running: Agent, key: str, gateway_of: GatewayOf) -> Iterator[openai.OpenA
     gateway_of(running)
     base = f"http://testserver/agents/{running.pk}/v1"
     with (
-        httpx2.Client(transport=InProcess()) as http,
+        httpx2.Client(transport=DjangoTransport()) as http,
         openai.OpenAI(base_url=base, api_key=key, http_client=http, max_retries=0) as client,
     ):
         yield client

@@ -83,7 +83,7 @@ class Part:
 
 
 @dataclass
-class Licence:
+class ModelLicence:
     tier: str
     period: str
     sold: datetime
@@ -128,7 +128,7 @@ class Life:
     period: str = "monthly"
     parts: list[Part] = field(default_factory=list)
     day: int = 0  # the day of the month that plain renewals keep; 0 after the end was moved
-    licence: Licence | None = None
+    licence: ModelLicence | None = None
     granted: bool = False
     suspended: bool = False
     dead: bool = False
@@ -228,7 +228,7 @@ class Life:
             self._convert(tier, period)
         if self.tier != tier or not (self.parts or self.licence):
             self.by = []
-        self.tier, self.period, self.licence = tier, period, Licence(tier, period, sold)
+        self.tier, self.period, self.licence = tier, period, ModelLicence(tier, period, sold)
         self.day = 0
 
     def unlicense(self) -> None:

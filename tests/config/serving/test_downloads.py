@@ -8,12 +8,12 @@ import pytest
 import requests
 
 from tests.config.serving.application import POURED, UNREAD_SECONDS
-from tests.config.serving.test_front import Front, front, is_ended
+from tests.config.serving.test_front import FrontProcess, front, is_ended
 
 __all__ = ["front"]
 
 
-def test_a_download_that_nobody_reads_is_not_gathered(front: Front) -> None:
+def test_a_download_that_nobody_reads_is_not_gathered(front: FrontProcess) -> None:
     """Otherwise the server would keep a whole backup in its memory."""
     before = front.memory()
     with front.dial(b"GET /pour HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
@@ -25,7 +25,7 @@ def test_a_download_that_nobody_reads_is_not_gathered(front: Front) -> None:
         assert is_ended(connection, pause=0.05)
 
 
-def test_who_asks_for_the_headers_of_a_download_waits_for_no_more(front: Front) -> None:
+def test_who_asks_for_the_headers_of_a_download_waits_for_no_more(front: FrontProcess) -> None:
     started = time.monotonic()
     answer = requests.head(f"http://127.0.0.1:{front.port}/pour", timeout=30)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/gzip")
@@ -34,7 +34,7 @@ def test_who_asks_for_the_headers_of_a_download_waits_for_no_more(front: Front) 
 
 
 @pytest.mark.sampled
-def test_a_download_comes_whole_and_as_fast_as_it_is_read(front: Front) -> None:
+def test_a_download_comes_whole_and_as_fast_as_it_is_read(front: FrontProcess) -> None:
     before, started = front.memory(), time.monotonic()
     with front.dial(b"GET /pour HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") as connection:
         size = 0

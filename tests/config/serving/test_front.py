@@ -31,7 +31,7 @@ RUNNING = 2  # as in tests/config/serving/application.py
 NOTHING = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
-class Front:
+class FrontProcess:
     """The web server as a separate process."""
 
     def __init__(self, log: Path) -> None:
@@ -89,8 +89,8 @@ class Front:
 
 
 @pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
-    started = Front(tmp_path_factory.mktemp("front") / "log")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrontProcess]:
+    started = FrontProcess(tmp_path_factory.mktemp("front") / "log")
     try:
         started.wait()
         yield started
@@ -131,7 +131,7 @@ def everything(connection: socket.socket) -> bytes:
     return bytes(said)
 
 
-def test_slow_bodies_hold_up_nobody_else_and_are_closed(front: Front) -> None:
+def test_slow_bodies_hold_up_nobody_else_and_are_closed(front: FrontProcess) -> None:
     with ExitStack() as stack:
         crowd = [stack.enter_context(front.dial(slow())) for _ in range(300)]
         assert front.get("/health").json() == {"status": "ok"}
@@ -142,7 +142,7 @@ def test_slow_bodies_hold_up_nobody_else_and_are_closed(front: Front) -> None:
             assert json.loads(said.partition(b"\r\n\r\n")[2])["error"] == "BAD_REQUEST"
 
 
-def test_a_body_that_trickles_is_closed_however_steadily_it_comes(front: Front) -> None:
+def test_a_body_that_trickles_is_closed_however_steadily_it_comes(front: FrontProcess) -> None:
     with front.dial(slow()) as connection:
         connection.settimeout(0.1)
         said, until = b"", time.monotonic() + 20
@@ -156,7 +156,7 @@ def test_a_body_that_trickles_is_closed_however_steadily_it_comes(front: Front) 
 
 
 @pytest.mark.parametrize("in_chunks", [False, True])
-def test_a_body_longer_than_a_mebibyte_is_refused_before_it_is_whole(front: Front, *, in_chunks: bool) -> None:
+def test_a_body_longer_than_a_mebibyte_is_refused_before_it_is_whole(front: FrontProcess, *, in_chunks: bool) -> None:
     body = b" " * (MAX_BYTES + 1)
     refused = front.post("/echo", iter([body[:1000], body[1000:]]) if in_chunks else body)
     assert refused.status_code == 413
@@ -167,20 +167,20 @@ def test_a_body_longer_than_a_mebibyte_is_refused_before_it_is_whole(front: Fron
 @pytest.mark.sampled
 @pytest.mark.parametrize("length", [0, 1, 65_536, MAX_BYTES])
 @pytest.mark.parametrize("in_chunks", [False, True])
-def test_a_body_arrives_whole_however_its_end_is_told(front: Front, length: int, *, in_chunks: bool) -> None:
+def test_a_body_arrives_whole_however_its_end_is_told(front: FrontProcess, length: int, *, in_chunks: bool) -> None:
     body = bytes(65 + index % 26 for index in range(length))
     said = front.post("/echo", iter([body[:10], body[10:]]) if in_chunks and length > 10 else body).json()
     assert said["body"] == body.decode()
     assert said["CONTENT_LENGTH"] == str(length)
 
 
-def test_a_request_whose_client_left_is_never_answered_in_part(front: Front) -> None:
+def test_a_request_whose_client_left_is_never_answered_in_part(front: FrontProcess) -> None:
     with front.dial(b'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"half": '):
         pass
     assert front.post("/echo", b"hello").json()["body"] == "hello"
 
 
-def test_the_application_sees_the_request_as_it_was_sent(front: Front) -> None:
+def test_the_application_sees_the_request_as_it_was_sent(front: FrontProcess) -> None:
     headers = {"X-One": "1", "Content-Type": "text/plain", "Cookie": "a=b", "X_Forwarded_For": "9.9.9.9"}
     said = front.post("/echo?a=%20b", b"hello", **headers).json()
     assert said["REQUEST_METHOD"] == "POST"
@@ -190,13 +190,13 @@ def test_the_application_sees_the_request_as_it_was_sent(front: Front) -> None:
     assert "HTTP_X_FORWARDED_FOR" not in said
 
 
-def test_headers_that_come_twice_are_one_with_both_values(front: Front) -> None:
+def test_headers_that_come_twice_are_one_with_both_values(front: FrontProcess) -> None:
     with front.dial(b"GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: 1\r\nx-a: 2\r\n\r\n") as connection:
         said = json.loads(everything(connection).partition(b"\r\n\r\n")[2])
     assert said["HTTP_X_A"] == "1,2"
 
 
-def test_the_process_is_alive_while_every_thread_is_taken(front: Front, silent: socket.socket) -> None:
+def test_the_process_is_alive_while_every_thread_is_taken(front: FrontProcess, silent: socket.socket) -> None:
     busy = f"GET /busy?port={silent.getsockname()[1]} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
     with ExitStack() as stack:
         callers = [stack.enter_context(front.dial(busy)) for _ in range(RUNNING)]
@@ -210,7 +210,7 @@ def test_the_process_is_alive_while_every_thread_is_taken(front: Front, silent: 
     assert front.get("/echo").status_code == 200
 
 
-def test_a_large_answer_that_many_get_is_the_same_for_each_and_held_once(front: Front) -> None:
+def test_a_large_answer_that_many_get_is_the_same_for_each_and_held_once(front: FrontProcess) -> None:
     assert all(front.get("/listed").content == LISTED for _ in range(3))
     before = front.memory()
     with ExitStack() as stack:
@@ -221,19 +221,19 @@ def test_a_large_answer_that_many_get_is_the_same_for_each_and_held_once(front: 
         assert front.memory() - before < 100 * len(LISTED)
 
 
-def test_a_query_may_hold_letters_of_any_alphabet_unescaped(front: Front) -> None:
+def test_a_query_may_hold_letters_of_any_alphabet_unescaped(front: FrontProcess) -> None:
     raw = "GET /echo?q=日本 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
     with front.dial(raw) as connection:
         said = json.loads(everything(connection).partition(b"\r\n\r\n")[2])
     assert said["QUERY_STRING"].encode("latin-1").decode() == "q=日本"
 
 
-def test_headers_longer_than_32_kib_are_refused(front: Front) -> None:
+def test_headers_longer_than_32_kib_are_refused(front: FrontProcess) -> None:
     with front.dial(b"GET /echo HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 200_000 + b"\r\n\r\n") as connection:
         assert everything(connection).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_body_that_came_while_the_process_was_held_up_is_read(front: Front) -> None:
+def test_a_body_that_came_while_the_process_was_held_up_is_read(front: FrontProcess) -> None:
     with front.dial(b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\n") as connection:
         assert front.get("/health").status_code == 200  # the head of the request was complete
         front.worker().suspend()
@@ -243,12 +243,12 @@ def test_a_body_that_came_while_the_process_was_held_up_is_read(front: Front) ->
         assert everything(connection).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_defect_of_the_application_is_a_500_in_the_error_body(front: Front) -> None:
+def test_a_defect_of_the_application_is_a_500_in_the_error_body(front: FrontProcess) -> None:
     answer = front.get("/broken")
     assert (answer.status_code, answer.json()["error"]) == (500, "INTERNAL")
 
 
-def test_a_stream_comes_piece_by_piece_and_ends_when_its_reader_leaves(front: Front) -> None:
+def test_a_stream_comes_piece_by_piece_and_ends_when_its_reader_leaves(front: FrontProcess) -> None:
     with front.dial(b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
         said = b""
         while b"data: 1\n" not in said:
@@ -257,12 +257,12 @@ def test_a_stream_comes_piece_by_piece_and_ends_when_its_reader_leaves(front: Fr
 
 
 @pytest.mark.parametrize("pause", [0.05, 2], ids=["busy", "silent"])
-def test_a_client_that_reads_nothing_is_let_go_whatever_it_sends(front: Front, pause: float) -> None:
+def test_a_client_that_reads_nothing_is_let_go_whatever_it_sends(front: FrontProcess, pause: float) -> None:
     with front.dial(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
         assert is_ended(connection, pause=pause)
 
 
-def test_a_client_that_reads_slowly_gets_everything(front: Front) -> None:
+def test_a_client_that_reads_slowly_gets_everything(front: FrontProcess) -> None:
     """The whole transfer takes longer than the time that a client may read nothing."""
     with front.dial(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", buffer=65_536) as connection:
         size, until = 0, time.monotonic() + 3 * UNREAD_SECONDS
@@ -280,7 +280,7 @@ def waiting_call(account: str, server: socket.socket) -> bytes:
     return f"GET /wait?account={account}&port={port} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
 
 
-def test_calls_that_wait_leave_the_threads_to_others(front: Front, silent: socket.socket) -> None:
+def test_calls_that_wait_leave_the_threads_to_others(front: FrontProcess, silent: socket.socket) -> None:
     with ExitStack() as stack:
         for account in range(RUNNING * 4):
             stack.enter_context(front.dial(waiting_call(f"a{account}", silent)))
@@ -288,7 +288,7 @@ def test_calls_that_wait_leave_the_threads_to_others(front: Front, silent: socke
         assert front.get("/echo").status_code == 200
 
 
-def test_an_account_has_its_share_and_takes_nobody_elses(front: Front, silent: socket.socket) -> None:
+def test_an_account_has_its_share_and_takes_nobody_elses(front: FrontProcess, silent: socket.socket) -> None:
     with ExitStack() as stack:
         for _ in range(4):
             stack.enter_context(front.dial(waiting_call("greedy", silent)))
@@ -299,7 +299,9 @@ def test_an_account_has_its_share_and_takes_nobody_elses(front: Front, silent: s
             assert front.get("/echo").status_code == 200
 
 
-def test_who_hangs_up_gives_back_the_place_at_once_and_ends_what_was_asked(front: Front, silent: socket.socket) -> None:
+def test_who_hangs_up_gives_back_the_place_at_once_and_ends_what_was_asked(
+    front: FrontProcess, silent: socket.socket
+) -> None:
     for _ in range(3):
         with ExitStack() as stack:
             callers = [stack.enter_context(front.dial(waiting_call("restless", silent))) for _ in range(4)]
@@ -317,7 +319,7 @@ def test_who_hangs_up_gives_back_the_place_at_once_and_ends_what_was_asked(front
                     break
 
 
-def test_many_follow_without_a_thread(front: Front) -> None:
+def test_many_follow_without_a_thread(front: FrontProcess) -> None:
     threads = front.worker().num_threads()
     with ExitStack() as stack:
         for _ in range(100):
@@ -332,7 +334,7 @@ def test_many_follow_without_a_thread(front: Front) -> None:
     assert front.get("/closed").json() == {"closed": True}
 
 
-def test_followers_leave_no_descriptors_behind(front: Front) -> None:
+def test_followers_leave_no_descriptors_behind(front: FrontProcess) -> None:
     def followed() -> int:
         for _ in range(20):
             with closing(front.dial(_asking("/follow"))) as follower:
@@ -347,7 +349,7 @@ def test_followers_leave_no_descriptors_behind(front: Front) -> None:
     assert followed() < before + 20
 
 
-def test_who_follows_and_does_not_read_costs_little_and_is_let_go(front: Front) -> None:
+def test_who_follows_and_does_not_read_costs_little_and_is_let_go(front: FrontProcess) -> None:
     before = front.memory()
     with ExitStack() as stack:
         lazy = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from tests.doubles.kube.failures import Failure
-from tests.doubles.kube.resources import Object, Target
+from tests.doubles.kube.resources import Object, ResourceTarget
 
 ADMIN = "admin"
 SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -24,7 +24,7 @@ def _nothing(kind: str, namespace: str) -> Iterable[Object]:
 
 
 @dataclass
-class Access:
+class ClusterAccess:
     """The accounts and their rights. An account without rules may do everything."""
 
     tokens: dict[str, str] = field(default_factory=dict)  # token to account
@@ -66,7 +66,7 @@ class Access:
                 for subject in binding["subjects"]:
                     self.rules[_service_account(subject)] += self.roles[_role_key("ClusterRole", "", _ref(binding))]
 
-    def check(self, account: str, verb: str, target: Target) -> None:
+    def check(self, account: str, verb: str, target: ResourceTarget) -> None:
         resource = target.resource
         named = f"{resource.plural}/{target.subresource}" if target.subresource else resource.plural
         if self.allows(account, verb, resource.group, named, namespace=target.namespace, name=target.name):

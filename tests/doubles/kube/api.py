@@ -11,13 +11,13 @@ from typing import Any
 import yaml
 
 from tests.doubles.kube import apply, defaults, schema
-from tests.doubles.kube.access import Access
+from tests.doubles.kube.access import ClusterAccess
 from tests.doubles.kube.failures import Failure, expired, no_such_path
 from tests.doubles.kube.policies import Deed, Policies
 from tests.doubles.kube.registry import Judge, Registry
-from tests.doubles.kube.resources import Object, Target
+from tests.doubles.kube.resources import Object, ResourceTarget
 from tests.doubles.kube.selectors import selector
-from tests.doubles.kube.store import Snapshot, objects, place
+from tests.doubles.kube.store import StoreSnapshot, objects, place
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -32,9 +32,9 @@ _ONLY_METADATA = "as=PartialObjectMetadata"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     method: str
-    target: Target
+    target: ResourceTarget
     query: dict[str, str] = field(default_factory=dict)
     content_type: str = ""
     accept: str = ""
@@ -73,18 +73,18 @@ class Request:
 @dataclass
 class Api:
     registry: Registry
-    access: Access
+    access: ClusterAccess
     policies: Policies
-    stale: Snapshot | None = None
+    stale: StoreSnapshot | None = None
 
-    def answer(self, request: Request, account: str) -> tuple[int, Any]:
+    def answer(self, request: ApiRequest, account: str) -> tuple[int, Any]:
         """The HTTP status and the document (or its bytes)."""
         target = request.target
         if target.subresource and target.subresource not in SUBRESOURCES.get(target.resource.kind, {"status"}):
             raise no_such_path()
         self.access.check(account, request.verb(), target)
-        reads: dict[str, Callable[[Request], tuple[int, Any]]] = {"get": self._get, "list": self._list}
-        writes: dict[str, Callable[[Request, str], tuple[int, Any]]] = {
+        reads: dict[str, Callable[[ApiRequest], tuple[int, Any]]] = {"get": self._get, "list": self._list}
+        writes: dict[str, Callable[[ApiRequest, str], tuple[int, Any]]] = {
             "create": self._create,
             "update": self._update,
             "patch": self._patch,
@@ -94,7 +94,7 @@ class Api:
         verb = request.verb()
         return reads[verb](request) if verb in reads else writes[verb](request, account)
 
-    def judge(self, account: str, target: Target) -> Judge:
+    def judge(self, account: str, target: ResourceTarget) -> Judge:
         """The check of RBAC and admission policies for changes by this account."""
 
         def judged(operation: str, new: Object | None, old: Object | None) -> None:
@@ -108,12 +108,12 @@ class Api:
 
         return judged
 
-    def _get(self, request: Request) -> tuple[int, Any]:
+    def _get(self, request: ApiRequest) -> tuple[int, Any]:
         target = request.target
         found = self.registry.get(target.resource, target.namespace, target.name)
         return 200, scale_of(found) if target.subresource == "scale" else found
 
-    def _list(self, request: Request) -> tuple[int, Any]:
+    def _list(self, request: ApiRequest) -> tuple[int, Any]:
         query, resource = request.query, request.target.resource
         wanted = selector(resource.kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         with self.registry.store.changed:
@@ -146,7 +146,7 @@ class Api:
             return found[:limit]
         return found
 
-    def _create(self, request: Request, account: str) -> tuple[int, Any]:
+    def _create(self, request: ApiRequest, account: str) -> tuple[int, Any]:
         target = request.target
         if target.name:
             raise Failure(405, "the server does not allow this method on the requested resource")
@@ -154,7 +154,7 @@ class Api:
         judge = self.judge(account, target)
         return 201, self.registry.create(target.resource, obj, manager=request.manager, dry=request.dry, judge=judge)
 
-    def _placed(self, request: Request, obj: Object) -> Object:
+    def _placed(self, request: ApiRequest, obj: Object) -> Object:
         target = request.target
         defaults.matches_body(target.resource, obj, namespace=target.namespace, name=target.name)
         metadata = dict(obj["metadata"])
@@ -164,7 +164,7 @@ class Api:
             metadata["name"] = target.name
         return {**obj, "metadata": metadata}
 
-    def _update(self, request: Request, account: str) -> tuple[int, Any]:
+    def _update(self, request: ApiRequest, account: str) -> tuple[int, Any]:
         target, document = request.target, request.document()
         if target.subresource == "scale":
             return 200, self._scale(request, document, account)
@@ -172,7 +172,7 @@ class Api:
             return 200, self._finalize(request, document)
         return 200, self._replace(request, self._placed(request, document), account)
 
-    def _replace(self, request: Request, obj: Object, account: str) -> Object:
+    def _replace(self, request: ApiRequest, obj: Object, account: str) -> Object:
         target = request.target
         return self.registry.replace(
             target.resource,
@@ -183,7 +183,7 @@ class Api:
             judge=self.judge(account, target),
         )
 
-    def _finalize(self, request: Request, document: Object) -> Object:
+    def _finalize(self, request: ApiRequest, document: Object) -> Object:
         finalizers = (document.get("spec") or {}).get("finalizers") or []
 
         def revision(live: Object) -> Object:
@@ -194,7 +194,7 @@ class Api:
             request.target.resource, "", name
         )
 
-    def _patch(self, request: Request, account: str) -> tuple[int, Any]:
+    def _patch(self, request: ApiRequest, account: str) -> tuple[int, Any]:
         target = request.target
         if request.content_type == APPLY:
             return self._apply(request, account)
@@ -212,7 +212,7 @@ class Api:
             wanted["metadata"] = {key: v for key, v in wanted["metadata"].items() if key != "resourceVersion"}
         return 200, self._replace(request, self._placed(request, wanted), account)
 
-    def _apply(self, request: Request, account: str) -> tuple[int, Any]:
+    def _apply(self, request: ApiRequest, account: str) -> tuple[int, Any]:
         target, query = request.target, request.query
         if not query.get("fieldManager"):
             raise Failure(
@@ -236,7 +236,7 @@ class Api:
             )
         return 201 if is_new else 200, applied
 
-    def _scale(self, request: Request, scale: Object, account: str) -> Object:
+    def _scale(self, request: ApiRequest, scale: Object, account: str) -> Object:
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         if not isinstance(replicas, int) or replicas < 0:
             raise Failure(422, f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
@@ -248,19 +248,19 @@ class Api:
                 wanted["metadata"] = {**live["metadata"], "resourceVersion": version}
             return scale_of(self._replace(request, wanted, account))
 
-    def _delete(self, request: Request, account: str) -> tuple[int, Any]:
+    def _delete(self, request: ApiRequest, account: str) -> tuple[int, Any]:
         target, judge = request.target, self.judge(account, request.target)
         options = _options(request)
         return 200, self.registry.delete(target.resource, target.namespace, target.name, options, judge=judge)
 
-    def _delete_all(self, request: Request, account: str) -> tuple[int, Any]:
+    def _delete_all(self, request: ApiRequest, account: str) -> tuple[int, Any]:
         (_, found), judge = self._list(request), self.judge(account, request.target)
         for obj in found["items"]:
             self.registry.delete(request.target.resource, *place(obj), _options(request), judge=judge)
         return 200, found
 
 
-def _options(request: Request) -> Object:
+def _options(request: ApiRequest) -> Object:
     """The options of a deletion, from the body or the query."""
     options = request.document() if request.body else {}
     for name in ("propagationPolicy", "gracePeriodSeconds"):

@@ -32,7 +32,7 @@ class Settings:
 
 
 @dataclass
-class Usage:
+class PodUsage:
     """The memory and disk use of a namespace's pod that a test sets, in place of measured values."""
 
     memory_bytes: int | None = None
@@ -40,12 +40,12 @@ class Usage:
 
 
 @dataclass
-class Cluster:
+class ClusterDouble:
     registry: Registry
     troubles: Troubles
     settings: Settings
     pods: dict[str, dict[str, PodRun]] = field(default_factory=dict)  # the pods that nodes run, by namespace and uid
-    usage: dict[str, Usage] = field(default_factory=dict)
+    usage: dict[str, PodUsage] = field(default_factory=dict)
     lost: dict[str, float] = field(default_factory=dict)  # by node: when its pods are evicted
     loads: Loads = field(default_factory=Loads)
     _touched: set[str] = field(default_factory=set)

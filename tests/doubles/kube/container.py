@@ -17,18 +17,18 @@ from tests.doubles.kube.pods import PodRun
 from tests.doubles.kube.probes import Probe, probe
 from tests.doubles.kube.resources import Object
 from tests.doubles.kube.trouble import CRASH, IMAGE
-from tests.doubles.kube.world import ROOT, World
+from tests.doubles.kube.world import ROOT, ContainerWorld
 
 _HEALTHY_SECONDS = 60.0  # after so long without a crash, the count of crashes starts again
 
 
-class Container:
+class ContainerDouble:
     def __init__(self, run: PodRun, spec: Object) -> None:
         self.name: str = spec["name"]
         self.pid = 0
         self._run, self._spec = run, spec
         self._state = run.states[self.name]
-        self._world = World(run, spec)
+        self._world = ContainerWorld(run, spec)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._telling = threading.Lock()
         self._grace: float | None = None  # seconds; set once the container has to stop
@@ -216,7 +216,7 @@ class Container:
 def refresh(run: PodRun) -> None:
     """Start the containers that have not started, and wake the others."""
     if not run.containers:
-        run.containers = [Container(run, spec) for spec in run.pod["spec"]["containers"]]
+        run.containers = [ContainerDouble(run, spec) for spec in run.pod["spec"]["containers"]]
         run.directory.mkdir(parents=True, exist_ok=True)
         for found in run.containers:
             found.start()

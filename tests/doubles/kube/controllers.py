@@ -7,14 +7,14 @@ import traceback
 from collections.abc import Callable
 
 from tests.doubles.kube import deployments, garbage, namespaces, node, scheduler, volumes
-from tests.doubles.kube.cluster import NODES, VOLUME, Cluster
+from tests.doubles.kube.cluster import NODES, VOLUME, ClusterDouble
 from tests.doubles.kube.store import Change
 
 # Changes of these kinds need no reaction, except their deletion, for which a namespace may wait.
 _QUIET = {"Event", "NetworkPolicy", "Ingress", "HTTPRoute", "ListenerSet", "Certificate", "Service", "StorageClass"}
 _JOIN_SECONDS = 5.0
 
-_EACH: tuple[Callable[[Cluster, str], None], ...] = (
+_EACH: tuple[Callable[[ClusterDouble, str], None], ...] = (
     garbage.collect,
     deployments.reconcile,
     volumes.reconcile,
@@ -26,7 +26,7 @@ _EACH: tuple[Callable[[Cluster, str], None], ...] = (
 
 
 class Controllers:
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterDouble) -> None:
         self._cluster = cluster
         self._seen = 0
         self._thread = threading.Thread(target=self._run, name="kube-controllers", daemon=True)

@@ -8,7 +8,7 @@ import uuid
 from typing import Any
 
 from tests.doubles.kube import admission
-from tests.doubles.kube.cluster import Cluster
+from tests.doubles.kube.cluster import ClusterDouble
 from tests.doubles.kube.failures import Failure
 from tests.doubles.kube.objects import condition, is_going, is_owned_by, owner, with_conditions
 from tests.doubles.kube.resources import BY_KIND, Object
@@ -18,7 +18,7 @@ _HASH = "pod-template-hash"
 _ENDED = {"Succeeded", "Failed"}
 
 
-def reconcile(cluster: Cluster, namespace: str) -> None:
+def reconcile(cluster: ClusterDouble, namespace: str) -> None:
     for deployment in cluster.store.all("Deployment", namespace):
         if not is_going(deployment):
             _roll(cluster, deployment)
@@ -27,7 +27,7 @@ def reconcile(cluster: Cluster, namespace: str) -> None:
             _fill(cluster, replica_set)
 
 
-def report(cluster: Cluster, namespace: str) -> None:
+def report(cluster: ClusterDouble, namespace: str) -> None:
     """Update the status of quotas, replica sets and deployments from the present pods."""
     for quota in cluster.store.all("ResourceQuota", namespace):
         cluster.registry.set_status("ResourceQuota", quota, **admission.quota_status(cluster.store, quota))
@@ -37,12 +37,12 @@ def report(cluster: Cluster, namespace: str) -> None:
         _report_deployment(cluster, deployment)
 
 
-def _owned(cluster: Cluster, kind: str, by: Object) -> list[Object]:
+def _owned(cluster: ClusterDouble, kind: str, by: Object) -> list[Object]:
     found = cluster.store.all(kind, by["metadata"]["namespace"])
     return [obj for obj in found if is_owned_by(obj, by["metadata"]["uid"])]
 
 
-def _roll(cluster: Cluster, deployment: Object) -> None:
+def _roll(cluster: ClusterDouble, deployment: Object) -> None:
     """Roll out. With Recreate, new pods start after the old ones ended; else old pods end when the new are ready."""
     wanted = deployment["spec"].get("replicas", 1)
     digest = _digest(deployment["spec"]["template"])
@@ -67,7 +67,7 @@ def _digest(template: Object) -> str:
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _scale(cluster: Cluster, replica_set: Object, replicas: int) -> None:
+def _scale(cluster: ClusterDouble, replica_set: Object, replicas: int) -> None:
     def revision(live: Object) -> Object:
         if live["spec"]["replicas"] == replicas:
             return live
@@ -105,12 +105,12 @@ def _identity(namespace: str, name: str) -> Object:
     return {"namespace": namespace, "name": name, "uid": str(uuid.uuid4())}
 
 
-def _active(cluster: Cluster, replica_set: Object) -> list[Object]:
+def _active(cluster: ClusterDouble, replica_set: Object) -> list[Object]:
     pods = _owned(cluster, "Pod", replica_set)
     return [pod for pod in pods if not is_going(pod) and pod["status"].get("phase") not in _ENDED]
 
 
-def _fill(cluster: Cluster, replica_set: Object) -> None:
+def _fill(cluster: ClusterDouble, replica_set: Object) -> None:
     metadata = replica_set["metadata"]
     active = _active(cluster, replica_set)
     missing = replica_set["spec"]["replicas"] - len(active)
@@ -132,7 +132,7 @@ def _fill(cluster: Cluster, replica_set: Object) -> None:
         _set_failure(cluster, replica_set, None)
 
 
-def _may_fit(cluster: Cluster, replica_set: Object) -> bool:
+def _may_fit(cluster: ClusterDouble, replica_set: Object) -> bool:
     """Whether the refused pod would be accepted now: after a quota was raised, no back-off has to pass."""
     try:
         cluster.registry.create(BY_KIND["Pod"], _pod(replica_set), dry=True)
@@ -157,7 +157,7 @@ def _pod(replica_set: Object) -> Object:
     }
 
 
-def _set_failure(cluster: Cluster, replica_set: Object, failure: Failure | None) -> None:
+def _set_failure(cluster: ClusterDouble, replica_set: Object, failure: Failure | None) -> None:
     before = replica_set.get("status", {}).get("conditions", [])
     if failure is None:
         if before:
@@ -182,14 +182,14 @@ def is_ready(pod: Object) -> bool:
     return any(found["type"] == "Ready" and found["status"] == "True" for found in conditions)
 
 
-def _report_replica_set(cluster: Cluster, replica_set: Object) -> None:
+def _report_replica_set(cluster: ClusterDouble, replica_set: Object) -> None:
     counts = _counts(_active(cluster, replica_set))
     seen = replica_set["metadata"].get("generation", 1)
     status = {"fullyLabeledReplicas": counts["replicas"], "observedGeneration": seen, **counts}
     cluster.registry.set_status("ReplicaSet", replica_set, **status)
 
 
-def _report_deployment(cluster: Cluster, deployment: Object) -> None:
+def _report_deployment(cluster: ClusterDouble, deployment: Object) -> None:
     digest = _digest(deployment["spec"]["template"])
     sets = _owned(cluster, "ReplicaSet", deployment)
     counts = _counts([pod for found in sets for pod in _active(cluster, found)])

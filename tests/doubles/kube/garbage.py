@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.doubles.kube.cluster import Cluster
+from tests.doubles.kube.cluster import ClusterDouble
 from tests.doubles.kube.objects import is_going, is_owned_by
 from tests.doubles.kube.resources import BY_KIND, NAMESPACED, Object
 
 _FOREGROUND = "foregroundDeletion"
 
 
-def collect(cluster: Cluster, namespace: str) -> None:
+def collect(cluster: ClusterDouble, namespace: str) -> None:
     found = [(kind, obj) for kind in NAMESPACED if kind != "Event" for obj in cluster.store.all(kind, namespace)]
     living = {obj["metadata"]["uid"]: obj for _, obj in found}
     for kind, obj in found:
@@ -33,13 +33,13 @@ def _keeps(owner: Object | None) -> bool:
     return owner is not None and not _is_waiting(owner)
 
 
-def _delete(cluster: Cluster, kind: str, obj: Object) -> None:
+def _delete(cluster: ClusterDouble, kind: str, obj: Object) -> None:
     metadata = obj["metadata"]
     if cluster.store.get(kind, metadata["namespace"], metadata["name"]):
         cluster.registry.delete(BY_KIND[kind], metadata["namespace"], metadata["name"])
 
 
-def _forget(cluster: Cluster, kind: str, obj: Object, gone: set[str]) -> None:
+def _forget(cluster: ClusterDouble, kind: str, obj: Object, gone: set[str]) -> None:
     """Remove the deleted owners from the object's list of owners."""
 
     def revision(live: Object) -> Object:
@@ -49,7 +49,7 @@ def _forget(cluster: Cluster, kind: str, obj: Object, gone: set[str]) -> None:
     cluster.registry.revise(kind, obj["metadata"]["namespace"], obj["metadata"]["name"], revision)
 
 
-def _let_go(cluster: Cluster, kind: str, obj: Object) -> None:
+def _let_go(cluster: ClusterDouble, kind: str, obj: Object) -> None:
     def revision(live: Object) -> Object:
         rest = [name for name in live["metadata"].get("finalizers", []) if name != _FOREGROUND]
         return {**live, "metadata": {**live["metadata"], "finalizers": rest}}

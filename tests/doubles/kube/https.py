@@ -16,13 +16,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 _JOIN_SECONDS = 5.0
 
 
-class Exchange(BaseHTTPRequestHandler):
+class KubeExchange(BaseHTTPRequestHandler):
     """One connection; the server's `respond` answers each of its requests."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body in one TLS record
-    server: Https
+    server: KubeHttps
 
     def do_GET(self) -> None:
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -74,11 +74,11 @@ class Exchange(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-class Https(HTTPServer):
+class KubeHttps(HTTPServer):
     request_queue_size = 128
 
-    def __init__(self, port: int, tls: ssl.SSLContext, respond: Callable[[Exchange], None]) -> None:
-        super().__init__(("127.0.0.1", port), Exchange)
+    def __init__(self, port: int, tls: ssl.SSLContext, respond: Callable[[KubeExchange], None]) -> None:
+        super().__init__(("127.0.0.1", port), KubeExchange)
         self.respond = respond
         self._tls = tls
         self._open: dict[socket.socket, threading.Thread] = {}

@@ -12,12 +12,12 @@ from typing import Any
 import psutil
 
 from tests.doubles.kube import quantities
-from tests.doubles.kube.access import Access, user
-from tests.doubles.kube.cluster import Cluster, Usage
+from tests.doubles.kube.access import ClusterAccess, user
+from tests.doubles.kube.cluster import ClusterDouble, PodUsage
 from tests.doubles.kube.failures import Failure
-from tests.doubles.kube.https import Exchange, Https
+from tests.doubles.kube.https import KubeExchange, KubeHttps
 from tests.doubles.kube.pods import PodRun
-from tests.doubles.kube.resources import BY_KIND, Object, Target
+from tests.doubles.kube.resources import BY_KIND, Object, ResourceTarget
 from tests.doubles.kube.times import now
 
 _SIMULATED_BYTES = 48 * 2**20
@@ -28,13 +28,13 @@ _STATS = "/stats/summary"
 class Kubelets:
     """One kubelet for each node, each on its own port."""
 
-    cluster: Cluster
-    access: Access
+    cluster: ClusterDouble
+    access: ClusterAccess
     tls: ssl.SSLContext
-    _open: dict[str, Https] = field(default_factory=dict)
+    _open: dict[str, KubeHttps] = field(default_factory=dict)
 
     def open(self, node: str, port: int = 0) -> int:
-        server = Https(port, self.tls, lambda exchange: self._respond(node, exchange))
+        server = KubeHttps(port, self.tls, lambda exchange: self._respond(node, exchange))
         server.start()
         self._open[node] = server
         return server.port
@@ -47,12 +47,12 @@ class Kubelets:
         for node in list(self._open):
             self.close(node)
 
-    def _respond(self, node: str, exchange: Exchange) -> None:
+    def _respond(self, node: str, exchange: KubeExchange) -> None:
         subresource = "stats" if exchange.route.startswith("/stats") else "proxy"
         try:
             self.cluster.troubles.meet(exchange.command, f"/kubelet/{node}{exchange.path}")
             account = self.access.account(exchange.headers.get("Authorization"), exchange.certified)
-            self.access.check(account, "get", Target(BY_KIND["Node"], name=node, subresource=subresource))
+            self.access.check(account, "get", ResourceTarget(BY_KIND["Node"], name=node, subresource=subresource))
             exchange.answer(200, self.document(node, exchange.route))
         except Failure as failure:
             text = failure.message
@@ -70,7 +70,7 @@ class Kubelets:
         return summary(self.cluster, node)
 
 
-def summary(cluster: Cluster, node: str) -> Object:
+def summary(cluster: ClusterDouble, node: str) -> Object:
     with cluster.store.changed:
         runs = [run for runs in cluster.pods.values() for run in runs.values()]
     here = [run for run in runs if run.pod["spec"]["nodeName"] == node and not run.is_over]
@@ -81,8 +81,8 @@ def summary(cluster: Cluster, node: str) -> Object:
     }
 
 
-def _pod(cluster: Cluster, run: PodRun) -> Object:
-    told = cluster.usage.get(run.namespace, Usage())
+def _pod(cluster: ClusterDouble, run: PodRun) -> Object:
+    told = cluster.usage.get(run.namespace, PodUsage())
     used = {
         name: _used(run, name, told) for name, state in run.states.items() if state.running_since and not state.waiting
     }
@@ -115,7 +115,7 @@ def _available(run: PodRun, name: str, size: int) -> Object:
     return {"availableBytes": max(0, int(quantities.quantity(limit)) - size)} if limit else {}
 
 
-def _used(run: PodRun, name: str, told: Usage) -> int:
+def _used(run: PodRun, name: str, told: PodUsage) -> int:
     if told.memory_bytes is not None and name == run.main.name:
         return told.memory_bytes
     started = next((found for found in run.containers if found.name == name), None)
@@ -141,7 +141,7 @@ def _tree(pid: int) -> Iterable[psutil.Process]:
         return []
 
 
-def _volume(run: PodRun, volume: Object, told: Usage) -> Object:
+def _volume(run: PodRun, volume: Object, told: PodUsage) -> Object:
     found: Object = {"time": now(), "name": volume["name"], "inodesUsed": 1}
     claim_name = volume.get("persistentVolumeClaim", {}).get("claimName")
     if claim_name is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.doubles.kube.cluster import Cluster
+from tests.doubles.kube.cluster import ClusterDouble
 from tests.doubles.kube.objects import condition, is_going, with_conditions
 from tests.doubles.kube.resources import BY_KIND, NAMESPACED, Object
 from tests.doubles.kube.store import place
@@ -12,7 +12,7 @@ from tests.doubles.kube.store import place
 _ORDER = sorted(NAMESPACED, key=lambda kind: kind == "Event")
 
 
-def reconcile(cluster: Cluster, name: str) -> None:
+def reconcile(cluster: ClusterDouble, name: str) -> None:
     namespace = cluster.store.get("Namespace", "", name)
     if namespace is None or not is_going(namespace):
         return

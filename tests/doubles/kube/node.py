@@ -7,7 +7,7 @@ import threading
 import time
 
 from tests.doubles.kube import container, simulated, world
-from tests.doubles.kube.cluster import NODES, Cluster
+from tests.doubles.kube.cluster import NODES, ClusterDouble
 from tests.doubles.kube.failures import Failure
 from tests.doubles.kube.objects import condition, is_going, with_conditions
 from tests.doubles.kube.pods import PodRun
@@ -38,7 +38,7 @@ def new(name: str, *, port: int, labels: dict[str, str], cpu: str, memory: str, 
     }
 
 
-def sync(cluster: Cluster, namespace: str) -> None:
+def sync(cluster: ClusterDouble, namespace: str) -> None:
     """Make the pods in this namespace match the API server's objects."""
     runs = cluster.pods.get(namespace, {})
     known = set()
@@ -55,7 +55,7 @@ def sync(cluster: Cluster, namespace: str) -> None:
         _forget(cluster, runs[uid], seconds=0)
 
 
-def _tend(cluster: Cluster, pod: Object) -> None:
+def _tend(cluster: ClusterDouble, pod: Object) -> None:
     namespace, uid = pod["metadata"]["namespace"], pod["metadata"]["uid"]
     with cluster.store.changed:
         run = cluster.pods.setdefault(namespace, {}).setdefault(uid, PodRun(cluster, pod))
@@ -106,7 +106,7 @@ def _strike(run: PodRun) -> None:
             run.finish(phase="Succeeded")
 
 
-def kill(cluster: Cluster, namespace: str, name: str, *, oom: bool) -> None:
+def kill(cluster: ClusterDouble, namespace: str, name: str, *, oom: bool) -> None:
     for run in list(cluster.pods.get(namespace, {}).values()):
         if not run.is_over:
             _end_container(run, name, 137, "OOMKilled" if oom else "Error")
@@ -119,7 +119,7 @@ def _end_container(run: PodRun, name: str, code: int, reason: str) -> None:
         simulated.restart(run, run.states[name], code, reason)
 
 
-def _end(cluster: Cluster, pod: Object, run: PodRun | None) -> None:
+def _end(cluster: ClusterDouble, pod: Object, run: PodRun | None) -> None:
     """Stop the pod's processes within their grace period, and then delete the object."""
     metadata = pod["metadata"]
     if run is None or not run.containers:
@@ -131,13 +131,13 @@ def _end(cluster: Cluster, pod: Object, run: PodRun | None) -> None:
         run.stopper.start()
 
 
-def _stop(cluster: Cluster, pod: Object, run: PodRun, seconds: float) -> None:
+def _stop(cluster: ClusterDouble, pod: Object, run: PodRun, seconds: float) -> None:
     container.stop(run, seconds=seconds)
     if not cluster.stopping.is_set():
         _confirm(cluster, pod, run)
 
 
-def _confirm(cluster: Cluster, pod: Object, run: PodRun | None) -> None:
+def _confirm(cluster: ClusterDouble, pod: Object, run: PodRun | None) -> None:
     """Confirm the end of the pod: its object is deleted, unless somebody's finalizer keeps it."""
     metadata = pod["metadata"]
     if run:
@@ -151,7 +151,7 @@ def _confirm(cluster: Cluster, pod: Object, run: PodRun | None) -> None:
             raise
 
 
-def _forget(cluster: Cluster, run: PodRun, *, seconds: float) -> None:
+def _forget(cluster: ClusterDouble, run: PodRun, *, seconds: float) -> None:
     run.is_over = True
     container.stop(run, seconds=seconds)
     with cluster.store.changed:
@@ -162,7 +162,7 @@ def _forget(cluster: Cluster, run: PodRun, *, seconds: float) -> None:
     shutil.rmtree(run.directory, ignore_errors=True)
 
 
-def end_all(cluster: Cluster) -> None:
+def end_all(cluster: ClusterDouble) -> None:
     """Stop all pods at the same time, so that the total time is that of the slowest pod."""
     runs = [run for runs in list(cluster.pods.values()) for run in list(runs.values())]
     for run in runs:
@@ -174,7 +174,7 @@ def end_all(cluster: Cluster) -> None:
             run.stopper.join(END_SECONDS)
 
 
-def lose(cluster: Cluster, name: str) -> None:
+def lose(cluster: ClusterDouble, name: str) -> None:
     seconds = cluster.settings.eviction_seconds
     cluster.lost[name] = time.monotonic() + seconds
     unknown = condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
@@ -186,7 +186,7 @@ def lose(cluster: Cluster, name: str) -> None:
     cluster.later(NODES, seconds)
 
 
-def _lose_pod(cluster: Cluster, run: PodRun) -> None:
+def _lose_pod(cluster: ClusterDouble, run: PodRun) -> None:
     live = cluster.store.get("Pod", run.namespace, run.name)
     _forget(cluster, run, seconds=0)
     if live:
@@ -195,14 +195,14 @@ def _lose_pod(cluster: Cluster, run: PodRun) -> None:
         run.event("NodeNotReady", "Node is not ready")
 
 
-def find(cluster: Cluster, name: str) -> None:
+def find(cluster: ClusterDouble, name: str) -> None:
     cluster.lost.pop(name, None)
     _set(cluster, name, condition("Ready", True, "KubeletReady", "kubelet is posting ready status"), [])
     for namespace in {pod["metadata"]["namespace"] for pod in cluster.store.all("Pod")}:
         cluster.touch(namespace)
 
 
-def _set(cluster: Cluster, name: str, ready: Object, taints: list[Object]) -> None:
+def _set(cluster: ClusterDouble, name: str, ready: Object, taints: list[Object]) -> None:
     def revision(live: Object) -> Object:
         conditions = with_conditions(live["status"]["conditions"], [ready])
         return {
@@ -214,7 +214,7 @@ def _set(cluster: Cluster, name: str, ready: Object, taints: list[Object]) -> No
     cluster.registry.revise("Node", "", name, revision)
 
 
-def evict(cluster: Cluster) -> None:
+def evict(cluster: ClusterDouble) -> None:
     """Delete the pods of nodes that were lost for long (with their grace period) and of deleted nodes (at once)."""
     nodes = {node["metadata"]["name"] for node in cluster.store.all("Node")}
     for pod in cluster.store.all("Pod"):

@@ -22,7 +22,7 @@ def watching() -> Any:
     return watch()
 
 
-class Driver:
+class OfficialClient:
     """The official client, used as a program uses it."""
 
     def __init__(self, cluster: KubeApi, account: str = "admin") -> None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.doubles.kube.cluster import Cluster
+from tests.doubles.kube.cluster import ClusterDouble
 from tests.doubles.kube.objects import condition, with_conditions
 from tests.doubles.kube.resources import Object
 from tests.doubles.kube.times import now
 
 if TYPE_CHECKING:
-    from tests.doubles.kube.container import Container
+    from tests.doubles.kube.container import ContainerDouble
 
 _numbers = itertools.count(2)
 _CREATING = ("ContainerCreating", "")
@@ -74,7 +74,7 @@ class ContainerState:
 
 
 class PodRun:
-    def __init__(self, cluster: Cluster, pod: Object) -> None:
+    def __init__(self, cluster: ClusterDouble, pod: Object) -> None:
         self.cluster, self.pod = cluster, pod
         metadata = pod["metadata"]
         self.namespace: str = metadata["namespace"]
@@ -89,7 +89,7 @@ class PodRun:
         self.since = now()
         self.is_begun = False
         self.is_over = False  # evicted or about to be removed: its state is not reported any more
-        self.containers: list[Container] = []
+        self.containers: list[ContainerDouble] = []
         self.directory: Path = cluster.settings.directory / "p" / self.uid[:8]
         self.stopper: threading.Thread | None = None
 

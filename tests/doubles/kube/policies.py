@@ -8,9 +8,9 @@ from typing import Any
 
 import cel
 
-from tests.doubles.kube.access import Access, user
+from tests.doubles.kube.access import ClusterAccess, user
 from tests.doubles.kube.failures import Failure
-from tests.doubles.kube.resources import Object, Target
+from tests.doubles.kube.resources import Object, ResourceTarget
 
 Allowed = Callable[[Object], bool]
 _ASKED = ("group", "resource", "namespace", "name", "check")
@@ -22,7 +22,7 @@ class Deed:
 
     account: str
     operation: str  # CREATE, UPDATE, DELETE, CONNECT
-    target: Target
+    target: ResourceTarget
     new: Object | None
     old: Object | None
     namespace: Object | None  # the object's namespace; None for a cluster-wide object or a namespace
@@ -42,7 +42,7 @@ class Deed:
 
 @dataclass
 class Policies:
-    access: Access
+    access: ClusterAccess
     installed: list[Object] = field(default_factory=list)
 
     def install(self, objects: list[Object]) -> None:

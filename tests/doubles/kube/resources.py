@@ -54,7 +54,7 @@ NAMESPACED = tuple(resource.kind for resource in RESOURCES if resource.namespace
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResourceTarget:
     """The target of a path: a collection when `name` is empty."""
 
     resource: Resource
@@ -64,7 +64,7 @@ class Target:
     rest: str = ""  # the path after `proxy`
 
 
-def target(path: str) -> Target | None:
+def target(path: str) -> ResourceTarget | None:
     """The target of this path; None if it is not a path of a resource."""
     parts = path.strip("/").split("/")
     group, version, parts = _group(parts)
@@ -75,7 +75,7 @@ def target(path: str) -> Target | None:
     if resource is None:
         return None
     name, subresource, *rest = [*parts[1:], "", ""]
-    return Target(resource, namespace, name, subresource, "/".join(rest).rstrip("/"))
+    return ResourceTarget(resource, namespace, name, subresource, "/".join(rest).rstrip("/"))
 
 
 def _group(parts: list[str]) -> tuple[str, str, list[str]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from tests.doubles.kube.access import Access, user
+from tests.doubles.kube.access import ClusterAccess, user
 from tests.doubles.kube.resources import Object
 
 _WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def answer(route: str, access: Access, account: str) -> Callable[[bytes], Object] | None:
+def answer(route: str, access: ClusterAccess, account: str) -> Callable[[bytes], Object] | None:
     """A function from the body of such a question to its answer; None if the route is not such a question."""
 
     def who(body: bytes) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.doubles.kube import volumes
-from tests.doubles.kube.cluster import Cluster
+from tests.doubles.kube.cluster import ClusterDouble
 from tests.doubles.kube.loads import Load, load_of
 from tests.doubles.kube.objects import condition, is_going, with_conditions
 from tests.doubles.kube.quantities import quantity
@@ -15,7 +15,7 @@ from tests.doubles.kube.trouble import UNSCHEDULABLE
 _PREEMPTION = "preemption: 0/{0} nodes are available: {0} No preemption victims found for incoming pod."
 
 
-def reconcile(cluster: Cluster, namespace: str) -> None:
+def reconcile(cluster: ClusterDouble, namespace: str) -> None:
     for pod in cluster.store.all("Pod", namespace):
         if "nodeName" in pod["spec"] or is_going(pod):
             continue
@@ -27,7 +27,7 @@ def reconcile(cluster: Cluster, namespace: str) -> None:
             _place(cluster, pod, node)
 
 
-def _refusal_of_claims(cluster: Cluster, pod: Object) -> str:
+def _refusal_of_claims(cluster: ClusterDouble, pod: Object) -> str:
     nodes = len(cluster.store.all("Node"))
     for name in volumes.claims_of(pod):
         claim = cluster.store.get("PersistentVolumeClaim", pod["metadata"]["namespace"], name)
@@ -41,7 +41,7 @@ def _refusal_of_claims(cluster: Cluster, pod: Object) -> str:
     return ""
 
 
-def _has_volumes(cluster: Cluster, pod: Object, node: str) -> bool:
+def _has_volumes(cluster: ClusterDouble, pod: Object, node: str) -> bool:
     """Provision the pod's claims for this node. Returns whether all claims are bound; the pod is placed only then."""
     namespace, is_bound = pod["metadata"]["namespace"], True
     for name in volumes.claims_of(pod):
@@ -54,7 +54,7 @@ def _has_volumes(cluster: Cluster, pod: Object, node: str) -> bool:
     return is_bound
 
 
-def _choose(cluster: Cluster, pod: Object) -> tuple[str | None, Counter[str]]:
+def _choose(cluster: ClusterDouble, pod: Object) -> tuple[str | None, Counter[str]]:
     """The fitting node with the fewest pods, and the reasons why other nodes do not fit."""
     refusals: Counter[str] = Counter()
     wanted, fitting = load_of(pod), []
@@ -67,7 +67,7 @@ def _choose(cluster: Cluster, pod: Object) -> tuple[str | None, Counter[str]]:
     return min(fitting, key=lambda name: (cluster.loads.of(name)["pods"], name), default=None), refusals
 
 
-def _misfit(cluster: Cluster, pod: Object, node: Object, load: Load) -> str:
+def _misfit(cluster: ClusterDouble, pod: Object, node: Object, load: Load) -> str:
     labels = node["metadata"].get("labels", {})
     wanted = pod["spec"].get("nodeSelector") or {}
     if cluster.troubles.has(pod["metadata"]["namespace"], UNSCHEDULABLE):
@@ -106,7 +106,7 @@ def _why(refusals: Counter[str]) -> str:
     return f"0/{nodes} nodes are available: {listed}. {_PREEMPTION.format(nodes)}"
 
 
-def _refuse(cluster: Cluster, pod: Object, message: str) -> None:
+def _refuse(cluster: ClusterDouble, pod: Object, message: str) -> None:
     scheduled = condition("PodScheduled", False, "Unschedulable", message)
     before = pod["status"].get("conditions", [])
     if any((found["reason"], found["message"]) == ("Unschedulable", message) for found in before):
@@ -115,7 +115,7 @@ def _refuse(cluster: Cluster, pod: Object, message: str) -> None:
     cluster.registry.set_status("Pod", pod, phase="Pending", conditions=with_conditions(before, [scheduled]))
 
 
-def _place(cluster: Cluster, pod: Object, node: str) -> None:
+def _place(cluster: ClusterDouble, pod: Object, node: str) -> None:
     metadata = pod["metadata"]
     scheduled = condition("PodScheduled", True)
 

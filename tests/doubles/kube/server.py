@@ -11,13 +11,13 @@ from typing import Any
 
 from tests.doubles.kube import discovery, reviews, watch
 from tests.doubles.kube.access import user
-from tests.doubles.kube.api import Api, Request
+from tests.doubles.kube.api import Api, ApiRequest
 from tests.doubles.kube.failures import Failure, expired, no_such_path, not_found
-from tests.doubles.kube.https import Exchange, Https
-from tests.doubles.kube.resources import BY_KIND, Target, target
+from tests.doubles.kube.https import KubeExchange, KubeHttps
+from tests.doubles.kube.resources import BY_KIND, ResourceTarget, target
 from tests.doubles.kube.selectors import selector
 from tests.doubles.kube.trouble import Troubles
-from tests.doubles.kube.watch import Watch, Watches
+from tests.doubles.kube.watch import WatchDouble, Watches
 
 Proxy = Callable[[str, str], Any]  # arguments: a node's name and a path of its kubelet
 
@@ -29,11 +29,11 @@ class Server:
         self._tls, self._proxy = tls, proxy
         self._counting = threading.Lock()
         self.port = 0
-        self._https: Https | None = None
+        self._https: KubeHttps | None = None
 
     def start(self) -> None:
         self._troubles.stopping.clear()
-        self._https = Https(self.port, self._tls, self._respond)
+        self._https = KubeHttps(self.port, self._tls, self._respond)
         self.port = self._https.port
         self._https.start()
 
@@ -44,7 +44,7 @@ class Server:
             self._https.close()
             self._https = None
 
-    def _respond(self, exchange: Exchange) -> None:
+    def _respond(self, exchange: KubeExchange) -> None:
         with self._counting:
             self.requests += 1
             self.writes += exchange.command != "GET"
@@ -55,12 +55,12 @@ class Server:
         except Failure as failure:
             exchange.answer(failure.code, failure.status, retry_after=failure.retry_after)
 
-    def _answer(self, exchange: Exchange, account: str) -> None:
+    def _answer(self, exchange: KubeExchange, account: str) -> None:
         found = target(exchange.route)
         if found is None:
             self._answer_about_itself(exchange, account)
             return
-        request = Request(
+        request = ApiRequest(
             exchange.command,
             found,
             exchange.query,
@@ -76,7 +76,7 @@ class Server:
         else:
             exchange.answer(*self._api.answer(request, account))
 
-    def _answer_about_itself(self, exchange: Exchange, account: str) -> None:
+    def _answer_about_itself(self, exchange: KubeExchange, account: str) -> None:
         if exchange.command == "POST" and (review := reviews.answer(exchange.route, self._api.access, account)):
             exchange.answer(201, review(exchange.body))
             return
@@ -90,14 +90,14 @@ class Server:
             raise no_such_path()
         exchange.answer(200, document)
 
-    def _answer_by_kubelet(self, exchange: Exchange, asked: Target, account: str) -> None:
+    def _answer_by_kubelet(self, exchange: KubeExchange, asked: ResourceTarget, account: str) -> None:
         self._api.access.check(account, "get", asked)
         self._api.judge(account, asked)("CONNECT", {"kind": "NodeProxyOptions", "path": f"/{asked.rest}"}, None)
         if self._api.registry.store.get("Node", "", asked.name) is None:
             raise not_found(BY_KIND["Node"], asked.name)
         exchange.answer(200, self._proxy(asked.name, f"/{asked.rest}"))
 
-    def _watch(self, exchange: Exchange, request: Request, account: str) -> None:
+    def _watch(self, exchange: KubeExchange, request: ApiRequest, account: str) -> None:
         asked, query = request.target, request.query
         self._api.access.check(account, "watch", asked)
         if query.get("sendInitialEvents"):
@@ -108,7 +108,7 @@ class Server:
         wanted = selector(asked.resource.kind, query.get("labelSelector", ""), fields)
         seconds = float(query.get("timeoutSeconds") or random.uniform(1800, 3600))
         since, first = self._since(request, wanted)
-        stream = Watch(
+        stream = WatchDouble(
             resource=asked.resource,
             namespace=asked.namespace,
             wanted=wanted,
@@ -125,7 +125,7 @@ class Server:
         else:
             exchange.close_connection = True
 
-    def _since(self, request: Request, wanted: Callable[[Any], bool]) -> tuple[int, bytes]:
+    def _since(self, request: ApiRequest, wanted: Callable[[Any], bool]) -> tuple[int, bytes]:
         """The version from which a watch starts, and the first bytes to send."""
         store = self._api.registry.store
         with store.changed:

@@ -33,7 +33,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StoreSnapshot:
     kinds: Kinds
     version: int
 
@@ -57,13 +57,13 @@ class Store:
         with self.changed:
             return list(objects(self._kinds, kind, namespace))
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StoreSnapshot:
         with self.changed:
             kinds = {
                 kind: {namespace: dict(named) for namespace, named in spaces.items()}
                 for kind, spaces in self._kinds.items()
             }
-            return Snapshot(kinds, self.version)
+            return StoreSnapshot(kinds, self.version)
 
     def put(self, kind: str, obj: Object) -> Object:
         """Store the object, and return it with its new version."""

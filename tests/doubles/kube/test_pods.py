@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from tests.doubles.kube.official_client import WITH_DATA, Driver, claim, deployment, is_ready, refusal, secret, watching
+from tests.doubles.kube.official_client import (
+    WITH_DATA,
+    OfficialClient,
+    claim,
+    deployment,
+    is_ready,
+    refusal,
+    secret,
+    watching,
+)
 from tests.doubles.kube_api import HELD, KubeApi
 
 pytestmark = pytest.mark.unmeasured
@@ -31,11 +40,11 @@ def cluster(tmp_path: Path) -> Iterator[KubeApi]:
 
 
 @pytest.fixture
-def driver(cluster: KubeApi) -> Driver:
-    return Driver(cluster)
+def driver(cluster: KubeApi) -> OfficialClient:
+    return OfficialClient(cluster)
 
 
-def test_a_deployment_is_ready_and_then_nothing_more_is_written(cluster: KubeApi, driver: Driver) -> None:
+def test_a_deployment_is_ready_and_then_nothing_more_is_written(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     driver.create(claim())
     driver.apply(deployment(**WITH_DATA))
@@ -48,7 +57,7 @@ def test_a_deployment_is_ready_and_then_nothing_more_is_written(cluster: KubeApi
     cluster.wait(lambda: not cluster.objects("Pod", "one"))
 
 
-def test_an_image_that_changes_ends_the_old_pod_before_the_new_begins(cluster: KubeApi, driver: Driver) -> None:
+def test_an_image_that_changes_ends_the_old_pod_before_the_new_begins(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     driver.apply(deployment(image="engine:1"))
     cluster.wait(lambda: is_ready(cluster))
@@ -60,7 +69,9 @@ def test_an_image_that_changes_ends_the_old_pod_before_the_new_begins(cluster: K
     assert coming == [("DELETED", "engine:1"), ("ADDED", "engine:2")]
 
 
-def test_a_quota_and_pod_security_refuse_the_pod_and_not_the_deployment(cluster: KubeApi, driver: Driver) -> None:
+def test_a_quota_and_pod_security_refuse_the_pod_and_not_the_deployment(
+    cluster: KubeApi, driver: OfficialClient
+) -> None:
     driver.namespace("strict", **{"pod-security.kubernetes.io/enforce": "restricted"})
     driver.apply(deployment("strict"))
     driver.namespace("small")
@@ -97,7 +108,7 @@ def test_a_quota_and_pod_security_refuse_the_pod_and_not_the_deployment(cluster:
     ],
 )
 def test_a_scripted_trouble_is_seen_where_a_real_one_is_and_passes(
-    cluster: KubeApi, driver: Driver, what: str, reason: str
+    cluster: KubeApi, driver: OfficialClient, what: str, reason: str
 ) -> None:
     driver.namespace()
     cluster.script("one", what)
@@ -113,7 +124,7 @@ def test_a_scripted_trouble_is_seen_where_a_real_one_is_and_passes(
     cluster.wait(lambda: is_ready(cluster))
 
 
-def test_a_volume_that_is_retained_moves_to_another_namespace(cluster: KubeApi, driver: Driver) -> None:
+def test_a_volume_that_is_retained_moves_to_another_namespace(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     driver.create(claim())
     driver.apply(deployment(**WITH_DATA))
@@ -138,7 +149,7 @@ def test_a_volume_that_is_retained_moves_to_another_namespace(cluster: KubeApi, 
     assert not cluster.directory_of(name).exists()
 
 
-def test_a_namespace_that_cannot_go_names_the_finalizer(cluster: KubeApi, driver: Driver) -> None:
+def test_a_namespace_that_cannot_go_names_the_finalizer(cluster: KubeApi, driver: OfficialClient) -> None:
     driver.namespace()
     driver.create(secret(key="1"))
     cluster.finalizer("one", on="secret")
@@ -161,7 +172,7 @@ def test_a_namespace_that_cannot_go_names_the_finalizer(cluster: KubeApi, driver
 
 def test_pods_of_a_lost_node_stay_terminating_until_it_is_back(tmp_path: Path) -> None:
     with KubeApi(tmp_path, eviction_seconds=0.1) as cluster:
-        driver = Driver(cluster)
+        driver = OfficialClient(cluster)
         driver.namespace()
         driver.apply(deployment())
         cluster.wait(lambda: is_ready(cluster))
@@ -184,7 +195,7 @@ def test_a_pod_runs_with_its_files_its_address_and_its_probes(tmp_path: Path) ->
     }
     volumes = [*WITH_DATA["volumes"], {"name": "start", "secret": {"secretName": "engine"}}]
     with KubeApi(tmp_path, run=True, probe_seconds=0.1, crash_seconds=0.05) as cluster:
-        driver = Driver(cluster)
+        driver = OfficialClient(cluster)
         driver.namespace()
         driver.create(claim())
         driver.create(secret(**{"start.json": json.dumps(start)}))

@@ -25,7 +25,7 @@ class Dropped(ConnectionError):
 
 
 @dataclass
-class Fault:
+class ApiFault:
     method: str
     path_contains: str
     status: int | None
@@ -39,7 +39,7 @@ class Fault:
 
 @dataclass
 class Troubles:
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[ApiFault] = field(default_factory=list)
     scripts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by namespace
     lock: threading.Lock = field(default_factory=threading.Lock)
     stopping: threading.Event = field(default_factory=threading.Event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 
-from tests.doubles.kube.cluster import Cluster
+from tests.doubles.kube.cluster import ClusterDouble
 from tests.doubles.kube.defaults import STORAGE_CLASS
 from tests.doubles.kube.objects import is_going
 from tests.doubles.kube.resources import BY_KIND, Object
@@ -23,7 +23,7 @@ def claims_of(pod: Object) -> list[str]:
     return [found["persistentVolumeClaim"]["claimName"] for found in volumes if "persistentVolumeClaim" in found]
 
 
-def reconcile(cluster: Cluster, namespace: str) -> None:
+def reconcile(cluster: ClusterDouble, namespace: str) -> None:
     for claim in cluster.store.all("PersistentVolumeClaim", namespace):
         if is_going(claim):
             _let_go(cluster, claim)
@@ -31,7 +31,7 @@ def reconcile(cluster: Cluster, namespace: str) -> None:
             _bind_named(cluster, claim)
 
 
-def _let_go(cluster: Cluster, claim: Object) -> None:
+def _let_go(cluster: ClusterDouble, claim: Object) -> None:
     """Let a deleted claim disappear, unless a pod uses it."""
     metadata = claim["metadata"]
     pods = cluster.store.all("Pod", metadata["namespace"])
@@ -40,7 +40,7 @@ def _let_go(cluster: Cluster, claim: Object) -> None:
     _drop_finalizer(cluster, claim, _CLAIM_KEPT)
 
 
-def _drop_finalizer(cluster: Cluster, obj: Object, finalizer: str) -> None:
+def _drop_finalizer(cluster: ClusterDouble, obj: Object, finalizer: str) -> None:
     def revision(live: Object) -> Object:
         rest = [name for name in live["metadata"].get("finalizers", []) if name != finalizer]
         return {**live, "metadata": {**live["metadata"], "finalizers": rest}}
@@ -49,7 +49,7 @@ def _drop_finalizer(cluster: Cluster, obj: Object, finalizer: str) -> None:
     cluster.registry.revise(obj["kind"], metadata.get("namespace", ""), metadata["name"], revision)
 
 
-def _bind_named(cluster: Cluster, claim: Object) -> None:
+def _bind_named(cluster: ClusterDouble, claim: Object) -> None:
     """Bind the claim to the volume that it names, unless that volume belongs to another claim."""
     name = claim["spec"]["volumeName"]
     volume = cluster.store.get("PersistentVolume", "", name)
@@ -80,7 +80,7 @@ def _reference(claim: Object) -> Object:
     }
 
 
-def _bind(cluster: Cluster, claim: Object, volume: Object) -> None:
+def _bind(cluster: ClusterDouble, claim: Object, volume: Object) -> None:
     name, metadata = volume["metadata"]["name"], claim["metadata"]
     reference = _reference(claim)
 
@@ -105,7 +105,7 @@ def _bind(cluster: Cluster, claim: Object, volume: Object) -> None:
     cluster.registry.revise("PersistentVolumeClaim", metadata["namespace"], metadata["name"], bind)
 
 
-def provision(cluster: Cluster, namespace: str) -> None:
+def provision(cluster: ClusterDouble, namespace: str) -> None:
     """Create volumes for the claims whose first pod has a node."""
     for claim in cluster.store.all("PersistentVolumeClaim", namespace):
         selected = claim["metadata"].get("annotations", {}).get(_SELECTED)
@@ -119,7 +119,7 @@ def provision(cluster: Cluster, namespace: str) -> None:
         _bind(cluster, claim, _provisioned(cluster, claim))
 
 
-def select_node(cluster: Cluster, claim: Object, node: str) -> None:
+def select_node(cluster: ClusterDouble, claim: Object, node: str) -> None:
     def revision(live: Object) -> Object:
         annotations = {**live["metadata"].get("annotations", {}), _SELECTED: node}
         return {**live, "metadata": {**live["metadata"], "annotations": annotations}}
@@ -128,7 +128,7 @@ def select_node(cluster: Cluster, claim: Object, node: str) -> None:
     cluster.registry.revise("PersistentVolumeClaim", metadata["namespace"], metadata["name"], revision)
 
 
-def _provisioned(cluster: Cluster, claim: Object) -> Object:
+def _provisioned(cluster: ClusterDouble, claim: Object) -> Object:
     name = f"pvc-{claim['metadata']['uid']}"
     cluster.volume_directory(name).mkdir(parents=True)
     spec = claim["spec"]
@@ -156,7 +156,7 @@ def _provisioned(cluster: Cluster, claim: Object) -> Object:
     return cluster.store.put("PersistentVolume", volume)
 
 
-def reclaim(cluster: Cluster, name: str) -> None:
+def reclaim(cluster: ClusterDouble, name: str) -> None:
     """Update the volume's phase after a claim came or went."""
     volume = cluster.store.get("PersistentVolume", "", name)
     if volume is None:
@@ -169,7 +169,7 @@ def reclaim(cluster: Cluster, name: str) -> None:
         _drop_finalizer(cluster, volume, _VOLUME_KEPT)
 
 
-def _phase(cluster: Cluster, volume: Object) -> str:
+def _phase(cluster: ClusterDouble, volume: Object) -> str:
     reference = volume["spec"].get("claimRef")
     if not reference:
         return "Available"
@@ -179,7 +179,7 @@ def _phase(cluster: Cluster, volume: Object) -> str:
     return "Released" if reference.get("uid") else "Available"
 
 
-def _remove(cluster: Cluster, volume: Object) -> None:
+def _remove(cluster: ClusterDouble, volume: Object) -> None:
     """Delete the stored files first, and then the object."""
     name = volume["metadata"]["name"]
     shutil.rmtree(cluster.volume_directory(name), ignore_errors=True)

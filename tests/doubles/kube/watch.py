@@ -16,7 +16,7 @@ Send = Callable[[bytes], None]
 
 
 @dataclass(kw_only=True)
-class Watch:
+class WatchDouble:
     """One open stream. `is_cut` ends it without a word; `is_mute` leaves it open and never sends anything again."""
 
     resource: Resource
@@ -35,11 +35,11 @@ class Watch:
 class Watches:
     store: Store
     bookmark_seconds: float
-    open: list[Watch] = field(default_factory=list)
+    open: list[WatchDouble] = field(default_factory=list)
     # Whether a version that is too old gets 410 in an event instead of as the answer's status.
     expires_by_event: bool = False
 
-    def serve(self, watch: Watch, send: Send) -> bool:
+    def serve(self, watch: WatchDouble, send: Send) -> bool:
         """Stream changes. Returns True at a normal end, and False when the connection must be dropped."""
         with self.store.changed:
             self.open.append(watch)
@@ -51,7 +51,7 @@ class Watches:
             with self.store.changed:
                 self.open.remove(watch)
 
-    def _stream(self, watch: Watch, send: Send) -> bool:
+    def _stream(self, watch: WatchDouble, send: Send) -> bool:
         while True:
             lines, ends = self._next(watch)
             if watch.is_cut:
@@ -67,7 +67,7 @@ class Watches:
             if ends:
                 return True
 
-    def _next(self, watch: Watch) -> tuple[list[bytes], bool]:
+    def _next(self, watch: WatchDouble) -> tuple[list[bytes], bool]:
         """Wait for the next lines (none for a bookmark). The second value says whether the watch's time is over."""
         store, resource = self.store, watch.resource
         due = time.monotonic() + self.bookmark_seconds
@@ -85,7 +85,7 @@ class Watches:
                     return lines, time.monotonic() >= watch.until
                 store.changed.wait(None if watch.is_mute else left)
 
-    def _bookmark(self, watch: Watch) -> bytes:
+    def _bookmark(self, watch: WatchDouble) -> bytes:
         if not watch.bookmarks:
             return b""
         resource = watch.resource

@@ -39,7 +39,7 @@ def missing(run: PodRun) -> str:
     return ""
 
 
-class World:
+class ContainerWorld:
     def __init__(self, run: PodRun, container: Object) -> None:
         self.run, self.container = run, container
         self.name: str = container["name"]

@@ -14,7 +14,7 @@ OLD = {"a": "old a", "both": "old", "d/x": "old x", "d/y": "old y"}
 NEW = {"b": "new b", "both": "new", "d/x": "new x", "e/z": "new z"}
 
 
-class Killed(BaseException):
+class KilledExchange(BaseException):
     """Ends the work as SIGKILL would: no later code of the program runs."""
 
 
@@ -37,7 +37,7 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch, work: Callable[[], obj
         def change(*words: object, **options: object) -> object:
             left[0] -= 1
             if left[0] < 0:
-                raise Killed
+                raise KilledExchange
             return real(*words, **options)
 
         return change
@@ -48,7 +48,7 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch, work: Callable[[], obj
         patch.setattr("agents.pod.bridge.exchange.remove", counted(removal.remove))
         try:
             work()
-        except Killed:
+        except KilledExchange:
             return True
     return False
 

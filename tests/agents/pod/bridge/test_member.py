@@ -24,7 +24,7 @@ from tests.doubles.engine import PartsEngine
 END_SECONDS = 20  # on a busy machine, a process may need a moment to end
 
 
-class Slow(PartsEngine):
+class SlowEngine(PartsEngine):
     """An engine that answers after `takes` seconds."""
 
     def __init__(self, takes: float) -> None:
@@ -35,7 +35,7 @@ class Slow(PartsEngine):
         await asyncio.sleep(self.takes)
 
 
-class Declared(Slow):
+class Declared(SlowEngine):
     def __init__(self, takes: float, *, start_seconds: float) -> None:
         super().__init__(takes)
         self.start_seconds = start_seconds
@@ -114,7 +114,7 @@ def test_a_start_may_take_as_long_as_it_is_given_no_cpu(tmp_path: Path, monkeypa
 def test_an_engine_that_declares_nothing_has_the_usual_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "START_SECONDS", 0.2)
     with pytest.raises(EngineError, match=r"within 0\.2 s"):
-        start(Slow(takes=30), tmp_path)
+        start(SlowEngine(takes=30), tmp_path)
 
 
 def test_each_engine_has_its_time_and_openclaw_three_minutes() -> None:

@@ -16,7 +16,7 @@ from agents.pod.gateway.sessions import (
 from tests.agents.pod.gateway.process import CONFIG, SECRETS, document
 
 
-class Clock:
+class SessionClock:
     now = 1_800_000_000.0
 
     def __call__(self) -> float:
@@ -24,8 +24,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SessionClock:
+    return SessionClock()
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def pod() -> Pod:
     return Pod(dataclasses.replace(document({}), config=CONFIG, secrets=secrets))
 
 
-def test_a_session_lasts_half_a_day(pod: Pod, clock: Clock) -> None:
+def test_a_session_lasts_half_a_day(pod: Pod, clock: SessionClock) -> None:
     sessions = Sessions(pod, clock)
     token = sessions.open_by_password("ada", "horse")
     assert token
@@ -44,14 +44,14 @@ def test_a_session_lasts_half_a_day(pod: Pod, clock: Clock) -> None:
     assert not sessions.knows(token)
 
 
-def test_the_oldest_session_makes_place_for_a_new_one(pod: Pod, clock: Clock) -> None:
+def test_the_oldest_session_makes_place_for_a_new_one(pod: Pod, clock: SessionClock) -> None:
     sessions = Sessions(pod, clock)
     tokens = [sessions.open_by_password("ada", "horse") or "" for _ in range(SESSIONS_AT_MOST + 1)]
     assert not sessions.knows(tokens[0])
     assert all(sessions.knows(token) for token in tokens[1:])
 
 
-def test_guesses_are_forgotten_after_a_while(pod: Pod, clock: Clock) -> None:
+def test_guesses_are_forgotten_after_a_while(pod: Pod, clock: SessionClock) -> None:
     sessions = Sessions(pod, clock)
     for _ in range(TRIES):
         assert sessions.open_by_password("ada", "wrong") is None

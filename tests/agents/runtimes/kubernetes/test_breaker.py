@@ -5,14 +5,14 @@ from __future__ import annotations
 from agents.runtimes.kubernetes.breaker import FAILURES, OPEN_SECONDS, Breaker
 
 
-class Clock:
+class BreakerClock:
     now = 100.0
 
     def __call__(self) -> float:
         return self.now
 
 
-def broken(clock: Clock) -> Breaker:
+def broken(clock: BreakerClock) -> Breaker:
     breaker = Breaker(clock)
     for _ in range(FAILURES):
         assert breaker.lets_through()
@@ -21,19 +21,19 @@ def broken(clock: Clock) -> Breaker:
 
 
 def test_after_several_failures_nobody_gets_through() -> None:
-    breaker = broken(Clock())
+    breaker = broken(BreakerClock())
     assert not breaker.lets_through()
 
 
 def test_after_a_while_one_call_at_a_time_tries() -> None:
-    clock = Clock()
+    clock = BreakerClock()
     breaker = broken(clock)
     clock.now += OPEN_SECONDS
     assert [breaker.lets_through() for _ in range(3)] == [True, False, False]
 
 
 def test_a_try_that_works_lets_all_through_again() -> None:
-    clock = Clock()
+    clock = BreakerClock()
     breaker = broken(clock)
     clock.now += OPEN_SECONDS
     assert breaker.lets_through()
@@ -42,7 +42,7 @@ def test_a_try_that_works_lets_all_through_again() -> None:
 
 
 def test_failures_with_successes_between_them_open_nothing() -> None:
-    breaker = Breaker(Clock())
+    breaker = Breaker(BreakerClock())
     for _ in range(FAILURES * 3):
         breaker.failed()
         breaker.worked()

@@ -13,7 +13,7 @@ from agents.runtimes.kubernetes.client import Connection
 LABELS = {"agentpods.dev/agent": "agt_abc"}
 
 
-class Listing:
+class VolumeListing:
     """An API server with volumes in these phases."""
 
     def __init__(self, *phases: str) -> None:
@@ -30,7 +30,7 @@ class Listing:
 
 
 def free(*phases: str) -> str | None:
-    found = volumes.free(cast("Connection", Listing(*phases)), labels=LABELS)
+    found = volumes.free(cast("Connection", VolumeListing(*phases)), labels=LABELS)
     return found["metadata"]["name"] if found else None
 
 

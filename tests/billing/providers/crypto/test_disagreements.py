@@ -137,7 +137,7 @@ def test_a_node_that_tells_what_no_chain_has_stops_nobody(
     assert fresh(wanted).status == OrderStatus.PAID
 
 
-class Elsewhere(RpcProxy):
+class WrongBlocks(RpcProxy):
     """A node that reports each transfer twice, both times in a wrong block."""
 
     def _spoilt(self, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def test_a_transfer_is_one_row_in_the_place_that_most_nodes_say_whatever_one_say
     order: Order, coins: Chain, clock: Clock, settings: Settings
 ) -> None:
     """Otherwise an operator could give out the money of a paid order once more."""
-    liar = Elsewhere(coins.url)
+    liar = WrongBlocks(coins.url)
     settings.CRYPTO_RPC_URLS = [liar.url, coins.url, f"{coins.url}/"]
     wanted = order()
     pays(coins.usdt, wanted)

@@ -23,12 +23,12 @@ from tests.ports import free_port
 pytestmark = pytest.mark.slow
 
 CONSOLE, AGENT = "console.example.com", "agent.example.org"
-Scenario = Callable[["Front"], Awaitable[None]]
+Scenario = Callable[["RunningCaddy"], Awaitable[None]]
 BY = web.AppKey("by", str)
 HEARD = web.AppKey("heard", asyncio.Semaphore)
 
 
-class Front:
+class RunningCaddy:
     """A running Caddy; `asked` has the names for which Caddy asked permission before it ordered certificates."""
 
     def __init__(self, port: int, roots: Path) -> None:
@@ -112,7 +112,7 @@ def front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 async def _beside(scenario: Scenario, home: Path, roots: Path) -> None:
     caddy.configuration_file(home).write_text(caddy.configuration(home, token="t"), encoding="utf-8")
     (program,) = programs._caddy()
-    front = Front(settings.HTTPS_PORT, roots)
+    front = RunningCaddy(settings.HTTPS_PORT, roots)
 
     async def ask(request: web.Request) -> web.Response:
         front.asked.append(request.query["domain"])
@@ -142,7 +142,7 @@ async def _beside(scenario: Scenario, home: Path, roots: Path) -> None:
 
 
 def test_visitors_of_the_console_go_to_web_and_all_others_to_the_router(front: Callable[[Scenario], None]) -> None:
-    async def scenario(front: Front) -> None:
+    async def scenario(front: RunningCaddy) -> None:
         forged = {
             "X-Forwarded-For": "8.8.8.8",
             "X-Forwarded-Proto": "http",
@@ -163,7 +163,7 @@ def test_visitors_of_the_console_go_to_web_and_all_others_to_the_router(front: C
 
 
 def test_streams_pass_piece_by_piece_both_ways(front: Callable[[Scenario], None]) -> None:
-    async def scenario(front: Front) -> None:
+    async def scenario(front: RunningCaddy) -> None:
         heard = front.heard
         for kind in ("text/event-stream", "application/octet-stream"):
             async with front.session.get(front.url(f"/stream?type={kind}"), **front.of(AGENT)) as reply:
@@ -185,7 +185,7 @@ def test_streams_pass_piece_by_piece_both_ways(front: Callable[[Scenario], None]
 
 
 def test_websockets_pass(front: Callable[[Scenario], None]) -> None:
-    async def scenario(front: Front) -> None:
+    async def scenario(front: RunningCaddy) -> None:
         async with front.session.ws_connect(front.url("/socket"), **front.of(AGENT)) as visitor:
             await visitor.send_str("abc" * 100_000)
             assert await visitor.receive_str(timeout=10) == "cba" * 100_000
@@ -198,7 +198,7 @@ def test_slow_and_huge_headers_are_not_waited_for(
 ) -> None:
     monkeypatch.setattr(caddy, "HEADER_SECONDS", 1)
 
-    async def scenario(front: Front) -> None:
+    async def scenario(front: RunningCaddy) -> None:
         async with front.session.get(front.url("/"), **front.of(AGENT, X="x" * 60_000)) as reply:
             assert reply.status == 431
         reader, writer = await asyncio.open_connection("127.0.0.1", front.port, ssl=front.tls, server_hostname=AGENT)
@@ -218,7 +218,7 @@ def test_while_web_is_away_its_clients_are_told_to_come_again(
     passed_on, nowhere = caddy._passed_on, free_port()
     monkeypatch.setattr(caddy, "_passed_on", lambda port: passed_on(nowhere if port == settings.PORT else port))
 
-    async def scenario(front: Front) -> None:
+    async def scenario(front: RunningCaddy) -> None:
         async with front.session.get(front.url("/health"), **front.of(CONSOLE)) as reply:
             assert (reply.status, reply.headers["Retry-After"]) == (503, "10")
             assert (await reply.json(content_type=None))["error"] == "INTERNAL"
