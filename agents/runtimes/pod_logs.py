@@ -71,7 +71,7 @@ def page(endpoint: Endpoint, access: Access, asked: LogQuery, *, seconds: float 
     """Lines of this pod's log. Raises OtherLife if the log has another life, HopFailure if the pod does not answer."""
     with call("GET", endpoint, access, f"/logs?{asked.query}", seconds=seconds) as answer:
         if answer.status_code == 409:
-            raise OtherLife("gateway", "the pod is another one by now")
+            raise OtherLife(Hop.GATEWAY, "the pod is another one by now")
         return _page(body_of(answer, "life", "lines", "next", "end", "gap"))
 
 
@@ -109,7 +109,7 @@ async def news(
             allow_redirects=False,
         ) as answer:
             if answer.status == 409:
-                raise OtherLife("gateway", "the pod is another one by now")
+                raise OtherLife(Hop.GATEWAY, "the pod is another one by now")
             raw = await _at_most(MAX_PAGE_BYTES, answer)
             if answer.status != 200:
                 raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {answer.status}")

@@ -120,7 +120,7 @@ class Gateway:
         while not patience.ended():
             try:
                 requests.get(f"{self.public}/healthz", timeout=1)
-            except requests.ConnectionError:
+            except (requests.ConnectionError, requests.Timeout):
                 assert self.process.poll() is None, self.log
                 time.sleep(0.05)
             else:
