@@ -362,7 +362,7 @@ def _older(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         field_name, _, value = line.partition(b": ")
         if field_name == b"event":
-            name = value.decode()
+            name = value.decode(errors="replace")
         elif field_name == b"data":
             said = _told(value)
             yield {"type": name, "part": said} if name == "part" else {**said, "type": name}

@@ -8,7 +8,7 @@ import logging
 import sys
 
 from agents.pod import hardening
-from agents.pod.gateway.listeners import serve
+from agents.pod.gateway.listeners import serve, told_to_end
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import MaskingFormatter
 from agents.pod.start import GatewayStart, read
@@ -28,7 +28,7 @@ def main() -> int:
         return EXIT_START
     _log_to_stderr(pod)
     try:
-        asyncio.run(serve(pod))
+        asyncio.run(serve(pod, told_to_end()))
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import ssl
+from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 
 import aiohttp
@@ -38,11 +39,11 @@ REPORT_SECONDS = 2.0
 LINE_BYTES = 4 * 1024 * 1024
 
 
-async def serve(pod: Pod) -> None:
-    """Serve until SIGTERM or SIGINT, or until the supervisor of the pod is gone."""
+async def serve(pod: Pod, ended: Awaitable[object]) -> None:
+    """Serve until `ended` returns."""
     start = pod.start
     async with AsyncExitStack() as stack:
-        pod_log = _pod_log(pod)
+        pod_log = _pod_log(stack, pod)
         inside = await stack.enter_async_context(_bridge_client())
         stack.push_async_callback(Collector(inside, pod, pod_log).finish)
         outside = await stack.enter_async_context(proxy.client())
@@ -61,15 +62,17 @@ async def serve(pod: Pod) -> None:
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
         await _listen(stack, Public(pod, bridge, turns, tasks, pages).app(), start.host, start.public_port)
         reporting = asyncio.create_task(_report(pod))
-        await _end()
+        await ended
         log.info("the gateway stops")
         reporting.cancel()
 
 
-def _pod_log(pod: Pod) -> PodLog:
+def _pod_log(stack: AsyncExitStack, pod: Pod) -> PodLog:
     """The pod's log. From now on it also takes the gateway's own log lines."""
     kept = PodLog(pod)
-    logging.getLogger().addHandler(PodLogHandler(kept))
+    handler = PodLogHandler(kept)
+    logging.getLogger().addHandler(handler)
+    stack.callback(logging.getLogger().removeHandler, handler)
     log.info("the gateway runs")
     return kept
 
@@ -105,7 +108,8 @@ async def _report(pod: Pod) -> None:
         await asyncio.sleep(REPORT_SECONDS)
 
 
-async def _end() -> None:
+async def told_to_end() -> None:
+    """Return at SIGTERM or SIGINT, or when the supervisor of the pod is gone."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -32,6 +32,19 @@ def make_bridge(tmp_path: Path, whole: bool) -> Iterator[MakeBridge]:
         bridge.clear_away()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BridgeProcess]:
+    """A bridge whose engine is ready. Many tests share it, so each must leave it as it was, and talks in a conversation
+    of its own. It stays a process: at its end a bridge kills all processes below it.
+    """
+    place = tmp_path_factory.mktemp("shared")
+    bridge = BridgeProcess(place / "home", install_double(place / "engines"))
+    bridge.start()
+    bridge.wait_for("ready")
+    yield bridge
+    bridge.clear_away()
+
+
 @pytest.fixture
 def bridge(make_bridge: MakeBridge) -> BridgeProcess:
     """A bridge whose engine is ready."""

@@ -14,10 +14,10 @@ from tests.agents.pod.bridge.conftest import MakeBridge
 from tests.agents.pod.bridge.process import BridgeProcess, eventually, pod_config
 
 
-def test_only_the_holder_of_the_bridge_token_is_answered(bridge: BridgeProcess) -> None:
-    assert bridge.status_of("GET", "/state", token="wrong") == 401
-    assert bridge.status_of("PUT", "/config", {}, token="wrong") == 401
-    assert bridge.status_of("POST", "/turn", {"session_id": "s", "message": "say x"}, token="wrong") == 401
+def test_only_the_holder_of_the_bridge_token_is_answered(shared: BridgeProcess) -> None:
+    assert shared.status_of("GET", "/state", token="wrong") == 401
+    assert shared.status_of("PUT", "/config", {}, token="wrong") == 401
+    assert shared.status_of("POST", "/turn", {"session_id": "s", "message": "say x"}, token="wrong") == 401
 
 
 def test_a_cluster_may_ask_without_a_token_whether_the_engine_is_ready(bridge: BridgeProcess) -> None:
@@ -32,60 +32,60 @@ def test_a_cluster_may_ask_without_a_token_whether_the_engine_is_ready(bridge: B
 
 
 @pytest.mark.parametrize("path", ["/readyz/", "//readyz", "/readyz/../state", "/%72eadyz/../state", "/state?/readyz"])
-def test_nothing_that_only_looks_like_a_probe_is_answered_without_a_token(bridge: BridgeProcess, path: str) -> None:
-    assert bridge.status_of("GET", path, token="") == 401
+def test_nothing_that_only_looks_like_a_probe_is_answered_without_a_token(shared: BridgeProcess, path: str) -> None:
+    assert shared.status_of("GET", path, token="") == 401
 
 
 @pytest.mark.parametrize("session", ["", "a/b", "../x", "a b", "ü", "x" * 65, None, 5, "a.b", "-", "_x"])
-def test_a_session_id_that_is_not_permitted_is_refused(bridge: BridgeProcess, session: object) -> None:
-    assert bridge.status_of("POST", "/turn", {"session_id": session, "message": "say x"}) == 400
+def test_a_session_id_that_is_not_permitted_is_refused(shared: BridgeProcess, session: object) -> None:
+    assert shared.status_of("POST", "/turn", {"session_id": session, "message": "say x"}) == 400
 
 
 @pytest.mark.parametrize("session", ["a", "x_-", "A" * 64, "9_"])
-def test_every_permitted_session_id_is_a_conversation(bridge: BridgeProcess, session: str) -> None:
-    assert bridge.reply("count", session) == "0"
-    assert bridge.reply("count", session) == "1"
+def test_every_permitted_session_id_is_a_conversation(shared: BridgeProcess, session: str) -> None:
+    assert shared.reply("count", session) == "0"
+    assert shared.reply("count", session) == "1"
 
 
 @pytest.mark.parametrize("body", [None, [], {"session_id": "s"}, {"session_id": "s", "message": " "}, {"message": "x"}])
-def test_a_malformed_turn_is_refused(bridge: BridgeProcess, body: object) -> None:
-    assert bridge.status_of("POST", "/turn", body) == 400
+def test_a_malformed_turn_is_refused(shared: BridgeProcess, body: object) -> None:
+    assert shared.status_of("POST", "/turn", body) == 400
 
 
-def test_a_turn_comes_in_pieces_that_make_up_the_reply(bridge: BridgeProcess) -> None:
-    *pieces, done = bridge.events("say one two three")
+def test_a_turn_comes_in_pieces_that_make_up_the_reply(shared: BridgeProcess) -> None:
+    *pieces, done = shared.events("say one two three")
     assert [piece["text"] for piece in pieces] == ["one", " two", " three"]
     assert done == {"type": "done", "reply": "one two three"}
 
 
-def test_a_reply_larger_than_any_buffer_arrives_whole(bridge: BridgeProcess) -> None:
-    assert len(bridge.reply(f"big {3 * 2**20}")) == 3 * 2**20
+def test_a_reply_larger_than_any_buffer_arrives_whole(shared: BridgeProcess) -> None:
+    assert len(shared.reply(f"big {3 * 2**20}")) == 3 * 2**20
 
 
-def test_text_that_is_hard_to_frame_arrives_as_it_is(bridge: BridgeProcess) -> None:
+def test_text_that_is_hard_to_frame_arrives_as_it_is(shared: BridgeProcess) -> None:
     text = 'line\nline\u2028separator \U0001f600 \x00 "quoted"'
-    assert bridge.reply(text) == f"you said {text}"
+    assert shared.reply(text) == f"you said {text}"
 
 
-def test_conversations_do_not_know_of_each_other(bridge: BridgeProcess) -> None:
-    bridge.reply("say x", "first")
-    assert bridge.reply("count", "second") == "0"
-    assert bridge.reply("count", "first") == "1"
+def test_conversations_do_not_know_of_each_other(shared: BridgeProcess) -> None:
+    shared.reply("say x", "first")
+    assert shared.reply("count", "second") == "0"
+    assert shared.reply("count", "first") == "1"
 
 
-def test_a_model_that_refuses_is_the_models_failure(bridge: BridgeProcess) -> None:
-    event = bridge.turn("fail")
+def test_a_model_that_refuses_is_the_models_failure(shared: BridgeProcess) -> None:
+    event = shared.turn("fail")
     assert (event["type"], event["hop"]) == ("error", "model")
     assert "401" in event["message"]
 
 
-def test_an_engine_that_ends_a_turn_without_a_word_has_not_answered(bridge: BridgeProcess) -> None:
-    assert bridge.turn("silent")["hop"] == "model"
+def test_an_engine_that_ends_a_turn_without_a_word_has_not_answered(shared: BridgeProcess) -> None:
+    assert shared.turn("silent")["hop"] == "model"
 
 
-def test_after_a_failed_turn_the_conversation_goes_on(bridge: BridgeProcess) -> None:
-    bridge.turn("fail")
-    assert bridge.reply("say fine") == "fine"
+def test_after_a_failed_turn_the_conversation_goes_on(shared: BridgeProcess) -> None:
+    shared.turn("fail")
+    assert shared.reply("say fine") == "fine"
 
 
 def test_without_a_model_the_model_is_named_as_the_failing_hop(make_bridge: MakeBridge) -> None:
@@ -95,19 +95,19 @@ def test_without_a_model_the_model_is_named_as_the_failing_hop(make_bridge: Make
     assert bridge.turn("say x")["hop"] == "model"
 
 
-def test_a_caller_that_hangs_up_ends_the_turn(bridge: BridgeProcess) -> None:
-    events = bridge.events("hang")
+def test_a_caller_that_hangs_up_ends_the_turn(shared: BridgeProcess) -> None:
+    events = shared.events("hang")
     assert next(events)["type"] == "delta"
     events.close()
-    assert bridge.reply("say free") == "free"
+    assert shared.reply("say free") == "free"
 
 
-def test_turns_of_one_conversation_go_one_after_the_other(bridge: BridgeProcess) -> None:
-    hanging = bridge.events("hang", "same")
+def test_turns_of_one_conversation_go_one_after_the_other(shared: BridgeProcess) -> None:
+    hanging = shared.events("hang", "same")
     next(hanging)
     with ThreadPoolExecutor(1) as pool:
-        later = pool.submit(bridge.reply, "say later", "same")
-        assert bridge.reply("say other", "other") == "other"
+        later = pool.submit(shared.reply, "say later", "same")
+        assert shared.reply("say other", "other") == "other"
         assert not later.done()
         hanging.close()
         assert later.result(10) == "later"
@@ -155,9 +155,9 @@ def test_a_turn_that_runs_while_the_configuration_changes_is_not_cut_off(bridge:
     eventually(lambda: len(bridge.engines()) == 1, what="the end of the old process")
 
 
-def test_a_malformed_configuration_is_refused(bridge: BridgeProcess) -> None:
-    assert bridge.status_of("PUT", "/config", {"revision": 2}) == 400
-    assert bridge.status_of("PUT", "/config", {**asdict(pod_config()), "surprise": 1}) == 400
+def test_a_malformed_configuration_is_refused(shared: BridgeProcess) -> None:
+    assert shared.status_of("PUT", "/config", {"revision": 2}) == 400
+    assert shared.status_of("PUT", "/config", {**asdict(pod_config()), "surprise": 1}) == 400
 
 
 def test_a_small_tier_keeps_two_conversations_in_memory_and_forgets_none(bridge: BridgeProcess) -> None:
@@ -207,8 +207,8 @@ def test_a_turn_that_passes_the_deadline_fails_and_frees_the_conversation(bridge
     assert bridge.reply("say free") == "free"
 
 
-def test_the_web_is_connected_as_soon_as_the_engine_is_ready(bridge: BridgeProcess) -> None:
-    assert bridge.channels() == {"web": None}
+def test_the_web_is_connected_as_soon_as_the_engine_is_ready(shared: BridgeProcess) -> None:
+    assert shared.channels() == {"web": None}
 
 
 def test_while_the_engine_is_down_no_channel_is_connected(bridge: BridgeProcess) -> None:

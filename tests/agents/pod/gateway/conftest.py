@@ -1,4 +1,6 @@
-"""A real gateway process between a scripted bridge and a scripted provider."""
+"""A real gateway between a scripted bridge and a scripted provider. It runs in the process of the tests, unless a test
+is about a process.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def provider(_provider: Provider) -> Provider:
 
 @pytest.fixture(scope="session")
 def _gateway(_bridge: BridgeDouble, _provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    gateway = _started(_bridge, _provider, tmp_path_factory.mktemp("gateway"), {"whole": True})
+    gateway = _started(_bridge, _provider, tmp_path_factory.mktemp("gateway"), {})
     yield gateway
     gateway.stop()
 
@@ -54,7 +56,10 @@ def gateway(_gateway: Gateway, bridge: BridgeDouble, provider: Provider) -> Gate
 
 @pytest.fixture
 def start_gateway(bridge: BridgeDouble, provider: Provider, tmp_path: Path) -> Iterator[StartGateway]:
-    """`start_gateway(…)`: start a gateway for one test, with other values than usual. All are stopped afterwards."""
+    """`start_gateway(…)`: start a gateway for one test, with other values than usual. All are stopped afterwards.
+
+    `inside=False` gives it a process of its own, `whole=True` one that is started as the runtime does it.
+    """
     started: list[Gateway] = []
 
     def start(**given: object) -> Gateway:
@@ -73,7 +78,7 @@ def fresh(start_gateway: StartGateway) -> Gateway:
 
 
 def _started(bridge: BridgeDouble, provider: Provider, run_dir: Path, given: dict[str, object]) -> Gateway:
-    base = {"bridge_url": bridge.url, "llm_base_url": f"{provider.url}/v1", "run_dir": str(run_dir)}
+    base = {"bridge_url": bridge.url, "llm_base_url": f"{provider.url}/v1", "run_dir": str(run_dir), "inside": True}
     gateway = Gateway({**base, **given})
     gateway.wait_until_up()
     return gateway

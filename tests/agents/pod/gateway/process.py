@@ -19,6 +19,7 @@ from agents.pod.start import GatewayStart
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, PodConfig, PodSecrets
 from tests.agents.pod import forking
+from tests.agents.pod.gateway.inside import Inside
 from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
 from tests.patience import Patience
 
@@ -78,19 +79,22 @@ class Gateway:
     """A gateway process. `given` overrides any field of the start document, its config or its secrets.
 
     The process is copied from one that has already imported the gateway (tests/agents/pod/forking.py). Tests about the
-    process itself use `whole=True`: then it is started as the runtime does it.
+    process itself use `whole=True`: then it is started as the runtime does it. With `inside=True` there is no process
+    (tests/agents/pod/gateway/inside.py).
     """
 
-    process: subprocess.Popen[bytes] | forking.Forked
+    process: subprocess.Popen[bytes] | forking.Forked | Inside
 
     def __init__(self, given: dict[str, Any]) -> None:
         environment, prefix = given.pop("environment", {}), given.pop("prefix", [])
-        whole = given.pop("whole", False)
+        whole, inside = given.pop("whole", False), given.pop("inside", False)
         self.start = document(given)
         self.run_dir = Path(self.start.run_dir)
         self.log_path = self.run_dir / "gateway.log"
         if whole or prefix:
             self.process = self._run(environment, prefix)
+        elif inside:
+            self.process = Inside(self.start.dump(), self.log_path)
         else:
             with self.log_path.open("ab") as out:
                 self.process = forking.start("gateway", {**_inherited(), **environment}, self.start.dump(), out)
@@ -116,7 +120,7 @@ class Gateway:
         while not patience.ended():
             try:
                 requests.get(f"{self.public}/healthz", timeout=1)
-            except requests.ConnectionError:
+            except (requests.ConnectionError, requests.Timeout):
                 assert self.process.poll() is None, self.log
                 time.sleep(0.05)
             else:

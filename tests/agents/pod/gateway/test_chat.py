@@ -1,4 +1,7 @@
-"""`POST /chat` of the management listener: its fields, its answers and its stream."""
+"""`POST /chat` of the management listener: its fields, its answers and its stream.
+
+The control plane asks for lines of JSON. One of an older release asks for server-sent events, as the page does.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,36 @@ from tests.doubles.bridge import BridgeDouble, Event, Turn
 from tests.patience import Patience
 
 SSE = {"Accept": "text/event-stream"}
+LINES = {"Accept": "application/x-ndjson, text/event-stream"}
 
 
 def events(answer: requests.Response) -> list[tuple[str, dict[str, str]]]:
     blocks = [block.split("\n") for block in answer.text.split("\n\n") if block.startswith("event")]
     return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
+
+
+def lines(answer: requests.Response) -> list[dict[str, str]]:
+    assert answer.headers["Content-Type"] == "application/x-ndjson"
+    return [json.loads(line) for line in answer.text.split("\n") if line]
+
+
+def test_the_control_plane_gets_a_turn_as_lines(gateway: Gateway) -> None:
+    asked = {"message": "hello", "session_id": "ses_1"}
+    assert lines(gateway.ask("POST", "/chat", json=asked, headers=LINES)) == [
+        {"type": "delta", "text": "you said "},
+        {"type": "delta", "text": "hello"},
+        {"type": "done", "reply": "you said hello", "session_id": "ses_1"},
+    ]
+
+
+def test_the_page_gets_no_lines(gateway: Gateway) -> None:
+    page = gateway.visitor()
+    for accepted, given in (
+        ("application/x-ndjson", "application/json; charset=utf-8"),
+        (LINES["Accept"], SSE["Accept"]),
+    ):
+        answer = page.post(f"{gateway.public}/chat", json={"message": "hi"}, headers={"Accept": accepted}, timeout=10)
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, given)
 
 
 def test_the_reply_is_the_engines(gateway: Gateway, bridge: BridgeDouble) -> None:
@@ -76,15 +104,19 @@ def test_a_turn_that_breaks_off_is_a_failure_not_a_reply(gateway: Gateway, bridg
     streamed = gateway.ask("POST", "/chat", json={"message": "hi"}, headers=SSE)
     assert [name for name, _ in events(streamed)] == ["delta", "error"]
     assert events(streamed)[1][1]["hop"] == "engine"
+    delta, error = lines(gateway.ask("POST", "/chat", json={"message": "hi"}, headers=LINES))
+    assert delta == {"type": "delta", "text": "half an ans"}
+    assert error == {"type": "error", "hop": "engine", "message": "the engine broke off in the middle of the turn"}
 
 
 def test_a_stream_that_fails_before_its_first_word_is_a_plain_503(gateway: Gateway, bridge: BridgeDouble) -> None:
     bridge.phase = "unhealthy"
-    answer = gateway.ask("POST", "/chat", json={"message": "hi"}, headers=SSE)
-    assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
+    for form in (SSE, LINES):
+        answer = gateway.ask("POST", "/chat", json={"message": "hi"}, headers=form)
+        assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
 
 
-@pytest.mark.parametrize("headers", [{}, SSE])
+@pytest.mark.parametrize("headers", [{}, SSE, LINES])
 def test_a_caller_who_hangs_up_ends_the_turn(gateway: Gateway, bridge: BridgeDouble, headers: dict[str, str]) -> None:
     def endless(_: Turn) -> Iterable[Event]:
         while True:

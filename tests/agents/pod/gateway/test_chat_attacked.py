@@ -155,7 +155,7 @@ def test_junk_of_an_engine_is_told_and_tried_again(gateway: Gateway, bridge: Bri
 def test_a_gateway_that_is_gone_in_the_middle_is_told_with_what_came(
     start_gateway: StartGateway, bridge: BridgeDouble
 ) -> None:
-    gateway, waits = start_gateway(), threading.Event()
+    gateway, waits = start_gateway(inside=False), threading.Event()
 
     def halves(_: Turn) -> Iterable[Event]:
         yield {"type": "delta", "text": "half"}

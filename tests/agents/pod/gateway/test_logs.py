@@ -78,7 +78,7 @@ def test_a_bridge_that_lies_harms_nobody(gateway: Gateway, bridge: BridgeDouble)
 def test_after_a_kill_it_goes_on_where_it_was_and_repeats_nothing(
     start_gateway: Any, bridge: BridgeDouble, tmp_path: Path
 ) -> None:
-    first: Gateway = start_gateway()
+    first: Gateway = start_gateway(inside=False)
     bridge.said += [line(f"line {number}") for number in range(50)]
     wait_for(first, "line 49")
     before = page(first)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +36,17 @@ ALL_SECRETS = [
     "dash-password-1",
     "a2a-token-1",
 ]
+
+
+@pytest.fixture(scope="module")
+def whole(_bridge: BridgeDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A process that is started as the runtime does it. Many tests share it, so each must leave it as it was."""
+    gateway = Gateway(
+        {"whole": True, "bridge_url": _bridge.url, "llm_base_url": "", "run_dir": str(tmp_path_factory.mktemp("whole"))}
+    )
+    gateway.wait_until_up()
+    yield gateway
+    gateway.stop()
 
 
 def _found(text: bytes) -> list[str]:
@@ -98,13 +109,13 @@ def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> No
         ordinary.wait()
 
 
-def test_it_leaves_no_core(gateway: Gateway) -> None:
-    limits = Path(f"/proc/{gateway.process.pid}/limits").read_text()
+def test_it_leaves_no_core(whole: Gateway) -> None:
+    limits = Path(f"/proc/{whole.process.pid}/limits").read_text()
     assert next(line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core")) == ["0", "0"]
 
 
-def test_the_start_document_cannot_be_read_a_second_time(gateway: Gateway) -> None:
-    stdin = Path(f"/proc/{gateway.process.pid}/fd/0")
+def test_the_start_document_cannot_be_read_a_second_time(whole: Gateway) -> None:
+    stdin = Path(f"/proc/{whole.process.pid}/fd/0")
     # Without root's rights, not even this link can be read.
     with contextlib.suppress(PermissionError):
         assert stdin.readlink() == Path(os.devnull)
@@ -120,8 +131,8 @@ def test_the_runtime_reads_the_revision_in_force_from_a_file(start_gateway: Star
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_all_listeners_are_on_loopback(gateway: Gateway) -> None:
-    ports = {gateway.start.public_port, gateway.start.management_port, gateway.start.llm_port}
+def test_all_listeners_are_on_loopback(whole: Gateway) -> None:
+    ports = {whole.start.public_port, whole.start.management_port, whole.start.llm_port}
     listening = [(c.laddr.ip, c.laddr.port) for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr]
     assert sorted(address for address in listening if address[1] in ports) == sorted(
         ("127.0.0.1", port) for port in ports
@@ -169,8 +180,8 @@ def test_it_ends_with_its_supervisor(start_gateway: StartGateway) -> None:
     assert gateway.process.wait(15) == 0
 
 
-def test_a_taken_port_has_an_exit_status_of_its_own(gateway: Gateway, tmp_path: Path) -> None:
-    given = {"public_port": gateway.start.public_port, "run_dir": str(tmp_path), "whole": True}
+def test_a_taken_port_has_an_exit_status_of_its_own(whole: Gateway, tmp_path: Path) -> None:
+    given = {"public_port": whole.start.public_port, "run_dir": str(tmp_path), "whole": True}
     second = Gateway(given)
     assert second.process.wait(15) == 98
     assert "address already in use" in second.log

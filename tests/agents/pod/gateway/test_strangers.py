@@ -93,7 +93,8 @@ def test_strangers_cannot_fill_the_gateways_memory(start_gateway: StartGateway) 
     """A gateway has 256 MiB in a cluster. It must keep all bodies while an engine is slow to answer."""
     with socket.create_server(("127.0.0.1", 0)) as engine, ThreadPoolExecutor(MOST_STRANGERS) as strangers:
         late = f"http://127.0.0.1:{engine.getsockname()[1]}"
-        pod = start_gateway(engine="n8n", engine_url=late, engine_password=ENGINE_PASSWORD, **PASSWORD)
+        given = {"engine": "n8n", "engine_url": late, "engine_password": ENGINE_PASSWORD, **PASSWORD}
+        pod = start_gateway(inside=False, **given)
         body = b"x" * (4 * 1024 * 1024)
 
         def call(_: int) -> int | None:

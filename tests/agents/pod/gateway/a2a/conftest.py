@@ -21,6 +21,7 @@ def _peerable(
         {
             "bridge_url": _bridge.url,
             "llm_base_url": _provider.url,
+            "inside": True,
             "run_dir": run_dir,
             "a2a_enabled": True,
             "a2a_token": TOKEN,

@@ -20,6 +20,7 @@ from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.a2a.test_client import CONTEXT, peer, say, until
 from tests.agents.pod.gateway.a2a.test_endpoint import MESSAGE, call, changed
+from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 
@@ -220,9 +221,10 @@ def test_a_task_that_is_being_worked_on_takes_no_message(peerable: Gateway, brid
 
 @BOTH
 def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
-    fresh_peerable: Gateway, bridge: BridgeDouble, version: str
+    start_gateway: StartGateway, bridge: BridgeDouble, version: str
 ) -> None:
     """One MiB of JSON becomes 20 MiB of objects, and a gateway in a cluster has 256 MiB."""
+    gateway = start_gateway(inside=False, a2a_enabled=True, a2a_token=TOKEN)
     released = threading.Event()
 
     def late(_: Turn) -> Iterable[Event]:
@@ -238,13 +240,13 @@ def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", "A2A-Version": version}
 
     def send(_: int) -> int:
-        return requests.post(f"{fresh_peerable.public}/a2a", data=body, headers=headers, timeout=40).status_code
+        return requests.post(f"{gateway.public}/a2a", data=body, headers=headers, timeout=40).status_code
 
     with ThreadPoolExecutor(16) as peers:
         answers = [peers.submit(send, number) for number in range(16)]
         try:
             eventually(lambda: len(bridge.turns) == 16, within=30, what="all turns")
-            assert psutil.Process(fresh_peerable.process.pid).memory_info().rss < 192 * 1024 * 1024
+            assert psutil.Process(gateway.process.pid).memory_info().rss < 192 * 1024 * 1024
         finally:
             released.set()
         assert {answer.result() for answer in answers} == {200}

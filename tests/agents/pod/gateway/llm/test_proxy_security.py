@@ -204,5 +204,7 @@ def test_a_key_that_no_header_can_carry_is_named_and_not_sent(start_gateway: Sta
 
 
 def test_proxies_of_the_environment_are_not_used(start_gateway: StartGateway, provider: Provider) -> None:
-    gateway = start_gateway(environment={"http_proxy": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"})
+    gateway = start_gateway(
+        inside=False, environment={"http_proxy": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+    )
     assert gateway.call_model().status_code == 200

@@ -44,6 +44,7 @@ def _asking(
         {
             "bridge_url": _bridge.url,
             "llm_base_url": f"{_provider.url}/v1",
+            "inside": True,
             "run_dir": str(tmp_path_factory.mktemp("peers")),
             **with_peers({"name": "bob", "url": f"{_peer.url}/rpc", "token": PEER_TOKEN}),
         }
