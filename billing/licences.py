@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 ACTIVATIONS = Limit(name="licence-activation", times=10, seconds=3600)  # per account
 CHECKED_EVERY = timedelta(days=1)
 CENTS = 100
-_RESTORED = PaymentKind.RESTORED, "its provider calls it paid again"
+_RESTORED = PaymentKind.RESTORED, "its provider says that it is paid again"
 MOVES = {PaymentKind.KEY_MOVE, PaymentKind.NEW_PLAN, PaymentKind.RESTORED}  # nothing is charged for these
 
 
@@ -215,7 +215,7 @@ def _new_of_live(row: Subscription, sold: Sold) -> tuple[PaymentKind, str] | Non
         return PaymentKind.NEW_PLAN, f"was {row.tier}, {row.period}"
     if row.license_fingerprint != sold.key.fingerprint:
         return PaymentKind.KEY_MOVE, "the provider gave this licence another key"
-    return (PaymentKind.RESTORED, "its provider names a later end of what it charged") if sold.till > until else None
+    return (PaymentKind.RESTORED, "its provider gives a later end of the charged time") if sold.till > until else None
 
 
 def _new_of_other(agent: Agent, row: Subscription | None, sold: Sold, *, moved: str) -> tuple[PaymentKind, str]:

@@ -113,7 +113,10 @@ FORMS: Mapping[str, MailForm] = {
             "stops_at": datetime(2026, 12, 28, 12, tzinfo=UTC),
             "invoice_url": "https://pay.example/invoice/sample",
         },
-        cases={"no bill": {"invoice_url": ""}, "no bill, no end": {"stops_at": "", "invoice_url": ""}},
+        cases={
+            "no invoice link": {"invoice_url": ""},
+            "no invoice link, no stop date": {"stops_at": "", "invoice_url": ""},
+        },
         link=_renew,
         whole=_WHOLE,
     ),
@@ -125,7 +128,7 @@ FORMS: Mapping[str, MailForm] = {
     ),
     "payment_refunded": MailForm(
         sample=_PAYMENT,
-        cases={"a part": {"bought": False, "part": True}, "bought nothing": {"bought": False, **_NO_INVOICE}},
+        cases={"partial refund": {"bought": False, "part": True}, "bought nothing": {"bought": False, **_NO_INVOICE}},
         link=_payment,
         whole=_WHOLE,
     ),

@@ -43,7 +43,7 @@ def memory(backup: Backup) -> Memory:
     except NoRestic as error:
         raise BackupUnreadable(str(error)) from error
     except (KeyError, TypeError, ValueError, subprocess.TimeoutExpired) as error:
-        raise BackupUnreadable("it does not tell what the engine had learned") from error
+        raise BackupUnreadable("it does not contain what the engine had learned") from error
 
 
 def _said(command: list[str], environment: dict[str, str], password: str) -> bytes:

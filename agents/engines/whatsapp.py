@@ -23,7 +23,9 @@ from agents.runtimes.base import PodConfig
 
 log = logging.getLogger(__name__)
 
-NO_INBOUND = "it can send, but hears nothing: PUT /agents/{id}/channels with whatsappVerifyToken and whatsappAppSecret"
+NO_INBOUND = (
+    "it can send, but receives nothing: PUT /agents/{id}/channels with whatsappVerifyToken and whatsappAppSecret"
+)
 REFUSED = "the service refuses the access token"
 NO_COMMANDS = "Commands are not taken here."
 _META = "https://graph.facebook.com"

@@ -130,7 +130,7 @@ class BackupEndpoint:
     async def unlock(self, request: web.Request) -> web.Response:
         admitted(request)
         if request.match_info["kind"] != "locks":
-            raise web.HTTPForbidden(reason="nothing is taken away")
+            raise web.HTTPForbidden(reason="nothing can be deleted")
         await obstore.delete_async(self._store, path_of(request))
         return web.Response()
 

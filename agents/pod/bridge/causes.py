@@ -64,8 +64,8 @@ def lost_data(directory: Path) -> str | None:
     except OSError:
         return None
     return (
-        "the agent's disk is empty, and it had data there: the engine is not started."
-        " A rebuild restores its newest backup; where there is none it begins anew with the empty disk"
+        "the agent's disk is empty, although it had data: the engine is not started."
+        " A rebuild restores the newest backup; without a backup it begins with the empty disk"
     )
 
 

@@ -23,8 +23,8 @@ MOST_FILES = 10_000
 _STEPS = 10_000  # steps of SQLite's virtual machine between two checks of the clock
 _BROKEN_DATABASE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _ADVICE = (
-    "the engine is not started. A rebuild restores its newest backup that is whole; where there is none it goes on with"
-    " what is there"
+    "the engine is not started. A rebuild restores the newest undamaged backup; without one it goes on with the data"
+    " that is there"
 )
 
 

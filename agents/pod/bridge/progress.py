@@ -39,10 +39,10 @@ class Progress:
             self._seen.add(found[1])
             self._say(self._words())
         elif line.startswith("Installing collected packages"):
-            self._say(f"all {len(self._seen)} packages are here and are unpacked")
+            self._say(f"all {len(self._seen)} packages are downloaded and are being unpacked")
 
     def checking(self) -> None:
-        self._say("all packages are installed, and its version is asked")
+        self._say("all packages are installed, and its version is being checked")
 
     def _words(self) -> str:
         count = len(self._seen)
@@ -89,7 +89,7 @@ class ProgressFile:
             words = self._path.read_text(encoding="utf-8")[:200]
         except (OSError, ValueError):
             words = "it has just begun"
-        return f"another agent of this machine is at it: {words}"
+        return f"another agent of this machine is installing it: {words}"
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):

@@ -85,7 +85,7 @@ def test_what_the_lock_says_is_installed_and_runs_where_it_was_moved_to(
 ) -> None:
     begin, *_, last = put(tiny, place, tmp_path)
     assert begin == "installing tiny-engine 1.2.3: 0 of 1 packages (0 %)"
-    assert last == "installing tiny-engine 1.2.3: all packages are installed, and its version is asked"
+    assert last == "installing tiny-engine 1.2.3: all packages are installed, and its version is being checked"
     assert put(tiny, place, tmp_path) == [], "it is there"
     assert install.is_installed(cast("Engine", tiny), place.install)
     assert said(tiny, place)[0] == "tiny engine 1.2.3"
@@ -102,7 +102,7 @@ def test_who_waits_for_another_installation_hears_how_far_that_is(
         await asyncio.gather(*(install.install(engine, place, EngineLog(), each.append) for each in told))
 
     asyncio.run(both())
-    waited = [each for each in told if each[0].startswith("another agent of this machine is at it: ")]
+    waited = [each for each in told if each[0].startswith("another agent of this machine is installing it: ")]
     assert len(waited) == 1
     assert any("installing tiny-engine 1.2.3: 1 of 1 packages (100 %)" in words for each in told for words in each)
 
