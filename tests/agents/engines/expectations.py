@@ -12,6 +12,8 @@ from tests.doubles.model_protocols import Protocol, Seen
 if TYPE_CHECKING:
     from tests.agents.engines.conftest import Pod
 
+WITHOUT_TOOLS = "stt"  # a toolset for which no engine has a tool; hermes hears voice messages with it
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:

@@ -16,7 +16,7 @@ from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
-from tests.agents.engines.expectations import expected
+from tests.agents.engines.expectations import WITHOUT_TOOLS, expected
 from tests.agents.engines.looking import found_in_memory
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import ToolCall
@@ -227,7 +227,7 @@ def test_an_empty_choice_is_the_safe_set(pod: Pod) -> None:
 
 
 def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
-    pod.start(toolsets=["tts"])
+    pod.start(toolsets=[WITHOUT_TOOLS])
     pod.say("one")
     assert pod.model.turns()[-1].tools == set()
 

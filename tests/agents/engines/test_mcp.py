@@ -13,7 +13,7 @@ from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import TRIED, Pod, those
-from tests.agents.engines.expectations import expected
+from tests.agents.engines.expectations import WITHOUT_TOOLS, expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles import mcp_stdio, mcp_tools
 from tests.doubles.mcp_http import McpHttpServer
@@ -125,7 +125,7 @@ def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm
     offered = pod.model.turns()[-1].tools
     assert name not in offered
     assert expected(pod).whole(offered - tools_of(pod, "crm")) == set(pod.engine.toolsets.get(kept, ()))
-    pod.change(toolsets=["tts"])
+    pod.change(toolsets=[WITHOUT_TOOLS])
     pod.say("two")
     assert pod.model.turns()[-1].tools == tools_of(pod, "crm")
     pod.change(toolsets=[toolset])
