@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agents.clusters import objects
+from agents.clusters.api import names
 from agents.clusters.objects import Json, condition, event_words, has_ended, is_deleted, moment, statuses
-from agents.runtimes.kubernetes import names
 
 IMAGE_PULL = "IMAGE_PULL"
 NO_CAPACITY = "NO_CAPACITY"
