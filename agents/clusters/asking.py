@@ -16,13 +16,13 @@ from functools import partial
 from django.db import connection
 
 from agents.clusters import objects
+from agents.clusters.api import names
 from agents.clusters.objects import Json
 from agents.clusters.reading import Life
 from agents.clusters.watching import WatchSource
 from agents.models import Agent
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint, RuntimeFailure
-from agents.runtimes.kubernetes import names
 from agents.runtimes.management import GatewayHealth
 
 log = logging.getLogger(__name__)

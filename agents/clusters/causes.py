@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from agents.cause import Cause
 from agents.clusters import objects
+from agents.clusters.api import names
 from agents.clusters.objects import Json, condition, event_words, has_ended, is_deleted, moment, statuses
-from agents.runtimes.kubernetes import names
 
 # Something that ended longer ago does not explain the present state.
 LATELY = timedelta(minutes=10)

@@ -14,11 +14,11 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from agents.clusters import connections, enforcement, own_networks, policies
+from agents.clusters.api.client import ApiRefused, Connection
+from agents.clusters.api.place import ClusterSettings, Routing
+from agents.clusters.api.rights import account_of
 from agents.clusters.models import Cluster, Enforcement
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes.client import ApiRefused, Connection
-from agents.runtimes.kubernetes.place import ClusterSettings, Routing
-from agents.runtimes.kubernetes.rights import account_of
 from config import wake
 from config.crypto import UnreadableSecret
 

@@ -8,10 +8,10 @@ import threading
 from django.conf import settings
 
 from agents.cause import Cause
+from agents.clusters.api.client import Connection
+from agents.clusters.api.place import ClusterSettings, Routes, Routing
 from agents.clusters.models import Cluster
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes.client import Connection
-from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
 from config.crypto import UnreadableSecret
 
 _known: dict[int, tuple[str, Connection]] = {}

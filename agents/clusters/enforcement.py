@@ -17,12 +17,12 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from agents.clusters.api import names
+from agents.clusters.api.client import Connection
+from agents.clusters.api.place import ClusterSettings
+from agents.clusters.api.rights import Inside
 from agents.clusters.models import Enforcement
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection
-from agents.runtimes.kubernetes.place import ClusterSettings
-from agents.runtimes.kubernetes.rights import Inside
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agents.clusters import objects
+from agents.clusters.api.place import Routes, Routing
 from agents.clusters.watching import Watch, WatchedKind, guarded
-from agents.runtimes.kubernetes.place import Routes, Routing
 
 _ALWAYS = {
     "NetworkPolicy": guarded("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies"),

@@ -13,6 +13,8 @@ from datetime import datetime
 from django.conf import settings
 
 from agents.clusters import connections, objects, reading
+from agents.clusters.api import names
+from agents.clusters.api.client import Connection
 from agents.clusters.asking import Asking, CallPool, Want
 from agents.clusters.guards import Guards
 from agents.clusters.models import Cluster
@@ -20,8 +22,6 @@ from agents.clusters.objects import Json
 from agents.clusters.reading import Life, PodState, Sighting
 from agents.clusters.watching import DEPLOYMENTS, LIST_SECONDS, NAMESPACES, PODS, Watch, WatchedKind
 from agents.runtimes.base import Phase, RuntimeFailure
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from agents.clusters.api import kubeconfig
+from agents.clusters.api.place import Routing
 from agents.runtimes.base import Phase
-from agents.runtimes.kubernetes import kubeconfig
-from agents.runtimes.kubernetes.place import Routing
 from catalog.vocabulary import TierId
 from config.crypto import EncryptedText
 

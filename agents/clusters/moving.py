@@ -22,11 +22,11 @@ from agents.backups import repositories
 from agents.backups.models import Backup, Kind
 from agents.backups.repositories import BackupsOff
 from agents.clusters import connections, placement
+from agents.clusters.api import names, volumes
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
 from agents.errors import BackupsAreOff
 from agents.models import Agent, Desired, Reason, Status
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import names, volumes
 from config import wake
 from config.errors import Conflict
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.runtimes.kubernetes import kept, names
+from agents.clusters.api import kept, names
 
 Json = dict[str, Any]
 
@@ -148,7 +148,7 @@ def keep_digest(kind: str, obj: Json) -> Json:
 
 
 def keep_limits(obj: Json) -> Json:
-    """The object names Secrets as its owners; these Secrets exist (agents.runtimes.kubernetes.kept)."""
+    """The object names Secrets as its owners; these Secrets exist (agents.clusters.api.kept)."""
     owners = obj["metadata"].get("ownerReferences") or ()
     secrets = {f"Secret/{one['name']}": one["uid"] for one in owners if one["kind"] == "Secret"}
     return {**keep_digest("LimitRange", obj), "secrets": secrets}

@@ -18,10 +18,10 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from agents.clusters import connections, sightings
+from agents.clusters.api.client import Connection
 from agents.clusters.asking import CallPool, Wanted, of_agents
 from agents.clusters.lookout import Lookout
 from agents.clusters.models import Cluster
-from agents.runtimes.kubernetes.client import Connection
 from config import pulse, waiting
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.runtimes.kubernetes.client import ApiRefused, Connection
-from agents.runtimes.kubernetes.place import ClusterSettings
+from agents.clusters.api.client import ApiRefused, Connection
+from agents.clusters.api.place import ClusterSettings
 from config import public_networks
 from config.public_networks import Network
 

@@ -12,10 +12,10 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from agents.cause import Cause
+from agents.clusters.api import kept, names
+from agents.clusters.api.kept import Digests
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
-from agents.runtimes.kubernetes import kept, names
-from agents.runtimes.kubernetes.kept import Digests
 
 _SEEN = (
     "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since", "strayed",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.clusters.api import kept, names, network
+from agents.clusters.api.client import ApiRefused, Connection, path_of
+from agents.clusters.api.place import ClusterSettings
+from agents.clusters.api.rights import Inside
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.pods import keep_some, note_astray
-from agents.runtimes.kubernetes import kept, names, network
-from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
-from agents.runtimes.kubernetes.place import ClusterSettings
-from agents.runtimes.kubernetes.rights import Inside
 from config import waiting
 
 _KEY = f"NetworkPolicy/{names.POD}"

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.clusters import causes, objects
+from agents.clusters.api import ending, names
 from agents.clusters.causes import Trouble
 from agents.clusters.objects import Json, current, moment, words
 from agents.runtimes.base import Phase
-from agents.runtimes.kubernetes import ending, names
 from agents.runtimes.management import GatewayHealth
 
 ENDING = "the pod is ending"

@@ -21,11 +21,11 @@ import requests
 from django.db import connection as database
 
 from agents.clusters import connections, objects
+from agents.clusters.api import names
+from agents.clusters.api.client import Connection
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.objects import Json
 from agents.runtimes.base import RuntimeFailure, Usage
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection
 from config import waiting
 
 log = logging.getLogger(__name__)

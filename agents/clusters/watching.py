@@ -19,9 +19,9 @@ from functools import partial
 from typing import Protocol
 
 from agents.clusters import objects
+from agents.clusters.api.client import ApiRefused, ClusterFailure, Stream
 from agents.clusters.objects import Json
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, Stream
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ EXPIRED = 410
 
 
 class WatchSource(Protocol):
-    """An API server (agents.runtimes.kubernetes.client.Connection)."""
+    """An API server (agents.clusters.api.client.Connection)."""
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = ...) -> Json: ...
 

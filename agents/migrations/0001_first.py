@@ -1,6 +1,6 @@
 import agents.clusters.models
 import agents.runtimes.base
-import agents.runtimes.kubernetes.place
+import agents.clusters.api.place
 import config.crypto
 import config.ids
 import django.contrib.postgres.fields
@@ -312,19 +312,19 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             (
-                                agents.runtimes.kubernetes.place.Routing["GATEWAY"],
-                                agents.runtimes.kubernetes.place.Routing["GATEWAY"],
+                                agents.clusters.api.place.Routing["GATEWAY"],
+                                agents.clusters.api.place.Routing["GATEWAY"],
                             ),
                             (
-                                agents.runtimes.kubernetes.place.Routing["INGRESS"],
-                                agents.runtimes.kubernetes.place.Routing["INGRESS"],
+                                agents.clusters.api.place.Routing["INGRESS"],
+                                agents.clusters.api.place.Routing["INGRESS"],
                             ),
                             (
-                                agents.runtimes.kubernetes.place.Routing["NONE"],
-                                agents.runtimes.kubernetes.place.Routing["NONE"],
+                                agents.clusters.api.place.Routing["NONE"],
+                                agents.clusters.api.place.Routing["NONE"],
                             ),
                         ],
-                        default=agents.runtimes.kubernetes.place.Routing["GATEWAY"],
+                        default=agents.clusters.api.place.Routing["GATEWAY"],
                         help_text="How visitors reach the pods.",
                         max_length=8,
                     ),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agents.clusters import checking, guards
-from agents.runtimes.kubernetes import network
-from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
+from agents.clusters.api import network
+from agents.clusters.api.place import ClusterSettings, Routes, Routing
 from config import public_networks
 from config.celery import BEAT
 from tests.deploy import chart
@@ -378,7 +378,7 @@ def test_agents_pods_reach_the_endpoint_of_backups_and_nothing_else_of_ours() ->
     (service,) = [one for one in of_kind("backups", "Service") if one["metadata"]["name"] == "agentpods-backups"]
     assert service["spec"]["ports"][0]["port"] == int(env["BACKUP_PORT"])
     assert env["BACKUP_URL"] == f"http://agentpods-backups.{chart.NAMESPACE}.svc:8300"
-    # By these labels a pod's own policy lets it out (agents/runtimes/kubernetes/network.py).
+    # By these labels a pod's own policy lets it out (agents/clusters/api/network.py).
     place = ClusterSettings(
         installation="x", pod_image="x", engine_images={}, backup_port=8300, routes=Routes(control_namespace="system")
     )

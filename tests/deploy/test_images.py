@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 import requests
 
+from agents.clusters.api import names
 from agents.engines import ENGINES
 from agents.engines.base import Engine, NpmPackage, PypiPackage
 from agents.engines.hermes import HERMES
 from agents.pod.bridge import install
 from agents.pod.start import BridgeStart
-from agents.runtimes.kubernetes import names, workload
+from agents.runtimes.kubernetes import workload
 from tests.agents.engines.conftest import smallest_tier
 from tests.agents.engines.expectations import EXPECTED
 from tests.agents.pod.bridge.process import TOKEN, eventually, pod_config

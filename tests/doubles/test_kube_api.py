@@ -17,7 +17,7 @@ import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
 
-from agents.runtimes.kubernetes.client import Connection
+from agents.clusters.api.client import Connection
 from tests.doubles.kube.official_client import OfficialClient, deployment, refusal, secret, watching
 from tests.doubles.kube_api import KubeApi
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 
+from agents.clusters.api import names
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes.base import PodSpec
-from agents.runtimes.kubernetes import names
 
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 # inside the pod; its network policy decides who may connect

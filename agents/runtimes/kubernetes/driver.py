@@ -14,15 +14,16 @@ from typing import Any
 
 from agents.cause import Cause
 from agents.clusters import breaches, connections, placement, pods, usage
+from agents.clusters.api import ending, kept, names, network, volumes
+from agents.clusters.api.client import ApiRefused, Connection, path_of
+from agents.clusters.api.place import ClusterSettings
+from agents.clusters.api.rights import Inside
 from agents.clusters.models import Cluster, Pod
 from agents.pod.logs.reading import Left
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
-from agents.runtimes.kubernetes import ending, kept, manifests, names, network, unrouting, volumes
-from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
-from agents.runtimes.kubernetes.place import ClusterSettings
+from agents.runtimes.kubernetes import manifests, unrouting
 from agents.runtimes.kubernetes.repair import Repair
-from agents.runtimes.kubernetes.rights import Inside
 from config import waiting
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from agents.clusters.api import names, network
+from agents.clusters.api.place import ClusterSettings
 from agents.runtimes.base import PodSpec
-from agents.runtimes.kubernetes import documents, names, network, workload
-from agents.runtimes.kubernetes.place import ClusterSettings
+from agents.runtimes.kubernetes import documents, workload
 
 Manifest = dict[str, Any]
 

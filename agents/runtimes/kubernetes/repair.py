@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from agents.clusters.api import kept, names, network, volumes
+from agents.clusters.api.client import ApiRefused, Connection, path_of
+from agents.clusters.api.kept import Digests
+from agents.clusters.api.place import ClusterSettings
+from agents.clusters.api.rights import Inside
 from agents.runtimes.base import PodSpec
-from agents.runtimes.kubernetes import kept, manifests, names, network, volumes
-from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
-from agents.runtimes.kubernetes.kept import Digests
-from agents.runtimes.kubernetes.place import ClusterSettings
-from agents.runtimes.kubernetes.rights import Inside
+from agents.runtimes.kubernetes import manifests
 
 Json = dict[str, Any]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.runtimes.kubernetes import kept, names
-from agents.runtimes.kubernetes.client import path_of
-from agents.runtimes.kubernetes.place import ClusterSettings, Routing
-from agents.runtimes.kubernetes.rights import Inside
+from agents.clusters.api import kept, names
+from agents.clusters.api.client import path_of
+from agents.clusters.api.place import ClusterSettings, Routing
+from agents.clusters.api.rights import Inside
 
 Json = dict[str, Any]
 

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from agents.cause import Cause
+from agents.clusters.api import names
+from agents.clusters.api.names import MIB
+from agents.clusters.api.place import ClusterSettings
 from agents.runtimes.base import PodSpec, RuntimeFailure
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.names import MIB
-from agents.runtimes.kubernetes.place import ClusterSettings
 
 ENGINE_USER = 10001
 GATEWAY_USER = 10002

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from agents.clusters.api.client import Connection
 from agents.models import Cluster
-from agents.runtimes.kubernetes.client import Connection
 from tests.agents.clusters.observing import ObserverTurns, cluster_of, observing
 from tests.doubles.kube_api import KubeApi
 

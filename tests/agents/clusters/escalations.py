@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import APPLY, JSON, MERGE, Connection, path_of
+from agents.clusters.api import names
+from agents.clusters.api.client import APPLY, JSON, MERGE, Connection, path_of
 from tests.agents.clusters import ground
 from tests.agents.clusters.ground import is_real
 from tests.agents.clusters.reaping import FOREIGN

@@ -12,8 +12,8 @@ from pytest_django import Settings
 
 from accounts.models import User
 from agents import creation, lifecycle
+from agents.clusters.api.client import Connection
 from agents.models import Agent, Placement, Pod
-from agents.runtimes.kubernetes.client import Connection
 from tests.agents.clusters import ground
 from tests.agents.clusters.reaping import ADMIN_KUBECONFIG
 from tests.agents.conftest import PERSONA

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from agents.clusters.api import names
+from agents.clusters.api.client import Connection
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection
 
 # The kubeconfigs of the tests and, if there is one, of an administrator of that cluster.
 KUBECONFIG = "TEST_KUBECONFIG"

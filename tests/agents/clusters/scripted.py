@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from agents.clusters.api.client import ApiRefused, ClusterFailure, path_of
 from agents.clusters.enforcement import BLOCKED, THROUGH
-from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, path_of
 
 Json = dict[str, Any]
 

@@ -10,14 +10,14 @@ import pytest
 
 from agents import pods
 from agents.clusters import asking
+from agents.clusters.api.client import ClusterFailure
 from agents.clusters.asking import Asking, CallPool, Rounds, Want
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent, Desired
 from agents.pod.turns.failures import Hop, HopFailure
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint
-from agents.runtimes.kubernetes.client import ClusterFailure
-from agents.runtimes.management import GatewayHealth
+from agents.runtimes.management import GatewayHealth, HopFailure
 from tests.agents.clusters.observing import Json, event
 from tests.agents.conftest import MakeAgent
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents.runtimes.kubernetes.client import Connection
+from agents.clusters.api.client import Connection
 from tests.agents.clusters import ground
 from tests.agents.clusters.test_flow import Owner
 from tests.agents.pod.bridge.process import eventually

@@ -15,8 +15,8 @@ from pytest_django import Settings
 
 from accounts.models import User
 from agents.clusters import pods
+from agents.clusters.api.client import Connection
 from agents.models import Agent, Cluster, Pod, Status, Transition
-from agents.runtimes.kubernetes.client import Connection
 from tests.agents.clusters import living
 from tests.agents.clusters.ground import PATIENCE, is_real
 from tests.agents.clusters.living import create, until

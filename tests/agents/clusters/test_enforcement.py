@@ -16,11 +16,11 @@ import kubernetes_validate
 import pytest
 
 from agents.clusters import enforcement
+from agents.clusters.api import names
+from agents.clusters.api.client import ClusterFailure
+from agents.clusters.api.place import ClusterSettings
 from agents.clusters.enforcement import BLOCKED, THROUGH, Undecided
 from agents.clusters.models import Enforcement
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import ClusterFailure
-from agents.runtimes.kubernetes.place import ClusterSettings
 from tests.agents.clusters.scripted import ScriptedCluster
 from tests.patience import Patience
 

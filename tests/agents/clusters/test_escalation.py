@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.runtimes.kubernetes import ending, names, rights
-from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
+from agents.clusters.api import ending, names, rights
+from agents.clusters.api.client import ApiRefused, Connection, path_of
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.escalations import (
     ESCALATIONS,

@@ -12,8 +12,8 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from agents.clusters import connections
+from agents.clusters.api import names
 from agents.models import Cluster, Pod
-from agents.runtimes.kubernetes import names
 from tests.agents.clusters import ground
 from tests.agents.clusters.test_flow import Owner
 from tests.agents.pod.bridge.process import eventually

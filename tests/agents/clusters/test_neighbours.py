@@ -16,10 +16,10 @@ import pytest
 from pytest_django import Settings
 
 from agents.clusters import connections, enforcement
+from agents.clusters.api import names
+from agents.clusters.api.client import Connection, path_of
 from agents.clusters.models import Cluster, Enforcement
 from agents.runtimes.base import Phase
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection, path_of
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.ground import ToldRuntime
 from tests.agents.clusters.reaping import ADMIN_KUBECONFIG, FOREIGN

@@ -17,14 +17,14 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from agents.clusters import asking, guards, pods, reading, sightings, watching
+from agents.clusters.api.client import Connection
+from agents.clusters.api.place import Routes
 from agents.clusters.asking import Want, of_agents
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent
 from agents.runtimes import management
 from agents.runtimes.base import Access
-from agents.runtimes.kubernetes.client import Connection
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
-from agents.runtimes.kubernetes.place import Routes
 from agents.runtimes.management import GatewayHealth
 from config import wake
 from tests.agents.clusters.conftest import Observed

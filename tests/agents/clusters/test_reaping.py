@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection
+from agents.clusters.api import names
+from agents.clusters.api.client import Connection
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.escalations import VOLUMES, namespace
 from tests.doubles.kube_api import KubeApi

@@ -16,10 +16,10 @@ import yaml
 from kubernetes.config import incluster_config
 
 from agents.clusters import connections, usage
+from agents.clusters.api.client import ClusterFailure
+from agents.clusters.api.names import MIB
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Usage
-from agents.runtimes.kubernetes.client import ClusterFailure
-from agents.runtimes.kubernetes.names import MIB
 from tests.agents.clusters.observing import cluster_of, metadata
 from tests.deploy import chart
 from tests.doubles.certificates import Certificates

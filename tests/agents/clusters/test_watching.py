@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents.clusters import watching
+from agents.clusters.api.client import ApiRefused, ClusterFailure, Stream
 from agents.clusters.watching import NAMESPACES, PODS, Watch, WatchedKind
-from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, Stream
 from tests.agents.clusters.observing import Json, metadata, namespace, pod
 
 STOP = threading.Event()

@@ -20,11 +20,11 @@ import yaml
 from pytest_django import Settings
 
 from agents.clusters import connections
+from agents.clusters.api import names
 from agents.engines.base import Engine
 from agents.pod.turns.failures import EngineError, HopFailure
 from agents.runtimes import management
 from agents.runtimes.base import Observation
-from agents.runtimes.kubernetes import names
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.reaping import ADMIN_KUBECONFIG
 from tests.agents.engines import looking

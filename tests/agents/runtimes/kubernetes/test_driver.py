@@ -10,11 +10,11 @@ import pytest
 from pytest_django import Settings
 
 from agents.clusters import connections
+from agents.clusters.api.client import ApiRefused, ClusterFailure, Connection
+from agents.clusters.api.ending import StillThere
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.runtimes.base import PodSpec, RuntimeFailure
-from agents.runtimes.kubernetes.client import ApiRefused, ClusterFailure, Connection
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
-from agents.runtimes.kubernetes.ending import StillThere
 from tests.agents.runtimes.conftest import AGENT, NAMESPACE, pod_spec
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi

@@ -11,10 +11,11 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from agents.clusters.api import names, network
+from agents.clusters.api.place import ClusterSettings, Routes, Routing
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes.base import PodSpec, RuntimeFailure
-from agents.runtimes.kubernetes import documents, manifests, names, network, workload
-from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
+from agents.runtimes.kubernetes import documents, manifests, workload
 from config import public_networks
 from tests.agents.runtimes.conftest import AGENT, MANAGEMENT_TOKEN, NAMESPACE, REAL_KEY, pod_spec
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agents.clusters import connections, policies
+from agents.clusters.api import kept
+from agents.clusters.api.client import ClusterFailure, Connection, path_of
 from agents.clusters.models import Cluster, Pod
-from agents.runtimes.kubernetes import kept
-from agents.runtimes.kubernetes.client import ClusterFailure, Connection, path_of
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.runtimes.conftest import NAMESPACE
 from tests.agents.runtimes.kubernetes.test_driver import comes_up, public_spec

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from agents.clusters.api import kubeconfig
+from agents.clusters.api.client import Connection
+from agents.clusters.api.kubeconfig import BadKubeconfig
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import kubeconfig
-from agents.runtimes.kubernetes.client import Connection
-from agents.runtimes.kubernetes.kubeconfig import BadKubeconfig
 
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n").decode()
 

@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 from agents.cause import Cause
+from agents.clusters.api import names, volumes
+from agents.clusters.api.client import ApiRefused, Connection
+from agents.clusters.api.rights import Inside
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import names, volumes
-from agents.runtimes.kubernetes.client import ApiRefused, Connection
-from agents.runtimes.kubernetes.rights import Inside
 
 POLL_SECONDS = 0.25
 

@@ -8,9 +8,9 @@ from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
+from agents.clusters.api import names
+from agents.clusters.api.place import ClusterSettings, Routes, Routing
 from agents.runtimes.base import PodSpec
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.place import ClusterSettings, Routes, Routing
 from config import public_networks
 
 _Json = dict[str, Any]

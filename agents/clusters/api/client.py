@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import urllib3
 
 from agents.cause import Cause
+from agents.clusters.api import credentials, names
+from agents.clusters.api.breaker import Breaker
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import credentials, names
-from agents.runtimes.kubernetes.breaker import Breaker
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration

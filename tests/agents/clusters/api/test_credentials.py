@@ -20,7 +20,7 @@ class Slowly:
 
 sys.meta_path.insert(0, Slowly())
 from agents.runtimes.kubernetes import volumes
-from agents.runtimes.kubernetes.client import Connection
+from agents.clusters.api.client import Connection
 
 CONFIG = '''
 apiVersion: v1

@@ -9,11 +9,11 @@ import logging
 from typing import Any
 
 from agents.cause import Cause
+from agents.clusters.api import names
+from agents.clusters.api.client import ApiRefused, Connection
+from agents.clusters.api.credentials import official_client
+from agents.clusters.api.rights import Inside
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import ApiRefused, Connection
-from agents.runtimes.kubernetes.credentials import official_client
-from agents.runtimes.kubernetes.rights import Inside
 
 log = logging.getLogger(__name__)
 

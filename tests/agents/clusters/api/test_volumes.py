@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from agents.clusters.api import volumes
+from agents.clusters.api.client import Connection
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes import volumes
-from agents.runtimes.kubernetes.client import Connection
 
 LABELS = {"agentpods.dev/agent": "agt_abc"}
 

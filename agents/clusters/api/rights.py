@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agents.runtimes.kubernetes import kept, names
-from agents.runtimes.kubernetes.client import ApiRefused, Connection, path_of
+from agents.clusters.api import kept, names
+from agents.clusters.api.client import ApiRefused, Connection, path_of
 
 log = logging.getLogger(__name__)
 

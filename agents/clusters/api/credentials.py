@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from agents.runtimes.kubernetes import kubeconfig
+from agents.clusters.api import kubeconfig
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.runtimes.kubernetes.breaker import FAILURES, OPEN_SECONDS, Breaker
+from agents.clusters.api.breaker import FAILURES, OPEN_SECONDS, Breaker
 
 
 class BreakerClock:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agents.runtimes.kubernetes import names
+from agents.clusters.api import names
 
 Json = dict[str, Any]
 Digests = dict[str, str]  # by the key of each object
