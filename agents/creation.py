@@ -14,11 +14,13 @@ from django.utils import timezone
 from accounts import mailbox, switches
 from accounts.errors import AccountSuspended
 from accounts.models import User
-from agents import a2a, channels, entitlement, lifecycle, llm_key, profile, slugs, tools, trials, vendors
+from agents import entitlement, slugs, trials
+from agents.configuring import a2a, channels, llm_key, profile, tools, vendors
 from agents.domains import check, claims, names
 from agents.domains.records import DnsAnswers
 from agents.errors import CreatesClosed
 from agents.models import Agent
+from agents.running import lifecycle
 from catalog.engines import check_tier, known_engine
 from catalog.llm_models import known_model
 from catalog.models import Engine

@@ -149,7 +149,7 @@ class Agent(models.Model):
     extra_soul = models.TextField(null=True, blank=True)
     created_at = models.DateTimeField()
 
-    # The life cycle. Only agents/lifecycle.py writes these.
+    # The life cycle. Only agents/running/lifecycle.py writes these.
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.PROVISIONING)
     desired = models.CharField(max_length=8, choices=Desired.choices, default=Desired.RUNNING)
     operation = models.CharField(max_length=12, choices=Reason.choices, default=Reason.CREATE)
@@ -183,7 +183,7 @@ class Agent(models.Model):
     spec_revision = models.PositiveIntegerField(default=1)
     management_token = EncryptedText()
     ticket_key = EncryptedText()
-    # The gateway proves its identity with these (agents/identity.py). They are made before the first gateway starts.
+    # The gateway proves its identity with these (agents/running/identity.py). They are made before the first gateway starts.
     gateway_key = EncryptedText(null=True, blank=True)
     gateway_certificate = models.TextField(blank=True, default="", db_default="")
     engine_key = EncryptedText(help_text="The engine's encryption key. The API never returns it.")
@@ -260,11 +260,11 @@ class Agent(models.Model):
         indexes = [
             # The owner's list, newest first.
             models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
-            # The due scan of agents/reconciler.py.
+            # The due scan of agents/running/reconciler.py.
             models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
             # The due scan of billing/lapses.py.
             models.Index(fields=["term_due_at"], name="agent_term_due", condition=Q(term_due_at__isnull=False)),
-            # The sweeper's search for agents between two states that have no due time (agents/sweeper.py).
+            # The sweeper's search for agents between two states that have no due time (agents/running/sweeper.py).
             models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
             # The due scan of agents/backups/nights.py.
             models.Index(fields=["backup_due_at"], name="agent_backup_due", condition=Q(backup_due_at__isnull=False)),
@@ -281,7 +281,7 @@ class Agent(models.Model):
             models.Index(fields=["user"], name="agent_free", condition=Q(paid=False) & ~Q(desired="deleted")),
             # The trials of a mailbox (agents/trials.py).
             models.Index(fields=["inbox", "created_at"], name="agent_trials"),
-            # The public directory of agents/a2a_catalog.py.
+            # The public directory of agents/talking/a2a_catalog.py.
             models.Index(
                 fields=["-created_at", "-id"],
                 name="agent_listed",
@@ -334,7 +334,7 @@ class Transition(models.Model):
 
 
 class KeptLog(models.Model):
-    """The end of one pod's log, kept for the time after that pod (agents/kept_logs.py)."""
+    """The end of one pod's log, kept for the time after that pod (agents/watching/kept_logs.py)."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="kept_logs")
     life = models.CharField(max_length=24, help_text="The id of the pod's log. The ids of one agent sort by time.")
@@ -365,7 +365,7 @@ class AgentQuota(models.Model):
     memory_limit_bytes = models.BigIntegerField(null=True)
     disk_used_bytes = models.BigIntegerField(null=True)
     disk_total_bytes = models.BigIntegerField(null=True)
-    # These three belong to the quota's state machine; only agents/quota.py writes them.
+    # These three belong to the quota's state machine; only agents/watching/quota.py writes them.
     status = models.CharField(max_length=6, choices=QuotaStatus.choices, default=QuotaStatus.OK)
     recent = models.CharField(
         max_length=5, blank=True, db_default="", help_text="The last five measurements, one letter for each."
@@ -382,7 +382,7 @@ class AgentQuota(models.Model):
 
 class UsageHour(models.Model):
     """The most memory and disk that an agent used in one hour, and the limits of its plan then. Only
-    agents/usage_hours.py writes these rows.
+    agents/watching/usage_hours.py writes these rows.
 
     Rows are in the order of time: new hours go to the end of table and index, old hours are removed from the beginning.
     """

@@ -22,7 +22,7 @@ def counts() -> Counter[str]:
 
 
 def _default(provider: str | None, persona_id: str) -> str | None:
-    """The model of a pod whose owner chose none (agents/pods.py); None without a key."""
+    """The model of a pod whose owner chose none (agents/running/pods.py); None without a key."""
     if provider is None:
         return None
     try:

@@ -11,13 +11,13 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import User
-from agents import usage_hours
 from agents.backups.models import Backup, Repository, Stage
 from agents.domains.models import CertifiedName, DomainClaim
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, AgentQuota, Status, Transition
 from agents.silences.models import ChannelState
 from agents.trials import DIGEST, hidden
+from agents.watching import usage_hours
 from config.crypto import readable
 from config.personal import MOST, Row, Section, rows
 from webhooks.models import Event, Hook

@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from accounts.errors import AccountClosed
 from accounts.models import Suspension, User
-from agents import entitlement, lifecycle
+from agents import entitlement
 from agents.models import Agent, AgentQuerySet, Desired, Reason, Status
+from agents.running import lifecycle
 from config import clock, wake
 from config.errors import ServiceError
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from agents import kept_logs, reconciler, sampling, suspension, sweeper, usage_hours
+from agents import suspension
 from agents.domains import observing
 from agents.inbound import handing_over, taking
+from agents.running import reconciler, sweeper
 from agents.silences import looking
+from agents.watching import kept_logs, sampling, usage_hours
 
 
 @shared_task(name="agents.reconcile")

@@ -13,9 +13,11 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from agents import creation, reconciler, sampling, sweeper
+from agents import creation
 from agents.models import Agent
+from agents.running import reconciler, sweeper
 from agents.runtimes.base import Usage
+from agents.watching import sampling
 from benchmarks import customers, processes
 from benchmarks.baseline.hop import LIST
 from benchmarks.figures import Figure, ratio

@@ -23,8 +23,9 @@ from django.utils import timezone
 
 from accounts import code_mail
 from accounts import purge as accounts_purge
-from agents import drift, leases, reconciler, suspension, sweeper
+from agents import suspension
 from agents.models import Agent
+from agents.running import drift, leases, reconciler, sweeper
 from agents.runtimes.base import Observation, Phase
 from benchmarks import fleet
 from benchmarks.figures import Figure, ratio

@@ -14,8 +14,9 @@ from datetime import timedelta
 from django.utils import timezone
 from playwright.async_api import Browser, Page
 
-from agents import creation, usage_hours
+from agents import creation
 from agents.models import Agent, AgentQuota, Desired, Status, UsageHour
+from agents.watching import usage_hours
 from benchmarks import customers, processes
 from benchmarks.figures import Figure
 from benchmarks.measuring import ROUNDS

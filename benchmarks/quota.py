@@ -16,8 +16,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents import sampling, usage_hours
 from agents.runtimes.base import Usage
+from agents.watching import sampling, usage_hours
 from benchmarks import fleet
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import ROUNDS, in_turns

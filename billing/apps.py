@@ -15,7 +15,7 @@ class BillingConfig(AppConfig):
     name = "billing"
 
     def ready(self) -> None:
-        from agents.admin_steps import DeleteAgents  # noqa: PLC0415
+        from agents.admin.steps import DeleteAgents  # noqa: PLC0415
         from billing import parking  # noqa: PLC0415 # the models are loaded only now
         from billing.providers import registry  # noqa: PLC0415
 

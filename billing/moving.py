@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from agents import profile
+from agents.configuring import profile
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing import lapses, parking, payments, remainders, spans, subscriptions

@@ -17,8 +17,10 @@ from django.db import transaction
 from accounts import throttling
 from accounts.models import User
 from accounts.throttling import Limit
-from agents import profile, quota, timeline
+from agents import timeline
+from agents.configuring import profile
 from agents.models import Agent, Reason
+from agents.watching import quota
 from billing import prices, standing, term
 from billing.errors import NothingAfter, NotSmaller
 from billing.models import CardSubscription, NextPlan, Subscription

@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from django.db import IntegrityError, transaction
 
-from agents import profile
+from agents.configuring import profile
 from agents.models import Agent, Desired
 from billing import lapses, mails, orders, spans, subscriptions
 from billing.invoicing import issuing

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from agents import profile, timeline
+from agents import timeline
+from agents.configuring import profile
 from agents.models import Agent, Reason
 from billing import next_plans, spans, subscriptions
 from billing.models import Payment, Span, Subscription

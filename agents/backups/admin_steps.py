@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from agents.admin_steps import AgentStep
+from agents.admin.steps import AgentStep
 from agents.backups import restoring, undoing
 from agents.backups.models import Backup, Stage
 from agents.models import Agent, Desired, Status

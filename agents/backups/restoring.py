@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agents import lifecycle, pods
 from agents.backups import credentials, places, repositories
 from agents.backups.models import Backup, Repository, Stage
 from agents.backups.repositories import BackupsOff
@@ -10,6 +9,7 @@ from agents.cause import Cause
 from agents.errors import BackupsAreOff
 from agents.models import Agent, Reason
 from agents.pod.turns.failures import HopFailure
+from agents.running import lifecycle, pods
 from agents.runtimes import management
 from agents.runtimes.base import Runtime, RuntimeFailure
 from agents.runtimes.management import BackupOrder

@@ -17,15 +17,16 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from agents import pods, timeline
+from agents import timeline
 from agents.backups import credentials, nights, places, removing, repositories, retention, stages
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.models import Agent, Reason, Repository
 from agents.pod.turns.failures import Hop, HopFailure
+from agents.running import pods
+from agents.running.turns import OneAtATime
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState
-from agents.turns import OneAtATime
 from catalog import tiers
 from config import wake
 from config.crypto import UnreadableSecret

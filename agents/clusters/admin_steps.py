@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from agents.admin_steps import AgentStep
+from agents.admin.steps import AgentStep
 from agents.clusters import losing, moving, placement
 from agents.clusters.models import Cluster, Placement
 from agents.models import Agent, Desired, Status

@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from agents import lifecycle, timeline
+from agents import timeline
 from agents.clusters import placement
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
 from agents.models import Agent, Desired, Reason, Status
+from agents.running import lifecycle
 from config import wake
 from config.errors import Conflict
 

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from agents import lifecycle, timeline
+from agents import timeline
 from agents.backups import repositories
 from agents.backups.models import Backup, Kind
 from agents.backups.repositories import BackupsOff
@@ -26,6 +26,7 @@ from agents.clusters.api import names, volumes
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
 from agents.errors import BackupsAreOff
 from agents.models import Agent, Desired, Reason, Status
+from agents.running import lifecycle
 from agents.runtimes.base import RuntimeFailure
 from config import wake
 from config.errors import Conflict

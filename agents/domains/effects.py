@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from accounts import mail_choices
-from agents import configuration
+from agents.configuring import configuration
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import NeedsDomain
 from agents.models import Agent, Desired, Status

@@ -14,10 +14,11 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents import pods, timeline
+from agents import timeline
 from agents.inbound.models import ERROR_CHARACTERS, Ended, InboundMessage
 from agents.models import Agent, Desired, Reason
 from agents.pod.turns.failures import Hop, HopFailure
+from agents.running import pods
 from agents.runtimes import current_runtime, inbound
 
 log = logging.getLogger(__name__)

@@ -9,14 +9,15 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents import a2a_catalog, pods
-from agents.a2a import MAX_PEERS
-from agents.channels import CHANNELS, MAX_SECRET_CHARACTERS, SECRET_NAMES
+from agents.configuring.a2a import MAX_PEERS
+from agents.configuring.channels import CHANNELS, MAX_SECRET_CHARACTERS, SECRET_NAMES
+from agents.configuring.mcp_servers import MAX_ENV, MAX_HEADERS, MAX_SERVERS
+from agents.configuring.profile import LANGS
 from agents.engines import ENGINES
-from agents.mcp_servers import MAX_ENV, MAX_HEADERS, MAX_SERVERS
 from agents.models import Agent, AgentQuota, QuotaStatus, Status
-from agents.profile import LANGS
-from agents.quota import STALE_AFTER
+from agents.running import pods
+from agents.talking import a2a_catalog
+from agents.watching.quota import STALE_AFTER
 from catalog.vocabulary import ENGINE_CHOICES, ENGINE_IDS, ProviderId, TierId, ToolService
 from config.api import Choice, Flag, Serializer, Several, Text, TextMap
 from config.crypto import readable

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents import logs
-from agents.logs import LogEntry
 from agents.pod.logs.lines import Level, LogSource
+from agents.watching import logs
+from agents.watching.logs import LogEntry
 from config.api import Choice, Serializer, Text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents import completions
+from agents.talking import completions
 from config.api import Entries, Flag, Several, Text, Whole
 
 

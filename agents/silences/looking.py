@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.utils import timezone
 
-from agents import pods
-from agents.channels import WEB
+from agents.configuring.channels import WEB
 from agents.models import Agent
 from agents.pod.turns.failures import HopFailure
+from agents.running import pods
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Access, Endpoint
 from agents.silences import telling

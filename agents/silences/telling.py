@@ -14,7 +14,7 @@ from django.db import transaction
 
 from accounts import mail_choices
 from agents import timeline
-from agents.channels import WEB
+from agents.configuring.channels import WEB
 from agents.models import Agent, Desired, Reason, Status
 from agents.pod.masking import mask_text
 from agents.silences.models import REASON_LENGTH, ChannelState

@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import a2a
-from agents.a2a import MAX_PEERS
-from agents.changed_by import CHANGED_BY
+from agents.configuring import a2a
+from agents.configuring.a2a import MAX_PEERS
+from agents.configuring.changed_by import CHANGED_BY
 from agents.serializers.agents import AgentEnvelope, PutA2aSerializer
 from agents.views.base import AgentViewSet
 from config.parsing import room_for

@@ -7,8 +7,8 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import a2a_catalog
 from agents.serializers.agents import A2aCatalogEnvelope, FindA2aSerializer
+from agents.talking import a2a_catalog
 from config.api import ApiViewSet
 
 

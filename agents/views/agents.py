@@ -10,8 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.idempotency import idempotent, keep
-from agents import creation, lifecycle, listing, profile
-from agents.changed_by import CHANGED_BY
+from agents import creation, listing
+from agents.configuring import profile
+from agents.configuring.changed_by import CHANGED_BY
+from agents.running import lifecycle
 from agents.serializers.agents import (
     AgentEnvelope,
     AgentsEnvelope,

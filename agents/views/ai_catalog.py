@@ -12,9 +12,9 @@ from django.http import HttpResponse
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
-from agents import a2a_catalog
-from agents.a2a_catalog import ListedAgent
 from agents.serializers.agents import FindA2aSerializer
+from agents.talking import a2a_catalog
+from agents.talking.a2a_catalog import ListedAgent
 from config.api import ApiViewSet
 
 PATH = ".well-known/ai-catalog.json"

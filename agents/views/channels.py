@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import channels
-from agents.changed_by import CHANGED_BY
-from agents.channels import MAX_SECRET_CHARACTERS, SECRET_NAMES
+from agents.configuring import channels
+from agents.configuring.changed_by import CHANGED_BY
+from agents.configuring.channels import MAX_SECRET_CHARACTERS, SECRET_NAMES
 from agents.serializers.agents import AgentEnvelope, ChannelsSerializer
 from agents.views.base import AgentViewSet
 from config.parsing import room_for

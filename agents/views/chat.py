@@ -11,12 +11,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import chat
 from agents.pod.turns import parts
 from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes.management import ChatReply
 from agents.serializers.agents import ChatSerializer, ReplySerializer
+from agents.talking import chat
 from agents.views.base import AgentViewSet
 from agents.views.streaming import Events, streamed
 from config.api import camel

@@ -14,11 +14,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import completions
 from agents.pod.turns import parts
 from agents.pod.turns.events import Delta, PartGiven
 from agents.pod.turns.failures import HopFailure
 from agents.serializers.openai import CompletionRequestSerializer, CompletionSerializer
+from agents.talking import completions
 from agents.views.base import AgentViewSet
 from agents.views.streaming import Events, streamed
 from config.ids import new_id

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.changed_by import CHANGED_BY
+from agents.configuring.changed_by import CHANGED_BY
 from agents.domains import check, claims, names
 from agents.serializers.domains import AgentDomainEnvelope, PutDomainSerializer
 from agents.views.base import AgentViewSet

@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import explanation
 from agents.serializers.agents import ExplanationEnvelope, ExplanationSerializer
 from agents.views.base import AgentViewSet
+from agents.watching import explanation
 
 
 class ExplainViewSet(AgentViewSet):

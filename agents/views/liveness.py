@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import liveness
 from agents.serializers.agents import LivenessEnvelope, LivenessSerializer
 from agents.views.base import AgentViewSet
+from agents.watching import liveness
 
 
 class LivenessViewSet(AgentViewSet):

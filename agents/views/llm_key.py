@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import llm_key
-from agents.changed_by import CHANGED_BY
+from agents.configuring import llm_key
+from agents.configuring.changed_by import CHANGED_BY
 from agents.serializers.agents import AgentEnvelope, LlmKeySerializer
 from agents.views.base import AgentViewSet
 

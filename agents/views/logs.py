@@ -17,11 +17,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import authentication
-from agents import log_following, logs
-from agents.log_following import End, Event, Events, LogState, News
 from agents.models import Agent
 from agents.serializers.logs import ListLogsSerializer, LogEntrySerializer, LogsEnvelope
 from agents.views.base import AgentViewSet
+from agents.watching import log_following, logs
+from agents.watching.log_following import End, Event, Events, LogState, News
 from config.streams import EVENT_STREAM, EventStream
 
 RETRY_MILLISECONDS = 2000

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import mcp_test
+from agents.configuring import mcp_test
 from agents.views.base import AgentViewSet
 from config.api import Serializer, Text
 

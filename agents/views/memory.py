@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import memory
+from agents.configuring import memory
 from agents.serializers.agents import MemoryEnvelope
 from agents.views.base import AgentViewSet
 

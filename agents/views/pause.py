@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import lifecycle
 from agents.models import Reason
+from agents.running import lifecycle
 from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
 

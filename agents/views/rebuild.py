@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import lifecycle
+from agents.running import lifecycle
 from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
 

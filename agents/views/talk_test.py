@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import talk_test
 from agents.serializers.agents import TalkTestEnvelope, TalkTestSerializer
+from agents.talking import talk_test
 from agents.views.base import AgentViewSet
 
 

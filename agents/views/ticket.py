@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import ticket
 from agents.serializers.agents import TicketEnvelope, TicketSerializer
+from agents.talking import ticket
 from agents.views.base import AgentViewSet
 
 

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import tools
-from agents.changed_by import CHANGED_BY
+from agents.configuring import tools
+from agents.configuring.changed_by import CHANGED_BY
 from agents.serializers.agents import AgentEnvelope, PutAgentToolsSerializer
 from agents.views.base import AgentViewSet
 from config.parsing import MAX_BODY_BYTES

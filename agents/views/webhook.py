@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.changed_by import CHANGED_BY
+from agents.configuring.changed_by import CHANGED_BY
 from agents.serializers.agents import AgentSerializer
 from agents.views.base import AgentViewSet
 from config import waiting

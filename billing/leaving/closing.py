@@ -15,8 +15,8 @@ from django.db import transaction
 
 from accounts import mail_choices
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, Desired, Reason
+from agents.running import lifecycle
 from billing import cancellation, reminders
 from billing.leaving import erasing
 from billing.models import AccountDeletion, DeletionStage, Subscription

@@ -15,9 +15,9 @@ from rest_framework.request import Request
 from accounts import replies
 from accounts.authentication import caller
 from agents import creation, entitlement
+from agents.configuring.profile import LANGS, MAX_NAME_CHARACTERS
 from agents.creation import NewAgent
 from agents.errors import AboveTrialTier
-from agents.profile import LANGS, MAX_NAME_CHARACTERS
 from catalog import engines, llm_providers, personas, tiers
 from catalog.models import Engine, Persona, Tier
 from catalog.vocabulary import DEFAULT_ENGINE

@@ -12,9 +12,9 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.cause import Cause
-from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, Desired, Status
+from agents.watching.causes import Explanation
 from billing.models import Payment
 from billing.providers.page import page_of
 from billing.term import Term
@@ -51,7 +51,7 @@ OUR_FAULTS = (
     *(Cause.ADMISSION, Cause.BAD_NAME, Cause.CLUSTER, Cause.CREDENTIALS, Cause.DELETING, Cause.ENGINE, Cause.FORBIDDEN),
     *(Cause.IMAGE_PULL, Cause.INVALID, Cause.NOT_OURS, Cause.NO_ADDRESS, Cause.SECRET_LOST, Cause.VOLUME),
 )
-# agents/explanation.py has the detailed causes in English. These are the short texts for people.
+# agents/watching/explanation.py has the detailed causes in English. These are the short texts for people.
 CAUSES: dict[str, Promise] = {
     Cause.OK: _("Everything is fine: the agent runs and has a model key."),
     Cause.KEY_UNCHECKED: _(

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponseBase, HttpResponseRedirect
 from rest_framework.request import Request
 
-from agents import a2a_catalog
+from agents.talking import a2a_catalog
 from config.paging import MAX_CURSOR, UnknownCursor
 from pages import languages
 from pages.languages import Language, address, alternates

@@ -13,8 +13,9 @@ from rest_framework.test import APIClient
 
 from accounts import sessions
 from accounts.models import User
-from agents import creation, identity, reconciler
+from agents import creation
 from agents.models import Agent
+from agents.running import identity, reconciler
 from agents.runtimes.base import Endpoint, Identity
 from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus

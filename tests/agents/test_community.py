@@ -9,8 +9,8 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import pods
 from agents.models import Agent
+from agents.running import pods
 from catalog import snapshot
 from tests.agents.conftest import settle, signed_in
 from tests.catalog.writing import FULL, Writer

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from agents import explanation, lifecycle
 from agents.models import Agent, Reason, Status
+from agents.running import lifecycle
 from agents.runtimes.base import Phase, RuntimeFailure
+from agents.watching import explanation
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
 

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import User
-from agents import entitlement, lifecycle, reconciler
-from agents.lifecycle import TRANSITIONS
+from agents import entitlement
 from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.running import lifecycle, reconciler
+from agents.running.lifecycle import TRANSITIONS
 from agents.runtimes.base import Phase
 from config.errors import Conflict, NotFound
 from tests.agents.conftest import MakeAgent, event_types, settle

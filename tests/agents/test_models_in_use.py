@@ -11,7 +11,9 @@ import pytest
 from django.core.management import call_command
 from rest_framework.test import APIClient
 
-from agents import lifecycle, llm_key, models_in_use, pods
+from agents import models_in_use
+from agents.configuring import llm_key
+from agents.running import lifecycle, pods
 from catalog import snapshot
 from catalog.models import LlmModel, Persona
 from tests.agents.conftest import PERSONA, MakeAgent

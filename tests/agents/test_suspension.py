@@ -13,9 +13,10 @@ from rest_framework.test import APIClient
 
 from accounts.errors import AccountSuspended
 from accounts.models import Suspension, User
-from agents import creation, entitlement, lifecycle, suspension
+from agents import creation, entitlement, suspension
 from agents.errors import OwnerSuspended
 from agents.models import Agent, Desired, Reason, Status
+from agents.running import lifecycle
 from config.errors import ServiceError
 from tests.agents.conftest import PERSONA, MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime

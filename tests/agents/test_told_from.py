@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agents import lifecycle
 from agents.models import Agent, Reason, Status
+from agents.running import lifecycle
 from agents.runtimes.base import Phase
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime

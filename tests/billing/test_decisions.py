@@ -12,8 +12,8 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from accounts.models import Letter, User
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, decisions, invariants, standing
 from billing.decisions import AlreadyDecided, DeletedAgent, Money, NothingToDecide, NotOfTheAccount
 from billing.errors import NothingToCredit

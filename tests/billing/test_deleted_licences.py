@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import decisions
 from billing.models import Decision, Payment, Subscription
 from billing.vocabulary import Provider

@@ -21,8 +21,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import cancellation, corrections, invariants, licences, orders, payments, prices, revocations, standing
 from billing.licences import Key, Sold
 from billing.models import Order, Payment, StarsOrder, StrayCharge, Subscription

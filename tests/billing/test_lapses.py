@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 
 from accounts.models import Letter, User
-from agents import lifecycle, suspension
+from agents import suspension
 from agents.models import Agent, Desired, Reason, Status
+from agents.running import lifecycle
 from billing import corrections, lapses, mails
 from billing.models import Lapse
 from billing.term import Term

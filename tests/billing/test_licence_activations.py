@@ -10,8 +10,8 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import licence_activations
 from billing.models import Payment, Subscription
 from billing.verification import hint, verify_due

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections
 from billing.models import Payment, Subscription
 from billing.vocabulary import Provider, SubscriptionStatus

@@ -8,8 +8,8 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import Letter
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, mails
 from billing.models import CryptoOrder, Payment, Subscription
 from billing.vocabulary import Period, Provider

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, key_moves, licence_charges, moving, part_refunds, payments, revocations, verification
 from billing.licences import Sold
 from billing.models import Payment, Subscription

@@ -13,8 +13,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle, suspension
+from agents import suspension
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, invariants, moving, standing
 from billing.models import Payment, StarsOrder, Subscription
 from billing.providers.stars import charges

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accounts.models import Letter
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, decisions, part_refunds
 from billing.errors import LicenceHeld
 from billing.models import Payment, Subscription

@@ -11,8 +11,8 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from billing import corrections, payments, prices, standing
 from billing.errors import LicenceHeld, NothingGranted, NothingToRefund
 from billing.models import Payment, Subscription

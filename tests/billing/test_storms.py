@@ -18,8 +18,8 @@ from rest_framework.test import APIClient
 from stripe import WebhookSignature
 
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, invariants, lapses, moving, part_refunds, payments, standing
 from billing.models import Invoice, Order, Payment, Span, StripeEvent, StripeOrder, Subscription
 from billing.payments import Receipt

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import decisions, invariants
 from billing.decisions import NothingToDecide
 from billing.models import Decision, Payment, Subscription

@@ -11,13 +11,14 @@ from typing import Any
 
 from django.db.models import Model
 
-from agents import lifecycle, quota
 from agents.backups import stages
 from agents.backups.models import Backup
 from agents.clusters import placement
 from agents.clusters.models import Placement
 from agents.domains import claims
 from agents.models import Agent, AgentQuota, DomainClaim
+from agents.running import lifecycle
+from agents.watching import quota
 from billing import orders, subscriptions
 from billing.leaving import closing, exports
 from billing.models import AccountDeletion, DataExport, Order, Subscription
@@ -48,8 +49,8 @@ class Machine:
 
 
 MACHINES = (
-    Machine(Agent, "status", lifecycle.TRANSITIONS, "agents/lifecycle.py _move"),
-    Machine(AgentQuota, "status", quota.TRANSITIONS, "agents/quota.py _written"),
+    Machine(Agent, "status", lifecycle.TRANSITIONS, "agents/running/lifecycle.py _move"),
+    Machine(AgentQuota, "status", quota.TRANSITIONS, "agents/watching/quota.py _written"),
     Machine(Backup, "stage", stages.TRANSITIONS, "backups/stages.py move"),
     Machine(Placement, "move", placement.TRANSITIONS, "clusters/placement.py enter"),
     Machine(DomainClaim, "status", claims.TRANSITIONS, "domains/claims.py _move"),
@@ -63,13 +64,13 @@ MACHINES = (
 
 # Columns of the agent that are no state of a machine, and the only functions that assign them.
 OWNED = {
-    "desired": {"agents/lifecycle.py _want"},
-    "settled_status": {"agents/lifecycle.py _move"},
+    "desired": {"agents/running/lifecycle.py _want"},
+    "settled_status": {"agents/running/lifecycle.py _move"},
     "paid": {"agents/entitlement.py _set"},
     "entitled_until": {"agents/entitlement.py _set", "agents/entitlement.py give_back"},
     "term_due_at": {
         "billing/lapses.py look_again",
-        "agents/lifecycle.py delete",
+        "agents/running/lifecycle.py delete",
         "agents/entitlement.py give_back",  # in the statement that changes the other times
     },
     "trial_notice_day": {"billing/lapses.py _notice"},

@@ -10,9 +10,9 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import sampling
 from agents.models import Agent
 from agents.runtimes.base import Usage
+from agents.watching import sampling
 from tests.agents.conftest import PERSONA, MakeAgent
 from tests.contract import spec
 

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 import time_machine
 
 from accounts.models import User
-from agents import creation, reconciler, suspension
+from agents import creation, suspension
 from agents.models import Agent
+from agents.running import reconciler
 from billing import corrections, invariants, lapses, payments, prices, standing
 from billing.models import Payment
 from billing.payments import Receipt

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import reconciler
 from agents.models import Agent
+from agents.running import reconciler
 
 
 class Command(BaseCommand):

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from django.db import transaction
 
-from agents import profile
+from agents.configuring import profile
 from agents.models import Agent, Desired
 from billing import lapses, part_refunds, payments, remainders, spans, subscriptions
 from billing.models import Payment, StripeDispute, Subscription

@@ -8,10 +8,11 @@ from django.http import HttpResponseBase
 from django.utils.translation import gettext, ngettext
 from rest_framework.request import Request
 
-from agents import a2a, pods
-from agents.a2a_catalog import CARD
+from agents.configuring import a2a
 from agents.models import Agent
+from agents.running import pods
 from agents.serializers.agents import PeerSerializer
+from agents.talking.a2a_catalog import CARD
 from catalog.engines import engine_of
 from config.crypto import readable
 from config.errors import BadRequest, ServiceError

@@ -9,8 +9,9 @@ from django.utils.translation import gettext
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from agents import errors, lifecycle
+from agents import errors
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from config.errors import ServiceError
 from pages.account import doors, words
 from pages.account.agents.agents import AgentsPage

@@ -11,9 +11,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.cause import Cause
-from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent
+from agents.watching.causes import Explanation
 from pages.account import words
 
 BY_PEOPLE = {Cause.OPERATOR, Cause.SUSPENDED}  # only operators know the reason

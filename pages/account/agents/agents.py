@@ -9,8 +9,8 @@ from django.http import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from agents import explanation
 from agents.models import Agent, Desired, Status
+from agents.watching import explanation
 from billing import ledger, licence_cards, remainders, reminders, standing
 from billing.models import CardSubscription, Payment
 from billing.providers import registry

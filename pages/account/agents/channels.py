@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
-from agents import channels
+from agents.configuring import channels
 from agents.models import Agent, Desired
 from catalog.engines import engine_of
 from config.errors import ServiceError

@@ -8,7 +8,8 @@ from django.http import HttpResponseBase
 from django.utils.translation import gettext
 from rest_framework.request import Request
 
-from agents import entitlement, errors, profile
+from agents import entitlement, errors
+from agents.configuring import profile
 from agents.errors import AboveTrialTier
 from agents.models import Agent
 from catalog import engines, tiers

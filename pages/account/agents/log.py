@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from agents import logs
-from agents.logs import LogEntry
+from agents.watching import logs
+from agents.watching.logs import LogEntry
 from pages.account.agents.base import AgentPagePage
 
 LINES = 200

@@ -10,9 +10,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
-from agents import errors, mcp_test, tools
+from agents import errors
+from agents.configuring import mcp_test, tools
+from agents.configuring.mcp_servers import MAX_SERVERS, Server
 from agents.engines import ENGINES
-from agents.mcp_servers import MAX_SERVERS, Server
 from agents.models import Agent
 from agents.runtimes.management import TriedServer
 from agents.serializers.agents import McpServerSerializer

@@ -6,8 +6,8 @@ from django.http import HttpResponseBase
 from django.utils.translation import gettext
 from rest_framework.request import Request
 
-from agents import memory
-from agents.memory import AgentMemory
+from agents.configuring import memory
+from agents.configuring.memory import AgentMemory
 from agents.models import Agent, Desired
 from catalog.engines import engine_of
 from config.errors import Conflict, ServiceError

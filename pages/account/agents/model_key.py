@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from agents import llm_key
+from agents.configuring import llm_key
 from agents.models import Agent
 from catalog import llm_models, llm_providers
 from catalog.engines import engine_of

@@ -7,7 +7,7 @@ import zoneinfo
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from agents import profile
+from agents.configuring import profile
 from agents.models import Agent
 from catalog.engines import engine_of
 from config.errors import ServiceError

@@ -6,9 +6,9 @@ from django.http import HttpResponseBase
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
-from agents import talk_test
 from agents.models import Status
 from agents.runtimes.management import TriedHop
+from agents.talking import talk_test
 from config.errors import ServiceError
 from pages.account.agents import acts
 from pages.account.agents.base import AgentPagePage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from agents import ticket
+from agents.talking import ticket
 from pages.account.agents.base import AgentPagePage
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from agents import a2a, tools
+from agents.configuring import a2a, tools
 from agents.models import Agent
 from catalog import tools as catalog_tools
 from catalog.engines import engine_of

@@ -11,8 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
-from agents import quota, usage_hours
 from agents.models import AgentQuota, QuotaStatus
+from agents.watching import quota, usage_hours
 from pages.account import words
 from pages.account.agents import usage_plot
 from pages.account.agents.base import AgentPagePage
@@ -24,7 +24,7 @@ STATUSES: dict[str, Promise] = {
     QuotaStatus.GRACE: _("Memory or disk is full."),
     QuotaStatus.PAUSED: _("It was stopped because its memory or disk was full for an hour."),
 }
-WARN, FULL = 85, 95  # percent, as in agents/quota.py
+WARN, FULL = 85, 95  # percent, as in agents/watching/quota.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

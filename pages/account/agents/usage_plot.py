@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import UsageHour
-from agents.usage_hours import beginning
+from agents.watching.usage_hours import beginning
 from pages.account import words
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

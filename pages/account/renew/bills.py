@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agents import quota
 from agents.models import Agent
+from agents.watching import quota
 from billing import quotes
 from billing.errors import NotConfigured
 from billing.providers import registry

@@ -15,9 +15,11 @@ from django.utils.dateparse import parse_datetime
 from accounts import code_mail, letters
 from accounts import purge as accounts_purge
 from accounts.models import Letter, SignInCode
-from agents import reconciler, sampling, suspension, sweeper
+from agents import suspension
 from agents.domains import observing
 from agents.models import Agent
+from agents.running import reconciler, sweeper
+from agents.watching import sampling
 from billing import lapses, verification
 from billing.providers.crypto import misplaced, scanning, watching
 from billing.providers.stars import feed, orders, refunds

@@ -9,10 +9,10 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from agents import lifecycle, pods
 from agents.backups import credentials, expiry
 from agents.backups.models import Backup, Stage
 from agents.models import Agent, Status
+from agents.running import lifecycle, pods
 from agents.runtimes.base import Phase
 from tests.agents.backups.conftest import Steps
 from tests.agents.conftest import GatewayOf, settle

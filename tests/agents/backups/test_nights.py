@@ -11,11 +11,11 @@ import time_machine
 from django.utils import timezone
 
 from accounts.models import User
-from agents import lifecycle
 from agents.backups import expiry, nights, removing, safeguard, taking
 from agents.backups.models import Backup, Kind, Stage
 from agents.cause import Cause
 from agents.models import Agent, Reason, Repository, Status
+from agents.running import lifecycle
 from agents.runtimes.base import Phase
 from tests.agents.backups.conftest import Steps
 from tests.agents.conftest import GatewayOf, MakeAgent, event_types, settle

@@ -16,12 +16,12 @@ import yaml
 from django.db import connection
 from pytest_django import Settings
 
-from agents import reconciler
 from agents.backups import taking
 from agents.clusters import connections
 from agents.clusters.asking import Want
 from agents.clusters.models import Cluster
 from agents.clusters.observer import Observer
+from agents.running import reconciler
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.clusters import reaping

@@ -11,9 +11,10 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import creation, lifecycle
+from agents import creation
 from agents.clusters.api.client import Connection
 from agents.models import Agent, Placement, Pod
+from agents.running import lifecycle
 from tests.agents.clusters import ground
 from tests.agents.clusters.reaping import ADMIN_KUBECONFIG
 from tests.agents.conftest import PERSONA

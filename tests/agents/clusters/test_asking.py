@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from agents import pods
 from agents.clusters import asking
 from agents.clusters.api.client import ClusterFailure
 from agents.clusters.asking import Asking, CallPool, Rounds, Want
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent, Desired
 from agents.pod.turns.failures import Hop, HopFailure
+from agents.running import pods
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.management import GatewayHealth, HopFailure

@@ -13,10 +13,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import explanation, lifecycle, sweeper
 from agents.clusters import connections
 from agents.models import Agent, Cluster, Reason
+from agents.running import lifecycle, sweeper
 from agents.runtimes import current_runtime
+from agents.watching import explanation
 from tests.agents.clusters import living
 from tests.agents.clusters.living import WITHIN, create, delete, leaves_nothing, one_pod_each, until
 from tests.agents.pod.bridge.process import eventually

@@ -10,10 +10,11 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents import pods, sampling
 from agents.clusters import connections
 from agents.engines.persona import persona_text
 from agents.models import Agent, Cluster, Placement, Pod
+from agents.running import pods
+from agents.watching import sampling
 from tests.agents.clusters import ground
 from tests.agents.conftest import PERSONA
 from tests.agents.pod.bridge.process import eventually

@@ -9,10 +9,10 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from agents import lifecycle
 from agents.clusters import losing, placement
 from agents.clusters.losing import StillAlive
 from agents.models import Agent, Backup, Cluster, Placement, Pod, Reason, Status
+from agents.running import lifecycle
 from agents.runtimes.base import Phase
 from tests.agents.clusters.conftest import make_cluster
 from tests.agents.conftest import MakeAgent, event_types, settle

@@ -15,7 +15,6 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle, sweeper
 from agents.backups import taking
 from agents.clusters import connections, losing, moving, placement
 from agents.clusters.api.client import Connection
@@ -23,6 +22,7 @@ from agents.clusters.models import MoveStage
 from agents.clusters.moving import NotMovable
 from agents.errors import BackupsAreOff, WrongState
 from agents.models import Agent, Backup, Cluster, Placement, Pod, Reason, Repository, Status
+from agents.running import lifecycle, sweeper
 from agents.runtimes.base import Phase, RuntimeFailure
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures

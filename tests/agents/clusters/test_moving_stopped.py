@@ -8,11 +8,11 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import lifecycle, sweeper
 from agents.clusters import connections, losing, moving, placement
 from agents.clusters.models import MoveStage
 from agents.clusters.moving import NotMovable
 from agents.models import Agent, Backup, Cluster, Pod, Reason, Status
+from agents.running import lifecycle, sweeper
 from agents.runtimes.base import Phase
 from tests.agents.backups.real import program, url
 from tests.agents.clusters import ground

@@ -11,9 +11,9 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import lifecycle
 from agents.clusters.api.client import Connection
 from agents.models import Agent, Cluster, Pod
+from agents.running import lifecycle
 from tests.agents.clusters import living
 from tests.agents.clusters.living import create, until
 from tests.agents.clusters.test_drift import CLAIM as PATH_OF_CLAIM

@@ -10,9 +10,9 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from agents import lifecycle
 from agents.domains import certificates, claims, records
 from agents.models import Agent
+from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent
 from tests.doubles.name_server import NameServer, Text
 from tests.fixtures import OUR_ADDRESS

@@ -11,12 +11,12 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import User
-from agents import lifecycle
 from agents.domains import claims
 from agents.domains.records import DnsAnswers
 from agents.errors import DomainTaken, NoSuchAgent
 from agents.models import Agent, DomainClaim
 from agents.router.addresses import find
+from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent
 
 pytestmark = pytest.mark.django_db(transaction=True)

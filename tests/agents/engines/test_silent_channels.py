@@ -16,7 +16,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts import letters
-from agents import llm_key
+from agents.configuring import llm_key
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.models import Agent

@@ -11,7 +11,7 @@ import pytest
 from django.http import HttpResponse
 from rest_framework.test import APIClient
 
-from agents import llm_key
+from agents.configuring import llm_key
 from agents.models import Agent
 
 VERIFY_TOKEN, APP_SECRET, PHONE = "verify-me-4711", "app-secret-4711-0815", "1066"

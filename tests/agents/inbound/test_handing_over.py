@@ -11,10 +11,11 @@ import time_machine
 from django.db import connection
 from django.utils import timezone
 
-from agents import lifecycle, tasks
+from agents import tasks
 from agents.inbound import handing_over
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, Reason, Transition
+from agents.running import lifecycle
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.agents.inbound.conftest import bring, call_of, text
 from tests.doubles.bridge import BridgeDouble

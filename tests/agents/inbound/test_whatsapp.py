@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.inbound import taking
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from tests.agents.conftest import settle
 from tests.agents.inbound.conftest import APP_SECRET, SECRETS, VERIFY_TOKEN, bring, call_of, text
 

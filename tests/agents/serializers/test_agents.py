@@ -13,8 +13,8 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import reconciler
 from agents.models import Agent, Status
+from agents.running import reconciler
 from tests.agents.conftest import MakeAgent, settle
 from webhooks import hooks
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts import letters
 from accounts.models import Letter
-from agents import llm_key
+from agents.configuring import llm_key
 from agents.models import Agent, Reason, Transition
 from agents.silences import looking
 from tests.agents.conftest import GatewayOf, MakeAgent, settle

@@ -14,8 +14,8 @@ import pytest
 from django.db import connection
 
 from accounts.models import Letter, User
-from agents import identity
 from agents.models import Agent, ChannelState
+from agents.running import identity
 from agents.runtimes import management
 from agents.runtimes.base import Identity
 from agents.silences import looking, telling

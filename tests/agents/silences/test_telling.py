@@ -16,8 +16,9 @@ from rest_framework.test import APIClient
 
 from accounts import letters
 from accounts.models import Letter, User
-from agents import channels, configuration, lifecycle
+from agents.configuring import channels, configuration
 from agents.models import Agent, AgentQuota, ChannelState, QuotaStatus, Reason, Status
+from agents.running import lifecycle
 from agents.runtimes.base import Phase
 from config import post
 from tests.agents.conftest import GatewayOf, settle

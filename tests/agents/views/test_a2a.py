@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import pods
 from agents.models import Agent
+from agents.running import pods
 from tests.agents.conftest import settle
 
 ANN = {"name": "ann", "url": "https://ann.example.com/a2a"}

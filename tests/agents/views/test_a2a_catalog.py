@@ -11,8 +11,8 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle, pods
 from agents.models import Agent, Desired, Reason
+from agents.running import lifecycle, pods
 from catalog import snapshot
 from catalog.models import Persona
 from tests.agents.conftest import MakeAgent, settle

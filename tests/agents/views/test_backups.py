@@ -11,10 +11,10 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import lifecycle, pods
 from agents.backups import asking, credentials, downloading, taking
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, Reason, Repository
+from agents.running import lifecycle, pods
 from agents.runtimes.base import Phase
 from tests.agents.conftest import settle
 from tests.agents.views.conftest import GatewayOf

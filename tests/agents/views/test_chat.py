@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent, Reason
 from agents.pod.turns.parts import FilePart, wire
+from agents.running import lifecycle
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint
 from tests.agents.conftest import MakeAgent, settle

@@ -16,8 +16,8 @@ from rest_framework.test import APIClient
 
 from accounts import keys
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, Desired, Reason
+from agents.running import lifecycle
 from tests.agents.conftest import settle
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.bridge import BridgeDouble

@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent, settle
 from webhooks import events, hooks, testing
 from webhooks.models import Delivery, Event, EventType

@@ -12,8 +12,10 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle, log_following, logs, tasks
+from agents import tasks
 from agents.models import Agent, KeptLog, Reason
+from agents.running import lifecycle
+from agents.watching import log_following, logs
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.views.conftest import GatewayOf

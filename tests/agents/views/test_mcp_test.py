@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from tests.agents.conftest import settle
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.mcp_http import McpHttpServer

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent, Desired, Reason
+from agents.running import lifecycle
 from tests.agents.conftest import settle
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.bridge import BridgeDouble

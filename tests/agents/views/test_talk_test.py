@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import lifecycle, llm_key
+from agents.configuring import llm_key
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from agents.runtimes.base import Phase, RuntimeFailure
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.views.conftest import GatewayOf

@@ -13,9 +13,9 @@ import pytest
 import requests
 from rest_framework.test import APIClient
 
-from agents import liveness
 from agents.models import Agent
 from agents.runtimes.base import Endpoint, Phase
+from agents.watching import liveness
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.bridge import BridgeDouble

@@ -12,8 +12,8 @@ import pytest
 from django.db import connection
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.receiver import Receiver, status
 from webhooks import draining, signing

@@ -15,8 +15,8 @@ from django.test import Client
 
 from accounts import sessions
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, Desired, Status
+from agents.running import lifecycle
 from billing import invariants, standing
 from billing.models import CryptoOrder, StarsOrder, StrayCharge, Subscription
 from billing.providers.crypto import orders as crypto_orders

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, Transition
+from agents.running import lifecycle
 from billing import corrections
 from billing.models import Subscription
 from billing.vocabulary import Provider

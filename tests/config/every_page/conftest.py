@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from accounts import keys
 from accounts.models import User
-from agents import lifecycle, ticket, usage_hours
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, AgentQuota, Reason, Repository, UsageHour
+from agents.running import lifecycle
+from agents.talking import ticket
+from agents.watching import usage_hours
 from billing import payments, renewal
 from billing.leaving import closing, exports
 from billing.models import Invoice, Payment

@@ -18,10 +18,11 @@ from pytest_django import Settings
 from accounts import keys, letters, sessions, signin
 from accounts.errors import AccountClosed
 from accounts.models import Letter, User
-from agents import lifecycle, suspension, trials
 from agents import personal as of_agents
+from agents import suspension, trials
 from agents.backups import expiry
 from agents.models import Agent, Repository
+from agents.running import lifecycle
 from billing import personal as of_billing
 from billing.leaving import closing, erasing, exports
 from billing.models import AccountDeletion, BillingDetails, DeletionStage, Invoice, Payment

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from accounts import signin
 from accounts.models import Letter, User
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, mails, standing
 from tests.agents.conftest import settle
 from tests.billing.conftest import Clock, Pay

@@ -14,9 +14,9 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from agents import lifecycle
 from agents.domains import claims
 from agents.models import Agent, Reason, Status
+from agents.running import lifecycle
 from billing.leaving import closing, exports
 from tests.agents.conftest import GatewayOf, bridge, gateway_of, settle
 from tests.agents.pod.gateway.talking import begin_to_say

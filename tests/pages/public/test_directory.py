@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 from rest_framework.test import APIClient
 
-from agents import pods
 from agents.models import Agent
+from agents.running import pods
 from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime, settle
 from tests.pages.page import Page
 

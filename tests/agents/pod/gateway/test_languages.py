@@ -11,8 +11,8 @@ import pytest
 import requests
 from playwright.async_api import expect
 
+from agents.configuring.profile import LANGS
 from agents.pod.gateway.words import WORDS
-from agents.profile import LANGS
 from agents.router import words as routers
 from pages.languages import LANGUAGES
 from tests.agents.pod.gateway.conftest import StartGateway

@@ -12,10 +12,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import creation, reconciler, sampling
+from agents import creation
 from agents.models import Agent, Status
 from agents.pod import processes
+from agents.running import reconciler
 from agents.runtimes.local import LocalRuntime
+from agents.watching import sampling
 from catalog import snapshot
 from catalog.models import Tier
 from tests.agents.conftest import PERSONA, event_types

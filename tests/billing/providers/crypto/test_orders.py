@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import invariants, prices, standing
 from billing.errors import MoneySeen, NotConfigured
 from billing.models import CryptoOrder, Deposit, Payment, Subscription

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing.models import CryptoOrder, DepositAddress
 from catalog import snapshot
 from catalog.models import Tier

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import standing
 from billing.models import Payment, StarsOrder, Stray, StrayCharge, Subscription
 from billing.providers.stars import charges, refunds, updates

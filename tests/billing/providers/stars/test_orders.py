@@ -16,8 +16,9 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle, suspension
+from agents import suspension
 from agents.models import Agent
+from agents.running import lifecycle
 from billing.models import StarsOrder
 from billing.providers import registry
 from billing.providers.stars import orders

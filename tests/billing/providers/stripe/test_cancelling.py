@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing.models import CardSubscription, Payment, StripeCustomer, Subscription
 from billing.providers.stripe import cancelling, customers
 from billing.providers.stripe.api import StripeAway

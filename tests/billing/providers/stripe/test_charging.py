@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import standing
 from billing.models import CardSubscription, Invoice, Payment, StripeEvent, StripeInvoice, StripeOrder, Subscription
 from tests.agents.conftest import event_types

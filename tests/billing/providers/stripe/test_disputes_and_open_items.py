@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, invariants
 from billing.models import CardSubscription, Payment, Span, StripeRefund, Subscription
 from billing.providers.stripe import inbox

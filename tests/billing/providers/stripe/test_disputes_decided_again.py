@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 from pytest_django import Settings
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import invariants, moving, standing
 from billing.invoicing.pdf import pdf
 from billing.models import CardSubscription, Invoice, Payment, Subscription, TaxRate

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing.models import StripeCustomer, StripeOrder, Subscription
 from billing.providers import registry
 from billing.providers.stripe import api, orders

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents import lifecycle
 from agents.models import Agent
+from agents.running import lifecycle
 from billing import corrections, decisions, standing
 from billing.models import CardSubscription, Invoice, Payment, Span, StripeDispute, StripeRefund, Subscription
 from billing.providers.stripe import sending

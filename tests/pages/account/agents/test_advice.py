@@ -10,11 +10,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import explanation, lifecycle
 from agents.cause import Cause
-from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, ChannelState, Reason
+from agents.running import lifecycle
+from agents.watching import explanation
+from agents.watching.causes import Explanation
 from pages.account import words
 from pages.account.agents import advice
 from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle

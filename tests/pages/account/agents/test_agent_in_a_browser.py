@@ -16,7 +16,7 @@ from playwright.async_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from agents import a2a, tools
+from agents.configuring import a2a, tools
 from agents.domains import claims
 from agents.domains.records import DnsAnswers
 from agents.models import Agent, AgentQuota

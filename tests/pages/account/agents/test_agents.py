@@ -9,8 +9,8 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from agents.runtimes.base import Endpoint
 from billing import decisions, ledger, payments
 from billing.models import CryptoOrder, DepositAddress, Order, Payment

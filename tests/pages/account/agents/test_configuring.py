@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import profile
+from agents.configuring import profile
 from agents.models import Agent
 from config.errors import BadRequest
 from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import a2a
+from agents.configuring import a2a
 from agents.models import Agent
 from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
 from tests.doubles.mcp_http import McpHttpServer

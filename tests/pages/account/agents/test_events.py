@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, AgentQuota, Reason
+from agents.running import lifecycle
 from tests.agents.conftest import settle
 from tests.pages.account.visitor import Visitor, statements, text
 from tests.pages.page import Page

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import User
-from agents import lifecycle
 from agents.models import Agent, Reason
+from agents.running import lifecycle
 from tests.agents.conftest import GatewayOf, bridge, gateway_of, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.pages.account.visitor import Visitor, text

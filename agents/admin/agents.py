@@ -1,0 +1,268 @@
+"""Agents in the admin: operators see all fields and edit none. Actions call the same rules as the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.forms.models import BaseInlineFormSet
+from django.http import HttpRequest
+
+from agents.admin.logs import WithLogs
+from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents
+from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
+from agents.backups import asking
+from agents.backups.admin_steps import UndoDeletion
+from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
+from agents.clusters import placement
+from agents.clusters.admin_steps import MoveAgents
+from agents.domains import admin as domains_admin  # noqa: F401  # registers claims
+from agents.inbound import admin as inbound_admin  # noqa: F401  # registers messages
+from agents.models import Agent, AgentQuota, ChannelState, Desired, Transition
+from agents.running import lifecycle
+from agents.talking import talk_test
+from agents.watching import quota
+from config.crypto import readable
+from config.errors import ServiceError
+
+INLINE_ROWS = 100
+MASKED = "•••••• (set)"
+
+
+class ReadOnlyInline(admin.TabularInline[Any, Any]):
+    extra = 0
+    can_delete = False
+    show_change_link = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class LatestRows(BaseInlineFormSet[Any, Any, Any]):
+    """The newest INLINE_ROWS rows of a list that has no limit."""
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return super().get_queryset()[:INLINE_ROWS]
+
+
+class TransitionInline(ReadOnlyInline):
+    model = Transition
+    formset = LatestRows
+    fields = readonly_fields = ("at", "from_status", "to_status", "reason", "actor", "note")
+    ordering = ("-at", "-id")
+    verbose_name_plural = "timeline"
+
+
+class QuotaInline(ReadOnlyInline):
+    model = AgentQuota
+    fields = readonly_fields = ("status", "since", "measured", "recent", "updated_at")
+
+    def measured(self, snapshot: AgentQuota) -> str:
+        return ", ".join(quota.measured(snapshot))
+
+
+class ChannelInline(ReadOnlyInline):
+    model = ChannelState
+    fields = readonly_fields = ("channel", "since", "reason", "told_at", "mailed_at", "heard_from_at", "look_at")
+    ordering = ("channel",)
+    verbose_name_plural = "channels other than the web"
+
+
+class QuotaFilter(admin.ChoicesFieldListFilter):
+    """Has the title `quota`, to differ from the agent's own status."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "quota"
+
+
+@admin.register(Agent)
+class AgentAdmin(WithLogs):
+    list_display = (
+        "id",
+        "name",
+        "user",
+        "status",
+        "desired",
+        "engine",
+        "tier",
+        "quota_status",
+        "paid",
+        "cause",
+        "created_at",
+    )
+    list_filter = ("status", "desired", "engine", "tier", ("quota_snapshot__status", QuotaFilter), "paid", "lang")
+    search_fields = ("id", "name", "user__email", "slug", "domain", "suffix")
+    search_help_text = "Id, name, owner's e-mail, slug, domain or namespace suffix"
+    list_select_related = ("user", "quota_snapshot")
+    list_per_page = 50
+    show_full_result_count = False
+    date_hierarchy = "created_at"
+    inlines = (QuotaInline, ChannelInline, TransitionInline)
+    actions = ("resume_agents", "back_up_agents", "talk_test_agents")
+    steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "id",
+                    "user",
+                    "name",
+                    "persona_id",
+                    "engine",
+                    "tier",
+                    "lang",
+                    "timezone",
+                    "channels",
+                    "created_at",
+                )
+            },
+        ),
+        (
+            "Life cycle",
+            {
+                "fields": (
+                    "status",
+                    "status_since",
+                    "desired",
+                    "operation",
+                    "settled_status",
+                    "deadline_at",
+                    "cause",
+                    "cause_message",
+                    "cause_evidence",
+                    "recoveries",
+                    "lost_since",
+                )
+            },
+        ),
+        (
+            "Pod",
+            {
+                "fields": (
+                    "pod_namespace",
+                    "cluster",
+                    "dseq",
+                    "endpoint_url",
+                    "slug",
+                    "domain",
+                    "generation",
+                    "spec_revision",
+                    "reconcile_at",
+                    "lease_until",
+                    "attempts",
+                )
+            },
+        ),
+        ("Log", {"fields": ("last_lines",)}),
+        ("Entitlement", {"fields": ("paid", "entitled_until", "trial_notice_day")}),
+        (
+            "Configuration",
+            {
+                "fields": (
+                    "llm_provider",
+                    "model",
+                    "llm_key_hash",
+                    "masked_secrets",
+                    "tools_enabled",
+                    "a2a_enabled",
+                    "a2a_listed",
+                    "soul",
+                    "extra_soul",
+                )
+            },
+        ),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
+        return tuple(str(name) for _, options in self.fieldsets for name in options["fields"])
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
+        return False
+
+    @admin.display(description="quota", ordering="quota_snapshot__status")
+    def quota_status(self, agent: Agent) -> str:
+        return agent.quota_snapshot.status if hasattr(agent, "quota_snapshot") else "-"
+
+    @admin.display(description="namespace")
+    def pod_namespace(self, agent: Agent) -> str:
+        return agent.namespace
+
+    def cluster(self, agent: Agent) -> str:
+        cluster = placement.cluster_of(agent.id)
+        return cluster.name if cluster else "-"
+
+    @admin.display(description="secrets")
+    def masked_secrets(self, agent: Agent) -> str:
+        """Names the secrets that are stored, never their values."""
+        agent = readable(agent)
+        stored = {
+            "model key": agent.llm_key,
+            "A2A token": agent.a2a_token,
+            "dashboard password": agent.dash_password,
+            "MCP servers": agent.mcp_servers,
+            **dict.fromkeys(agent.channel_secrets, "set"),
+            **{f"{service} key": "set" for service in agent.tool_secrets or {}},
+        }
+        return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
+
+    @admin.action(description="Resume", permissions=["change"])
+    def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        for agent in self.bounded(request, agents):
+            try:
+                lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
+                self.message_user(request, f"{agent}: is being started", messages.SUCCESS)
+            except ServiceError as refusal:
+                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+
+    @admin.action(description="Back up now", permissions=["change"])
+    def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
+            try:
+                backup = asking.begin(agent, actor=f"operator:{request.user.pk}")
+                self.message_user(request, f"{agent}: backup {backup.name} is being made", messages.SUCCESS)
+            except ServiceError as refusal:
+                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+
+    @admin.action(
+        description="Talk test (finds the hop that is silent; each agent makes one call of its model)",
+        permissions=["change"],
+    )
+    def talk_test_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        for agent in agents[:1]:  # one test may take a minute and a half: no page may take longer
+            try:
+                found = talk_test.run(agent)
+            except ServiceError as refusal:
+                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+                continue
+            words = ", ".join(f"{hop.hop}: {hop.error or 'ok'}" for hop in found.hops)
+            self.message_user(request, f"{agent}: {words}", messages.SUCCESS if found.ok else messages.WARNING)
+        if agents.count() > 1:
+            self.message_user(request, "only the first agent was tested", messages.WARNING)
+
+
+@admin.register(Transition)
+class TransitionAdmin(admin.ModelAdmin[Transition]):
+    list_display = ("at", "agent", "from_status", "to_status", "reason", "actor", "note")
+    list_filter = ("reason", "to_status")
+    search_fields = ("agent__id", "actor", "note")
+    list_select_related = ("agent",)
+    show_full_result_count = False
+    date_hierarchy = "at"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Transition | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Transition | None = None) -> bool:
+        return False

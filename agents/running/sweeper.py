@@ -1,0 +1,81 @@
+"""Repairs the life cycle once a minute: unsettled agents without a due time get one, and pods that should not exist are
+removed or reported.
+
+It also starts checks of clusters that were not checked recently.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from agents.clusters import checking, moving
+from agents.models import Agent, Status
+from agents.running.reconciler import suffix_of
+from agents.runtimes import current_runtime
+from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
+
+log = logging.getLogger(__name__)
+
+# The condition repeats that of the partial index `agent_forgotten` word for word. Otherwise the index is not used.
+_WAKE_FORGOTTEN = """
+UPDATE agents_agent SET reconcile_at = %s
+WHERE reconcile_at IS NULL AND (
+    status = 'provisioning' OR (NOT desired = status AND NOT (desired = 'running' AND status = 'failed'))
+)
+"""
+
+
+def sweep(now: datetime | None = None) -> None:
+    """Make every forgotten agent due. Remove or report pods that should not exist."""
+    now = now or timezone.now()
+    runtime = current_runtime()
+    wake_forgotten(now)
+    observed = runtime.observe()
+    rows = Agent.objects.filter(suffix__in=map(suffix_of, observed)).only("id", "suffix", "generation", "status")
+    agents = {agent.suffix: agent for agent in rows}
+    for namespace, pod in observed.items():
+        _judge(pod, agents.get(suffix_of(namespace)), runtime, now)
+    if settings.AGENT_RUNTIME == "kubernetes":
+        checking.due(now)
+        moving.take_away_left()
+
+
+def wake_forgotten(now: datetime) -> int:
+    """Agents between two states always have a due time. Set it for those that lost it. Returns their number."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAKE_FORGOTTEN, [now])
+        return int(cursor.rowcount)
+
+
+def _judge(pod: Observation, agent: Agent | None, runtime: Runtime, now: datetime) -> None:
+    """Remove a pod of a deleted agent; make an agent due whose pod should not run; only report a pod without an
+    agent."""
+    about = {"namespace": pod.namespace, "agent": agent.id if agent else None}
+    if agent is None:
+        log.error("a pod has no agent; it is not removed, because it may not be ours", extra=about)
+    elif agent.status == Status.DELETED:
+        log.warning("a pod of a deleted agent is removed", extra=about)
+        _remove(pod.namespace, agent, runtime)
+    elif pod.namespace != agent.namespace:
+        log.warning("a pod of an earlier generation", extra=about)
+        _make_due(agent, now)
+    elif agent.status == Status.STOPPED and pod.phase != Phase.STOPPED:
+        log.warning("a pod of a stopped agent runs", extra=about)
+        _make_due(agent, now)
+
+
+def _remove(namespace: str, agent: Agent, runtime: Runtime) -> None:
+    """Remove a pod. If that fails now, the sweep goes on with the other pods, and the next sweep tries again."""
+    try:
+        runtime.delete(namespace, agent_id=agent.id, data=True)
+    except RuntimeFailure as failure:
+        log.warning("a pod could not be removed", extra={"namespace": namespace, "error": str(failure)})
+
+
+def _make_due(agent: Agent, now: datetime) -> None:
+    Agent.objects.filter(pk=agent.pk, reconcile_at__isnull=True).update(reconcile_at=now)

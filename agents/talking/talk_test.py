@@ -1,0 +1,66 @@
+"""Tests which hop between a person and the model is silent: gateway, engine, model, then each channel."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from agents.errors import WrongState
+from agents.models import Agent, Desired, Status
+from agents.pod.turns.failures import Hop, HopFailure
+from agents.running import pods
+from agents.runtimes import current_runtime, management
+from agents.runtimes.management import TriedHop
+from agents.talking import chat
+from config import waiting
+
+HOPS = ("gateway", "engine", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class TalkTest:
+    hops: list[TriedHop]
+
+    @property
+    def ok(self) -> bool:
+        return all(hop.ok for hop in self.hops)
+
+
+def run(agent: Agent) -> TalkTest:
+    """Send one word through every hop and wait for the answers. A silent hop is a result, not an error.
+
+    Works for an agent that failed or is still provisioning: there it helps most. Raises WrongState for a stopped agent,
+    and Unavailable when too many calls wait.
+    """
+    if agent.desired == Desired.STOPPED:
+        paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
+        raise WrongState("talk-test", paused, f"POST /agents/{agent.id}/resume starts it")
+    with waiting.turns.take(agent.user_id):
+        started = time.monotonic()
+        try:
+            return TalkTest(_tried(agent))
+        except HopFailure as failure:
+            return _silent_gateway(agent, failure, ms=round((time.monotonic() - started) * 1000))
+
+
+def _tried(agent: Agent) -> list[TriedHop]:
+    """The tried hops. Raises HopFailure when the gateway itself is silent."""
+    endpoint = current_runtime().endpoint(agent.namespace)
+    if endpoint is None:
+        raise HopFailure(Hop.GATEWAY, "the pod has no address")
+    started = time.monotonic()
+    health = management.health(endpoint, pods.access_of(agent))
+    reached = TriedHop(hop="gateway", ok=True, ms=round((time.monotonic() - started) * 1000), error=None)
+    if agent.status == Status.RUNNING and agent.llm_key_hash is not None and not health.has_key:
+        chat.await_key(agent, endpoint)
+    gateway, *others = management.talk_test(endpoint, pods.access_of(agent))
+    return [reached if gateway.ok else gateway, *others]
+
+
+def _silent_gateway(agent: Agent, failure: HopFailure, *, ms: int) -> TalkTest:
+    """The result when the gateway is silent: no hop behind it can be tried. A known cause of the agent is added to the
+    error, such as a port that is in use."""
+    known = f"; {agent.cause}: {agent.cause_message}" if agent.cause else ""
+    gateway = TriedHop(hop="gateway", ok=False, ms=ms, error=f"{failure.message}{known}")
+    behind = [*HOPS[1:], *agent.channels]
+    return TalkTest([gateway, *(TriedHop(hop, False, None, "not tried: the gateway is silent") for hop in behind)])

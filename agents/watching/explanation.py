@@ -1,0 +1,355 @@
+"""Why an agent is in its state, with evidence and the next call to make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from agents.cause import UNUSABLE_DATA, Cause
+from agents.configuring import llm_key
+from agents.errors import renew_url
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
+from agents.pod.turns.failures import HopFailure
+from agents.running import pods
+from agents.runtimes import current_runtime, management
+from agents.runtimes.base import Observation, Phase
+from agents.runtimes.management import GatewayHealth, ModelRefusal
+from agents.watching import causes, liveness, quota
+from agents.watching.causes import Explanation
+from catalog import tiers
+from catalog.vocabulary import TierId
+from config import waiting
+
+STOP_MESSAGES = {
+    Reason.OWNER: "paused by its owner",
+    Reason.OPERATOR: "paused by the operator of this service, not by its owner",
+    Reason.TRIAL: "its free time has ended",
+    Reason.PAYMENT: "its paid term has ended",
+    Reason.QUOTA: "for an hour it used 95 % or more of the memory or disk of its tier; a resume gives a new hour",
+    Reason.SUSPENDED: "its account is suspended",
+}
+
+
+GATEWAY_SECONDS = 3.0
+NEAR_THE_LIMIT = (QuotaStatus.GRACE, QuotaStatus.WARN)
+# Causes that do not go away by waiting.
+LASTING = UNUSABLE_DATA | {
+    *(Cause.INSTALL, Cause.CRASH_LOOP, Cause.PORT, Cause.DISK_FULL, Cause.OOM, Cause.CONFIG, Cause.STUCK)
+}
+# Cause and helpful call by the provider's HTTP status (None: no answer at all).
+MODEL_CAUSES: dict[int | None, tuple[Cause, str]] = {
+    None: (Cause.MODEL_UNREACHABLE, "talk-test"),
+    400: (Cause.MODEL_REFUSED, "llm-key"),
+    401: (Cause.MODEL_KEY_REFUSED, "llm-key"),
+    402: (Cause.MODEL_LIMIT, "llm-key"),
+    403: (Cause.MODEL_KEY_REFUSED, "llm-key"),
+    404: (Cause.MODEL_REFUSED, "llm-key"),
+    429: (Cause.MODEL_LIMIT, "talk-test"),
+}
+
+
+def of(agent: Agent) -> Explanation:
+    """The most urgent cause of the agent's state. `others` has the other causes, the most urgent first.
+
+    Reads the agent's row and, while the pod should run, the pod.
+    """
+    first, *others = _found(agent)
+    return replace(first, others=others)
+
+
+def _found(agent: Agent) -> list[Explanation]:
+    """All causes, the most urgent first; at least one."""
+    match Status(agent.status):
+        case Status.STOPPED:
+            return [_stopped(agent), *causes.unpaid(agent)]
+        case Status.FAILED:
+            return [_failed(agent), *causes.unpaid(agent), *_quota_causes(agent, *NEAR_THE_LIMIT)]
+        case _:
+            with waiting.looks.take(agent.user_id):
+                return _looked_at(agent)
+
+
+def _looked_at(agent: Agent) -> list[Explanation]:
+    """The causes of an agent that should run, found by looking at its pod. Raises Unavailable when too many calls
+    wait."""
+    pod = current_runtime().observe(agent.suffix).get(agent.namespace)
+    if agent.status == Status.PROVISIONING:
+        return [_provisioning(agent, pod)]
+    return [_stopping(agent)] if agent.desired == Desired.STOPPED else _running(agent, pod) or [_healthy(agent)]
+
+
+def _stopped(agent: Agent) -> Explanation:
+    why = STOP_MESSAGES.get(Reason(agent.operation), "stopped")
+    if agent.cause in UNUSABLE_DATA:  # the agent had failed before it was stopped, and was not started since
+        return replace(_failed(agent), message=f"the pod is stopped: {why}; {agent.cause_message}")
+    return Explanation(
+        status=agent.status,
+        cause=agent.operation.upper(),
+        message=f"the pod is stopped: {why}; its data is kept{_whom_to_ask(agent)}",
+        since=agent.status_since,
+        evidence=_measured(agent) if agent.operation == Reason.QUOTA else [],
+        next=_start(agent, "resume"),
+    )
+
+
+def _whom_to_ask(agent: Agent) -> str:
+    """Where to ask why the agent was stopped; "" unless an operator stopped it. Only the operator knows the reason."""
+    by_people = agent.operation in {Reason.OPERATOR, Reason.SUSPENDED}
+    return f"; write to {settings.SUPPORT_EMAIL} to ask why" if by_people else ""
+
+
+def _failed(agent: Agent) -> Explanation:
+    return Explanation(
+        status=agent.status,
+        cause=agent.cause or Cause.BOOT_TIMEOUT,
+        message=agent.cause_message or "the pod did not come up",
+        since=agent.status_since,
+        evidence=agent.cause_evidence or [agent.cause_message or "the programs of the pod wrote no message"],
+        next=_start(agent, "rebuild"),
+    )
+
+
+def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
+    usual, words = Cause.STARTING, "the pod is being started"
+    if pod is not None and pod.phase == Phase.INSTALLING:
+        usual, words = Cause.INSTALLING, "the engine is being installed on this machine"
+    cause, message, evidence = causes.last_known(agent, pod, otherwise=usual, words=words)
+    return Explanation(
+        status=agent.status,
+        cause=cause,
+        message=message,
+        since=agent.status_since,
+        evidence=evidence or ([agent.cause_message] if agent.cause_message else []),
+        next=f"GET /agents/{agent.id}",
+    )
+
+
+def _stopping(agent: Agent) -> Explanation:
+    return Explanation(
+        status=agent.status,
+        cause=Cause.STOPPING,
+        message="the pod is being stopped",
+        since=agent.status_since,
+        next=f"GET /agents/{agent.id}",
+    )
+
+
+def _healthy(agent: Agent) -> Explanation:
+    return Explanation(
+        status=agent.status, cause=Cause.OK, message="the agent runs and has a model key", since=agent.status_since
+    )
+
+
+def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
+    """The problems of an agent that should run: what silences it now, what will stop it soon, what keeps it mute."""
+    answers = pod is not None and pod.phase == Phase.READY and pod.gateway_alive
+    # When the cluster already knows what happened to the pod, the gateway is not asked.
+    said, asked = _gateway_health(agent) if answers and not (pod and pod.cause) else (None, [])
+    engine = _told_by_bridge(agent, said.engine or {}) if said else []
+    if not answers:
+        engine = [_unwell(agent, pod)]
+    elif pod and pod.cause:
+        engine = [_troubled(agent, pod, pod.cause)]
+    return [
+        *_quota_causes(agent, QuotaStatus.GRACE),
+        *asked,
+        *engine,
+        *(_distrusted(agent) if answers else []),
+        *causes.keyless(agent),
+        *_certain_first(_model_causes(agent, said), causes.silent(agent) if _has_engine(said) and not engine else []),
+        *_quota_causes(agent, QuotaStatus.WARN),
+        *causes.domain(agent),
+        *causes.not_backed_up(agent),
+    ]
+
+
+def _quota_causes(agent: Agent, *statuses: QuotaStatus) -> list[Explanation]:
+    snapshot: AgentQuota | None = getattr(agent, "quota_snapshot", None)
+    return [_over_quota(agent, snapshot)] if snapshot and snapshot.status in statuses else []
+
+
+def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
+    """The memory or disk of the tier is nearly or fully used: in grace, with the time of the stop, or with a
+    warning."""
+    ends_at = quota.ends_at(snapshot)
+    until = f"; it is stopped at {ends_at:%H:%M} UTC unless it uses less" if ends_at else ""
+    return Explanation(
+        status=agent.status,
+        cause=Cause.QUOTA_GRACE if ends_at else Cause.QUOTA_WARN,
+        message=f"the memory or disk of the tier {agent.tier} is nearly or fully used up{until}",
+        since=snapshot.since,
+        evidence=quota.measured(snapshot),
+        next=_larger(agent),
+    )
+
+
+def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
+    """The agent's status is running, but the engine or a program of its pod does not run. It is being started again."""
+    cause, message = _ailment(agent, pod)
+    return Explanation(
+        status=agent.status,
+        cause=cause,
+        message=message,
+        since=(pod.since if pod else None) or agent.lost_since or agent.status_since,
+        evidence=(pod.evidence if pod else []) or ([message] if cause in LASTING else []),
+        next=_remedy(agent, cause) or _call("GET", agent, "liveness"),
+    )
+
+
+def _ailment(agent: Agent, pod: Observation | None) -> tuple[str, str]:
+    if pod is None:
+        return Cause.POD_LOST, "the pod is gone and is being built again"
+    if pod.gateway_alive:
+        why = "the engine does not answer and is being started again"
+        return pod.cause or Cause.ENGINE_DOWN, pod.message or why
+    if agent.cause in LASTING:
+        return agent.cause, agent.cause_message
+    return pod.cause or Cause.GATEWAY_DOWN, pod.message or "the pod's gateway is being started again"
+
+
+def _troubled(agent: Agent, pod: Observation, cause: str) -> Explanation:
+    """The engine answers its probe, but its bridge reports a problem."""
+    return Explanation(
+        status=agent.status,
+        cause=cause,
+        message=pod.message or cause,
+        since=pod.since or agent.status_since,
+        evidence=pod.evidence,
+        next=_remedy(agent, cause) or _call("POST", agent, "talk-test"),
+    )
+
+
+def _remedy(agent: Agent, cause: str) -> str | None:
+    """The call that helps against a cause that does not go away by waiting; None for other causes."""
+    if cause in {Cause.DISK_FULL, Cause.OOM}:
+        return _larger(agent)
+    return _start(agent, "rebuild") if cause in LASTING else None
+
+
+def _gateway_health(agent: Agent) -> tuple[GatewayHealth | None, list[Explanation]]:
+    """What only the pod's gateway knows: its health, or the cause that it does not answer."""
+    endpoint = current_runtime().endpoint(agent.namespace)
+    if endpoint is None:
+        return None, []
+    try:
+        return management.health(endpoint, pods.access_of(agent), seconds=GATEWAY_SECONDS), []
+    except HopFailure as failure:
+        down = Explanation(
+            status=agent.status,
+            cause=Cause.GATEWAY_DOWN,
+            message=failure.message,
+            since=agent.lost_since or agent.status_since,
+            evidence=[failure.message],
+            next=_call("GET", agent, "liveness"),
+        )
+        return None, [down]
+
+
+def _distrusted(agent: Agent) -> list[Explanation]:
+    """The agent's own hostname shows a certificate that neither this service nor the authority of its cluster
+    trusts."""
+    endpoint = current_runtime().endpoint(agent.namespace)
+    why = liveness.distrusted(endpoint) if endpoint else None
+    if endpoint is None or why is None:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause=Cause.CERTIFICATE,
+            message="the agent runs, but visitors of its address get a certificate that browsers do not trust",
+            since=agent.status_since,
+            evidence=[f"{endpoint.public_url}: {why}"],
+            next=_call("GET", agent, "liveness"),
+        )
+    ]
+
+
+def _model_causes(agent: Agent, health: GatewayHealth | None) -> list[Explanation]:
+    """The provider's last answer, if that was a failure; else whether the key was ever seen to work."""
+    if agent.llm_key_hash is None:
+        return []
+    is_current = health is not None and health.revision >= agent.spec_revision  # else it has an older key
+    if health and is_current and health.model is not None:
+        return [_refused(agent, health.model)]
+    if health and is_current and health.model_answered:
+        llm_key.prove(agent)
+        return []
+    if agent.llm_key_checked:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause=Cause.KEY_UNCHECKED,
+            message="the agent runs; its model key could not be checked when it was installed, because its provider was"
+            " not asked or gave no clear answer, and the model has not answered yet",
+            since=agent.status_since,
+            next=_call("POST", agent, "talk-test"),
+        )
+    ]
+
+
+def _has_engine(said: GatewayHealth | None) -> bool:
+    """Whether the engine is ready. Without an engine no channel is connected, and that is no fault of the channels."""
+    return said is not None and (said.engine or {}).get("phase") == Phase.READY
+
+
+def _certain_first(model: list[Explanation], channels: list[Explanation]) -> list[Explanation]:
+    """Put a certain cause first. A failing model silences all channels; an unchecked key may be good."""
+    is_doubt = any(one.cause == Cause.KEY_UNCHECKED for one in model)
+    return [*channels, *model] if is_doubt else [*model, *channels]
+
+
+def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> list[Explanation]:
+    """What only the bridge knows, such as a full disk. Some runtimes do not ask a healthy pod, so this reads the
+    gateway's answer."""
+    cause, message, evidence = state.get("cause"), state.get("message"), state.get("evidence")
+    if not isinstance(cause, str) or not cause:
+        return []
+    told = Explanation(
+        status=agent.status,
+        cause=cause,
+        message=str(message or cause),
+        since=agent.status_since,
+        evidence=[str(line) for line in evidence] if isinstance(evidence, list) else [],
+        next=_remedy(agent, cause) or _call("POST", agent, "talk-test"),
+    )
+    return [told]
+
+
+def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
+    cause, verb = MODEL_CAUSES.get(last.status, (Cause.MODEL_FAILING, "talk-test"))
+    return Explanation(
+        status=agent.status,
+        cause=cause,
+        message=f"the agent runs, but its model does not answer: {last.message}",
+        since=last.at,
+        evidence=[f"{last.at:%Y-%m-%d %H:%M:%S} UTC: {last.message}"],
+        next=_call("PATCH" if verb == "llm-key" else "POST", agent, verb),
+    )
+
+
+def _larger(agent: Agent) -> str:
+    """The call that gives the agent a larger tier, if an unpaid agent may have one; else the call that shows its
+    quota."""
+    mine, highest = tiers.tier_of(agent.tier), TierId.values.index(settings.MAX_TRIAL_TIER)
+    larger = [tier for tier in tiers.offered() if quota.is_larger(tier, than=mine) and tier.rank <= highest]
+    return f"PATCH /agents/{agent.id}" if larger and not agent.paid else _call("GET", agent, "quota")
+
+
+def _measured(agent: Agent) -> list[str]:
+    snapshot: AgentQuota | None = getattr(agent, "quota_snapshot", None)
+    return quota.measured(snapshot) if snapshot else []
+
+
+def _start(agent: Agent, verb: str) -> str:
+    """The call that brings the pod back. For an agent that may not run that call answers 409, so this is its payment
+    page."""
+    return _call("POST", agent, verb) if agent.is_entitled(timezone.now()) else renew_url(agent.id)
+
+
+def _call(method: str, agent: Agent, verb: str) -> str:
+    return f"{method} /agents/{agent.id}/{verb}"

@@ -1,0 +1,166 @@
+"""The quota's state machine: which status follows from any row of measurements."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise, product
+from math import ceil
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agents.models import QuotaStatus
+from agents.watching import quota
+from agents.watching.quota import Standing
+from catalog.models import Tier
+from tests.at_length import examples
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+OK, WARN, GRACE, PAUSED = QuotaStatus.OK, QuotaStatus.WARN, QuotaStatus.GRACE, QuotaStatus.PAUSED
+
+# The allowed changes of `quotaStatus`. Only an owner's call leads out of `paused`.
+ALLOWED = {(OK, WARN), (OK, GRACE), (WARN, OK), (WARN, GRACE), (GRACE, WARN), (GRACE, PAUSED)}
+
+readings = st.lists(
+    st.one_of(st.floats(0, 3), st.sampled_from([0.7999, 0.80, 0.8499, 0.85, 0.9499, 0.95])), max_size=90
+)
+
+# Sizes and uses of them: any values, and values within two bytes of the border of a band.
+borders = st.builds(
+    lambda of, border, beside: (max(0, ceil(of * border) + beside), of),
+    st.integers(1, 2**50),
+    st.sampled_from([0.80, 0.85, 0.95, 1.0]),
+    st.integers(-2, 2),
+)
+uses = st.lists(st.one_of(st.tuples(st.integers(0, 2**50), st.integers(1, 2**50)), borders), min_size=1, max_size=200)
+A_LETTER_EACH = {0.5: "l", 0.8: "m", 0.9: "h", 1.0: "f"}
+
+
+def course(pcts: list[float], *, of: QuotaStatus = OK) -> list[Standing]:
+    """The standing before the first measurement and after each one. There is one measurement a minute."""
+    standings = [Standing(of, "", START)]
+    for minute, pct in enumerate(pcts, start=1):
+        standings.append(quota.step(standings[-1], pct=pct, now=START + minute * MINUTE))
+    return standings
+
+
+def statuses(pcts: list[float], *, of: QuotaStatus = OK) -> list[str]:
+    return [standing.status.value for standing in course(pcts, of=of)[1:]]
+
+
+@pytest.mark.parametrize(
+    ("of", "pcts", "becomes"),
+    [
+        (OK, [0.85] * 2, OK),
+        (OK, [0.85] * 3, WARN),
+        (OK, [0.85, 0.85, 0.84, 0.85, 0.85], OK),
+        (OK, [0.84] * 9, OK),
+        (OK, [0.95] * 4, WARN),
+        (OK, [0.95] * 5, GRACE),
+        (WARN, [0.79] * 4, WARN),
+        (WARN, [0.79] * 5, OK),
+        (WARN, [0.80] * 9, WARN),
+        (WARN, [0.79] * 4 + [0.80] + [0.79] * 4, WARN),
+        (WARN, [0.95] * 4, WARN),
+        (WARN, [0.95] * 5, GRACE),
+        (WARN, [0.95] * 4 + [0.94] + [0.95] * 4, WARN),
+        (GRACE, [0.94] * 4, GRACE),
+        (GRACE, [0.94] * 5, WARN),
+        (GRACE, [0.10] * 5, WARN),
+        (GRACE, [0.94] * 4 + [0.95] + [0.94] * 4, GRACE),
+        (GRACE, [0.95] * 59, GRACE),
+        (GRACE, [0.95] * 60, PAUSED),
+        (PAUSED, [0.10] * 90, PAUSED),
+    ],
+)
+def test_what_a_row_of_measurements_makes_of_a_status(of: QuotaStatus, pcts: list[float], becomes: QuotaStatus) -> None:
+    assert course(pcts, of=of)[-1].status == becomes
+
+
+def test_an_agent_that_stays_over_its_limit_is_warned_then_in_grace_for_an_hour_then_paused() -> None:
+    assert statuses([1.2] * 66) == ["ok"] * 2 + ["warn"] * 2 + ["grace"] * 60 + ["paused"] * 2
+
+
+def test_an_hour_that_passes_without_measurements_is_over_at_the_next_one() -> None:
+    late = quota.step(Standing(GRACE, "fffff", START), pct=1.0, now=START + timedelta(hours=9))
+    assert late.status == PAUSED
+
+
+def test_whoever_has_come_below_the_limit_in_time_is_not_stopped_by_the_same_measurement() -> None:
+    below = quota.step(Standing(GRACE, "hhhh", START), pct=0.9, now=START + quota.GRACE_PERIOD)
+    assert below.status == WARN
+
+
+@given(readings, st.sampled_from(QuotaStatus))
+def test_only_the_moves_of_the_table_happen_and_since_tells_when(pcts: list[float], of: QuotaStatus) -> None:
+    for before, after in pairwise(course(pcts, of=of)):
+        assert before.status == after.status or (before.status, after.status) in ALLOWED
+        assert (before.since == after.since) == (before.status == after.status)
+        assert len(after.recent) <= quota.WINDOW
+
+
+@given(readings)
+def test_a_stop_always_follows_an_hour_of_grace_that_five_full_measurements_began(pcts: list[float]) -> None:
+    standings = course(pcts)
+    for minute, (before, after) in enumerate(pairwise(standings), start=1):
+        if after.status == GRACE != before.status:
+            assert all(pct >= 0.95 for pct in pcts[minute - 5 : minute])
+        if after.status == PAUSED != before.status:
+            assert all(standing.status == GRACE for standing in standings[minute - 60 : minute])
+
+
+@given(st.lists(st.floats(0, 0.8499), max_size=90))
+def test_whoever_stays_below_85_percent_hears_nothing(pcts: list[float]) -> None:
+    assert set(statuses(pcts)) <= {"ok"}
+
+
+@given(readings, st.lists(st.floats(0, 0.7999), min_size=10, max_size=20))
+def test_ten_quiet_minutes_end_every_warning_and_every_grace_that_is_not_over(
+    pcts: list[float], quiet: list[float]
+) -> None:
+    assert statuses(pcts + quiet)[-1] in {"ok", "paused"}
+
+
+@given(readings, st.floats(0.95, 3))
+def test_a_full_hour_and_five_minutes_over_the_limit_always_end_in_a_stop(pcts: list[float], pct: float) -> None:
+    assert statuses(pcts + [pct] * 65)[-1] == "paused"
+
+
+@pytest.mark.parametrize("of", QuotaStatus)
+@pytest.mark.parametrize("waited", [timedelta(0), quota.GRACE_PERIOD])
+def test_nobody_moves_by_a_measurement_that_the_sweep_leaves_in_the_database(
+    of: QuotaStatus, waited: timedelta
+) -> None:
+    windows = [window for length in range(quota.WINDOW + 1) for window in product("lmhf", repeat=length)]
+    for window, (pct, letter) in product(windows, A_LETTER_EACH.items()):
+        after = quota.step(Standing(of, "".join(window), START), pct=pct, now=START + waited)
+        assert after.status == of or of + letter in quota.MAY_MOVE
+
+
+def test_most_agents_stay_in_the_database() -> None:
+    assert not {"okl", "okm", "warnm", "warnh", "pausedl", "pausedf"} & quota.MAY_MOVE
+
+
+@pytest.mark.django_db
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(uses)
+def test_the_database_sees_the_bands_that_the_state_machine_sees(uses: list[tuple[int, int]]) -> None:
+    band = quota.band_sql("used::float8 / size")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {band} FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY AS u(used, size, n) ORDER BY n",
+            [[used for used, _ in uses], [of for _, of in uses]],
+        )
+        seen = [letter for (letter,) in cursor.fetchall()]
+    assert seen == [quota.band_of(used / of) for used, of in uses]
+
+
+@pytest.mark.parametrize(
+    ("memory", "disk", "larger"), [(2, 2, True), (2, 1, True), (1, 1, False), (2, 0, False), (0, 2, False)]
+)
+def test_a_larger_tier_has_more_of_one_and_less_of_neither(memory: int, disk: int, larger: bool) -> None:
+    tier = Tier(memory_mib=memory, disk_gib=disk)
+    assert quota.is_larger(tier, than=Tier(memory_mib=1, disk_gib=1)) is larger
