@@ -183,7 +183,8 @@ class Agent(models.Model):
     spec_revision = models.PositiveIntegerField(default=1)
     management_token = EncryptedText()
     ticket_key = EncryptedText()
-    # The gateway proves its identity with these (agents/running/identity.py). They are made before the first gateway starts.
+    # The gateway proves its identity with these (agents/running/identity.py). They are made before the first gateway
+    # starts.
     gateway_key = EncryptedText(null=True, blank=True)
     gateway_certificate = models.TextField(blank=True, default="", db_default="")
     engine_key = EncryptedText(help_text="The engine's encryption key. The API never returns it.")

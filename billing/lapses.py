@@ -32,7 +32,8 @@ STOPPED = 0  # `trialNoticeDay` is 0 once the pod has stopped (docs/spec.md: Ter
 DAY = timedelta(days=1)
 # When to look again: while the reconciler stops the pod, while the account is suspended, while money may still come.
 STOPPING, SUSPENDED, HELD = timedelta(seconds=10), timedelta(hours=1), timedelta(minutes=10)
-# This query runs every few seconds and mostly finds nothing, so it reads only the smallest time (see agents/running/leases.py).
+# This query runs every few seconds and mostly finds nothing, so it reads only the smallest time, as
+# agents/running/leases.py does.
 _SOONEST = "SELECT extract(epoch FROM min(term_due_at))::float8 FROM agents_agent"
 # The reasons of a stop that billing asked for.
 OURS = {Reason.TRIAL, Reason.PAYMENT}

@@ -1,7 +1,7 @@
 """The level-triggered reconciler: lease an agent, take its next step, record the result.
 
-The lease is in the row (agents/running/leases.py), so when a worker is killed, another one takes the agent when the lease ends.
-All calls of the runtime happen between transactions. agents/running/lifecycle.py records what they found, under the row's lock.
+The lease is in the row (leases.py), so when a worker is killed, another one takes the agent when the lease ends. All
+calls of the runtime happen between transactions. lifecycle.py records what they found, under the row's lock.
 """
 
 from __future__ import annotations

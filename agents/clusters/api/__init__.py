@@ -1,1 +1,1 @@
-"""One cluster's API server: the client, our rights there, and what the driver and the observer both know of our objects."""
+"""One cluster's API server: the client, our rights there, and what driver and observer both know of our objects."""
