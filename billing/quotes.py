@@ -89,4 +89,4 @@ def _paid_till(agent: Agent, purchase: Purchase, coupon: str, *, now: datetime) 
         orders.refuse_beside_card(agent, purchase.tier)
     current = Subscription.objects.paid().filter(agent=agent).first()
     made = subscriptions.outcome(agent, purchase, current, now=now)
-    return subscriptions.end_of(made.row, now=now), made.converted
+    return subscriptions.end_of(made.subscription, now=now), made.converted

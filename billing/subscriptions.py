@@ -8,7 +8,7 @@ billing/payments.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -59,25 +59,17 @@ class Purchase:
     follows: bool = False  # True for a card's renewal, which is charged a little after the last period ended
 
 
-@dataclass(frozen=True, slots=True)
-class BoughtSubscription:
-    """The subscription after a purchase. `converted` is the time that came from another plan."""
-
-    subscription: Subscription
-    converted: timedelta = field(default=timedelta(0))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a purchase makes of the agent's paid time. Nothing of it is written yet."""
+    """What a purchase makes of the agent's paid time."""
 
-    row: Subscription  # the subscription with its new values; a new one is not in the database
+    subscription: Subscription  # with its new values, which `buy` writes
     rests: Sequence[Rest]  # its unused time from `start` on
     start: datetime
-    taken: Unused | None  # where that time is now
+    taken: Unused | None  # where that time was
     replaced: Subscription | None = None  # the subscription that ends
     drops_next_plan: bool = False
-    converted: timedelta = timedelta(0)
+    converted: timedelta = timedelta(0)  # the time that came from another plan
 
 
 def licence_of(agent: Agent) -> Subscription | None:
@@ -93,7 +85,7 @@ def licensed_until(row: Subscription) -> datetime:
     return row.current_period_end - row.extra
 
 
-def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> BoughtSubscription:
+def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Outcome:
     """Write the outcome of a purchase. Raises LicenceHeld."""
     current = Subscription.objects.paid().select_for_update(no_key=True).filter(agent=agent).first()
     made = outcome(agent, purchase, current, now=now)
@@ -103,9 +95,9 @@ def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bough
         expire(agent, made.replaced, at=now, actor=actor, now=now, note="another plan was bought")
     if made.drops_next_plan:
         next_plans.forget(agent, now=now)
-    row = activate(agent, made.row, actor=actor, now=now)
-    spans.lay(row, made.rests, start=made.start)
-    return BoughtSubscription(row, made.converted)
+    activate(agent, made.subscription, actor=actor, now=now)
+    spans.lay(made.subscription, made.rests, start=made.start)
+    return made
 
 
 def outcome(agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime) -> Outcome:
@@ -133,7 +125,7 @@ def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, now
     if spans.total(carried) or purchase.length is not None:
         row.anchor_day = row.current_period_end.day
     return Outcome(
-        row=row,
+        subscription=row,
         rests=[_rest(purchase, end - start), *carried],
         start=start,
         taken=taken,
@@ -179,7 +171,7 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, now: datetim
     row.provider = purchase.provider or row.provider
     if purchase.length is None:  # credited days do not change the plan or its price
         row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
-    return Outcome(row=row, rests=rests, start=start, taken=taken)
+    return Outcome(subscription=row, rests=rests, start=start, taken=taken)
 
 
 def _add_beside(row: Subscription, purchase: Purchase, *, now: datetime) -> Outcome:
@@ -189,7 +181,7 @@ def _add_beside(row: Subscription, purchase: Purchase, *, now: datetime) -> Outc
     rests = [*taken.rests, added]
     start = put_beside(row, rests, till=licensed_until(row), now=now)
     converted = added.length if row.tier != purchase.tier else timedelta(0)
-    return Outcome(row=row, rests=rests, start=start, taken=taken, converted=converted)
+    return Outcome(subscription=row, rests=rests, start=start, taken=taken, converted=converted)
 
 
 def _license(
@@ -216,7 +208,7 @@ def _license(
     row.external_ref, row.instance = licence.external_ref, licence.instance or row.instance
     row.current_period_end, row.paid_seen_at, row.unknown_since = till, now, None
     return Outcome(
-        row=row,
+        subscription=row,
         rests=carried,
         start=put_beside(row, carried, till=till, now=now),
         taken=taken,
