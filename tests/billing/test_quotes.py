@@ -19,6 +19,7 @@ from billing import corrections, lapses, periods, quotes, subscriptions
 from billing.models import CardSubscription, Coupon, Subscription
 from billing.vocabulary import LICENSED, Period, Provider
 from config.errors import ServiceError
+from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
 from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.licences import gumroad
@@ -53,10 +54,9 @@ def only_reads() -> Iterator[None]:
     assert [sql for sql in said if not sql.startswith("SELECT") or " FOR UPDATE" in sql or " FOR NO KEY" in sql] == []
 
 
-def ask_for_everything(client: APIClient, agent: Agent, **more: str) -> set[int]:
+def ask_for_everything(agent: Agent, **more: str) -> set[int]:
     """Ask for each plan, period and provider. Returns the statuses of the answers."""
-    client.get("/agents")  # now and then, an hour apart, a session notes that it was used
-    found = set()
+    client, found = signed_in(agent.user), set()
     for tier in TIERS:
         for period in Period:
             for provider in SOLD:
@@ -128,24 +128,24 @@ STATES: dict[str, State] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_quote_neither_locks_nor_writes(client: APIClient, agent: Agent, clock: Clock, pay: Pay, state: str) -> None:
+def test_a_quote_neither_locks_nor_writes(agent: Agent, clock: Clock, pay: Pay, state: str) -> None:
     STATES[state](agent, clock, pay)
-    assert 200 in ask_for_everything(client, agent)
+    assert 200 in ask_for_everything(agent)
 
 
 def test_a_quote_beside_an_order_or_a_card_neither_locks_nor_writes(
     client: APIClient, agent: Agent, coins: Chain, telegram: TelegramPayments, card: CardSubscription
 ) -> None:
-    assert ask_for_everything(client, agent) == {200, 409}
+    assert ask_for_everything(agent) == {200, 409}
     for where, wanted in (("/crypto/orders", {"asset": "usdc"}), ("/stars/orders", {})):
         answer = client.post(where, {"agentId": agent.pk, "period": "annual", **wanted}, format="json")
         assert answer.status_code == 200, answer.content
-        assert 200 in ask_for_everything(client, agent)
+        assert 200 in ask_for_everything(agent)
 
 
-def test_a_quote_with_a_coupon_neither_locks_nor_writes(client: APIClient, agent: Agent) -> None:
+def test_a_quote_with_a_coupon_neither_locks_nor_writes(agent: Agent) -> None:
     Coupon.objects.create(code="AUTUMN-25", percent=25)
-    assert ask_for_everything(client, agent, coupon="autumn-25") == {200, 400}
+    assert ask_for_everything(agent, coupon="autumn-25") == {200, 400}
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -157,7 +157,8 @@ def test_the_page_with_the_total_neither_locks_nor_writes(
     for tier in TIERS:
         for provider in (Provider.USDC, Provider.GUMROAD):
             with only_reads():
-                person.choose(agent, tier=tier, provider=provider)
+                answer = person.get(f"/renew/{agent.pk}?tier={tier}&period=monthly&provider={provider}")
+            assert answer.status_code in {200, 400, 409}
 
 
 @pytest.mark.parametrize("state", STATES)
