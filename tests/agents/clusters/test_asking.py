@@ -17,7 +17,7 @@ from agents.pod.turns.failures import Hop, HopFailure
 from agents.running import pods
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint
-from agents.runtimes.management import GatewayHealth, HopFailure
+from agents.runtimes.management import GatewayHealth
 from tests.agents.clusters.observing import Json, event
 from tests.agents.conftest import MakeAgent
 
