@@ -142,7 +142,7 @@ class LargePod:
 
     def _asked(self, ask: Callable[..., BackupState]) -> BackupState | None:
         """The result of the step; None while it still runs."""
-        from agents.runtimes.management import HopFailure  # noqa: PLC0415
+        from agents.pod.turns.failures import HopFailure  # noqa: PLC0415
         from tests.agents.runtimes.conftest import ACCESS  # noqa: PLC0415
 
         try:
