@@ -15,8 +15,6 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from agents.pod.turns.failures import HopFailure
-
 BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 30.0
 FIELDS = 16  # the most fields of a form
@@ -52,10 +50,6 @@ def error_json(_: web.Request, refusal: Refusal) -> web.Response:
     return web.json_response(
         error_body(refusal.status, refusal.message), status=refusal.status, headers=refusal.headers
     )
-
-
-def failed(failure: HopFailure) -> web.Response:
-    return web.json_response({**error_body(503, failure.message), **failure.wire()}, status=503)
 
 
 def refusal_of(error: Exception) -> Refusal:

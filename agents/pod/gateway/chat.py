@@ -14,7 +14,7 @@ from aiohttp import web
 
 from agents.pod import session_ids
 from agents.pod.gateway import sse
-from agents.pod.gateway.answers import Refusal, failed, read_json
+from agents.pod.gateway.answers import Refusal, error_body, read_json
 from agents.pod.gateway.turns import DEADLINE_SECONDS, GatewayTurns, new_session_id
 from agents.pod.turns import parts
 from agents.pod.turns.events import NDJSON, Delta, Done, PartGiven, TurnEvent, line
@@ -73,7 +73,7 @@ async def _whole(events: AsyncGenerator[TurnEvent, None]) -> web.Response:
                 beside = {"parts": given} if given else {}
                 return web.json_response({"reply": event.reply, "session_id": event.session_id, **beside})
     except HopFailure as failure:
-        return failed(failure)
+        return _failed(failure)
     raise Refusal(500, "the turn ended without an answer")
 
 
@@ -94,7 +94,7 @@ async def _stream(
                 await sse.send(request, response, told(event))
     except HopFailure as failure:
         if not response.prepared:
-            return failed(failure)
+            return _failed(failure)
         await sse.send(request, response, told(failure))
     return response
 
@@ -119,3 +119,7 @@ def _event(event: TurnEvent | HopFailure | None) -> bytes:
 
 def _sse(name: str, body: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(body)}\n\n".encode()
+
+
+def _failed(failure: HopFailure) -> web.Response:
+    return web.json_response({**error_body(503, failure.message), **failure.wire()}, status=503)

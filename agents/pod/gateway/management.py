@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from agents.pod.gateway import channels, chat
-from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, failed, read_json, same_secret
+from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
 from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm.log import ModelLog
@@ -76,7 +76,8 @@ class Management:
         try:
             return await handler(request)
         except HopFailure as failure:
-            return failed(HopFailure(failure.hop, mask_text(failure.message, self._pod.secret_texts())))
+            masked = HopFailure(failure.hop, mask_text(failure.message, self._pod.secret_texts()))
+            return web.json_response(masked.wire(), status=503)
 
     async def health(self, _: web.Request) -> web.Response:
         state = await self._bridge.state(age=0)

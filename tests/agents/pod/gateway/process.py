@@ -127,6 +127,14 @@ class Gateway:
                 return
         raise AssertionError(f"the gateway did not come up: {self.log}")
 
+    @property
+    def pid(self) -> int:
+        assert not isinstance(self.process, Inside), "it needs a process of its own"
+        return self.process.pid
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
     def stop(self) -> None:
         if self.process.poll() is None:
             self.process.terminate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 import time
 from collections.abc import Iterable
@@ -167,7 +168,7 @@ def test_a_gateway_that_is_gone_in_the_middle_is_told_with_what_came(
         async with talking(gateway) as page:
             await begin_to_say(page, "hi")
             await expect(page.locator(".agent .said")).to_have_text("half")
-            gateway.process.kill()
+            gateway.signal(signal.SIGKILL)
             await is_over(page)
             assert await turns(page) == [["you", "hi"], ["agent", "half"], ["note", ENGLISH["chat_lost_text"]]]
             await expect(page.locator("#notice")).to_be_visible()

@@ -82,7 +82,7 @@ def test_after_a_kill_it_goes_on_where_it_was_and_repeats_nothing(
     bridge.said += [line(f"line {number}") for number in range(50)]
     wait_for(first, "line 49")
     before = page(first)
-    first.process.send_signal(signal.SIGKILL)
+    first.signal(signal.SIGKILL)
     first.process.wait(10)
     bridge.said += [line("while it was away")]
     second: Gateway = start_gateway(run_dir=first.start.run_dir)

@@ -62,7 +62,7 @@ def test_no_secret_is_in_arguments_environment_files_or_logs(start_gateway: Star
     fresh.ask("GET", "/health", token="wrong")
     requests.get(f"{fresh.public}/ticket?t={fresh.ticket()}", timeout=5)
     fresh.configure(soul="New.")
-    process = Path(f"/proc/{fresh.process.pid}")
+    process = Path(f"/proc/{fresh.pid}")
     readable = [(process / "cmdline").read_bytes(), (process / "environ").read_bytes()]
     readable += [path.read_bytes() for path in fresh.run_dir.rglob("*") if path.is_file()]
     assert [_found(text) for text in readable] == [[] for _ in readable]
@@ -101,21 +101,21 @@ def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> No
         while psutil.Process(ordinary.pid).name() != "sleep":
             time.sleep(0.01)
         assert _can_read_environ(ordinary.pid)
-        assert not _can_read_environ(gateway.process.pid)
+        assert not _can_read_environ(gateway.pid)
         assert _can_follow_open_files(ordinary.pid)
-        assert not _can_follow_open_files(gateway.process.pid)
+        assert not _can_follow_open_files(gateway.pid)
     finally:
         ordinary.kill()
         ordinary.wait()
 
 
 def test_it_leaves_no_core(whole: Gateway) -> None:
-    limits = Path(f"/proc/{whole.process.pid}/limits").read_text()
+    limits = Path(f"/proc/{whole.pid}/limits").read_text()
     assert next(line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core")) == ["0", "0"]
 
 
 def test_the_start_document_cannot_be_read_a_second_time(whole: Gateway) -> None:
-    stdin = Path(f"/proc/{whole.process.pid}/fd/0")
+    stdin = Path(f"/proc/{whole.pid}/fd/0")
     # Without root's rights, not even this link can be read.
     with contextlib.suppress(PermissionError):
         assert stdin.readlink() == Path(os.devnull)
@@ -125,7 +125,7 @@ def test_the_runtime_reads_the_revision_in_force_from_a_file(start_gateway: Star
     fresh = start_gateway(whole=True)
     path = fresh.run_dir / "gateway.json"
     certificate = fresh.start.identity.fingerprint
-    assert json.loads(path.read_text()) == {"pid": fresh.process.pid, "revision": 1, "certificate": certificate}
+    assert json.loads(path.read_text()) == {"pid": fresh.pid, "revision": 1, "certificate": certificate}
     fresh.configure(soul="New.")
     assert json.loads(path.read_text())["revision"] == 2
     assert path.stat().st_mode & 0o777 == 0o600
@@ -159,7 +159,7 @@ def test_sigterm_ends_it_even_in_a_turn(start_gateway: StartGateway, bridge: Bri
     asking = threading.Thread(target=_ask_in_vain, args=(fresh,))
     asking.start()
     assert begun.wait(10)
-    fresh.process.send_signal(signal.SIGTERM)
+    fresh.signal(signal.SIGTERM)
     assert fresh.process.wait(20) == 0
     assert not released.is_set()
     released.set()

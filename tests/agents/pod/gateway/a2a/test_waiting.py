@@ -246,7 +246,7 @@ def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
         answers = [peers.submit(send, number) for number in range(16)]
         try:
             eventually(lambda: len(bridge.turns) == 16, within=30, what="all turns")
-            assert psutil.Process(gateway.process.pid).memory_info().rss < 192 * 1024 * 1024
+            assert psutil.Process(gateway.pid).memory_info().rss < 192 * 1024 * 1024
         finally:
             released.set()
         assert {answer.result() for answer in answers} == {200}

@@ -165,7 +165,7 @@ def test_many_bodies_of_32_mib_at_once_need_little_memory(start_gateway: StartGa
     raw = json.dumps({"input": [{"role": "user", "content": PICTURE}], "model": "gpt-5"}).encode()
     objects = b'{"model": "gpt-5", "input": [' + b'{"a": 1}, ' * 500_000 + b"0]}"
     packed = gzip.compress(raw, 1)
-    peak = Peak(psutil.Process(fresh.process.pid))
+    peak = Peak(psutil.Process(fresh.pid))
     with peak, ThreadPoolExecutor(8) as pool:
         plain = [pool.submit(fresh.call_model, data=body, headers=JSON, timeout=120) for body in [raw, objects] * 3]
         zipped = {**JSON, "Content-Encoding": "gzip"}
