@@ -179,8 +179,10 @@ def _outbox_is_empty(now: datetime) -> Iterator[str]:
     oldest = late.first()
     if oldest is not None:
         since = f"{oldest.next_attempt_at:%Y-%m-%d %H:%M}"
-        oldest_id = f"{oldest.event_id} of {oldest.agent_id}"
-        yield f"{late.count()} events wait to be sent; the oldest is {oldest_id}, since {since}"
+        yield (
+            f"{late.count()} events wait to be sent; the oldest is {oldest.event_id} of {oldest.agent_id},"
+            f" since {since}"
+        )
 
 
 CHECKS: list[Check] = [
