@@ -183,8 +183,7 @@ class Agent(models.Model):
     spec_revision = models.PositiveIntegerField(default=1)
     management_token = EncryptedText()
     ticket_key = EncryptedText()
-    # The gateway proves its identity with these (agents/running/identity.py). They are made before the first gateway
-    # starts.
+    # The gateway proves its identity with these (agents/running/identity.py). They are made before its first start.
     gateway_key = EncryptedText(null=True, blank=True)
     gateway_certificate = models.TextField(blank=True, default="", db_default="")
     engine_key = EncryptedText(help_text="The engine's encryption key. The API never returns it.")
@@ -204,9 +203,7 @@ class Agent(models.Model):
         help_text="The end of the free time, as promised at the creation. Suspensions of the account postpone it.",
     )
     was_paid = models.BooleanField(
-        default=False,
-        db_default=False,
-        help_text="Whether the agent was ever paid for or granted. If so, its trial is over.",
+        default=False, db_default=False, help_text="Whether the agent was ever paid or granted: then its trial is over."
     )
     inbox = models.CharField(
         max_length=mailbox.MAX_LENGTH,

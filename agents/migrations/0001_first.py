@@ -190,7 +190,7 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         db_default=False,
                         default=False,
-                        help_text="Whether the agent was ever paid for or granted. If so, its trial is over.",
+                        help_text="Whether the agent was ever paid or granted: then its trial is over.",
                     ),
                 ),
                 (
