@@ -86,7 +86,7 @@ unit: setup ## Only the tests; e.g. make unit ARGS="tests/accounts -x"
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 coverage: setup ## The tests with branch coverage; a failed test runs once more and is listed (CONTRIBUTING.md)
-	PYTEST_PLUGINS=tests.measuring $(BIN)/python -m pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
+	PYTEST_PLUGINS=tests.coverage_plugin $(BIN)/python -m pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
 test-engines: setup ## Heavy: install and run real engines
 	$(BIN)/pytest -m engines $(ARGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 
-from config import post
+from config import outgoing_mail
 
 
 class AccountsConfig(AppConfig):
@@ -15,7 +15,7 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from accounts import letters  # noqa: PLC0415 # models can be imported only now
 
-        post.carried_by(letters.carry)
+        outgoing_mail.carried_by(letters.carry)
 
 
 class ConsoleConfig(admin_apps.AdminConfig):

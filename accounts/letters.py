@@ -17,8 +17,8 @@ from django.utils import timezone
 from accounts import mail_choices, mailing
 from accounts.mailing import MailOutcome, SubjectInLine
 from accounts.models import SUBJECT_LENGTH, Letter, User
-from config import wake
-from config.post import Mail, one_line
+from config import background
+from config.outgoing_mail import Mail, one_line
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +41,12 @@ def write(user: User, *, subject: str, text: str, html: str | None = None, lang:
         written_at=now,
         mail_due_at=now,
     )
-    wake.on_commit("accounts.send_letter", letter.id)
+    background.on_commit("accounts.send_letter", letter.id)
     return letter
 
 
 def carry(user_id: str, mail: Mail) -> Letter | None:
-    """The same for a mail of `config.post`. Returns None if the user has turned such mails off or is deleted."""
+    """The same for a mail of `config.outgoing_mail`. Returns None if the user turned such mails off or is deleted."""
     user = User.objects.get(pk=user_id)
     if user.is_erased or not mail_choices.wants(user, mail.name):
         return None

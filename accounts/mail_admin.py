@@ -20,10 +20,10 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from accounts import letters, throttling
 from accounts.models import Letter, User
 from accounts.throttling import Limit
-from config import content_policy, post
+from config import content_policy, outgoing_mail
 from config.errors import RateLimited
 from config.mail_forms import FORMS
-from config.post import Mail
+from config.outgoing_mail import Mail
 
 TESTS = Limit(name="test-mails", times=20, seconds=3600)
 TEST = "[Test] "
@@ -97,10 +97,10 @@ class WithMails(admin.ModelAdmin[Letter]):
         case = request.GET.get("case", "")
         if name not in FORMS or lang not in dict(settings.LANGUAGES) or case not in {"", *FORMS[name].cases}:
             raise Http404
-        return post.rendered(name, lang=lang, **FORMS[name].values(case)), case
+        return outgoing_mail.rendered(name, lang=lang, **FORMS[name].values(case)), case
 
     def _subject(self, name: str) -> str:
-        return post.rendered(name, lang=post.FALLBACK, **FORMS[name].values()).subject
+        return outgoing_mail.rendered(name, lang=outgoing_mail.FALLBACK, **FORMS[name].values()).subject
 
     def _refuse_unseen(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):

@@ -33,7 +33,7 @@ from accounts.errors import (
     WrongCode,
 )
 from accounts.models import Attribution, SignInCode, User, WrongTry
-from config import wake
+from config import background
 from config.crypto import keyed_digest, same
 from config.errors import ServiceError
 
@@ -75,7 +75,7 @@ def request_code(email: str, *, household: str, lang: str, now: datetime) -> str
     waiting.mail_due_at, waiting.mail_attempts, waiting.mailed_at = now if may_mail else None, 0, None
     waiting.forget_at = max(waiting.forget_at, waiting.expires_at + WINDOW)
     waiting.save()
-    wake.on_commit("accounts.send_code", waiting.id)
+    background.on_commit("accounts.send_code", waiting.id)
     return code if settings.SHOW_DEV_CODES else None
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 
 import redis
 
-from config import volatile
+from config import redis_breaker
 from config.errors import RateLimited
 
 MAX_LOCAL_COUNTS = 10_000
@@ -73,8 +73,8 @@ def _wait_ms(limit: Limit, key: str, *, now_ms: int) -> int:
         return int(client.register_script(_SPEND)([key], [now_ms, limit.seconds * 1000, limit.times, member]))
 
     try:
-        return volatile.attempt(count)
-    except volatile.Away:
+        return redis_breaker.attempt(count)
+    except redis_breaker.Away:
         return _wait_local_ms(limit, key, now_ms=now_ms)
 
 

@@ -16,9 +16,9 @@ from django.db.models.functions import Now
 
 from accounts import mailbox
 from agents.backups.models import Backup, Repository
+from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
-from agents.silences.models import ChannelState
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
 
@@ -216,7 +216,9 @@ class Agent(models.Model):
     entitled_until = models.DateTimeField(null=True, blank=True)
     trial_notice_day = models.SmallIntegerField(null=True, blank=True)
     term_due_at = models.DateTimeField(
-        null=True, blank=True, help_text="When billing/lapses.py checks the agent again. Only that module changes this."
+        null=True,
+        blank=True,
+        help_text="When billing/dunning.py checks the agent again. Only that module changes this.",
     )
 
     # Model key.
@@ -248,7 +250,7 @@ class Agent(models.Model):
         null=True, blank=True, help_text="Since when the agent's own domain is allowed to work and points here."
     )
     backup_due_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the next nightly backup is due. agents/backups/nights.py changes this."
+        null=True, blank=True, help_text="When the next nightly backup is due. agents/backups/nightly.py changes this."
     )
     last_backup_at = models.DateTimeField(null=True, blank=True)
 
@@ -260,17 +262,17 @@ class Agent(models.Model):
             models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
             # The due scan of agents/running/reconciler.py.
             models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
-            # The due scan of billing/lapses.py.
+            # The due scan of billing/dunning.py.
             models.Index(fields=["term_due_at"], name="agent_term_due", condition=Q(term_due_at__isnull=False)),
             # The sweeper's search for agents between two states that have no due time (agents/running/sweeper.py).
             models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
-            # The due scan of agents/backups/nights.py.
+            # The due scan of agents/backups/nightly.py.
             models.Index(fields=["backup_due_at"], name="agent_backup_due", condition=Q(backup_due_at__isnull=False)),
             # The oldest backup among the agents that should have a newer one (agents/backups/health.py).
             models.Index(
                 fields=["last_backup_at"], name="agent_backup_age", condition=Q(desired="running", status="running")
             ),
-            # Agents whose channels are checked (agents/silences/looking.py).
+            # Agents whose channels are checked (agents/channel_health/looking.py).
             models.Index(fields=["id"], name="agent_listening", condition=LISTENING),
             # The reconciler compares these agents with the pods that it sees.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents.backups.models import Backup, Repository, Stage
+from agents.channel_health.models import ChannelState
 from agents.domains.models import CertifiedName, DomainClaim
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, AgentQuota, Status, Transition
-from agents.silences.models import ChannelState
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable

@@ -17,7 +17,7 @@ from accounts.models import Suspension, User
 from agents import entitlement
 from agents.models import Agent, AgentQuerySet, Desired, Reason, Status
 from agents.running import lifecycle
-from config import clock, wake
+from config import background, clock
 from config.errors import ServiceError
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def suspend(user: User, *, reason: str, actor: str) -> Suspension:
         return suspension
     user.is_active = False
     user.save(update_fields=["is_active"])
-    wake.on_commit(TASK)
+    background.on_commit(TASK)
     return suspension or user.suspensions.create(reason=reason, suspended_at=now, suspended_by=actor)
 
 
@@ -62,7 +62,7 @@ def restore(user: User, *, actor: str) -> User:
     if not user.is_active:
         user.is_active = True
         user.save(update_fields=["is_active"])
-        wake.on_commit(TASK)
+        background.on_commit(TASK)
     return user
 
 
@@ -76,7 +76,7 @@ def enforce() -> int:
     for agent in start:
         _resume(agent, actor=last[agent.user_id].restored_by)
     if BATCH in {len(stop), len(start)}:
-        wake.on_commit(TASK)
+        background.on_commit(TASK)
     return len(stop) + len(start)
 
 

@@ -6,10 +6,10 @@ from celery import shared_task
 from django.utils import timezone
 
 from agents import suspension
+from agents.channel_health import looking
 from agents.domains import observing
 from agents.inbound import handing_over, taking
 from agents.running import reconciler, sweeper
-from agents.silences import looking
 from agents.watching import kept_logs, sampling, usage_hours
 
 

@@ -23,7 +23,7 @@ from benchmarks.baseline.hop import LIST
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import in_turns
 from benchmarks.recording import CALLS, note
-from config import redis, wake
+from config import background, redis
 from status.checks import QUEUES
 
 HOPS = 200
@@ -52,7 +52,7 @@ def _hop(calls: Path) -> Figure:
         processes.started("benchmarks.baseline.hop", socket, environment={}),
     ):
         ours, theirs = in_turns(
-            lambda: _median_ms(calls, lambda word: wake.on_commit("benchmark.hop", word)),
+            lambda: _median_ms(calls, lambda word: background.on_commit("benchmark.hop", word)),
             lambda: _median_ms(calls, lambda word: redis.client().lpush(LIST, word)),
         )
     value = statistics.median(ours)

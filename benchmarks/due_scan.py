@@ -31,7 +31,7 @@ from benchmarks import fleet
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import in_turns
 from benchmarks.recording import CALLS, RecordingRuntime
-from billing import lapses, verification
+from billing import dunning, verification
 from billing.providers.stars import orders as stars_orders
 from billing.providers.stars import refunds
 from webhooks import outbox, purging
@@ -58,7 +58,7 @@ Scan = Callable[[], object]
 QUICK: dict[str, Scan] = {
     "agents.reconcile_due": lambda: leases.due(timezone.now(), limit=reconciler.BATCH),
     "webhooks.drain": outbox.soonest,
-    "billing.step_due": lambda: lapses.due(timezone.now(), limit=lapses.BATCH),
+    "billing.step_due": lambda: dunning.due(timezone.now(), limit=dunning.BATCH),
 }
 SCANS: dict[str, Scan] = {
     **QUICK,
@@ -208,11 +208,11 @@ def _terms() -> list[Figure]:
     chosen = list(Agent.objects.filter(status="stopped", term_due_at__isnull=False).values_list("pk", flat=True)[:DUE])
     Agent.objects.filter(pk__in=chosen).update(term_due_at=timezone.now() - timedelta(seconds=1))
     fleet.analyse()
-    value, ours, theirs = _against_select_1(lambda: lapses.due(timezone.now(), limit=lapses.BATCH))
-    against = f"psycopg's prepared `select 1`; {lapses.BATCH} ids, {ours * 1e6:.0f} us against {theirs * 1e6:.0f} us"
+    value, ours, theirs = _against_select_1(lambda: dunning.due(timezone.now(), limit=dunning.BATCH))
+    against = f"psycopg's prepared `select 1`; {dunning.BATCH} ids, {ours * 1e6:.0f} us against {theirs * 1e6:.0f} us"
     found = Figure(f"G8 billing's scan with {DUE:,} terms due", value, "x", "none", None, against)
     rss, stepped, begun = psutil.Process().memory_info().rss, 0, time.perf_counter()
-    while due := lapses.step_due(now=timezone.now()):
+    while due := dunning.step_due(now=timezone.now()):
         stepped += due
     each = (time.perf_counter() - begun) / max(stepped, 1)
     grown = max(0.0, (psutil.Process().memory_info().rss - rss) / 2**20)

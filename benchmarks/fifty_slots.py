@@ -1,6 +1,6 @@
 """For a real worker, with `celery worker -I`: a sender of fifty slots. The goals with dead receivers are set for it."""
 
-from webhooks import draining
+from webhooks import delivery_loop
 
-draining.SLOTS = 50
-draining.SLOW_SLOTS = draining.SLOTS // 4
+delivery_loop.SLOTS = 50
+delivery_loop.SLOW_SLOTS = delivery_loop.SLOTS // 4

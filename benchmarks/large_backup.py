@@ -51,12 +51,12 @@ def main(gigabytes: float) -> int:
 @contextmanager
 def endpoint(place: Path) -> Iterator[None]:
     """The program to which pods write their backups."""
-    from agents.backups import places  # noqa: PLC0415 # importable only after django.setup()
+    from agents.backups import address  # noqa: PLC0415 # importable only after django.setup()
 
     with (place / "endpoint.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-m", "agents.backups.endpoint"], stdout=log, stderr=log)
     try:
-        until(lambda: places.url() is not None, seconds=120)
+        until(lambda: address.url() is not None, seconds=120)
         yield
     finally:
         process.kill()
@@ -91,7 +91,7 @@ class LargePod:
     """A pod with a double of an engine, its backup repository, and the orders that the pod gets."""
 
     def __init__(self, place: Path, size: int) -> None:
-        from agents.backups import credentials, places, supply  # noqa: PLC0415 # importable only after django.setup()
+        from agents.backups import address, credentials, supply  # noqa: PLC0415 # importable only after django.setup()
         from agents.pod import restic  # noqa: PLC0415
         from agents.runtimes.local import LocalRuntime  # noqa: PLC0415
         from agents.runtimes.management import BackupOrder  # noqa: PLC0415
@@ -107,7 +107,7 @@ class LargePod:
         self.data = self.runtime.home.data_dir(AGENT) / "workspace" / "large"
         self.order = BackupOrder(
             id="",
-            url=places.url() or "",
+            url=address.url() or "",
             credential=credentials.mint(AGENT, may_add=3 * size),
             password=PASSWORD,
             most_bytes=3 * size,

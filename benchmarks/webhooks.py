@@ -29,7 +29,7 @@ from benchmarks.measuring import in_turns
 from benchmarks.processes import Program
 from benchmarks.receivers import host
 from benchmarks.second_start import free_port
-from config import wake
+from config import background
 from config.ids import new_id
 from tests.doubles.certificates import Certificates
 from webhooks.models import Delivery, Event, EventType, Hook
@@ -156,7 +156,7 @@ def _cost(agents: list[Agent], kind: str, limit: float, *, made: Certificates | 
 def _delivered(worker: Program, agents: list[Agent], receivers: Receivers) -> float:
     _owe(agents, receivers, each=COSTED // AGENTS)
     before = worker.cpu_seconds()
-    wake.on_commit("webhooks.drain")
+    background.on_commit("webhooks.drain")
     _wait(_all_done)
     return (worker.cpu_seconds() - before) * 1000 / COSTED
 
@@ -206,7 +206,7 @@ def _last_healthy(agents: list[Agent], share: int) -> float:
     with _receivers(AGENTS, dead=dead) as receivers, _worker("-I", "benchmarks.fifty_slots"):
         _owe(agents, receivers, each=EVENTS_EACH)
         begun = time.time()
-        wake.on_commit("webhooks.drain")
+        background.on_commit("webhooks.drain")
         _wait(lambda: len(receivers.got()) >= (AGENTS - dead) * EVENTS_EACH)
         return max(at for _, at in receivers.got()) - begun
 
@@ -248,7 +248,7 @@ def _until_killed(agents: list[Agent], receivers: Receivers) -> tuple[set[str], 
     """The event ids that were due, those under way when the worker was killed, and the time of the kill."""
     with _worker() as worker:
         owed = _owe(agents, receivers, each=EVENTS_EACH)
-        wake.on_commit("webhooks.drain")
+        background.on_commit("webhooks.drain")
         _wait(lambda: len(receivers.got()) >= BEFORE_THE_KILL)
         os.kill(worker.pid, signal.SIGKILL)
         killed = time.time()

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accounts.models import User
 from agents.models import Agent
-from billing import lapses, licence_cards, remainders, subscriptions
+from billing import dunning, licence_cards, subscriptions, unused_time
 from billing.models import CardSubscription, Subscription
 from billing.ownership import own_subscription
 from billing.providers import registry
@@ -28,11 +28,11 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
     if (
         row.status != SubscriptionStatus.EXPIRED
         or not CardSubscription.objects.charged(agent).exists()
-        or remainders.paid_by(agent)
+        or unused_time.paid_by(agent)
     ):
         row = subscriptions.cancel(agent, row, actor=actor, now=now)
     licence_cards.ask_to_stop(row, now=now)
     for driver in registry.drivers():
         driver.stop_charging(agent, now=now)
-    lapses.settle(agent, now=now)
+    dunning.settle(agent, now=now)
     return row

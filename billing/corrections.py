@@ -13,7 +13,7 @@ from django.db import transaction
 
 from agents import timeline
 from agents.models import Agent, Reason
-from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions
+from billing import dunning, part_refunds, payments, prices, revocations, spans, subscriptions, unused_time
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
@@ -102,7 +102,7 @@ def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) 
     After the commit we send the money back where the provider lets us. The operator sends other money back at the
     provider or from a wallet; the ledger gets its row even if none of its time is left. Raises NothingToRefund.
     """
-    agent = remainders.held(payment)
+    agent = unused_time.held(payment)
     if payment in refundable(agent, now=now):
         return _refund(agent, payment, reason=reason, actor=actor, now=now)
     if not part_refunds.is_by_hand(payment):
@@ -130,17 +130,17 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
     if payment.provider in LICENSED:
         live = Subscription.objects.live().filter(agent=agent, provider=payment.provider)
         row = live.select_for_update(of=("self",)).get()
-        remainders.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
+        unused_time.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
         row.check_at = now + CHECKED_EVERY  # its provider may still charge the next period
         row.save(update_fields=["check_at"])
     else:
-        remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
+        unused_time.take_back(agent, payment, actor=actor, now=now, note="refunded")
     driver = registry.driver_of(Provider(payment.provider))
     if driver and driver.sends_back:
         driver.send_back(payment, reason=reason, actor=actor, now=now)
     receipt = _way_back(payment, actor=actor, reason=reason)
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
-    lapses.settle(agent, now=now)
+    dunning.settle(agent, now=now)
     return written
 
 
@@ -196,6 +196,6 @@ def _write(
         reason=reason,
     )
     written = payments.write(receipt, agent, now=now, subscription=row)
-    changed = lapses.paid_again if kind == PaymentKind.GRANT else lapses.settle
+    changed = dunning.paid_again if kind == PaymentKind.GRANT else dunning.settle
     changed(agent, now=now)
     return written

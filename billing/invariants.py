@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from accounts.models import Suspension
 from agents.models import Agent, Desired, Reason, Status
-from billing import standing
+from billing import agent_terms
 from billing.models import Order, Payment, Span, Subscription
 from billing.providers import registry
 from billing.term import UNKNOWN_MAX
@@ -149,7 +149,7 @@ def _doubtful(now: datetime) -> QuerySet[Agent]:
     runs = Subscription.objects.live().filter(
         Q(provider=Provider.INTERNAL)
         | Q(own_clock, current_period_end__gt=now)
-        | Q(own_clock, standing.BY_CARD, current_period_end__gt=now - UNKNOWN_MAX)
+        | Q(own_clock, agent_terms.BY_CARD, current_period_end__gt=now - UNKNOWN_MAX)
         | Q(provider__in=LICENSED, current_period_end__gt=now - UNKNOWN_MAX)
     )
     running = Exists(runs.filter(agent=OuterRef("pk")))
@@ -160,7 +160,7 @@ def _doubtful(now: datetime) -> QuerySet[Agent]:
 
 
 def _contradicted(agents: list[Agent], now: datetime) -> Iterator[str]:
-    terms = standing.terms(agents, now=now)
+    terms = agent_terms.terms(agents, now=now)
     for agent in agents:
         paid = terms[agent.pk].mode in {TermMode.PAID, TermMode.INTERNAL}
         if agent.paid != paid:

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import lapses, licence_activations, licences, orders, remainders
+from billing import dunning, licence_activations, licences, orders, unused_time
 from billing.errors import LicenceHeld, NothingToMove
 from billing.licences import Key, Sold
 from billing.models import Subscription
@@ -63,6 +63,6 @@ def _hand_over(row: Subscription, taker: Agent, sold: Sold, *, reason: str, acto
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if not row.is_live:
         raise NothingToMove(giver.pk)
-    remainders.end_licence(giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}: {reason}")
-    lapses.settle(Agent.objects.lock(giver.pk), now=now)
+    unused_time.end_licence(giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}: {reason}")
+    dunning.settle(Agent.objects.lock(giver.pk), now=now)
     return licences.receive(taker.pk, sold, actor=actor, now=now, reason=reason).subscription

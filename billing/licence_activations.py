@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from agents import entitlement
 from agents.models import Agent, Desired
-from billing import lapses, remainders, revocations
+from billing import dunning, revocations, unused_time
 from billing.errors import LicenceRefused
 from billing.models import Subscription
 from billing.models.subscriptions import LIVE
@@ -134,9 +134,9 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at
         row.save(update_fields=["instance", "activation_asked_at"])
         if agent.desired == Desired.DELETED:
             if row.is_live:
-                remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
+                unused_time.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
                 # so that the next step of the term parks the time bought beside the licence
-                lapses.look_again(agent.pk, at=now)
+                dunning.look_again(agent.pk, at=now)
             if agent.paid and not Subscription.objects.live().filter(agent=agent).exists():
                 entitlement.withdraw(agent, until=now)  # its trial counts again: the licence pays for another agent now
         _note(row, check_at=check_at, unknown_since=None)

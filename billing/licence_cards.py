@@ -22,7 +22,7 @@ from billing.errors import NotConfigured
 from billing.models import Subscription
 from billing.providers import registry
 from billing.vocabulary import Provider
-from config import wake
+from config import background
 from config.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def ask_to_stop(row: Subscription, *, now: datetime) -> None:
         return
     row.stop_card_at = now
     row.save(update_fields=["stop_card_at"])
-    wake.on_commit("billing.stop_card", row.pk)
+    background.on_commit("billing.stop_card", row.pk)
 
 
 def where_to_stop(row: Subscription) -> Elsewhere | None:

@@ -19,7 +19,7 @@ from accounts.throttling import Limit
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing import (
-    lapses,
+    dunning,
     licence_activations,
     licence_charges,
     orders,
@@ -251,7 +251,7 @@ def _mirror_cancellation(agent: Agent, row: Subscription, verdict: Verdict, *, n
         row.cancels_there = True
         if row.status == SubscriptionStatus.ACTIVE:
             row = subscriptions.cancel(agent, row, actor=row.provider or "", now=now)
-            lapses.settle(agent, now=now)  # from now on the owner is reminded before the end
+            dunning.settle(agent, now=now)  # from now on the owner is reminded before the end
     elif row.cancels_there:
         row.cancels_there = False
         if row.status == SubscriptionStatus.CANCELED:

@@ -14,7 +14,7 @@ from billing.sums import moved
 from billing.term import Term
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 from catalog.tiers import tier_of
-from config import links, post
+from config import links, outgoing_mail
 
 
 def remind(agent: Agent, term: Term, *, day: int) -> None:
@@ -82,11 +82,11 @@ def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
 
 
 def _write(agent: Agent, name: str, /, **context: object) -> None:
-    mail = post.rendered(
+    mail = outgoing_mail.rendered(
         name,
         lang=mail_choices.language(agent.user, otherwise=agent.lang),
         name=agent.name,
         agent_id=agent.pk,
         **context,
     )
-    post.write(agent.user_id, mail)
+    outgoing_mail.write(agent.user_id, mail)

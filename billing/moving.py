@@ -10,7 +10,7 @@ from accounts.models import User
 from agents.configuring import profile
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import lapses, parking, payments, remainders, spans, subscriptions
+from billing import dunning, parking, payments, spans, subscriptions, unused_time
 from billing.errors import NotParked
 from billing.models import Subscription
 from billing.ownership import own_subscription
@@ -45,14 +45,14 @@ def _move(known: Subscription, taker: Agent, *, actor: str, now: datetime) -> Su
     if row.parked_at is None or not row.is_live or now >= row.parked_at + parking.KEPT:
         raise NotParked(row.pk)
     taker = subscriptions.expire_ended(taker, now=now)
-    held = remainders.paid_by(taker)
+    held = unused_time.paid_by(taker)
     check_tier(engine_of(taker.engine), tier_of(held.tier if held else row.tier))
     rests, plan = spans.take(row, now=now), spans.plan_of(row)
     subscriptions.expire(giver, row, at=now, actor=actor, now=now, note=f"moved to {taker.pk}")
-    taken = remainders.add(taker, rests, plan, row=row, actor=actor, now=now)
+    taken = unused_time.add(taker, rests, plan, row=row, actor=actor, now=now)
     payments.write(_receipt(taken, taker, giver, actor=actor), taker, now=now, subscription=taken)
     taker = profile.follow_payment(taker, taken.tier)
-    lapses.paid_again(taker, now=now)
+    dunning.paid_again(taker, now=now)
     return taken
 
 

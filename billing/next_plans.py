@@ -21,7 +21,7 @@ from agents import timeline
 from agents.configuring import profile
 from agents.models import Agent, Reason
 from agents.watching import quota
-from billing import prices, standing, term
+from billing import agent_terms, prices, term
 from billing.errors import NothingAfter, NotSmaller
 from billing.models import CardSubscription, NextPlan, Subscription
 from billing.ownership import own_subscription
@@ -70,7 +70,7 @@ def starts(row: Subscription, *, now: datetime) -> datetime:
     A card that was entered in the free days is charged earlier than the paid time ends, since free days lengthen that
     time.
     """
-    ends = term.ends(standing.bought(row), standing.pauses(row.user_id), now=now)
+    ends = term.ends(agent_terms.bought(row), agent_terms.pauses(row.user_id), now=now)
     card = CardSubscription.objects.renewing().filter(agent=row.agent_id).first()
     return ends if card is None or card.period_end is None else min(ends, card.period_end)
 

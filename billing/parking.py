@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from agents.models import Agent
-from billing import remainders, spans, subscriptions
+from billing import spans, subscriptions, unused_time
 from billing.models import Subscription
-from billing.spans import Rest
+from billing.spans import UnusedTime
 from billing.vocabulary import Provider
 
 KEPT = timedelta(days=90)
@@ -29,13 +29,13 @@ def park(agent: Agent, *, now: datetime) -> datetime | None:
         subscriptions.expire(agent, granted, at=now, actor=ACTOR, now=now, note=DELETED)
     row = Subscription.objects.paid().filter(agent=agent).first()
     if row is not None and row.is_licensed:
-        remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note=DELETED)
+        unused_time.end_licence(agent, row, at=now, actor=ACTOR, now=now, note=DELETED)
         Subscription.objects.filter(pk=row.pk).update(check_at=now)  # verification then releases its activation
         row = Subscription.objects.paid().filter(agent=agent).first()
     if row is None:
         return None
     if row.parked_at is None:
-        row = remainders.park(agent, row, actor=ACTOR, now=now, note=DELETED)
+        row = unused_time.park(agent, row, actor=ACTOR, now=now, note=DELETED)
     if row.parked_at is None or now >= row.parked_at + KEPT:
         if row.is_live:
             subscriptions.expire(agent, row, at=now, actor=ACTOR, now=now, note=f"nobody moved it in {KEPT.days} days")
@@ -50,7 +50,7 @@ def unused(agents: Sequence[Agent], *, now: datetime) -> list[str]:
     return [_told(row, rests) for row, rests in told if rests]
 
 
-def _told(row: Subscription, rests: Sequence[Rest]) -> str:
+def _told(row: Subscription, rests: Sequence[UnusedTime]) -> str:
     usd = float(sum((rest.usd for rest in rests), rests[0].usd * 0))
     days = spans.total(rests).days
     return (

@@ -14,7 +14,7 @@ from django.db.models import F, Q, Sum
 
 from agents import timeline
 from agents.models import Agent, Reason
-from billing import payments, remainders, unplaced_charges
+from billing import payments, unplaced_charges, unused_time
 from billing.errors import NoPartToRefund
 from billing.models import Payment, Span, StripeDispute
 from billing.models.payments import part_name, refund_name
@@ -61,7 +61,7 @@ def is_by_hand(payment: Payment) -> bool:
 @transaction.atomic
 def refund_part(payment: Payment, *, amount: int, reason: str, actor: str, now: datetime) -> Payment:
     """An operator sent back `amount` smallest units at the provider or from a wallet. Raises NoPartToRefund."""
-    agent = remainders.held(payment)
+    agent = unused_time.held(payment)
     left = _left(payment)
     if not 0 < amount < left:
         raise NoPartToRefund(payment.pk, f"{amount} given, but only 1 to {left - 1} is allowed (smallest units)")
@@ -71,7 +71,7 @@ def refund_part(payment: Payment, *, amount: int, reason: str, actor: str, now: 
 @transaction.atomic
 def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
     """The provider says that `returned` smallest units have gone back in all. The same number again changes nothing."""
-    agent = remainders.held(payment)
+    agent = unused_time.held(payment)
     left = still_ours(payment) or 0
     if not Payment.objects.filter(pk=payment.pk).not_returned().exists():
         return
@@ -104,7 +104,7 @@ def was_told(payment: Payment) -> bool:
 @transaction.atomic
 def note_all(payment: Payment, *, actor: str, now: datetime) -> None:
     """The provider says that the payment was refunded, but its amount is unknown. The same again changes nothing."""
-    agent = remainders.held(payment)
+    agent = unused_time.held(payment)
     if payment.refunds.exists() or not Payment.objects.filter(pk=payment.pk).not_returned().exists():
         return
     name = refund_name(payment.external_id)

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 
 from agents.configuring import profile
 from agents.models import Agent, Desired
-from billing import lapses, mails, orders, spans, subscriptions
+from billing import dunning, mails, orders, spans, subscriptions
 from billing.invoicing import issuing
 from billing.invoicing.taxes import Tax
 from billing.models import Payment, Subscription
@@ -79,7 +79,7 @@ def _apply(receipt: Receipt, *, now: datetime) -> Payment:
     row = write(receipt, agent, now=now, subscription=bought.subscription, converted=bought.converted)
     spans.own(bought.subscription, row)
     agent = profile.follow_payment(agent, bought.subscription.tier)
-    lapses.paid_again(agent, now=now)
+    dunning.paid_again(agent, now=now)
     if receipt.kind in CONFIRMED:
         _tell(agent, receipt, bought.subscription, now=now)
     return row

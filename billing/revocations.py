@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from agents.models import Agent, Desired
-from billing import lapses, mails, part_refunds, payments, remainders, reminders, standing, subscriptions
+from billing import agent_terms, dunning, mails, part_refunds, payments, reminders, subscriptions, unused_time
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
@@ -41,14 +41,16 @@ def revoke(
     if now < ran_out:
         _write(agent, row, reason=reason, actor=actor, now=now, went_back=went_back)
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
-    remainders.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
+    unused_time.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
     if agent.desired == Desired.DELETED:
         # so that the next step of the term parks the time bought beside the licence
-        lapses.look_again(agent.pk, at=now)
+        dunning.look_again(agent.pk, at=now)
     else:
-        agent = lapses.settle(agent, now=now)
+        agent = dunning.settle(agent, now=now)
         if was_to_renew:
-            mails.renewal_failed(agent, Provider(row.provider or ""), stops_at=standing.term(agent, now=now).stops_at)
+            mails.renewal_failed(
+                agent, Provider(row.provider or ""), stops_at=agent_terms.term(agent, now=now).stops_at
+            )
     return row
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db import connection
 
-from billing import periods, prices, standing, term
+from billing import agent_terms, periods, prices, term
 from billing.models import PassedPlan, Payment, Span, StripeDispute, Subscription
 from billing.term import Pause
 from billing.vocabulary import CONFIRMED, LICENSED, Period
@@ -33,7 +33,7 @@ DELETE FROM billing_passedplan WHERE id NOT IN (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
+class UnusedTime:
     """Unused time, its value in USD, and the payment that it belongs to. No payment: it was just bought or given."""
 
     length: timedelta
@@ -90,7 +90,7 @@ def brought(row: Subscription) -> list[str]:
     return list(known.exclude(provider__in=LICENSED).order_by("at", "pk").values_list("pk", flat=True))
 
 
-def total(rests: Iterable[Rest]) -> timedelta:
+def total(rests: Iterable[UnusedTime]) -> timedelta:
     return sum((one.length for one in rests), timedelta(0))
 
 
@@ -98,15 +98,15 @@ def total(rests: Iterable[Rest]) -> timedelta:
 class Unused:
     """The unused time of a subscription at a moment, with the rows that it is in."""
 
-    spans: Sequence[tuple[Span, Rest]]
+    spans: Sequence[tuple[Span, UnusedTime]]
     at: datetime
 
     @property
-    def rests(self) -> list[Rest]:
+    def rests(self) -> list[UnusedTime]:
         """The unused time in the order in which it runs, without the time that a licence itself pays for."""
         return [rest for _, rest in self.spans]
 
-    def remove(self) -> list[Rest]:
+    def remove(self) -> list[UnusedTime]:
         """Remove the unused time from the subscription. Used time stays.
 
         `lay` gives the time back to this subscription or to another one.
@@ -120,19 +120,19 @@ class Unused:
 
 def unused(row: Subscription, *, now: datetime) -> Unused:
     spans = list(Span.objects.filter(subscription=row).order_by("starts_at", "id"))
-    return Unused(left_of(row, spans, standing.pauses(row.user_id), passed=passed_by(spans), now=now), now)
+    return Unused(left_of(row, spans, agent_terms.pauses(row.user_id), passed=passed_by(spans), now=now), now)
 
 
-def left(row: Subscription, *, now: datetime) -> list[Rest]:
+def left(row: Subscription, *, now: datetime) -> list[UnusedTime]:
     return unused(row, now=now).rests
 
 
-def take(row: Subscription, *, now: datetime) -> list[Rest]:
+def take(row: Subscription, *, now: datetime) -> list[UnusedTime]:
     """Like `left`, but also remove the unused time from the subscription (`Unused.remove`)."""
     return unused(row, now=now).remove()
 
 
-def _use_up(span: Span, rest: Rest, *, now: datetime) -> None:
+def _use_up(span: Span, rest: UnusedTime, *, now: datetime) -> None:
     """Remove the rest from the span. A licence's late renewal may give back the used time, so its plans are kept."""
     span.length -= rest.length
     if rest.homes and span.home_length is not None:
@@ -145,7 +145,7 @@ def _use_up(span: Span, rest: Rest, *, now: datetime) -> None:
     span.save()
 
 
-def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetime:
+def lay(row: Subscription, rests: Sequence[UnusedTime], *, start: datetime) -> datetime:
     """Write these spans of the subscription, one after the other. Returns when the last one ends.
 
     Time that is worth less than a second of the present plan has length 0 here. It gets its full length again when it
@@ -179,7 +179,7 @@ def own(row: Subscription, payment: Payment) -> None:
         row.save(update_fields=["brought_by"])
 
 
-def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
+def on_plan(rest: UnusedTime, old: SoldPlan, new: SoldPlan) -> UnusedTime:
     """The same value as time of another plan, in whole seconds. The time remembers the plans that it comes from.
 
     Time of the same plan stays as it is. Time on a plan that costs nothing stays as it is, too.
@@ -190,11 +190,11 @@ def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
     return _by_value(rest, new, homes=homes[:1] + homes[1:][-MOST_PASSED:])
 
 
-def _by_value(rest: Rest, new: SoldPlan, *, homes: tuple[HomePlan, ...]) -> Rest:
+def _by_value(rest: UnusedTime, new: SoldPlan, *, homes: tuple[HomePlan, ...]) -> UnusedTime:
     return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period), homes=homes)
 
 
-def home_of_all(rests: Sequence[Rest]) -> SoldPlan | None:
+def home_of_all(rests: Sequence[UnusedTime]) -> SoldPlan | None:
     """The plan to return to, if all paid time was bought for another plan than the present one; otherwise None.
 
     It is the plan before the present one. If the spans differ, it is the plan of the span that runs first. Given days
@@ -210,7 +210,7 @@ def home_of_all(rests: Sequence[Rest]) -> SoldPlan | None:
     return replace(home, by=tuple(dict.fromkeys(names)), passed_id=None)
 
 
-def but_for(rests: Iterable[Rest], is_gone: Callable[[SoldPlan], bool]) -> list[Rest]:
+def but_for(rests: Iterable[UnusedTime], is_gone: Callable[[SoldPlan], bool]) -> list[UnusedTime]:
     """The same time, as if it had never been on these plans. The plan that it was bought for stays."""
     return [replace(rest, homes=tuple(_still_there(rest.homes, is_gone))) for rest in rests]
 
@@ -219,7 +219,7 @@ def _still_there(homes: Sequence[HomePlan], is_gone: Callable[[SoldPlan], bool])
     return [one for number, one in enumerate(homes) if number == 0 or not is_gone(one.plan)]
 
 
-def gone_home(rests: Sequence[Rest], old: SoldPlan, home: SoldPlan) -> list[Rest]:
+def gone_home(rests: Sequence[UnusedTime], old: SoldPlan, home: SoldPlan) -> list[UnusedTime]:
     """The same time, as if it had stayed on the plan `home`. Whole seconds, rounded up.
 
     Time that never was on that plan is converted by its value.
@@ -227,7 +227,7 @@ def gone_home(rests: Sequence[Rest], old: SoldPlan, home: SoldPlan) -> list[Rest
     return [_gone_home(rest, old, home) for rest in rests]
 
 
-def _gone_home(rest: Rest, old: SoldPlan, home: SoldPlan) -> Rest:
+def _gone_home(rest: UnusedTime, old: SoldPlan, home: SoldPlan) -> UnusedTime:
     if found := _at(rest, home.tier):
         number, there = found
         return replace(rest, length=_up(there.length), homes=rest.homes[:number])
@@ -236,16 +236,16 @@ def _gone_home(rest: Rest, old: SoldPlan, home: SoldPlan) -> Rest:
     return _by_value(rest, home, homes=rest.homes or (HomePlan(plan=old, length=rest.length),))
 
 
-def _at(rest: Rest, tier: str) -> tuple[int, HomePlan] | None:
+def _at(rest: UnusedTime, tier: str) -> tuple[int, HomePlan] | None:
     """The last time it was on that plan: the position in `homes`, and the plan."""
     found = [(number, one) for number, one in enumerate(rest.homes) if one.plan.tier == tier]
     return found[-1] if found else None
 
 
-def gift(length: timedelta, plan: SoldPlan) -> Rest:
+def gift(length: timedelta, plan: SoldPlan) -> UnusedTime:
     """Given time. Its value is the monthly list price of its plan."""
     monthly = replace(plan, period=Period.MONTHLY).usd
-    return Rest(length=length, usd=periods.worth(length, usd=monthly, period=Period.MONTHLY), is_gift=True)
+    return UnusedTime(length=length, usd=periods.worth(length, usd=monthly, period=Period.MONTHLY), is_gift=True)
 
 
 def left_of(
@@ -255,7 +255,7 @@ def left_of(
     *,
     passed: Mapping[int, SoldPlan] | None = None,
     now: datetime,
-) -> list[tuple[Span, Rest]]:
+) -> list[tuple[Span, UnusedTime]]:
     """Like `unused`, but spans and suspensions are already loaded, for callers with many subscriptions.
 
     Without `passed`, the result does not contain the earlier plans.
@@ -286,10 +286,10 @@ def _up(length: timedelta) -> timedelta:
     return -(-length // SECOND) * SECOND
 
 
-def _share(span: Span, length: timedelta, passed: Mapping[int, SoldPlan] | None) -> Rest:
+def _share(span: Span, length: timedelta, passed: Mapping[int, SoldPlan] | None) -> UnusedTime:
     share = periods.share(length, span.length) if span.length else Fraction(1)
     known = () if passed is None else homes_of(span, passed)
-    return Rest(
+    return UnusedTime(
         length=length,
         usd=Fraction(span.usd) * share,
         is_gift=span.is_gift,
@@ -350,7 +350,7 @@ def columns(homes: Sequence[HomePlan]) -> dict[str, Any]:
     }
 
 
-def _written(rests: Sequence[Rest]) -> list[Rest]:
+def _written(rests: Sequence[UnusedTime]) -> list[UnusedTime]:
     """The same time, after each plan that it passed has a PassedPlan row. Equal plans share a row."""
     new: list[SoldPlan] = []
     for plan in (one.plan for rest in rests for one in rest.homes[1:]):

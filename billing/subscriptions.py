@@ -18,10 +18,10 @@ from django.db import transaction
 
 from agents import timeline
 from agents.models import Agent, Reason
-from billing import next_plans, periods, spans, standing, term
+from billing import agent_terms, next_plans, periods, spans, term
 from billing.errors import AlreadyExpired, LicenceHeld, NeverEnds
 from billing.models import Subscription
-from billing.spans import Rest, SoldPlan, Unused
+from billing.spans import SoldPlan, Unused, UnusedTime
 from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
 from config import states
 
@@ -64,7 +64,7 @@ class Outcome:
     """What a purchase makes of the agent's paid time."""
 
     subscription: Subscription  # with its new values, which `buy` writes
-    rests: Sequence[Rest]  # its unused time from `start` on
+    rests: Sequence[UnusedTime]  # its unused time from `start` on
     start: datetime
     taken: Unused | None  # where that time was
     replaced: Subscription | None = None  # the subscription that ends
@@ -218,7 +218,7 @@ def _license(
     )
 
 
-def _carried(old: Subscription | None, taken: Unused | None, plan: SoldPlan) -> list[Rest]:
+def _carried(old: Subscription | None, taken: Unused | None, plan: SoldPlan) -> list[UnusedTime]:
     """The unused time of the old plan, converted to the new one."""
     if old is None or taken is None:
         return []
@@ -226,7 +226,7 @@ def _carried(old: Subscription | None, taken: Unused | None, plan: SoldPlan) -> 
     return [spans.on_plan(rest, known, plan) for rest in taken.rests]
 
 
-def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
+def put_beside(row: Subscription, rests: Sequence[UnusedTime], *, till: datetime, now: datetime) -> datetime:
     """Place the time that was bought beside a licence after it, not before now and not in the free days.
 
     Returns when that time starts.
@@ -239,18 +239,18 @@ def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now:
 
 def start_of(agent: Agent, *, now: datetime) -> datetime:
     """When paid time starts: after the free days, and not before now."""
-    return max(now, standing.free_until(agent, now=now))
+    return max(now, agent_terms.free_until(agent, now=now))
 
 
 def _plan(purchase: Purchase) -> SoldPlan:
     return SoldPlan(tier=purchase.tier, period=purchase.period, snapshot=purchase.tier_snapshot)
 
 
-def _rest(purchase: Purchase, length: timedelta) -> Rest:
+def _rest(purchase: Purchase, length: timedelta) -> UnusedTime:
     """The time that was just bought or given, all of it unused."""
     if purchase.length is not None:
         return spans.gift(length, _plan(purchase))
-    return Rest(length=length, usd=Fraction(purchase.price_usd))
+    return UnusedTime(length=length, usd=Fraction(purchase.price_usd))
 
 
 def grant(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Subscription:
@@ -295,10 +295,10 @@ def expire_ended(agent: Agent, *, now: datetime) -> Agent:
     A subscription that a card renews has some more days until the charge, unless Stripe says that it will not charge.
     """
     rows = Subscription.objects.paid().filter(agent=agent).exclude(provider__in=LICENSED)
-    for row in rows.annotate(by_card=standing.BY_CARD):
+    for row in rows.annotate(by_card=agent_terms.BY_CARD):
         end = end_of(row, now=now)
-        known = standing.bought(row)
-        if term.runs_until(known, standing.pauses(row.user_id), now=now) <= now:
+        known = agent_terms.bought(row)
+        if term.runs_until(known, agent_terms.pauses(row.user_id), now=now) <= now:
             expire(agent, row, at=end, actor="billing", now=now, note="its time is over", cut=False)
             agent = next_plans.begin(agent)
     return agent
@@ -306,7 +306,7 @@ def expire_ended(agent: Agent, *, now: datetime) -> Agent:
 
 def end_of(row: Subscription, *, now: datetime) -> datetime:
     """Until when it is paid, including the time that suspensions gave back."""
-    return term.ends(standing.bought(row), standing.pauses(row.user_id), now=now)
+    return term.ends(agent_terms.bought(row), agent_terms.pauses(row.user_id), now=now)
 
 
 def _later(start: datetime, purchase: Purchase, *, anchor_day: int) -> datetime:

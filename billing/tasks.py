@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from billing import invariants, lapses, licence_cards, spans, verification
+from billing import dunning, invariants, licence_cards, spans, verification
 from billing.leaving import closing, exports
 from billing.providers import registry
 from billing.reports import deferred
@@ -16,12 +16,12 @@ registry.parts("tasks")  # those of payment providers
 @shared_task(name="billing.step")
 def step(agent_id: str) -> None:
     clock.now()
-    lapses.step(agent_id)
+    dunning.step(agent_id)
 
 
 @shared_task(name="billing.step_due")
 def step_due() -> None:
-    lapses.step_due(now=clock.now())
+    dunning.step_due(now=clock.now())
 
 
 @shared_task(name="billing.check_invariants")

@@ -1,8 +1,8 @@
 """The term of an agent: what it runs on and until when (docs/spec.md: AgentTerm). A pure function of facts and a time.
 
 The term itself is not stored. `Agent.entitled_until` is a copy for code that must not import billing;
-billing/standing.py writes it. While an account is suspended its terms are paused, except a licence's: its provider goes
-on counting.
+billing/agent_terms.py writes it. While an account is suspended its terms are paused, except a licence's: its provider
+goes on counting.
 """
 
 from __future__ import annotations

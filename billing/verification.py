@@ -20,7 +20,7 @@ from accounts.throttling import Limit
 from agents import timeline
 from agents.models import Agent, Desired, Reason
 from billing import (
-    lapses,
+    dunning,
     licence_activations,
     licence_refunds,
     licences,
@@ -44,7 +44,7 @@ from billing.providers import registry
 from billing.providers.base import LicenceDriver, ProviderAnswer, Verdict
 from billing.term import UNKNOWN_MAX
 from billing.vocabulary import LICENSED, Provider
-from config import wake
+from config import background
 from config.crypto import UnreadableSecret
 from config.errors import RateLimited, Unavailable
 
@@ -114,7 +114,7 @@ def ask_about(agent: Agent, *, reason: str, actor: str, now: datetime) -> None:
 def hasten(row: Subscription, *, now: datetime) -> None:
     """Verify the licence as soon as our rate limit for its provider allows."""
     Subscription.objects.filter(pk=row.pk, provider__in=LICENSED).update(check_at=now)
-    wake.on_commit("billing.verify", row.pk)
+    background.on_commit("billing.verify", row.pk)
 
 
 def hint(
@@ -294,7 +294,7 @@ def _unknown(subscription_id: str, *, reason: str, now: datetime) -> ProviderAns
     if row.is_live and now >= given_up - LAST_WORD:
         note = f"no answer of its provider for {UNKNOWN_MAX.days} days"
         subscriptions.expire(agent, row, at=given_up, actor=ACTOR, now=now, note=note, cut=False)
-        lapses.settle(agent, now=now)
+        dunning.settle(agent, now=now)
     row.unknown_since = since
     row.check_at = now + UNKNOWN_AGAIN
     if row.is_live:

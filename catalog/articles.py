@@ -10,8 +10,8 @@ from django.db import transaction
 from django.utils.safestring import SafeString
 
 from catalog import authoring, authors, markdown, personas, slugs
+from catalog.consistent_read import one_moment
 from catalog.models import Article, Persona
-from catalog.moment import one_moment
 from catalog.vocabulary import ArticleStatus
 from config import waiting
 from config.errors import BadRequest, Conflict, NotFound

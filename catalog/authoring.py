@@ -14,8 +14,8 @@ from typing import Any
 from django.db import transaction
 
 from catalog import authors, completeness, llm_models, slugs, tiers, usage
+from catalog.consistent_read import one_moment
 from catalog.models import Persona, PersonaL10n
-from catalog.moment import one_moment
 from catalog.vocabulary import Lang, PersonaStatus
 from config import states
 from config.errors import BadRequest, Conflict, Forbidden, NotFound

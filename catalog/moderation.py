@@ -14,9 +14,9 @@ from django.utils import timezone
 from catalog import authoring, authors
 from catalog.models import Article, Author, Persona, Takedown
 from catalog.vocabulary import ArticleStatus, PersonaStatus
-from config import post
+from config import outgoing_mail
 from config.errors import Conflict
-from config.post import Mail
+from config.outgoing_mail import Mail
 
 
 class NotPublished(Conflict):
@@ -66,7 +66,7 @@ def take_down(persona: Persona, *, reason: str, actor: str) -> Takedown:
     authors.held(persona.owner_id)
     persona = _published(persona)
     (takedown,) = _withdraw([persona], reason=reason, actor=actor, now=now)
-    post.write(takedown.author_id, takedown_mail(persona, reason=reason))
+    outgoing_mail.write(takedown.author_id, takedown_mail(persona, reason=reason))
     return takedown
 
 
@@ -85,7 +85,7 @@ def take_down_article(article: Article, *, reason: str, actor: str) -> Article:
         raise NotPublished(article)
     article.status = ArticleStatus.DRAFT
     article.save(update_fields=["status", "updated_at"])
-    post.write(persona.owner_id, article_mail(article, reason=reason))
+    outgoing_mail.write(persona.owner_id, article_mail(article, reason=reason))
     return article
 
 
@@ -101,7 +101,7 @@ def ban(author: Author, *, reason: str, actor: str) -> list[Takedown]:
     personas = list(published_by(author).select_for_update())  # lock all before the catalog's version changes
     mail = ban_mail(author, personas, reason=reason)
     takedowns = _withdraw(personas, reason=reason, actor=actor, now=now)
-    post.write(author.user_id, mail)
+    outgoing_mail.write(author.user_id, mail)
     return takedowns
 
 
@@ -113,7 +113,7 @@ def lift(author: Author) -> Author:
         raise NotBanned(author)
     author.banned_at, author.banned_by, author.ban_reason = None, "", ""
     author.save(update_fields=["banned_at", "banned_by", "ban_reason"])
-    post.write(author.user_id, lift_mail(author))
+    outgoing_mail.write(author.user_id, lift_mail(author))
     return author
 
 
@@ -126,13 +126,13 @@ def published_by(author: Author) -> QuerySet[Persona]:
 
 
 def takedown_mail(persona: Persona, *, reason: str) -> Mail:
-    return post.rendered(
+    return outgoing_mail.rendered(
         "persona_taken_down", lang=_language(persona), name=persona.name, persona_id=persona.pk, reason=reason
     )
 
 
 def article_mail(article: Article, *, reason: str) -> Mail:
-    return post.rendered(
+    return outgoing_mail.rendered(
         "article_taken_down",
         lang=_language(article.persona),
         title=article.title,
@@ -145,15 +145,15 @@ def article_mail(article: Article, *, reason: str) -> Mail:
 
 def ban_mail(author: Author, personas: list[Persona], *, reason: str) -> Mail:
     names = [persona.name for persona in personas]
-    return post.rendered("author_banned", lang=author.user.lang, names=names, reason=reason)
+    return outgoing_mail.rendered("author_banned", lang=author.user.lang, names=names, reason=reason)
 
 
 def lift_mail(author: Author) -> Mail:
-    return post.rendered("author_ban_lifted", lang=author.user.lang)
+    return outgoing_mail.rendered("author_ban_lifted", lang=author.user.lang)
 
 
 def _language(persona: Persona) -> str:
-    return persona.owner.lang if persona.owner else post.FALLBACK
+    return persona.owner.lang if persona.owner else outgoing_mail.FALLBACK
 
 
 def _published(persona: Persona) -> Persona:

@@ -19,7 +19,7 @@ from catalog.models import Article, Author, Persona
 from catalog.models.authors import REASON_LENGTH
 from catalog.vocabulary import ArticleStatus, PersonaStatus
 from config.admin_steps import MOST, Given, Logged, Step, in_words
-from config.post import Mail
+from config.outgoing_mail import Mail
 
 PERMISSION = "catalog.moderate_persona"
 MAILS_SHOWN = 3

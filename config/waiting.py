@@ -21,7 +21,7 @@ from config.errors import Unavailable
 RETRY_AFTER_SECONDS = 10
 
 
-class Places:
+class WaitLimit:
     """Lets `total` calls wait in this process, and `each()` calls of one account."""
 
     def __init__(self, total: int, *, each: Callable[[], int]) -> None:
@@ -75,15 +75,15 @@ class Places:
 
 
 # A turn with an agent, a test, a check of a licence: up to two minutes.
-turns = Places(256, each=lambda: settings.WAITING_CALLS_PER_ACCOUNT)
+turns = WaitLimit(256, each=lambda: settings.WAITING_CALLS_PER_ACCOUNT)
 # Checks that take seconds: whether a pod is alive, why an agent is silent, whether a key works. The limit is high
 # enough for an account with many agents; an account whose pods hang uses a quarter of the places.
-looks = Places(128, each=lambda: 32)
+looks = WaitLimit(128, each=lambda: 32)
 # Checks of a customer's domain: its owner may run a name server that never answers.
-names = Places(32, each=lambda: 4)
+names = WaitLimit(32, each=lambda: 4)
 
 # Log followers use no thread, but a connection and memory, for as long as they like.
-followers = Places(512, each=lambda: settings.LOG_FOLLOWERS_PER_ACCOUNT)
+followers = WaitLimit(512, each=lambda: settings.LOG_FOLLOWERS_PER_ACCOUNT)
 
 
 def _busy(problem: str) -> Unavailable:

@@ -71,7 +71,7 @@ settings.WHITENOISE_AUTOREFRESH = True
 if XDIST_WORKER:  # this process inherits DJANGO_SETTINGS_MODULE, so its settings were read before this file
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 
-from tests import emptying, measured  # noqa: E402 # as fixtures, it needs Django's applications
+from tests import coverage_scope, emptying  # noqa: E402 # as fixtures, it needs Django's applications
 from tests.at_length import pytest_collection_modifyitems  # noqa: E402, F401
 from tests.fixtures import *  # noqa: E402, F403
 
@@ -83,7 +83,7 @@ gc.set_threshold(100_000, 50, 100)  # imported objects stay: collecting them aga
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measure coverage of started programs only in tests that do not repeat others; vacuum now and then."""
-    with measured.told_nothing() if measured.repeats(item) else nullcontext():
+    with coverage_scope.told_nothing() if coverage_scope.repeats(item) else nullcontext():
         done = yield
     if next(_tests) % emptying.TESTS_PER_VACUUM == 0:
         emptying.vacuum()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import requests
 
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 from tests.ports import free_port
 from tests.workers import ROOT, database_url

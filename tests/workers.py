@@ -12,7 +12,7 @@ from urllib.parse import quote
 from django.db import connection
 
 from config.run import launch
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 
 ROOT = Path(__file__).resolve().parent.parent

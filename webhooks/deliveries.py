@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from config import states, wake
+from config import background, states
 from config.errors import Conflict
 from webhooks.models import Delivery, Hook, Problem, State
 
@@ -139,7 +139,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
     anew = {"attempts": 0, "claims": 0, "next_attempt_at": now, "resent_by": actor, "resent_at": now}
     no_answer = {"finished_at": None, "http_status": None, "duration_ms": None, "error": ""}
     _move(Delivery.objects.filter(pk=delivery.pk), State.PENDING, **anew, **no_answer)
-    wake.on_commit("webhooks.drain")
+    background.on_commit("webhooks.drain")
     return Delivery.objects.get(pk=delivery.pk)
 
 

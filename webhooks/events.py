@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection, transaction
 from django.db.models import Max
 
-from config import wake
+from config import background
 from config.ids import new_id
 from webhooks.models import Delivery, Event, EventType
 
@@ -38,7 +38,7 @@ def emit(agent: Agent, event_type: EventType, data: dict[str, Any], *, now: date
     if _hold_hook(agent):
         is_test = event_type == EventType.TEST
         Delivery.objects.create(event=event, agent=agent, is_test=is_test, next_attempt_at=now, created_at=created_at)
-        wake.on_commit("webhooks.drain")
+        background.on_commit("webhooks.drain")
     return event
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 
-from webhooks import draining
+from webhooks import delivery_loop
 
 log = logging.getLogger(__name__)
 
 SECONDS = 2.0
-END_SECONDS = draining.GRACE_SECONDS + 0.5
+END_SECONDS = delivery_loop.GRACE_SECONDS + 0.5
 
 _threads: list[threading.Thread] = []
 
@@ -33,8 +33,8 @@ def join() -> None:
 
 
 def _run() -> None:
-    while not draining.stopping.wait(SECONDS):
+    while not delivery_loop.stopping.wait(SECONDS):
         try:
-            draining.drain()
+            delivery_loop.drain()
         except Exception:
             log.exception("the drain ended in an error; the next one begins in %s s", SECONDS)

@@ -8,14 +8,14 @@ from celery import shared_task
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
 from django.utils import timezone
 
-from webhooks import draining, purging, standby
+from webhooks import delivery_loop, purging, standby
 
 QUEUE = "webhooks"
 
 
 @shared_task(name="webhooks.drain")
 def drain() -> None:
-    draining.drain()
+    delivery_loop.drain()
 
 
 @shared_task(name="webhooks.purge")
@@ -33,7 +33,7 @@ def start(instance: Any, **_: object) -> None:
 @worker_shutting_down.connect(dispatch_uid="webhooks.stop")
 def stop(**_: object) -> None:
     """Let the drain of this process finish what it has begun, and begin nothing new."""
-    draining.stopping.set()
+    delivery_loop.stopping.set()
 
 
 @worker_shutdown.connect(dispatch_uid="webhooks.join")

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from agents.admin.logs import WithLogs
 from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents
 from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
-from agents.backups import asking
+from agents.backups import by_owner
 from agents.backups.admin_steps import UndoDeletion
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
@@ -227,7 +227,7 @@ class AgentAdmin(WithLogs):
     def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
             try:
-                backup = asking.begin(agent, actor=f"operator:{request.user.pk}")
+                backup = by_owner.begin(agent, actor=f"operator:{request.user.pk}")
                 self.message_user(request, f"{agent}: backup {backup.name} is being made", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)

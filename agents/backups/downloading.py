@@ -11,14 +11,14 @@ from contextlib import ExitStack
 
 from django.conf import settings
 
-from agents.backups import places, reading
+from agents.backups import address, reading
 from agents.backups.models import Backup
 from agents.errors import BackupFailed, BackupsAreOff
 from agents.pod.restic import NoRestic
 from config import callers, waiting
 
 PIECE_BYTES = 64 * 1024
-downloads = waiting.Places(16, each=lambda: 2)
+downloads = waiting.WaitLimit(16, each=lambda: 2)
 
 
 class Broken(Exception):
@@ -30,7 +30,7 @@ def archive(backup: Backup) -> Iterator[bytes]:
 
     Raises what fails before the first byte: BackupsAreOff, BackupFailed, Unavailable.
     """
-    url = places.url()
+    url = address.url()
     if url is None:
         raise BackupFailed("the endpoint of backups is not there")
     pieces = _pieces(backup, url)

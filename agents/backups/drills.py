@@ -1,7 +1,7 @@
 """The weekly drill of each repository: restic's own check, and a restore of the newest backup into a scratch directory.
 
 Each run of the task drills one repository, the one that waits longest; with many agents that is only a sample. A drill
-may take an hour and a half, so a worker runs it in an extra thread (agents/backups/beside.py).
+may take an hour and a half, so a worker runs it in an extra thread (agents/backups/drill_thread.py).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents.backups import places, reading, repositories
+from agents.backups import address, reading, repositories
 from agents.backups.models import OPEN, Backup, Repository, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.pod.removal import remove
 from agents.pod.restic import NoRestic
-from config import waiting, wake
+from config import background, waiting
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class _Failed(Exception):
 
 def ask(repository: Repository) -> None:
     Repository.objects.filter(pk=repository.pk).update(drill_due_at=timezone.now())
-    wake.on_commit(TASK, repository.pk)
+    background.on_commit(TASK, repository.pk)
 
 
 def next_due(now: datetime | None = None) -> str | None:
@@ -107,7 +107,7 @@ def _was_written(repository: Repository, *, since: datetime) -> bool:
 def _restore(backup: Backup) -> str:
     if backup.size > settings.DRILL_MAX_GB * 2**30:
         return f"not restored, for it is larger than DRILL_MAX_GB={settings.DRILL_MAX_GB}"
-    url = places.url()
+    url = address.url()
     if url is None:
         raise _NoVerdict("the endpoint of backups is not there")
     with _scratch() as scratch:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from agents.backups import credentials, places, supply
+from agents.backups import address, credentials, supply
 from agents.backups.models import Backup
 from agents.pod import restic
 from agents.pod.archive import MEMORY
@@ -32,7 +32,7 @@ def way_to(backup: Backup, url: str) -> tuple[Path, dict[str, str]]:
 
 def memory(backup: Backup) -> Memory:
     """What the engine had learned when the backup was made. Raises Unreadable."""
-    url = places.url()
+    url = address.url()
     if url is None:
         raise BackupUnreadable("the endpoint of backups is not there")
     try:

@@ -14,7 +14,7 @@ from agents.backups.models import OPEN, Backup, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.errors import BackupInUse
 from agents.models import Agent, Reason, Status
-from config import wake
+from config import background
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def delete(backup: Backup, *, actor: str) -> None:
     agent.last_backup_at = newest.taken_at if newest else None
     agent.save(update_fields=["last_backup_at"])
     timeline.note(agent, f"backup {backup.name} deleted", reason=Reason.BACKUP, actor=actor, now=now)
-    wake.on_commit("backups.step", backup.pk)
+    background.on_commit("backups.step", backup.pk)
 
 
 def take_out(backup: Backup) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.backups import credentials, places, repositories
+from agents.backups import address, credentials, repositories
 from agents.backups.models import Backup, Repository, Stage
 from agents.backups.repositories import BackupsOff
 from agents.cause import Cause
@@ -32,7 +32,7 @@ def restore(agent: Agent, backup: Backup, *, actor: str, why: str = "") -> Agent
 def drive(agent: Agent, runtime: Runtime) -> None:
     """Send the pod its restore order. May be called again for the same restore. Raises RuntimeFailure."""
     backup = Backup.objects.filter(pk=agent.restores, stage=Stage.DONE).select_related("agent__repository").first()
-    endpoint, url = runtime.endpoint(agent.namespace), places.url()
+    endpoint, url = runtime.endpoint(agent.namespace), address.url()
     if backup is None:
         raise RuntimeFailure("the backup is no longer there", cause=Cause.RESTORE, permanent=True)
     if endpoint is None or url is None:

@@ -18,7 +18,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from agents import timeline
-from agents.backups import credentials, nights, places, removing, repositories, retention, stages
+from agents.backups import address, credentials, nightly, removing, repositories, retention, stages
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.models import Agent, Reason, Repository
@@ -28,7 +28,7 @@ from agents.running.turns import OneAtATime
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState
 from catalog import tiers
-from config import wake
+from config import background
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -
     except IntegrityError:
         open_one = Backup.objects.filter(agent=agent, stage__in=OPEN).first()
         return open_one or ask(agent, kind=kind, actor=actor, namespace=namespace)
-    wake.on_commit(TASK, backup.id)
+    background.on_commit(TASK, backup.id)
     return backup
 
 
@@ -161,7 +161,7 @@ def _give_places(*, now: datetime) -> None:
             begins = timezone.now()
             wanted = Backup.objects.filter(pk=backup_id)
             stages.move(wanted, Stage.RUNNING, taken_at=begins, look_at=Greatest("look_at", begins))
-            wake.on_commit(TASK, backup_id)
+            background.on_commit(TASK, backup_id)
 
 
 def _next_in_turn(*, now: datetime) -> str | None:
@@ -186,7 +186,7 @@ def _pod_says(backup: Backup) -> BackupState:
     endpoint = current_runtime().endpoint(backup.namespace)
     if endpoint is None:
         raise HopFailure(Hop.GATEWAY, "the agent's pod is not there")
-    url = places.url()
+    url = address.url()
     if url is None:
         raise HopFailure(Hop.GATEWAY, "the endpoint of backups is not there (python -m agents.backups.endpoint)")
     order = BackupOrder(
@@ -245,7 +245,7 @@ def _fail(backup: Backup, why: str) -> None:
     open_ = Backup.objects.filter(pk=backup.pk)
     failed = stages.move(open_, Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None)
     if failed:
-        nights.note_failure(agent, why, again=backup.kind == Kind.NIGHTLY, now=now)
+        nightly.note_failure(agent, why, again=backup.kind == Kind.NIGHTLY, now=now)
         log.warning("a backup failed", extra={"agent": agent.id, "backup": backup.id, "error": why})
         _tell(agent, backup, f"no backup: {why}", now=now)
 

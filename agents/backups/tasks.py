@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents.backups import beside, drills, expiry, nights, taking
+from agents.backups import drill_thread, drills, expiry, nightly, taking
 
 
 @shared_task(name=taking.TASK)
@@ -19,7 +19,7 @@ def take_due() -> None:
 
 @shared_task(name="backups.ask_due")
 def ask_due() -> None:
-    nights.ask_due()
+    nightly.ask_due()
 
 
 @shared_task(name="backups.expire")
@@ -29,9 +29,9 @@ def expire() -> None:
 
 @shared_task(name=drills.TASK)
 def drill(agent_id: str) -> None:
-    beside.begin(agent_id)
+    drill_thread.begin(agent_id)
 
 
 @shared_task(name="backups.drill_due")
 def drill_due() -> None:
-    beside.begin_due()
+    drill_thread.begin_due()

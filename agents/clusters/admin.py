@@ -17,7 +17,7 @@ from agents.clusters.admin_steps import DeleteClusters, LoseClusters
 from agents.clusters.forms import ClusterForm
 from agents.clusters.models import Cluster, Enforcement, Placement, Pod
 from catalog.form_fields import JsonFormField
-from config import wake
+from config import background
 from config.admin_steps import WithSteps
 
 SECRETS = ("kubeconfig", "pull_secret")
@@ -122,7 +122,7 @@ class ClusterAdmin(WithSteps):
     @admin.action(description="Check (version, rights, routing, storage, network policies)", permissions=["change"])
     def check_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
         for cluster in self.bounded(request, clusters):
-            wake.on_commit("agents.check_cluster", str(cluster.pk), str(request.user.pk))
+            background.on_commit("agents.check_cluster", str(cluster.pk), str(request.user.pk))
             self.log_change(request, cluster, "Check requested.")
             words = "is being checked, with a few small pods; its history shows the result in two minutes"
             self.message_user(request, f"cluster {cluster}: {words}", messages.SUCCESS)

@@ -8,7 +8,7 @@ from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents.admin.steps import AgentStep
-from agents.clusters import losing, moving, placement
+from agents.clusters import abandoning, moving, placement
 from agents.clusters.models import Cluster, Placement
 from agents.models import Agent, Desired, Status
 from config.admin_steps import DeleteRows, Given, Logged, NameOrPerish, ReasonForm, Step
@@ -50,7 +50,7 @@ class LoseClusters(Step[Cluster]):
         return NameOrPerish(sent, expected=rows[0].name)
 
     def take(self, row: Cluster, *, given: Given) -> Logged | None:
-        left = losing.lose(row, actor=given.actor, now=given.now)
+        left = abandoning.lose(row, actor=given.actor, now=given.now)
         if left:
             given.say(f"{left} agents are still on {row}. A worker moves them; repeat this step if some stay.")
         return None

@@ -19,7 +19,7 @@ from agents.clusters.api.place import ClusterSettings, Routing
 from agents.clusters.api.rights import account_of
 from agents.clusters.models import Cluster, Enforcement
 from agents.runtimes.base import RuntimeFailure
-from config import wake
+from config import background
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def due(now: datetime) -> int:
     ids = list(late.values_list("pk", flat=True)[:1])
     Cluster.objects.filter(pk__in=ids).update(checked_at=now)  # so the next sweep does not start the check again
     for cluster_id in ids:
-        wake.on_commit("agents.check_cluster", str(cluster_id))
+        background.on_commit("agents.check_cluster", str(cluster_id))
     return len(ids)
 
 

@@ -28,7 +28,7 @@ from agents.errors import BackupsAreOff
 from agents.models import Agent, Desired, Reason, Status
 from agents.running import lifecycle
 from agents.runtimes.base import RuntimeFailure
-from config import wake
+from config import background
 from config.errors import Conflict
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
     agent.save(update_fields=["generation", "restores", "data_expected", "reconcile_at", "attempts"])
     words = f"from cluster {here} to {to} with backup {backup.name} once it is started{because}"
     timeline.note(agent, words, reason=Reason.MOVE, actor=actor, now=now)
-    wake.on_commit("agents.reconcile", agent.pk)
+    background.on_commit("agents.reconcile", agent.pk)
     return agent
 
 

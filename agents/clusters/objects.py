@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.clusters.api import kept, names
+from agents.clusters.api import digests, names
 
 Json = dict[str, Any]
 
@@ -138,17 +138,17 @@ def keep_namespace(obj: Json) -> Json:
     return {
         "metadata": _metadata(obj),
         "status": _some(obj.get("status"), "conditions"),
-        "digest": kept.digest({**obj, "kind": "Namespace"}),
+        "digest": digests.digest({**obj, "kind": "Namespace"}),
     }
 
 
 def keep_digest(kind: str, obj: Json) -> Json:
     """The name and the digest of an object. Lists name the kind only once, so it is added here."""
-    return {"metadata": _some(obj["metadata"], "name", "namespace"), "digest": kept.digest({**obj, "kind": kind})}
+    return {"metadata": _some(obj["metadata"], "name", "namespace"), "digest": digests.digest({**obj, "kind": kind})}
 
 
 def keep_limits(obj: Json) -> Json:
-    """The object names Secrets as its owners; these Secrets exist (agents.clusters.api.kept)."""
+    """The object names Secrets as its owners; these Secrets exist (agents.clusters.api.digests)."""
     owners = obj["metadata"].get("ownerReferences") or ()
     secrets = {f"Secret/{one['name']}": one["uid"] for one in owners if one["kind"] == "Secret"}
     return {**keep_digest("LimitRange", obj), "secrets": secrets}
@@ -158,7 +158,7 @@ def keep_volume(obj: Json) -> Json:
     """The volume, as if it were in its claim's namespace: that is where it is looked up."""
     home = (obj["spec"].get("claimRef") or {}).get("namespace")
     metadata = {"name": obj["metadata"]["name"], **({"namespace": home} if home else {})}
-    return {"metadata": metadata, "digest": kept.digest({**obj, "kind": "PersistentVolume"})}
+    return {"metadata": metadata, "digest": digests.digest({**obj, "kind": "PersistentVolume"})}
 
 
 def keep_deployment(obj: Json) -> Json:
@@ -166,7 +166,7 @@ def keep_deployment(obj: Json) -> Json:
         "metadata": _metadata(obj),
         "spec": _some(obj.get("spec"), "replicas"),
         "status": _some(obj.get("status"), "conditions"),
-        "digest": kept.digest({**obj, "kind": "Deployment"}),
+        "digest": digests.digest({**obj, "kind": "Deployment"}),
     }
 
 

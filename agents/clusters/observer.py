@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
-from agents.clusters import connections, sightings
+from agents.clusters import connections, pod_rows
 from agents.clusters.api.client import Connection
-from agents.clusters.asking import CallPool, Wanted, of_agents
-from agents.clusters.lookout import Lookout
+from agents.clusters.cluster_cache import ClusterCache
 from agents.clusters.models import Cluster
+from agents.clusters.probes import CallPool, Wanted, of_agents
 from config import pulse, waiting
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Observer:
         self.name = f"observer-{secrets.token_hex(8)}"
         self._wanted, self._connect, self._clock = wanted, connect, clock
         self._woken = threading.Event()
-        self._lookouts: dict[int, Lookout] = {}
+        self._caches: dict[int, ClusterCache] = {}
         self._renew_at = 0.0
 
     def run(self, stop: threading.Event) -> None:
@@ -81,22 +81,22 @@ class Observer:
                 self._hold(timezone.now())
         except DatabaseError as error:
             log.warning("the lease could not be renewed", extra={"error": str(error)})
-        for lookout in list(self._lookouts.values()):
+        for cache in list(self._caches.values()):
             try:
-                self._write(lookout, timezone.now())
-                lookout.is_written = True
+                self._write(cache, timezone.now())
+                cache.is_written = True
             except Exception:
-                lookout.is_written = False
-                log.exception("the pods of a cluster could not be recorded", extra={"cluster": lookout.name})
+                cache.is_written = False
+                log.exception("the pods of a cluster could not be recorded", extra={"cluster": cache.name})
         waiting.release_connection()
 
     def close(self) -> None:
         """Stop observing and give the lease back, so that another observer can take over at once."""
-        for lookout in self._lookouts.values():
-            lookout.close()
-        self._lookouts.clear()
+        for cache in self._caches.values():
+            cache.close()
+        self._caches.clear()
         try:
-            sightings.give_back(self.name)
+            pod_rows.give_back(self.name)
         except DatabaseError as error:
             log.warning("the lease could not be given back", extra={"error": str(error)})
         waiting.release_connection()
@@ -104,12 +104,12 @@ class Observer:
     # The lease.
 
     def _hold(self, now: datetime) -> None:
-        alive = [pk for pk, lookout in self._lookouts.items() if lookout.is_written and lookout.is_alive()]
-        held = sightings.hold(self.name, alive=alive, now=now)
+        alive = [pk for pk, cache in self._caches.items() if cache.is_written and cache.is_alive()]
+        held = pod_rows.hold(self.name, alive=alive, now=now)
         self._renew_at = self._clock() + RENEW_SECONDS
-        for pk in self._lookouts.keys() - held:
-            log.warning("a cluster is observed by another observer", extra={"cluster": self._lookouts[pk].name})
-            self._lookouts.pop(pk).close()
+        for pk in self._caches.keys() - held:
+            log.warning("a cluster is observed by another observer", extra={"cluster": self._caches[pk].name})
+            self._caches.pop(pk).close()
         for cluster in Cluster.objects.filter(pk__in=held):
             try:
                 self._look_out(cluster)
@@ -118,38 +118,38 @@ class Observer:
 
     def _look_out(self, cluster: Cluster) -> None:
         """Watch the cluster with its present credentials and routing."""
-        connection, known = self._connect(cluster), self._lookouts.get(cluster.pk)
+        connection, known = self._connect(cluster), self._caches.get(cluster.pk)
         if known and known.connection is connection and known.routes == connections.place(cluster).routes:
             return
         if known:
             known.close()
         log.info("a cluster is observed", extra={"cluster": cluster.name, "observer": self.name})
-        before = sightings.known(cluster.pk)
-        lookout = Lookout(cluster, connection, CallPool(), before=before, changed=self._woken.set, clock=self._clock)
-        self._lookouts[cluster.pk] = lookout
-        lookout.start()
+        before = pod_rows.known(cluster.pk)
+        cache = ClusterCache(cluster, connection, CallPool(), before=before, changed=self._woken.set, clock=self._clock)
+        self._caches[cluster.pk] = cache
+        cache.start()
 
     # The rows.
 
-    def _write(self, lookout: Lookout, now: datetime) -> None:
-        if not lookout.is_complete():
+    def _write(self, cache: ClusterCache, now: datetime) -> None:
+        if not cache.is_complete():
             return
-        agents = self._write_changes(lookout, now) | self._forget(lookout, now)
-        sightings.make_due(agents, now=now)
-        lookout.ask(self._wanted(lookout.cluster_id))
+        agents = self._write_changes(cache, now) | self._forget(cache, now)
+        pod_rows.make_due(agents, now=now)
+        cache.ask(self._wanted(cache.cluster_id))
 
-    def _write_changes(self, lookout: Lookout, now: datetime) -> set[str]:
-        with lookout.changes(now) as found:
-            return sightings.write(lookout.cluster_id, found, me=self.name, now=now) if found else set()
+    def _write_changes(self, cache: ClusterCache, now: datetime) -> set[str]:
+        with cache.changes(now) as found:
+            return pod_rows.write(cache.cluster_id, found, me=self.name, now=now) if found else set()
 
-    def _forget(self, lookout: Lookout, now: datetime) -> set[str]:
+    def _forget(self, cache: ClusterCache, now: datetime) -> set[str]:
         """Remove the rows of namespaces that are gone. Some were seen to end. Others are missing in the cache, and the
         API server confirmed that they do not exist."""
-        if lookout.is_sweep_due():
-            lookout.confirm(sightings.made_before(lookout.cluster_id, now - YOUNG))
+        if cache.is_sweep_due():
+            cache.confirm(pod_rows.made_before(cache.cluster_id, now - YOUNG))
         agents: set[str] = set()
-        with lookout.gone() as (ended, missing):
+        with cache.gone() as (ended, missing):
             for namespaces, made_before in ((ended, now), (missing, now - YOUNG)):
                 if namespaces:
-                    agents |= sightings.forget(lookout.cluster_id, namespaces, me=self.name, made_before=made_before)
+                    agents |= pod_rows.forget(cache.cluster_id, namespaces, me=self.name, made_before=made_before)
         return agents

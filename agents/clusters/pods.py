@@ -12,8 +12,8 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from agents.cause import Cause
-from agents.clusters.api import kept, names
-from agents.clusters.api.kept import Digests
+from agents.clusters.api import digests, names
+from agents.clusters.api.digests import Digests
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
 
@@ -30,7 +30,7 @@ _STRAYED = RawSQL(
     OR (agents_pod.seen ? %s AND NOT agents_pod.kept ? %s
         AND agents_pod.kept @? '$.keyvalue() ? (@.key starts with "PersistentVolume/")')
     OR agents_pod.astray <> '[]'""",
-    (kept.CLAIM, kept.CLAIM),
+    (digests.CLAIM, digests.CLAIM),
     output_field=BooleanField(),
 )
 
@@ -87,10 +87,10 @@ def seen(pod: Pod) -> Digests:
     return {**(pod.seen or {}), **((pod.secrets if pod.secrets_seen is None else pod.secrets_seen) or {})}
 
 
-def keep(namespace: str, digests: Digests) -> None:
+def keep(namespace: str, found: Digests) -> None:
     """Note how all objects of the pod must stay."""
-    secrets = {key: uid for key, uid in digests.items() if kept.is_secret(key)}
-    others = {key: digest for key, digest in digests.items() if key not in secrets}
+    secrets = {key: uid for key, uid in found.items() if digests.is_secret(key)}
+    others = {key: digest for key, digest in found.items() if key not in secrets}
     Pod.objects.filter(pk=namespace).update(kept=others, secrets=secrets)
 
 

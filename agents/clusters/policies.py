@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.clusters.api import kept, names, network
+from agents.clusters.api import digests, names, network
 from agents.clusters.api.client import ApiRefused, Connection, path_of
 from agents.clusters.api.place import ClusterSettings
 from agents.clusters.api.rights import Inside
@@ -30,7 +30,7 @@ def _renew(connection: Connection, namespace: str, agent_id: str, place: Cluster
         labels = names.labels(installation=place.installation, agent_id=agent_id)
         inside, wanted = Inside(connection, namespace, labels=labels), network.policy(namespace, agent_id, place)
         _note_drift(namespace, inside.find(path_of(wanted)))
-        keep_some(namespace, kept.of(inside.apply(wanted)))
+        keep_some(namespace, digests.of(inside.apply(wanted)))
     except ApiRefused as refusal:
         return "" if refusal.status in _NOT_THERE else str(refusal)
     return ""
@@ -39,6 +39,6 @@ def _renew(connection: Connection, namespace: str, agent_id: str, place: Cluster
 def _note_drift(namespace: str, found: dict[str, Any] | None) -> None:
     """Note that somebody removed or weakened the old policy: the new policy would hide that."""
     noted = Pod.objects.filter(pk=namespace, kept__has_key=_KEY).values_list("kept", flat=True).first()
-    if noted is None or (found and kept.digest(found) == noted[_KEY]):
+    if noted is None or (found and digests.digest(found) == noted[_KEY]):
         return
     note_astray(namespace, f"{_KEY} was {'changed' if found else 'gone'}")

@@ -26,7 +26,7 @@ Life = tuple[str, int]  # a pod's address, and how many times its containers wer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class PodRow:
     """The values that are written into a pod's row (agents.models.Pod). `going`: its namespace is ending, so no new row
     is made."""
 
@@ -68,9 +68,9 @@ class PodState:
     secrets: Mapping[str, str] | None = None
 
 
-def read(seen: PodState, *, now: datetime) -> Sighting:
+def read(seen: PodState, *, now: datetime) -> PodRow:
     """The present state of this pod."""
-    told = Sighting(
+    told = PodRow(
         namespace=seen.namespace["metadata"]["name"],
         agent_id=objects.agent_of(seen.namespace),
         phase=Phase.STARTING,
@@ -102,17 +102,17 @@ def applied(health: GatewayHealth) -> int | None:
     return min(gateways, engines)
 
 
-def wants_events(seen: PodState, sighting: Sighting, *, now: datetime) -> bool:
+def wants_events(seen: PodState, row: PodRow, *, now: datetime) -> bool:
     """Whether the namespace's events may explain what its objects do not."""
-    if seen.deployment is None or not _is_wanted(seen.deployment) or sighting.going:
+    if seen.deployment is None or not _is_wanted(seen.deployment) or row.going:
         return False
     if causes.is_unexplained(seen.pods, seen.events, now=now):
         return True
     pod = current(seen.pods)
-    if sighting.phase == Phase.READY or (pod and objects.is_running(pod, names.ENGINE)):
+    if row.phase == Phase.READY or (pod and objects.is_running(pod, names.ENGINE)):
         return False  # then the bridge knows the cause
     waits_since = moment(objects.born(pod or seen.deployment)) or now
-    return sighting.cause is not None or now - waits_since > PATIENCE
+    return row.cause is not None or now - waits_since > PATIENCE
 
 
 def _is_wanted(deployment: Json) -> bool:
@@ -123,17 +123,17 @@ def _lives(pods: Sequence[Json]) -> bool:
     return any(not objects.has_ended(pod) for pod in pods)
 
 
-def _ending(told: Sighting) -> Sighting:
+def _ending(told: PodRow) -> PodRow:
     return replace(told, phase=Phase.UNHEALTHY, message=ENDING)
 
 
-def _without_pod(seen: PodState, deployment: Json, told: Sighting, now: datetime) -> Sighting:
+def _without_pod(seen: PodState, deployment: Json, told: PodRow, now: datetime) -> PodRow:
     """The state while there is no pod: it has not started yet, the cluster refuses it, or one pod follows another."""
     refused, former = causes.of_deployment(deployment, seen.events, now=now), _former(seen, now)
     return _troubled(_ending(told) if _lives(seen.pods) else told, refused or former, seen, former=former)
 
 
-def _with_pod(seen: PodState, pod: Json, told: Sighting, now: datetime) -> Sighting:
+def _with_pod(seen: PodState, pod: Json, told: PodRow, now: datetime) -> PodRow:
     lost, former = causes.is_lost(pod), _former(seen, now)
     told = replace(
         told,
@@ -157,7 +157,7 @@ def _former(seen: PodState, now: datetime) -> Trouble | None:
     return causes.of_former(seen.pods, seen.events, now=now)
 
 
-def _troubled(told: Sighting, trouble: Trouble | None, seen: PodState, *, former: Trouble | None = None) -> Sighting:
+def _troubled(told: PodRow, trouble: Trouble | None, seen: PodState, *, former: Trouble | None = None) -> PodRow:
     """Add a trouble to the state. Why the pod before this one went away is evidence too: the trouble may have begun
     there."""
     if trouble is None:
@@ -180,7 +180,7 @@ def _state(health: GatewayHealth | None) -> Mapping[str, Any]:
     return health.engine if health and isinstance(health.engine, dict) else {}
 
 
-def _by_bridge(told: Sighting, state: Mapping[str, Any]) -> Sighting:
+def _by_bridge(told: PodRow, state: Mapping[str, Any]) -> PodRow:
     """Take the state from the bridge. The engine's container runs, and the bridge in it knows more than the cluster."""
     phase, cause, said = _phase(state.get("phase"), told.phase), state.get("cause"), state.get("evidence")
     if phase is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents.clusters import checking, losing
+from agents.clusters import abandoning, checking
 
 
 @shared_task(name="agents.check_cluster")
@@ -14,4 +14,4 @@ def check_cluster(cluster_id: str, operator: str = "") -> None:
 
 @shared_task(name="agents.lose_cluster")
 def lose_cluster(cluster_id: str, actor: str) -> None:
-    losing.go_on(cluster_id, actor=actor)
+    abandoning.go_on(cluster_id, actor=actor)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from config import wake
+from config import background
 from config.crypto import readable
 
 
@@ -28,5 +28,5 @@ def save(agent: Agent, *, fields: list[str]) -> Agent:
     agent.spec_revision += 1
     agent.reconcile_at = timezone.now()
     agent.save(update_fields=[*fields, "spec_revision", "reconcile_at"])
-    wake.on_commit("agents.reconcile", agent.id)
+    background.on_commit("agents.reconcile", agent.id)
     return agent

@@ -53,7 +53,7 @@ class Tries:
 
 _tries = Tries()
 # An account whose name servers never answer takes one place, and only for the time of one look.
-_looks = waiting.Places(8, each=lambda: 1)
+_looks = waiting.WaitLimit(8, each=lambda: 1)
 
 
 def may_have(name: str, *, now: datetime | None = None, has_one: bool = False) -> bool:

@@ -22,7 +22,7 @@ from agents.domains.models import ClaimStatus, DomainClaim
 from agents.domains.records import DnsAnswers
 from agents.errors import DomainTaken, NoSuchAgent, TooManyDomains, YourOtherAgent
 from agents.models import Agent, Desired, Reason
-from config import states, wake
+from config import background, states
 
 UNPROVED_FOR = timedelta(days=7)
 RESERVED_FOR = timedelta(days=30)
@@ -227,7 +227,7 @@ def _end(held: DomainClaim, to: ClaimStatus, *, now: datetime) -> None:
     held.look_at = held.lapses_at = None
     held.save()
     if settings.AGENT_RUNTIME == "kubernetes":
-        wake.on_commit("agents.unroute_domains")  # because another agent may have the name already
+        background.on_commit("agents.unroute_domains")  # because another agent may have the name already
 
 
 def _move(held: DomainClaim, to: ClaimStatus) -> None:

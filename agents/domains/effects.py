@@ -13,7 +13,7 @@ from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import NeedsDomain
 from agents.models import Agent, Desired, Status
 from catalog.engines import engine_of
-from config import post
+from config import outgoing_mail
 from webhooks import events
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -70,7 +70,7 @@ def emit_lost(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
 
 
 def mail(name: str, held: DomainClaim, agent: Agent) -> None:
-    content = post.rendered(
+    content = outgoing_mail.rendered(
         name,
         lang=mail_choices.language(agent.user, otherwise=agent.lang),
         name=agent.name,
@@ -78,4 +78,4 @@ def mail(name: str, held: DomainClaim, agent: Agent) -> None:
         value=held.value,
         agent_id=agent.pk,
     )
-    post.write(agent.user_id, content)
+    outgoing_mail.write(agent.user_id, content)

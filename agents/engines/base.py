@@ -104,7 +104,7 @@ class EnginePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Sidecar:
     """The side: a program beside the engine. It is started and ended together with the engine, and started again if it
     ends by itself.
     """
@@ -144,7 +144,7 @@ class Launch:
     env: Mapping[str, str] = field(repr=False)
     cwd: Path
     model: tuple[str, str] | None  # the engine's own provider id and model id, checked after the start
-    side: Side | None = None
+    side: Sidecar | None = None
     # for the driver only; the engine never gets these
     private: Mapping[str, str] = field(default_factory=dict, repr=False)
 

@@ -20,7 +20,7 @@ from agents.engines.base import (
     Processes,
     ProxyAccess,
     PypiPackage,
-    Side,
+    Sidecar,
     Stores,
     mcp_servers,
 )
@@ -220,12 +220,12 @@ def _python(place: EnginePlace) -> str:
     return str(place.install / Hermes.package.python)
 
 
-def _dashboard(config: PodConfig, place: EnginePlace) -> Side:
+def _dashboard(config: PodConfig, place: EnginePlace) -> Sidecar:
     """The program for hermes' own pages, on the loopback address. They have no login, so the gateway checks the
     visitor. They get no secret.
     """
     address = ("--host", "127.0.0.1", "--port", str(place.side_port))
-    return Side(
+    return Sidecar(
         argv=(_python(place), "-I", "-m", _MODULE, "dashboard", *address, "--no-open", "--skip-build"),
         env=_surroundings(config, place),
         cwd=place.data / "workspace",

@@ -14,7 +14,7 @@ from agents.inbound import whatsapp
 from agents.inbound.models import InboundMessage
 from agents.inbound.whatsapp import WhatsappMessage
 from agents.models import Agent, Desired
-from config import wake
+from config import background
 from config.errors import Unavailable
 from config.ids import is_id
 
@@ -65,7 +65,7 @@ def _keep(agent: Agent, messages: Sequence[WhatsappMessage], *, now: datetime) -
         for message in fitting
     ]
     InboundMessage.objects.bulk_create(rows, ignore_conflicts=True)
-    wake.on_commit(TASK)
+    background.on_commit(TASK)
 
 
 def purge(*, now: datetime) -> None:

@@ -210,7 +210,7 @@ class Migration(migrations.Migration):
                     "term_due_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When billing/lapses.py checks the agent again. Only that module changes this.",
+                        help_text="When billing/dunning.py checks the agent again. Only that module changes this.",
                         null=True,
                     ),
                 ),
@@ -255,7 +255,7 @@ class Migration(migrations.Migration):
                     "backup_due_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When the next nightly backup is due. agents/backups/nights.py changes this.",
+                        help_text="When the next nightly backup is due. agents/backups/nightly.py changes this.",
                         null=True,
                     ),
                 ),

@@ -20,7 +20,7 @@ OWN = ".agentpods"
 COPIES = f"{OWN}/databases"
 # What the engine had learned when the backup was made. The bridge writes this file.
 MEMORY = f"{OWN}/memory.json"
-# The names that a restore uses in `.agentpods` (agents/pod/bridge/exchange.py).
+# The names that a restore uses in `.agentpods` (agents/pod/bridge/data_swap.py).
 STATES = ("incoming", "ready-*", "former*", "discarded*", "gone", "restored*")
 MOST_MEMBERS = 2_000_000
 _NAME_BYTES = 3_000  # leaves room for the path of the target directory

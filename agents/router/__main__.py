@@ -20,7 +20,7 @@ async def serve() -> None:
     files.allow(OPEN_FILES)
     from django.conf import settings  # noqa: PLC0415 # after django.setup()
 
-    from agents.router import asking  # noqa: PLC0415
+    from agents.router import certificate_check  # noqa: PLC0415
     from agents.router.proxy import SERVING, application  # noqa: PLC0415
 
     # When a visitor goes away, the pod's work for this visitor ends too.
@@ -28,7 +28,7 @@ async def serve() -> None:
     runner = web.AppRunner(application(), **options)
     await runner.setup()
     await web.TCPSite(runner, HOST, settings.ROUTER_PORT).start()
-    asked = await asking.listening(HOST, settings.ASK_PORT) if settings.TLS == "auto" else None
+    asked = await certificate_check.listening(HOST, settings.ASK_PORT) if settings.TLS == "auto" else None
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents import timeline
 from agents.backups import expiry
-from agents.backups.nights import next_night
+from agents.backups.nightly import next_night
 from agents.cause import UNUSABLE_DATA
 from agents.clusters import placement
 from agents.configuring import configuration
@@ -27,7 +27,7 @@ from agents.inbound.models import InboundMessage
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
 from agents.watching import quota
 from catalog import personas
-from config import states, wake
+from config import background, states
 from webhooks import events
 
 PROVISIONING_DEADLINE = timedelta(minutes=10)
@@ -154,7 +154,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
 def begin(agent: Agent, *, actor: str, now: datetime, note: str = "created") -> Agent:
     """Write the first row of a new agent's timeline, in the transaction that creates the agent."""
     timeline.note(agent, note, reason=Reason.CREATE, actor=actor, now=now)
-    wake.on_commit("agents.reconcile", agent.id)
+    background.on_commit("agents.reconcile", agent.id)
     return agent
 
 
@@ -326,7 +326,7 @@ def _because(asked: str, why: str) -> str:
 def _want(agent: Agent, desired: Desired, *, operation: Reason, now: datetime, also: tuple[str, ...] = ()) -> Agent:
     agent.desired, agent.operation, agent.reconcile_at, agent.attempts = desired, operation, now, 0
     agent.save(update_fields=["desired", "operation", "reconcile_at", "attempts", *also])
-    wake.on_commit("agents.reconcile", agent.id)
+    background.on_commit("agents.reconcile", agent.id)
     return agent
 
 

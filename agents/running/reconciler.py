@@ -24,7 +24,7 @@ from agents.running.turns import OneAtATime
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
 from agents.watching import causes, kept_logs
-from config import wake
+from config import background
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def _scan(now: datetime) -> int:
     astray = {suffix_of(name) for name, pod in observed.items() if plan.runs_astray(pod)}
     drift.mark(wanted, astray=astray, now=now)
     due = leases.due(now, limit=BATCH)
-    with wake.gathered():
+    with background.gathered():
         for agent_id in due:
             # Another worker may have stepped the agent after `observed` was taken. It then set a later due time, and
             # this take returns None.

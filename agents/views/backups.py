@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.backups import asking, downloading, removing
+from agents.backups import by_owner, downloading, removing
 from agents.backups.serializers import BackupEnvelope, BackupsEnvelope
 from agents.views.base import AgentViewSet
 
@@ -21,7 +21,7 @@ class BackupsViewSet(AgentViewSet):
     @extend_schema(responses=BackupsEnvelope)
     def list(self, request: Request, id: str) -> Response:
         """The agent's backups, the newest first."""
-        return Response(BackupsEnvelope({"backups": asking.listed(self.own_agent(id))}).data)
+        return Response(BackupsEnvelope({"backups": by_owner.listed(self.own_agent(id))}).data)
 
     @extend_schema(request=None, responses=BackupEnvelope)
     def create(self, request: Request, id: str) -> Response:
@@ -30,13 +30,13 @@ class BackupsViewSet(AgentViewSet):
         Takes as long as it takes to read what is new, and is waited for a minute: then 503 with `Retry-After`, while
         the backup goes on. A repeat joins the one that is being made. 409 unless the agent's pod is there.
         """
-        backup = asking.take(self.own_agent(id), actor=self.actor())
+        backup = by_owner.take(self.own_agent(id), actor=self.actor())
         return Response(BackupEnvelope({"backup": backup}).data)
 
     @extend_schema(responses={(200, GZIP): OpenApiTypes.BINARY})
     def retrieve(self, request: Request, id: str, name: str) -> StreamingHttpResponse:
         """The backup as a tar.gz. An archive that could not be sent whole breaks off."""
-        backup = asking.named(self.own_agent(id), name)
+        backup = by_owner.named(self.own_agent(id), name)
         response = StreamingHttpResponse(downloading.archive(backup), content_type=GZIP)
         response["Content-Disposition"] = f'attachment; filename="{backup.name}.tar.gz"'
         response["Cache-Control"] = "no-store"
@@ -45,5 +45,5 @@ class BackupsViewSet(AgentViewSet):
     @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Request, id: str, name: str) -> Response:
         """Delete this backup. 409 while the agent is being restored from it."""
-        removing.delete(asking.named(self.own_agent(id), name), actor=self.actor())
+        removing.delete(by_owner.named(self.own_agent(id), name), actor=self.actor())
         return Response(status=204)

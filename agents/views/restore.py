@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.backups import asking, restoring
+from agents.backups import by_owner, restoring
 from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
 
@@ -22,6 +22,6 @@ class RestoreViewSet(AgentViewSet):
         kept until then; after a restore that failed, `rebuild` begins with it again.
         """
         agent = self.own_agent(id)
-        backup = asking.named(agent, name)
+        backup = by_owner.named(agent, name)
         restoring.restore(agent, backup, actor=self.actor())
         return self.answer(self.own_agent(id))

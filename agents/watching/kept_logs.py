@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from agents.models import Agent, KeptLog
-from agents.pod.logs import ring
+from agents.pod.logs import log_files
 from agents.pod.logs.reading import Chunk, Left
 from agents.pod.turns.failures import HopFailure
 from agents.running import pods
@@ -77,7 +77,7 @@ def _keep_in_time(agent: Agent | None, namespace: str, until: float) -> None:
 def _tail(agent: Agent, namespace: str, *, life: str, end: int) -> Tail | None:
     runtime = current_runtime()
     if left := runtime.left_log(namespace):
-        base, raw = ring.tail(left.chunks, KEPT_BYTES)
+        base, raw = log_files.tail(left.chunks, KEPT_BYTES)
         return Tail(life=left.life, base=base, raw=raw)
     endpoint = runtime.endpoint(namespace)
     if endpoint is None:

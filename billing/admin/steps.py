@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Agent
-from billing import corrections, key_moves, standing, verification
+from billing import agent_terms, corrections, key_moves, verification
 from billing.models import AgentTerm, Payment, Subscription
 from billing.providers import registry
 from billing.term import Term
@@ -56,7 +56,7 @@ class TermStep(MoneyStep):
         return super().held(row_id)
 
     def cells(self, rows: list[Any]) -> list[dict[str, str]]:
-        terms = standing.terms(rows, now=timezone.now())
+        terms = agent_terms.terms(rows, now=timezone.now())
         bought: dict[str, list[str]] = defaultdict(list)
         live = Subscription.objects.live().filter(agent__in=list(terms)).defer("license_key")
         for one in live.order_by("pk"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils import timezone
 
-from billing import standing
+from billing import agent_terms
 from billing.admin.base import Corrected, NewestRows, WrittenByRules
 from billing.admin.steps import (
     CreditTerms,
@@ -58,7 +58,7 @@ class AgentTermAdmin(Corrected):
 
     @admin.display(description="term")
     def term(self, agent: AgentTerm) -> str:
-        return told(standing.term(agent, now=timezone.now()))
+        return told(agent_terms.term(agent, now=timezone.now()))
 
 
 @admin.register(NextPlan)

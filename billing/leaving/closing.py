@@ -21,7 +21,7 @@ from billing import cancellation, reminders
 from billing.leaving import erasing
 from billing.models import AccountDeletion, DeletionStage, Subscription
 from billing.models.deletions import OPEN
-from config import post, wake
+from config import background, outgoing_mail
 from config.errors import Conflict, Forbidden, ServiceError
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def ask(user: User, *, lang: str, now: datetime) -> AccountDeletion:
         return found
     deletion = AccountDeletion.objects.create(user=user, lang=lang, asked_at=now, closes_at=now + GRACE, due_at=now)
     _tell(deletion, "account_deletion_asked")
-    wake.on_commit("billing.close_accounts")
+    background.on_commit("billing.close_accounts")
     return deletion
 
 
@@ -162,7 +162,7 @@ def _close(deletion: AccountDeletion, *, now: datetime) -> None:
     user.save(update_fields=["is_active", "closed_at"])
     _tell(deletion, "account_deleted")
     _move(deletion, DeletionStage.CLOSING, due_at=now, closed_at=now)
-    wake.on_commit("billing.close_accounts")
+    background.on_commit("billing.close_accounts")
 
 
 def _finish(deletion: AccountDeletion, *, now: datetime) -> None:
@@ -197,13 +197,13 @@ def _move(deletion: AccountDeletion, stage: DeletionStage, **values: object) -> 
 
 
 def _tell(deletion: AccountDeletion, name: str) -> None:
-    mail = post.rendered(
+    mail = outgoing_mail.rendered(
         name,
         lang=mail_choices.language(deletion.user, otherwise=deletion.lang),
         closes_at=deletion.closes_at,
         days=GRACE.days,
     )
-    post.write(deletion.user_id, mail)
+    outgoing_mail.write(deletion.user_id, mail)
 
 
 def _locked_user(user_id: str) -> User:

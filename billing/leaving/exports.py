@@ -16,7 +16,7 @@ from accounts import mail_choices
 from accounts.models import User
 from billing.leaving import packing
 from billing.models import DataExport, ExportState
-from config import post, states, wake
+from config import background, outgoing_mail, states
 from config.errors import NotFound, RateLimited
 from config.ids import is_id
 
@@ -56,7 +56,7 @@ def ask(user: User, *, lang: str, now: datetime) -> DataExport:
     if len(lately) >= A_DAY:
         raise TooManyExports(retry_after=int((lately[A_DAY - 1] + DAY - now).total_seconds()) + 1)
     export = DataExport.objects.create(user=user, lang=lang, asked_at=now, due_at=now, forget_at=now + KEPT)
-    wake.on_commit("billing.make_exports")
+    background.on_commit("billing.make_exports")
     return export
 
 
@@ -125,10 +125,10 @@ def _keep(export: DataExport, file: bytes, *, now: datetime) -> bool:
     if not _move(export, ExportState.MADE, **values, size=len(file), file=file):
         return False
     DataExport.objects.filter(user=export.user_id).exclude(pk=export.pk).update(file=None, size=0)
-    mail = post.rendered(
+    mail = outgoing_mail.rendered(
         "data_export_ready",
         lang=mail_choices.language(export.user, otherwise=export.lang),
         days=KEPT.days,
     )
-    post.write(export.user_id, mail)
+    outgoing_mail.write(export.user_id, mail)
     return True

@@ -4,9 +4,9 @@ from billing.models.coupons import Coupon
 from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Misplaced, Sweep
 from billing.models.decisions import Decision
 from billing.models.deletions import AccountDeletion, DeletionStage
+from billing.models.dunning import Lapse
 from billing.models.exports import DataExport, ExportState
 from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, InvoiceSeries, TaxRate
-from billing.models.lapses import Lapse
 from billing.models.next_plans import NextPlan
 from billing.models.orders import Order
 from billing.models.payments import Payment

@@ -20,7 +20,7 @@ from dateutil.relativedelta import relativedelta
 from django.db import transaction
 from django.db.models import Case, F, OuterRef, Subquery, Sum, When
 
-from billing import periods, spans, standing, subscriptions
+from billing import agent_terms, periods, spans, subscriptions
 from billing.models import DeferredRevenue, Payment, Span, Subscription
 from billing.periods import MONTHS
 from billing.reports.months import Months, month_of
@@ -98,7 +98,7 @@ def _in_batches() -> Iterator[list[Subscription]]:
 
 def _of_spans(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[DeferredGroup, Fraction]]:
     by_id = {row.pk: row for row in rows}
-    suspended = standing.suspended({row.user_id for row in rows})
+    suspended = agent_terms.suspended({row.user_id for row in rows})
     found = Span.objects.filter(subscription__in=by_id, is_gift=False, payment__isnull=False)
     found = found.select_related("payment").order_by("subscription_id", "starts_at", "id")
     for name, of_one in groupby(found, key=lambda span: span.subscription_id):

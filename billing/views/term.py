@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from agents.errors import renew_url
 from agents.views.base import AgentViewSet
-from billing import standing
+from billing import agent_terms
 from billing.serializers.plans import TermEnvelope
 
 
@@ -25,5 +25,5 @@ class TermViewSet(AgentViewSet):
         its data at `deletesAt`. A person pays at `renewUrl`.
         """
         agent = self.own_agent(id)
-        term = standing.term(agent, now=timezone.now())
+        term = agent_terms.term(agent, now=timezone.now())
         return Response(TermEnvelope({"term": {**asdict(term), "renew_url": renew_url(agent.pk)}}).data)

@@ -1,8 +1,9 @@
 """The Caddy server in front of web and router, where TLS=auto. It gets certificates and takes all connections from
 outside.
 
-Each name gets its certificate at its first handshake, after the router has allowed it (agents/router/asking.py). Caddy
-tells web and router the visitor's address. It drops an `X-Forwarded-For` header that the visitor sent.
+Each name gets its certificate at its first handshake, after the router has allowed it
+(agents/router/certificate_check.py). Caddy tells web and router the visitor's address. It drops an
+`X-Forwarded-For` header that the visitor sent.
 """
 
 from __future__ import annotations

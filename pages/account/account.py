@@ -16,11 +16,11 @@ from accounts.authentication import caller
 from accounts.models import KEY_NAME_LENGTH, User
 from agents import listing
 from agents.models import Agent
-from billing import standing
+from billing import agent_terms
 from billing.leaving import closing
 from billing.term import Term
 from billing.vocabulary import TermMode
-from pages.account import doors, words
+from pages.account import sign_in_links, words
 from pages.account.base import AccountPageViewSet
 from pages.account.names import plan_name
 
@@ -64,7 +64,7 @@ class AccountPage(AccountPageViewSet):
 
     def _agents(self, user: User, *, now: datetime) -> tuple[list[AgentLine], str | None]:
         page = listing.page(user, limit=ON_A_PAGE, cursor=self.sent.GET.get("agents"))
-        terms = standing.terms(page.rows, now=now)
+        terms = agent_terms.terms(page.rows, now=now)
         return [line(agent, terms[agent.pk], now=now) for agent in page.rows], _address(agents=page.cursor)
 
 
@@ -82,4 +82,4 @@ def line(agent: Agent, term: Term, *, now: datetime) -> AgentLine:
 def _address(**cursor: str | None) -> str | None:
     """The URL of the next page of one of the two lists. The other list starts at its beginning."""
     ((name, at),) = cursor.items()
-    return f"{doors.ACCOUNT}?{urlencode({name: at})}#{name}" if at else None
+    return f"{sign_in_links.ACCOUNT}?{urlencode({name: at})}#{name}" if at else None

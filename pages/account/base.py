@@ -23,7 +23,7 @@ from config.api import ApiViewSet
 from config.errors import BadRequest
 from config.requests import request_id
 from pages import frame, languages
-from pages.account import doors, visitors
+from pages.account import sign_in_links, visitors
 from pages.account.visitors import CookieAuthentication
 from pages.languages import ENGLISH, LANGUAGES, Language
 
@@ -102,7 +102,7 @@ class AccountPageViewSet(ApiViewSet):
         """The URL to return to after a sign-in or a change of language: this page, or the page with the form that was
         sent.
         """
-        return self.sent.get_full_path() if self.sent.method in SAFE_METHODS else doors.safe(self._came_from())
+        return self.sent.get_full_path() if self.sent.method in SAFE_METHODS else sign_in_links.safe(self._came_from())
 
     def typed(self, name: str) -> str:
         """The value of this form field, or an empty text."""
@@ -146,7 +146,7 @@ class AccountPageViewSet(ApiViewSet):
 
         Texts that were typed are not saved; they are shown, so they can be copied.
         """
-        door = doors.sign_in(self.back())
+        door = sign_in_links.sign_in(self.back())
         written = [self.typed(name) for name in WRITTEN if self.typed(name).strip()]
         if written:
             return self._forgetting(self.page("signed_out.html", {"door": door, "written": written}, status=401))

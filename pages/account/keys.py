@@ -17,7 +17,7 @@ from accounts.models import ApiKey
 from accounts.serializers import KeyNameSerializer
 from config.crypto import sha256
 from config.errors import BadRequest
-from pages.account import doors
+from pages.account import sign_in_links
 from pages.account.account import AccountPage
 
 PATH = "/account/keys"
@@ -26,7 +26,7 @@ _ONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 class KeysPage(AccountPage):
     def retrieve(self, request: Request) -> HttpResponseBase:
-        return self.go(f"{doors.ACCOUNT}#keys")
+        return self.go(f"{sign_in_links.ACCOUNT}#keys")
 
     def create(self, request: Request) -> HttpResponseBase:
         """Create a key and show its secret, this once only.

@@ -20,7 +20,7 @@ from billing.models import Subscription
 from billing.providers import registry
 from config import clock
 from config.errors import ServiceError
-from pages.account import doors, words
+from pages.account import sign_in_links, words
 from pages.account.base import AccountPageViewSet
 from pages.account.sign_in import Refused, problem, status_of
 
@@ -82,7 +82,7 @@ class StayPage(AccountPageViewSet):
 
     def create(self, request: Request) -> HttpResponseBase:
         closing.call_off(caller(request), now=clock.now())
-        return self.go(doors.ACCOUNT)
+        return self.go(sign_in_links.ACCOUNT)
 
 
 def _lost(user: User) -> dict[str, Any]:

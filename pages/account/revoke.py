@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from accounts import keys
 from accounts.authentication import caller
-from pages.account import doors
+from pages.account import sign_in_links
 from pages.account.base import AccountPageViewSet
 
 
@@ -16,8 +16,8 @@ class RevokePage(AccountPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Ask first, since it cannot be undone."""
         key = keys.own(caller(request), id)
-        return self.go(f"{doors.ACCOUNT}#keys") if key.revoked_at else self.page("revoke.html", {"key": key})
+        return self.go(f"{sign_in_links.ACCOUNT}#keys") if key.revoked_at else self.page("revoke.html", {"key": key})
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
         keys.revoke(caller(request), id, now=timezone.now())
-        return self.go(f"{doors.ACCOUNT}#keys")
+        return self.go(f"{sign_in_links.ACCOUNT}#keys")

@@ -17,7 +17,7 @@ from accounts import client_address, errors, signin, throttling
 from accounts.serializers import RequestSerializer
 from config.errors import RateLimited, ServiceError
 from pages import languages
-from pages.account import doors
+from pages.account import sign_in_links
 from pages.account.base import AccountPageViewSet
 
 Refused = (ServiceError, ValidationError, NotValid)
@@ -29,13 +29,13 @@ class SignInPagePage(AccountPageViewSet):
     permission_classes = ()
 
     def then(self) -> str:
-        return doors.safe(self.sent.GET.get("next", ""))
+        return sign_in_links.safe(self.sent.GET.get("next", ""))
 
     def back(self) -> str:
-        return doors.sign_in(self.then())
+        return sign_in_links.sign_in(self.then())
 
     def form(self, template: str, *, problem: str = "", status: int = 200, **context: Any) -> HttpResponseBase:
-        here, code = doors.sign_in(self.then()), doors.code(self.then())
+        here, code = sign_in_links.sign_in(self.then()), sign_in_links.code(self.then())
         frame = {"problem": problem, "minutes": signin.CODE_LIFETIME.seconds // 60, "to_email": here, "to_code": code}
         return self.page(template, {**frame, **context}, status=status)
 

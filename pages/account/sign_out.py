@@ -7,7 +7,7 @@ from rest_framework.request import Request
 
 from accounts import sessions
 from accounts.models import Session
-from pages.account import doors, visitors
+from pages.account import sign_in_links, visitors
 from pages.account.base import AccountPageViewSet
 
 
@@ -18,6 +18,6 @@ class SignOutPage(AccountPageViewSet):
         """End the session, so that its token is invalid in every browser. Calling this twice is harmless."""
         if isinstance(request.auth, Session):
             sessions.end(request.auth)
-        response = self.go(doors.SIGN_IN)
+        response = self.go(sign_in_links.SIGN_IN)
         visitors.forget(response)
         return response

@@ -8,9 +8,9 @@ from django.urls import path
 
 from pages.account.account import AccountPage
 from pages.account.agents.a2a import A2aPage, A2aTokenPage, PeerRemovalPage, PeersPage
-from pages.account.agents.acts import DeletePage, PausePage, RebuildPage, ResumePage
 from pages.account.agents.agents import AgentsPage
 from pages.account.agents.backups import BackupFilePage, BackupsPage, RestorePage
+from pages.account.agents.buttons import DeletePage, PausePage, RebuildPage, ResumePage
 from pages.account.agents.cancel import CancelPage
 from pages.account.agents.channels import ChannelsPage
 from pages.account.agents.domain import DomainLookPage, DomainPage, DomainRemovalPage

@@ -40,7 +40,7 @@ def printed(text: str | bytes) -> Printed:
     return Printed(body=body, compressed=gzip.compress(body, COMPRESSION, mtime=0), tag=tag)
 
 
-class Press:
+class PageCache:
     """Keeps the pages of the current version of the catalog."""
 
     def __init__(self) -> None:
@@ -75,4 +75,4 @@ class Press:
                     self._kept.popitem(last=False)
 
 
-press = Press()
+press = PageCache()

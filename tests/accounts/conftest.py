@@ -11,7 +11,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts import tasks, throttling
-from config import redis, volatile
+from config import redis, redis_breaker
 
 ANN = "ann@example.com"
 
@@ -21,10 +21,10 @@ SignIn = Callable[..., APIClient]
 @pytest.fixture(autouse=True)
 def _fresh_process() -> Iterator[None]:
     """Forget a process's memory of outages and counts before and after each test."""
-    volatile.forget_outage()
+    redis_breaker.forget_outage()
     throttling.forget_local()
     yield
-    volatile.forget_outage()
+    redis_breaker.forget_outage()
     throttling.forget_local()
 
 

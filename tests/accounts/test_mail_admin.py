@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts import letters, mail_admin
 from accounts.models import Letter, User
-from config import post
+from config import outgoing_mail
 from config.mail_forms import FORMS
 
 MAILS = "/admin/accounts/letter/mails/"
@@ -44,8 +44,10 @@ def test_an_operator_finds_every_mail_in_every_language(client: Client) -> None:
     for name, form in FORMS.items():
         case = next(iter(form.cases), "")
         shown = client.get(f"{MAILS}{name}/es/html", {"case": case})
-        assert shown.content.decode() == post.rendered(name, lang="es", **form.values(case)).html
-    assert client.get(STOPS).context["mail"] == post.rendered("pod_stops", lang="ru", **FORMS["pod_stops"].values())
+        assert shown.content.decode() == outgoing_mail.rendered(name, lang="es", **form.values(case)).html
+    assert client.get(STOPS).context["mail"] == outgoing_mail.rendered(
+        "pod_stops", lang="ru", **FORMS["pod_stops"].values()
+    )
 
 
 def test_the_frame_with_the_mail_runs_nothing_and_stands_only_in_the_console(client: Client) -> None:
@@ -63,7 +65,7 @@ def test_a_test_mail_goes_to_the_operators_own_address_as_all_letters_do(client:
     assert "On its way to operator@example.com." in answer.content.decode()
     letters.send_due(now=timezone.now())
     (sent,) = mail.outbox
-    real = post.rendered("pod_stops", lang="ru", **FORMS["pod_stops"].values("free time"))
+    real = outgoing_mail.rendered("pod_stops", lang="ru", **FORMS["pod_stops"].values("free time"))
     assert (sent.to, sent.subject, sent.body) == (["operator@example.com"], f"[Test] {real.subject}", real.text)
     assert sent.alternatives[0][0] == real.html  # type: ignore[union-attr]  # an EmailMultiAlternatives
 

@@ -16,9 +16,9 @@ from django.urls import resolve
 from pytest_django import Settings
 
 from accounts import emails
-from config import post
+from config import outgoing_mail
 from config.mail_forms import FORMS, MailForm, Why
-from config.post import Mail
+from config.outgoing_mail import Mail
 from pages.account.base import AccountPageViewSet
 from pages.elsewhere import ElsewherePage
 from pages.public.base import PublicPageViewSet
@@ -63,7 +63,7 @@ def mails(hostile: str | None = None) -> Iterator[tuple[str, MailForm, Mapping[s
             if hostile is not None:
                 values = {key: _evil(key, value, hostile) for key, value in values.items()}
             for lang in LANGUAGES:
-                yield name, form, values, post.rendered(name, lang=lang, **values)
+                yield name, form, values, outgoing_mail.rendered(name, lang=lang, **values)
 
 
 def _evil(key: str, value: Any, hostile: str) -> Any:
@@ -148,8 +148,8 @@ def test_what_others_write_does_a_mail_no_harm() -> None:
 
 
 def test_a_mail_with_other_values_than_its_form_has_is_a_mistake() -> None:
-    with pytest.raises(post.WrongValues, match="email"):
-        post.rendered("sign_in_code", lang="en", code="123456", minutes=10)
+    with pytest.raises(outgoing_mail.WrongValues, match="email"):
+        outgoing_mail.rendered("sign_in_code", lang="en", code="123456", minutes=10)
 
 
 def test_nobody_is_told_to_write_to_an_address_that_nobody_reads(settings: Settings) -> None:

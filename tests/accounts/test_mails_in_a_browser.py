@@ -12,7 +12,7 @@ from playwright.async_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from config import post
+from config import outgoing_mail
 from config.mail_forms import FORMS
 from tests.browser import complaints, one_window, running_browser, width_of, window
 
@@ -53,6 +53,6 @@ async def read(mails: list[Path]) -> None:
 
 def test_a_mail_fits_on_a_phone_in_light_and_dark_and_asks_nobody_for_anything(tmp_path: Path) -> None:
     for name, form in FORMS.items():
-        mail = post.rendered(name, lang="ru", **form.values())
+        mail = outgoing_mail.rendered(name, lang="ru", **form.values())
         (tmp_path / f"{name}.html").write_text(mail.html, encoding="utf-8")
     asyncio.run(read(sorted(tmp_path.iterdir())))

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from accounts import throttling
 from accounts.throttling import Limit, spend
-from config import redis, volatile
+from config import redis, redis_breaker
 from config.errors import RateLimited
 from tests.at_length import examples
 
@@ -107,8 +107,8 @@ def test_a_redis_that_hangs_costs_one_call_a_second_and_the_others_nothing(setti
 
 
 def test_redis_is_asked_again_after_a_while(redis_away: None, settings: Settings) -> None:
-    with pytest.raises(volatile.Away):
-        volatile.attempt(lambda client: client.ping())
-    volatile.forget_outage()
-    with pytest.raises(volatile.Away):
-        volatile.attempt(lambda client: client.ping())
+    with pytest.raises(redis_breaker.Away):
+        redis_breaker.attempt(lambda client: client.ping())
+    redis_breaker.forget_outage()
+    with pytest.raises(redis_breaker.Away):
+        redis_breaker.attempt(lambda client: client.ping())

@@ -21,9 +21,9 @@ from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus
 from tests.agents.pod.gateway.process import Gateway
 from tests.catalog import loaded
+from tests.coverage_scope import told_nothing
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
-from tests.measured import told_nothing
 from webhooks.models import Event
 
 PERSONA = "test-study-buddy"

@@ -11,7 +11,7 @@ import pytest
 import time_machine
 
 from agents.models import Agent, Desired
-from billing import lapses, payments
+from billing import dunning, payments
 from billing.models import Payment
 from billing.payments import Receipt
 from billing.subscriptions import Licence, Purchase
@@ -64,10 +64,10 @@ def clock_first(request: pytest.FixtureRequest) -> None:
 def tick(agent: Agent, clock: Clock) -> Agent:
     """Run billing and the reconciler until nothing is due now."""
     for _ in range(10):
-        lapses.step_due(now=clock.now)
+        dunning.step_due(now=clock.now)
         agent = settle(agent)
         due = agent.term_due_at
-        if due == clock.now + lapses.STOPPING and agent.desired == Desired.STOPPED:
+        if due == clock.now + dunning.STOPPING and agent.desired == Desired.STOPPED:
             clock.at(due)
         elif due is None or due > clock.now:
             return agent

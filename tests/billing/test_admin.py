@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from agents.models import Agent
-from billing import standing
+from billing import agent_terms
 from billing.models import Payment, Subscription
 from billing.vocabulary import Provider
 from tests import operating
@@ -49,7 +49,7 @@ def act(console: Client, action: str, row: Agent, **given: Any) -> str:
 
 
 def mode(agent: Agent, clock: Clock) -> str:
-    return str(standing.term(agent, now=clock.now).mode)
+    return str(agent_terms.term(agent, now=clock.now).mode)
 
 
 def test_an_operator_grants_and_revokes_with_a_reason(
@@ -67,7 +67,7 @@ def test_an_operator_grants_and_revokes_with_a_reason(
 
 def test_days_are_credited(console: Client, agent: Agent, clock: Clock) -> None:
     act(console, "credit", agent, days=30)
-    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
+    assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
 
 
 @pytest.mark.sampled
@@ -113,9 +113,9 @@ def test_a_button_that_is_pressed_twice_credits_once(console: Client, agent: Age
     operating.send(console, asking, days=30)
     page = operating.send(console, asking, days=30).content.decode()
     assert "nothing was done, because this has changed since you opened the page: term was trial" in page
-    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
+    assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     act(console, "credit", agent, days=30)
-    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 60 * DAY
+    assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 60 * DAY
 
 
 @pytest.mark.parametrize("where", ["term", "subscription"])

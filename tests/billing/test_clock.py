@@ -10,7 +10,7 @@ from celery import current_app
 
 from accounts.models import User
 from agents.models import Agent
-from billing import lapses, tasks
+from billing import dunning, tasks
 from config.clock import ClockDiffers
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
@@ -56,5 +56,5 @@ def test_66_a_worker_whose_clock_is_right_takes_the_steps_that_are_due(running: 
 def test_66_a_worker_that_is_a_little_behind_says_nothing_again(running: Agent, clock: Clock) -> None:
     clock.at(NOON + 5 * DAY)
     tick(running, clock)
-    lapses.step(running.pk, now=clock.now - timedelta(seconds=30))
+    dunning.step(running.pk, now=clock.now - timedelta(seconds=30))
     assert Event.objects.filter(agent=running, type="deletion.warning").count() == 1

@@ -14,7 +14,7 @@ from django.test import Client
 from accounts.models import Letter, User
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import corrections, decisions, invariants, standing
+from billing import agent_terms, corrections, decisions, invariants
 from billing.decisions import AlreadyDecided, DeletedAgent, Money, NothingToDecide, NotOfTheAccount
 from billing.errors import NothingToCredit
 from billing.models import CryptoOrder, Decision, Deposit, Payment
@@ -45,7 +45,7 @@ def stray(order: Order, coins: Chain, clock: Clock) -> Deposit:
 def test_46_days_are_credited_for_it_once_and_an_operator_signs(stray: Deposit, clock: Clock, running: Agent) -> None:
     assert list(decisions.undecided()) == [stray]
     given = decisions.credit(stray, days=30, now=clock.now, **WHO)
-    assert standing.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
+    assert agent_terms.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     row = Decision.objects.get(deposit=stray)
     assert (row.deposit, row.credit, row.actor, row.reason) == (stray, given, "operator:x", "sent without an order")
     assert (given.kind, given.reason) == ("credit", "sent without an order")
@@ -96,7 +96,7 @@ def test_45_money_for_a_deleted_agent_goes_to_another_of_its_account(
             decisions.credit(stray, days=30, agent_id=another, now=clock.now, **WHO)
     assert not Decision.objects.exists()
     decisions.credit(stray, days=30, agent_id=heir.pk, now=clock.now, **WHO)
-    assert standing.term(heir, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
+    assert agent_terms.term(heir, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
 
 
 def test_what_is_wrong_stores_nothing(stray: Deposit, clock: Clock) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from agents.models import Agent
-from billing import standing
+from billing import agent_terms
 from billing.models import Payment, Subscription
 from billing.reports.months import months
 from billing.reports.sales import sales
@@ -45,7 +45,7 @@ def told(clock: Clock, sale: Sale, purchase: Mapping[str, object]) -> None:
 
 
 def paid_till(agent: Agent, clock: Clock) -> datetime | None:
-    return standing.term(Agent.objects.get(pk=agent.pk), now=clock.now).paid_till
+    return agent_terms.term(Agent.objects.get(pk=agent.pk), now=clock.now).paid_till
 
 
 def ledger() -> list[tuple[str, int | None]]:

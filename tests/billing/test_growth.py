@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.models import Agent
-from billing import corrections, spans, standing
+from billing import agent_terms, corrections, spans
 from billing.models import PassedPlan, Payment, Subscription
 from billing.vocabulary import Period
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
@@ -103,7 +103,7 @@ def test_plans_that_are_refunded_one_after_the_other_are_left_one_after_the_othe
     was: list[tuple[str, timedelta]] = []
 
     def now() -> tuple[str, timedelta]:
-        till = standing.term(agent, now=clock.now).paid_till
+        till = agent_terms.term(agent, now=clock.now).paid_till
         assert till is not None
         return Subscription.objects.paid().get(agent=agent).tier, till - clock.now
 

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import cancellation, corrections, invariants, licences, orders, payments, prices, revocations, standing
+from billing import agent_terms, cancellation, corrections, invariants, licences, orders, payments, prices, revocations
 from billing.licences import Key, Sold
 from billing.models import Order, Payment, StarsOrder, StrayCharge, Subscription
 from billing.orders import Terms
@@ -335,7 +335,7 @@ class Histories(RuleBasedStateMachine):
     def the_agent_carries_its_term_and_nothing_contradicts_an_invariant(self) -> None:
         agent = Agent.objects.get(pk=self.agent.pk)
         if self.is_alive():
-            mode = standing.term(agent, now=self.clock.now).mode
+            mode = agent_terms.term(agent, now=self.clock.now).mode
             assert agent.paid == (mode in {TermMode.PAID, TermMode.INTERNAL})
         assert invariants.broken(now=self.clock.now) == []
 

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from billing import corrections, key_moves, standing
+from billing import agent_terms, corrections, key_moves
 from billing.errors import LicenceHeld, LicenceRefused, NothingToMove
 from billing.models import Payment, Subscription
 from billing.vocabulary import PaymentKind
@@ -44,7 +44,7 @@ def taker(agent: Agent, make_agent: MakeAgent) -> Agent:
 
 
 def modes(*agents: Agent, clock: Clock) -> list[str]:
-    return [str(standing.term(one, now=clock.now).mode) for one in agents]
+    return [str(agent_terms.term(one, now=clock.now).mode) for one in agents]
 
 
 def test_the_other_agent_is_paid_and_grace_begins_for_the_one_it_leaves(
@@ -92,7 +92,7 @@ def test_what_was_bought_beside_it_stays(
     pay(agent, price_usd=Decimal(5))
     key_moves.move(agent, to=taker.pk, now=clock.now, **WHO)
     assert modes(agent, taker, clock=clock) == ["paid", "paid"]
-    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
+    assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
 
 
 def test_an_agent_without_a_licence_has_none_to_give(agent: Agent, taker: Agent, clock: Clock, pay: Pay) -> None:

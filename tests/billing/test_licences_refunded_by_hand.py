@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from agents.models import Agent
-from billing import corrections, standing, verification
+from billing import agent_terms, corrections, verification
 from billing.errors import TakenBack
 from billing.models import Payment, Subscription
 from tests.billing.conftest import DAY, NOON, Clock
@@ -43,7 +43,7 @@ def charged() -> int:
 
 
 def is_paid(agent: Agent, clock: Clock) -> bool:
-    return standing.term(Agent.objects.get(pk=agent.pk), now=clock.now).paid_till is not None
+    return agent_terms.term(Agent.objects.get(pk=agent.pk), now=clock.now).paid_till is not None
 
 
 def test_it_stays_refunded_when_somebody_pings(refunded: Payment, agent: Agent, clock: Clock) -> None:

@@ -16,8 +16,8 @@ from billing import corrections, key_moves, licence_charges, moving, part_refund
 from billing.licences import Sold
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
-from billing.providers.stripe import looking, orders
-from billing.providers.stripe.looking import StripeKind
+from billing.providers.stripe import orders, refresh
+from billing.providers.stripe.refresh import StripeKind
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase, tick
@@ -102,7 +102,7 @@ def test_a_dispute_that_is_won_waits_for_both_agents_in_their_order(
     work()
     stripe.waiting = True
     stripe.world.decide(disputed["id"], "won")
-    won = partial(looking.look, StripeKind.DISPUTE, disputed["id"], now=clock.now)
+    won = partial(refresh.look, StripeKind.DISPUTE, disputed["id"], now=clock.now)
     assert storm([won, *refunds(coins, heir, clock, 1)]) == []
     assert [one.kind for one in Payment.objects.filter(agent=heir, kind="restored")] == ["restored"]
 

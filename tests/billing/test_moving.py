@@ -16,7 +16,7 @@ from accounts.models import User
 from agents import suspension
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import corrections, invariants, moving, standing
+from billing import agent_terms, corrections, invariants, moving
 from billing.models import Payment, StarsOrder, Subscription
 from billing.providers.stars import charges
 from billing.providers.stars.updates import StarsCharge
@@ -80,7 +80,7 @@ def test_what_is_left_goes_to_another_agent(agent: Agent, heir: Agent, owner: Us
     assert answer.status_code == 200, answer.json()
     moved = answer.json()["subscription"]
     assert (moved["agentId"], moved["tier"], moved["status"], moved["provider"]) == (heir.pk, "small", "active", "usdc")
-    assert standing.term(heir, now=clock.now).paid_till == clock.now + 20 * DAY
+    assert agent_terms.term(heir, now=clock.now).paid_till == clock.now + 20 * DAY
     heir.refresh_from_db()
     assert (heir.tier, heir.paid) == ("small", True)
     row.refresh_from_db()
@@ -95,7 +95,7 @@ def test_on_an_agent_that_pays_for_another_plan_it_keeps_its_value(
     pay(heir, "heir", tier="small", price_usd=Decimal(10))
     assert move(mine, delete(agent, clock), heir).json()["subscription"]["tier"] == "small"
     added = timedelta(seconds=5 * 365 * 86_400 // 120)
-    assert standing.term(heir, now=clock.now).paid_till == FREE_UNTIL + MONTH + added
+    assert agent_terms.term(heir, now=clock.now).paid_till == FREE_UNTIL + MONTH + added
 
 
 def test_on_an_agent_with_a_licence_it_runs_after_that(
@@ -104,7 +104,7 @@ def test_on_an_agent_with_a_licence_it_runs_after_that(
     pay(agent)
     pay(heir, "card", provider=Provider.GUMROAD, licence=licence(NOON + 50 * DAY))
     assert move(mine, delete(agent, clock), heir).status_code == 200
-    assert standing.term(heir, now=clock.now).paid_till == NOON + 50 * DAY + MONTH
+    assert agent_terms.term(heir, now=clock.now).paid_till == NOON + 50 * DAY + MONTH
 
 
 def test_it_can_be_moved_once_and_for_ninety_days(
@@ -147,7 +147,7 @@ def test_of_many_moves_and_refunds_at_once_one_has_it(
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(act, range(16)))
     refunded = Payment.objects.filter(kind="refund").count()
-    held = [taker for taker in takers if standing.term(taker, now=clock.now).mode == "paid"]
+    held = [taker for taker in takers if agent_terms.term(taker, now=clock.now).mode == "paid"]
     assert refunded <= 1
     assert len(held) == 1 - refunded
 
@@ -182,8 +182,8 @@ def test_a_suspension_neither_adds_nor_takes_any(
     clock.go(DAY)
     assert move(signed_in(owner), row, heir).status_code == 200
     heir.refresh_from_db()
-    till = standing.term(heir, now=clock.now).paid_till
-    assert till == max(clock.now, standing.free_until(heir, now=clock.now)) + MONTH
+    till = agent_terms.term(heir, now=clock.now).paid_till
+    assert till == max(clock.now, agent_terms.free_until(heir, now=clock.now)) + MONTH
 
 
 def test_what_was_used_up_leaves_nothing(agent: Agent, pay: Pay, clock: Clock) -> None:
@@ -200,7 +200,7 @@ def test_a_refund_finds_what_was_moved(agent: Agent, heir: Agent, mine: APIClien
     clock.at(FREE_UNTIL)
     move(mine, delete(agent, clock), heir)
     corrections.refund_payment(paid, reason="asked", actor=OPERATOR, now=clock.now)
-    assert standing.term(heir, now=clock.now).mode == "grace"
+    assert agent_terms.term(heir, now=clock.now).mode == "grace"
 
 
 def test_stars_that_go_back_take_what_was_moved_and_the_ledger_stays_sound(
@@ -226,7 +226,7 @@ def test_stars_that_go_back_take_what_was_moved_and_the_ledger_stays_sound(
     clock.at(FREE_UNTIL)
     assert move(signed_in(agent.user), delete(agent, clock), heir).status_code == 200
     charges.give_back(charge, now=clock.now)
-    assert standing.term(heir, now=clock.now).mode == "grace"
+    assert agent_terms.term(heir, now=clock.now).mode == "grace"
     pay(heir, "coins")
     corrections.refund(heir, reason="asked", actor=OPERATOR, now=clock.now)
     assert [found for found in invariants.broken(now=clock.now) if "another's" in found] == []

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents.models import Agent, Transition
-from billing import corrections, standing
+from billing import agent_terms, corrections
 from billing.models import NextPlan, Subscription
 from billing.vocabulary import Provider
 from tests.agents.conftest import settle, signed_in
@@ -73,10 +73,10 @@ def test_the_plan_is_kept_to_the_end_and_the_smaller_one_begins_there(
     end = FREE_UNTIL + MONTH
     clock.at(end - timedelta(seconds=1))
     agent = tick(agent, clock)
-    assert (agent.tier, standing.term(agent, now=clock.now).paid_till) == ("small", end)
+    assert (agent.tier, agent_terms.term(agent, now=clock.now).paid_till) == ("small", end)
     clock.at(end)
     agent = tick(agent, clock)
-    assert (agent.tier, standing.term(agent, now=clock.now).mode, agent.status) == ("tiny", "grace", "running")
+    assert (agent.tier, agent_terms.term(agent, now=clock.now).mode, agent.status) == ("tiny", "grace", "running")
     assert not NextPlan.objects.exists()
 
 

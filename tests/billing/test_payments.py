@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection, transaction
 from accounts.models import User
 from agents.models import Agent, Reason
 from agents.running import lifecycle
-from billing import corrections, payments, prices, standing
+from billing import agent_terms, corrections, payments, prices
 from billing.errors import LicenceHeld, NothingGranted, NothingToRefund
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
@@ -105,7 +105,7 @@ def test_what_is_bought_beside_a_licence_that_ran_out_unnoticed_begins_now(
     pay(agent, provider=Provider.GUMROAD, licence=licence(till=NOON + DAY))
     clock.go(5 * DAY)
     pay(agent, "two")
-    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY, "after the free days"
+    assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY, "after the free days"
 
 
 def test_16_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> None:
@@ -195,7 +195,7 @@ def test_5_a_refund_ends_it_now_and_grace_begins(agent: Agent, pay: Pay, clock: 
     pay(agent)
     clock.at(FREE_UNTIL + 10 * DAY)
     corrections.refund(agent, reason="asked for it", actor=OPERATOR, now=clock.now)
-    term = standing.term(agent, now=clock.now)
+    term = agent_terms.term(agent, now=clock.now)
     assert (term.mode, term.stops_at) == (TermMode.GRACE, clock.now + 3 * DAY)
     with pytest.raises(NothingToRefund):
         corrections.refund(agent, reason="asked for it", actor=OPERATOR, now=clock.now)
@@ -203,7 +203,7 @@ def test_5_a_refund_ends_it_now_and_grace_begins(agent: Agent, pay: Pay, clock: 
 
 def test_a_credit_is_days_of_the_same_plan_without_an_event(agent: Agent, clock: Clock) -> None:
     corrections.credit(agent, days=10, reason="an outage", actor=OPERATOR, now=clock.now)
-    term = standing.term(agent, now=clock.now)
+    term = agent_terms.term(agent, now=clock.now)
     assert (term.mode, term.paid_till, term.paid_provider) == (TermMode.PAID, FREE_UNTIL + 10 * DAY, None)
     assert confirmed(agent) == []
 
@@ -227,9 +227,9 @@ def test_a_grant_comes_before_what_is_paid_and_gives_it_back_when_revoked(agent:
     pay(agent)
     first = corrections.grant(agent, reason="ours", actor=OPERATOR, now=clock.now)
     assert corrections.grant(agent, reason="ours", actor=OPERATOR, now=clock.now) == first
-    assert standing.term(agent, now=clock.now).mode == TermMode.INTERNAL
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.INTERNAL
     corrections.revoke(agent, reason="no longer", actor=OPERATOR, now=clock.now)
-    assert standing.term(agent, now=clock.now).mode == TermMode.PAID
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.PAID
     with pytest.raises(NothingGranted):
         corrections.revoke(agent, reason="no longer", actor=OPERATOR, now=clock.now)
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 from agents.models import Agent
-from billing import corrections, invariants, moving, standing
+from billing import agent_terms, corrections, invariants, moving
 from billing.models import Payment, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
@@ -51,7 +51,7 @@ def held(agent: Agent, clock: Clock) -> Held:
     """The agent's plan, the plan that it pays for, and the end of its paid time."""
     agent = tick(agent, clock)
     row = Subscription.objects.paid().get(agent=agent)
-    return agent.tier, row.tier, standing.term(agent, now=clock.now).paid_till
+    return agent.tier, row.tier, agent_terms.term(agent, now=clock.now).paid_till
 
 
 def plus(was: Held, by: timedelta) -> Held:
@@ -138,7 +138,7 @@ def test_a_second_plan_whose_used_up_payment_was_sent_back_is_no_plan_to_go_back
     year(agent, pay, "tiny")
     bought = clock.now
     second = month(agent, pay, "small")
-    end = standing.term(agent, now=clock.now).paid_till
+    end = agent_terms.term(agent, now=clock.now).paid_till
     clock.go(40 * DAY)
     third = month(agent, pay, "medium")
     refund(second, clock)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.models import Agent
-from billing import corrections, invariants, standing
+from billing import agent_terms, corrections, invariants
 from billing.models import Subscription
 from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, settle
@@ -42,12 +42,12 @@ def held(agent: Agent, clock: Clock) -> tuple[str, str, datetime | None]:
     """The agent's plan, the plan that it pays for, and the end of its paid time."""
     agent = Agent.objects.get(pk=agent.pk)
     row = Subscription.objects.paid().get(agent=agent)
-    return agent.tier, row.tier, standing.term(agent, now=clock.now).paid_till
+    return agent.tier, row.tier, agent_terms.term(agent, now=clock.now).paid_till
 
 
 def year_of_tiny(agent: Agent, pay: Pay, clock: Clock, usd: int = 50) -> datetime:
     pay(agent, f"year of {agent.pk}", period=Period.ANNUAL, price_usd=Decimal(usd))
-    till = standing.term(agent, now=clock.now).paid_till
+    till = agent_terms.term(agent, now=clock.now).paid_till
     assert till is not None
     return till
 

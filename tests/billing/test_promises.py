@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from accounts import sessions
 from accounts.models import User
 from agents.models import Agent, Desired, Status
-from billing import corrections, standing
+from billing import agent_terms, corrections
 from billing.errors import NothingGranted
 from billing.vocabulary import Period, TermMode
 from catalog import snapshot
@@ -56,7 +56,7 @@ def test_new_agents_get_the_new_length(
     settings.TRIAL_DAYS = 14
     snapshot.forget()  # the catalog is cached for a moment
     agent = make_agent()
-    assert standing.term(agent, now=clock.now).stops_at == agent.entitled_until == NOON + 14 * DAY
+    assert agent_terms.term(agent, now=clock.now).stops_at == agent.entitled_until == NOON + 14 * DAY
     assert client.get("/tiers").json()["trial"]["days"] == 14
 
 
@@ -65,7 +65,7 @@ def test_credited_days_come_after_the_free_ones(running: Agent, clock: Clock, da
     corrections.credit(running, days=days, reason="an outage", actor=OPERATOR, now=clock.now)
     clock.at(NOON + (7 + days) * DAY + HOUR)
     agent = tick(running, clock)
-    term = standing.term(agent, now=clock.now)
+    term = agent_terms.term(agent, now=clock.now)
     assert term.mode == TermMode.GRACE
     assert term.stops_at == agent.entitled_until == NOON + (7 + days + 3) * DAY
 
@@ -73,14 +73,14 @@ def test_credited_days_come_after_the_free_ones(running: Agent, clock: Clock, da
 def test_a_grant_that_is_revoked_at_once_leaves_the_trial_its_days(running: Agent, clock: Clock) -> None:
     corrections.grant(running, reason="a friend", actor=OPERATOR, now=clock.now)
     corrections.revoke(running, reason="no friend", actor=OPERATOR, now=clock.now)
-    assert standing.term(running, now=clock.now).stops_at == NOON + 7 * DAY
+    assert agent_terms.term(running, now=clock.now).stops_at == NOON + 7 * DAY
 
 
 def test_days_are_credited_on_the_plan_that_is_paid(running: Agent, pay: Pay, clock: Clock) -> None:
     pay(running, tier="tiny", price_usd=PRICES["tiny"])
     Agent.objects.filter(pk=running.pk).update(tier="small")
     corrections.credit(running, days=3, reason="an outage", actor=OPERATOR, now=clock.now)
-    assert standing.term(running, now=clock.now).paid_till == (NOON + 7 * DAY).replace(month=12) + 3 * DAY
+    assert agent_terms.term(running, now=clock.now).paid_till == (NOON + 7 * DAY).replace(month=12) + 3 * DAY
 
 
 # Two agents with the same payments; one of them also gets gifts.

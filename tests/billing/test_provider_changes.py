@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from agents.models import Agent
-from billing import standing
+from billing import agent_terms
 from billing.vocabulary import PaymentKind, Period, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock, Pay
 from tests.billing.licences import KEY, SMALL, activate, check, confirmed, gumroad, kinds, licence_of, sale
@@ -97,4 +97,4 @@ def test_what_merely_ends_takes_no_money_back(agent: Agent, sale: Sale, clock: C
     sale.purchase = {"subscription_ended_at": "2026-11-21T13:00:00Z"}
     check(clock, DAY)
     assert agent.payments.get(kind=PaymentKind.REVOKE).amount is None
-    assert not standing.term(agent, now=clock.now).paid_till
+    assert not agent_terms.term(agent, now=clock.now).paid_till

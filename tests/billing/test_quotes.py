@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 
 from accounts.models import Suspension
 from agents.models import Agent
-from billing import corrections, lapses, periods, quotes, subscriptions
+from billing import corrections, dunning, periods, quotes, subscriptions
 from billing.models import CardSubscription, Coupon, Subscription
 from billing.vocabulary import LICENSED, Period, Provider
 from config.errors import ServiceError
@@ -92,7 +92,7 @@ def _moved_on(agent: Agent, clock: Clock, pay: Pay) -> None:
 def _over(agent: Agent, clock: Clock, pay: Pay) -> None:
     pay(agent)
     clock.go(40 * DAY)
-    lapses.step_due(now=clock.now)
+    dunning.step_due(now=clock.now)
 
 
 def _licensed(agent: Agent, clock: Clock, pay: Pay) -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.models import User
 from agents import suspension
 from agents.models import Agent
-from billing import corrections, invariants, revocations, standing
+from billing import agent_terms, corrections, invariants, revocations
 from billing.errors import NothingToRefund
 from billing.models import Payment, Subscription
 from billing.vocabulary import Period, Provider, TermMode
@@ -38,7 +38,7 @@ def sound(clock: Clock) -> object:
 
 
 def till(agent: Agent, clock: Clock) -> datetime | None:
-    return standing.term(agent, now=clock.now).paid_till
+    return agent_terms.term(agent, now=clock.now).paid_till
 
 
 def refund(row: Payment, clock: Clock) -> Payment:
@@ -50,7 +50,7 @@ def test_free_days_come_first(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     assert till(agent, clock) == FREE_UNTIL + MONTH
     clock.at(FREE_UNTIL + MONTH - DAY)
-    assert standing.term(agent, now=clock.now).mode == TermMode.PAID
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.PAID
 
 
 def test_who_changes_the_plan_in_the_free_days_keeps_them(agent: Agent, pay: Pay, clock: Clock) -> None:
@@ -112,7 +112,7 @@ def test_what_was_converted_is_refunded_as_what_it_became(agent: Agent, pay: Pay
     refund(first, clock)
     assert till(agent, clock) == FREE_UNTIL + MONTH
     refund(second, clock)
-    assert standing.term(agent, now=clock.now).mode == TermMode.GRACE
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.GRACE
 
 
 def test_a_suspension_takes_nothing_of_anybodys(agent: Agent, pay: Pay, clock: Clock, owner: User) -> None:
@@ -144,7 +144,7 @@ def test_what_is_beside_a_licence_survives_it_and_is_refunded_by_itself(agent: A
     assert till(agent, clock) == FREE_UNTIL + 30 * DAY
     assert Subscription.objects.paid().get().provider == "usdc"
     refund(coins, clock)
-    assert standing.term(agent, now=clock.now).mode == TermMode.GRACE
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.GRACE
 
 
 def test_a_refund_of_a_licence_leaves_what_was_beside_it(agent: Agent, pay: Pay, clock: Clock) -> None:

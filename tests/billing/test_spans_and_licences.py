@@ -9,7 +9,7 @@ import pytest
 from accounts.models import User
 from agents import suspension
 from agents.models import Agent
-from billing import corrections, invariants, licences, remainders, revocations, standing
+from billing import agent_terms, corrections, invariants, licences, revocations, unused_time
 from billing.licences import Key, Sold
 from billing.models import Subscription
 from billing.providers.base import ProviderAnswer, Verdict
@@ -51,7 +51,7 @@ def sold(agent: Agent, clock: Clock, till: datetime) -> Subscription:
 
 
 def till(agent: Agent, clock: Clock) -> datetime | None:
-    return standing.term(agent, now=clock.now).paid_till
+    return agent_terms.term(agent, now=clock.now).paid_till
 
 
 def test_a_renewal_that_is_seen_late_takes_nothing_of_what_is_beside_it(agent: Agent, pay: Pay, clock: Clock) -> None:
@@ -111,7 +111,7 @@ def test_a_licence_that_moved_here_can_be_refunded_with_its_amount(
     row = sold(agent, clock, END)
     charged = agent.payments.get().amount
     heir = settle(make_agent())
-    remainders.end_licence(agent, row, at=clock.now, actor="x", now=clock.now, note="its key moved")
+    unused_time.end_licence(agent, row, at=clock.now, actor="x", now=clock.now, note="its key moved")
     got = sold(heir, clock, END)
     revocations.revoke(got.pk, reason="refunded", actor="billing", now=clock.now, went_back=True)
     assert heir.payments.get(kind=PaymentKind.REVOKE).amount == charged

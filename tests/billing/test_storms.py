@@ -20,11 +20,11 @@ from stripe import WebhookSignature
 from accounts.models import User
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import corrections, invariants, lapses, moving, part_refunds, payments, standing
+from billing import agent_terms, corrections, dunning, invariants, moving, part_refunds, payments
 from billing.models import Invoice, Order, Payment, Span, StripeEvent, StripeOrder, Subscription
 from billing.payments import Receipt
-from billing.providers.stripe import inbox, looking, sending
-from billing.providers.stripe.looking import StripeKind
+from billing.providers.stripe import inbox, refresh, sending
+from billing.providers.stripe.refresh import StripeKind
 from billing.vocabulary import Provider
 from config.errors import ServiceError
 from tests.agents.conftest import MakeAgent, signed_in
@@ -109,13 +109,13 @@ def test_parts_and_the_whole_of_one_payment_go_back_once(agent: Agent, clock: Cl
         lambda: part_refunds.refund_part(payment, amount=100, now=clock.now, **WHY),
         lambda: corrections.refund_payment(payment, now=clock.now, **WHY),
         lambda: corrections.refund(Agent.objects.get(pk=agent.pk), now=clock.now, **WHY),
-        lambda: lapses.step(agent.pk, now=clock.now),
+        lambda: dunning.step(agent.pk, now=clock.now),
         lambda: corrections.credit(agent, days=1, now=clock.now, **WHY),
     ]
     assert storm(acts) == []
     back = [int(row.amount or 0) for row in Payment.objects.filter(kind="refund")]
     assert sum(back) == 500, back
-    left = standing.term(Agent.objects.get(pk=agent.pk), now=clock.now).paid_till
+    left = agent_terms.term(Agent.objects.get(pk=agent.pk), now=clock.now).paid_till
     assert left == FREE_UNTIL + 10 * DAY
     assert [one for one in invariants.broken(now=clock.now) if "no paid order" not in one] == []
 
@@ -128,12 +128,12 @@ def test_what_a_deleted_agent_left_is_moved_once(
     heirs = [come_to_rest(make_agent(owner)) for _ in range(4)]
     rows = [received(agent, name, clock) for name in ("one", "two", "three")]
     lifecycle.delete(agent, actor="user:x")
-    lapses.step(agent.pk, now=clock.now)
+    dunning.step(agent.pk, now=clock.now)
     left = Subscription.objects.get(agent=agent)
     acts: list[Callable[[], object]] = [
         *(partial(moving.move, owner, left.pk, to=heir, actor="user:x", now=clock.now) for heir in heirs),
         lambda: corrections.refund_payment(rows[0], now=clock.now, **WHY),
-        lambda: lapses.step(agent.pk, now=clock.now),
+        lambda: dunning.step(agent.pk, now=clock.now),
         *(partial(corrections.credit, heir, days=1, now=clock.now, **WHY) for heir in heirs),
     ]
     assert storm(acts) == []
@@ -215,20 +215,20 @@ def test_a_card_payment_that_goes_back_from_all_sides_goes_back_once(
     def at_stripe() -> None:
         with suppress(Refused):
             stripe.world.refund(charge["id"], 100)
-        looking.look(StripeKind.CHARGE, charge["id"], now=clock.now)
+        refresh.look(StripeKind.CHARGE, charge["id"], now=clock.now)
 
     acts: list[Callable[[], object]] = [
         at_stripe,
         lambda: corrections.refund_payment(payment, now=clock.now, **WHY),
         lambda: corrections.refund(Agent.objects.get(pk=agent.pk), now=clock.now, **WHY),
         lambda: sending.send_due(now=clock.now),
-        lambda: lapses.step(agent.pk, now=clock.now),
+        lambda: dunning.step(agent.pk, now=clock.now),
     ]
     assert storm(acts) == []
     for _ in range(3):
         clock.go(timedelta(minutes=5))
         sending.send_due(now=clock.now)
-        looking.look(StripeKind.CHARGE, charge["id"], now=clock.now)
+        refresh.look(StripeKind.CHARGE, charge["id"], now=clock.now)
     rows = Payment.objects.filter(kind="refund", amount__isnull=False)
     assert sum(int(row.amount or 0) for row in rows) == charge["amount_refunded"] == 500
     notes = Invoice.objects.filter(kind="credit_note")

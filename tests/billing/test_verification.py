@@ -10,7 +10,7 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from agents.models import Agent, Desired, Status
-from billing import standing, verification
+from billing import agent_terms, verification
 from billing.models import Payment, Subscription
 from billing.providers import registry
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus, TermMode
@@ -35,7 +35,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 def mode(agent: Agent, clock: Clock) -> TermMode:
-    return standing.term(agent, now=clock.now).mode
+    return agent_terms.term(agent, now=clock.now).mode
 
 
 def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
@@ -301,7 +301,7 @@ def test_what_was_bought_beside_a_refunded_licence_runs_on(agent: Agent, sale: S
     till = FREE_UNTIL + 30 * DAY
     assert (beside.status, beside.provider, beside.current_period_end) == (ACTIVE, "usdc", till)
     check(clock, DAY)
-    assert standing.term(agent, now=clock.now).paid_till == till
+    assert agent_terms.term(agent, now=clock.now).paid_till == till
 
 
 def test_two_workers_never_ask_about_the_same_licence(sale: Sale, clock: Clock, gumroad: GumroadServer) -> None:

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from config import embedded
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 from tests.ports import free_port
 

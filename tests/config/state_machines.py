@@ -69,11 +69,11 @@ OWNED = {
     "paid": {"agents/entitlement.py _set"},
     "entitled_until": {"agents/entitlement.py _set", "agents/entitlement.py give_back"},
     "term_due_at": {
-        "billing/lapses.py look_again",
+        "billing/dunning.py look_again",
         "agents/running/lifecycle.py delete",
         "agents/entitlement.py give_back",  # in the statement that changes the other times
     },
-    "trial_notice_day": {"billing/lapses.py _notice"},
+    "trial_notice_day": {"billing/dunning.py _notice"},
 }
 
 # Further code that assigns a column of the same name, and why it may.

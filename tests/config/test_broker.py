@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from config import background, redis_breaker
 from config import redis as our_redis
-from config import volatile, wake
 from tests.doubles.broker import Broker
 from tests.patience import Patience
 from tests.workers import Workers
@@ -35,8 +35,8 @@ def _resumes(celery: Workers) -> bool:
     while _done(celery) <= before:
         if patience.ended():
             return False
-        volatile.forget_outage()
-        wake.on_commit(TASK)
+        redis_breaker.forget_outage()
+        background.on_commit(TASK)
         time.sleep(0.3)
     return True
 
@@ -70,7 +70,7 @@ def test_a_task_is_in_the_queue_of_its_routes(
     broker: Broker, db: None, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
-        wake.on_commit("agents.reconcile", "agt_0")
-        wake.on_commit("webhooks.drain")
+        background.on_commit("agents.reconcile", "agt_0")
+        background.on_commit("webhooks.drain")
     assert our_redis.client().llen("lifecycle") == 1
     assert our_redis.client().llen("webhooks") == 1

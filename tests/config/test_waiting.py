@@ -10,11 +10,11 @@ from pytest_django import Settings
 from config import waiting
 from config.callers import Caller
 from config.errors import Unavailable
-from config.waiting import Places
+from config.waiting import WaitLimit
 
 
 def test_the_next_call_after_the_last_place_is_told_when_to_come_again() -> None:
-    places = Places(3, each=lambda: 2)
+    places = WaitLimit(3, each=lambda: 2)
     with ExitStack() as waiters:
         for account in ("a", "a", "b"):
             waiters.enter_context(places.take(account))
@@ -36,7 +36,7 @@ def test_an_account_has_no_more_than_its_share(settings: Settings) -> None:
 
 
 def test_a_place_is_free_again_after_a_failure() -> None:
-    places = Places(2, each=lambda: 1)
+    places = WaitLimit(2, each=lambda: 1)
     for _ in range(5):
         with pytest.raises(RuntimeError), places.take("a"):
             raise RuntimeError

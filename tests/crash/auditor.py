@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from agents.models import Agent
 from tests.crash.evidence import Evidence, all_events
-from tests.crash.sight import BRIDGE, ENGINE, GATEWAY, SeenProcess
+from tests.crash.machine_state import BRIDGE, ENGINE, GATEWAY, SeenProcess
 
 Findings = Iterator[str]
 

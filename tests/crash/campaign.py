@@ -17,7 +17,7 @@ import psutil
 from django.db import OperationalError, connection
 
 from tests.config.conftest import PROGRAMS, Run
-from tests.crash import sight
+from tests.crash import machine_state
 from tests.crash.auditor import audit, repeats
 from tests.crash.berths import Berths
 from tests.crash.client import Calls, CustomerClient
@@ -195,8 +195,8 @@ class Campaign:
         if self.run.process is None:
             return ["the service was not started"]
         missing = PROGRAMS.keys() - self.run.running().keys()
-        lost = sight.orphans(self.run.home, self.run.process.pid)
-        commands = Counter(_title(one) for one in sight.program_processes(psutil.Process(self.run.process.pid)))
+        lost = machine_state.orphans(self.run.home, self.run.process.pid)
+        commands = Counter(_title(one) for one in machine_state.program_processes(psutil.Process(self.run.process.pid)))
         twice = [title for title, times in commands.items() if times > 1 and any(m in title for m in PROGRAMS.values())]
         return [
             *(f"program: {name} does not run" for name in sorted(missing)),

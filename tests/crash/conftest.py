@@ -17,7 +17,7 @@ from agents.models import Agent
 from agents.runtimes.base import Endpoint
 from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime, settle
 from tests.agents.pod.bridge.process import eventually
-from tests.crash import sight
+from tests.crash import machine_state
 from tests.crash.auditor import audit
 from tests.crash.evidence import gather
 from tests.crash.promises import Promise
@@ -101,11 +101,11 @@ class AuditedHome:
 
     def end(self, role: str) -> None:
         """Send SIGKILL to the pod's only process with this role."""
-        (seen,) = (one for one in sight.pod_processes(self.home) if one.role == role)
+        (seen,) = (one for one in machine_state.pod_processes(self.home) if one.role == role)
         psutil.Process(seen.pid).kill()
 
     def close(self) -> None:
-        for seen in sight.pod_processes(self.home):
+        for seen in machine_state.pod_processes(self.home):
             psutil.Process(seen.pid).kill()
         for process in self._started:
             process.kill()

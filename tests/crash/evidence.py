@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from accounts.models import IdempotentReply
 from agents.models import Agent, Transition
-from tests.crash import sight
+from tests.crash import machine_state
+from tests.crash.machine_state import Disk, SeenProcess
 from tests.crash.promises import Promise
-from tests.crash.sight import Disk, SeenProcess
 from tests.doubles.receiver import ReceivedHook
 from webhooks.models import Delivery, Event
 
@@ -46,7 +46,7 @@ class Evidence:
 
 def gather(home: Path, *, promises: Iterable[Promise] = (), receipts: Iterable[ReceivedHook] = ()) -> Evidence:
     """Read receipts first, and rows before processes: everything found later was caused by something found earlier."""
-    received, files = list(receipts), sight.disk(home)
+    received, files = list(receipts), machine_state.disk(home)
     return Evidence(
         now=timezone.now(),
         agents={agent.pk: agent for agent in Agent.objects.only(*AGENT)},
@@ -54,9 +54,9 @@ def gather(home: Path, *, promises: Iterable[Promise] = (), receipts: Iterable[R
         events=_by_agent(Event.objects.order_by("created_at", "id")),
         deliveries={delivery.pk: delivery for delivery in Delivery.objects.all()},
         reservations=list(IdempotentReply.objects.filter(status=None).defer("reply")),
-        processes=sight.pod_processes(home),
+        processes=machine_state.pod_processes(home),
         disk=files,
-        listening=sight.listening_ports(),
+        listening=machine_state.listening_ports(),
         reports={namespace: _revisions(home / "pods" / namespace) for namespace in files.records},
         promises=list(promises),
         receipts=received,

@@ -14,16 +14,16 @@ import redis
 
 from config import embedded
 from tests.config.conftest import Run
-from tests.crash import sight
+from tests.crash import machine_state
 from tests.crash.faults import Kill, KilledKind
 
 FIND_SECONDS = 10.0  # a process that was struck a moment ago may not be back yet
 POLL_SECONDS = 0.1
 PODS = {
-    KilledKind.GATEWAY: sight.GATEWAY,
-    KilledKind.GATEWAY_HANGS: sight.GATEWAY,
-    KilledKind.BRIDGE: sight.BRIDGE,
-    KilledKind.ENGINE: sight.ENGINE,
+    KilledKind.GATEWAY: machine_state.GATEWAY,
+    KilledKind.GATEWAY_HANGS: machine_state.GATEWAY,
+    KilledKind.BRIDGE: machine_state.BRIDGE,
+    KilledKind.ENGINE: machine_state.ENGINE,
 }
 
 
@@ -57,7 +57,7 @@ class Striker:
 
     def _candidates(self, kind: KilledKind) -> list[psutil.Process]:
         if role := PODS.get(kind):
-            seen = [one for one in sight.pod_processes(self.run.home) if one.role == role and not one.stopped]
+            seen = [one for one in machine_state.pod_processes(self.run.home) if one.role == role and not one.stopped]
             return _processes([one.pid for one in sorted(seen, key=lambda one: (one.namespace, one.born))])
         name = {KilledKind.BACKEND: "postgres", KilledKind.POSTGRES_RESTART: "postgres"}.get(kind, kind.value)
         main = self.run.running().get(name)

@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.models import IdempotentReply
 from agents.models import Agent, Desired, Status, Transition
 from tests.agents.pod.bridge.process import eventually
-from tests.crash import sight
+from tests.crash import machine_state
 from tests.crash.conftest import AuditedHome
 from tests.crash.watch import doubles
 from tests.ports import free_port
@@ -156,19 +156,19 @@ def test_an_engine_without_its_bridge_is_found(world: AuditedHome) -> None:
     assert world.finds("orphan:", f"engine {pid}", world.agent.pk)
 
 
-@pytest.mark.parametrize("role", [sight.GATEWAY, sight.BRIDGE])
+@pytest.mark.parametrize("role", [machine_state.GATEWAY, machine_state.BRIDGE])
 def test_a_program_that_is_missing_is_found(world: AuditedHome, role: str) -> None:
     world.end(role)
     assert world.finds("missing:", world.agent.pk, role)
 
 
 def test_a_missing_engine_is_found(world: AuditedHome) -> None:
-    world.end(sight.ENGINE)
+    world.end(machine_state.ENGINE)
     assert world.finds("missing:", world.agent.pk, "without an engine")
 
 
 def test_a_hung_program_is_found(world: AuditedHome) -> None:
-    (gateway,) = (one for one in sight.pod_processes(world.home) if one.role == sight.GATEWAY)
+    (gateway,) = (one for one in machine_state.pod_processes(world.home) if one.role == machine_state.GATEWAY)
     os.kill(gateway.pid, signal.SIGSTOP)
     assert world.finds("hung:", world.agent.pk, "gateway")
 
@@ -203,7 +203,7 @@ def test_a_port_with_two_owners_is_found(world: AuditedHome) -> None:
 
 
 def test_a_port_on_which_nobody_listens_is_found(world: AuditedHome) -> None:
-    world.end(sight.GATEWAY)
+    world.end(machine_state.GATEWAY)
     assert world.finds("port:", world.agent.pk, "nobody listens")
 
 
@@ -222,6 +222,6 @@ def test_a_program_that_escaped_its_supervisor_is_found(world: AuditedHome) -> N
     marks = {"AGENTPODS_HOME": str(world.home)}
     with subprocess.Popen([sys.executable, "-ISc", "import time; time.sleep(300)"], env=marks) as lost:
         above = psutil.Process().ppid()
-        assert lost.pid not in {one.pid for one in sight.orphans(world.home, above)}
-        assert lost.pid in {one.pid for one in sight.orphans(world.home, lost.pid + 100_000)}
+        assert lost.pid not in {one.pid for one in machine_state.orphans(world.home, above)}
+        assert lost.pid in {one.pid for one in machine_state.orphans(world.home, lost.pid + 100_000)}
         lost.kill()

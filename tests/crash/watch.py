@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from pathlib import Path
 
-from tests.crash import sight
+from tests.crash import machine_state
 
 PAUSE_SECONDS = 4.0
 
@@ -28,7 +28,7 @@ def watch(home: Path, over: threading.Event, findings: list[str]) -> None:
 def doubles(home: Path) -> Doubles:
     """Gateways and bridges that an agent has more than once now, whichever generation of its pod they belong to."""
     found: dict[str, set[int]] = defaultdict(set)
-    for pid, role, namespace in sight.identities(home):
-        if role in {sight.GATEWAY, sight.BRIDGE}:
+    for pid, role, namespace in machine_state.identities(home):
+        if role in {machine_state.GATEWAY, machine_state.BRIDGE}:
             found[f"{role} of {namespace.rpartition('-')[0]}"].add(pid)
     return {(what, frozenset(pids)) for what, pids in found.items() if len(pids) > 1}

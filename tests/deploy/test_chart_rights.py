@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.clusters import checking, guards
+from agents.clusters import checking, protected
 from agents.clusters.api import network
 from agents.clusters.api.place import ClusterSettings, Routes, Routing
 from config import public_networks
@@ -162,7 +162,7 @@ def test_observe_may_look_and_nothing_else(case: str, routes: set[Rule]) -> None
 
 @pytest.mark.parametrize("case", PLACES)
 def test_observe_may_watch_all_that_is_guarded(case: str) -> None:
-    watched = {kind.path for kind in guards.kinds(PLACES[case]).values()}
+    watched = {kind.path for kind in protected.kinds(PLACES[case]).values()}
     allowed = {
         f"{'/apis/' + group if group else '/api'}/v1/{one}"
         for group, many, verbs in rights(case, "observe")

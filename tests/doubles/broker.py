@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from config import background, redis_breaker
 from config import redis as our_redis
-from config import volatile, wake
 from config.run import redis
 
 
@@ -60,5 +60,5 @@ class Broker:
 
 def _forget() -> None:
     our_redis.client.cache_clear()
-    wake._connection.cache_clear()
-    volatile.forget_outage()
+    background._connection.cache_clear()
+    redis_breaker.forget_outage()

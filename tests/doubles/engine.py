@@ -1,7 +1,7 @@
 """A test engine whose adapter answers with more than text: `says` sets the content of its next turns.
 
-Its process only stays alive. The bridge, the crew (the supervisor of the engine's processes) and the adapter's
-interface are the real ones.
+Its process only stays alive. The bridge, its control of the engine's processes and the adapter's interface are the
+real ones.
 """
 
 from __future__ import annotations
@@ -75,29 +75,29 @@ def bridge_of(engine: PartsEngine, directory: Path) -> Iterator[str]:
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     port = free_port()
-    runner, crew = asyncio.run_coroutine_threadsafe(_serve(engine, directory, port), loop).result(20)
+    runner, engine_processes = asyncio.run_coroutine_threadsafe(_serve(engine, directory, port), loop).result(20)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(20)
-        asyncio.run_coroutine_threadsafe(crew.close(), loop).result(20)
+        asyncio.run_coroutine_threadsafe(engine_processes.close(), loop).result(20)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
 
 
 async def _serve(engine: PartsEngine, directory: Path, port: int) -> tuple[web.AppRunner, Single]:
     log = EngineLog()
-    crew = Single(cast("Engine", engine), port=free_port(), marks={}, log=log)
+    engine_processes = Single(cast("Engine", engine), port=free_port(), marks={}, log=log)
     lives = (sys.executable, "-c", "import time; time.sleep(600)")
-    await crew.open(Launch(files={}, directories=(), argv=lives, env={}, cwd=directory, model=None))
-    status = StatusFile(directory / "state.json", engine_log=log, engine_pid=crew.main_pid)
+    await engine_processes.open(Launch(files={}, directories=(), argv=lives, env={}, cwd=directory, model=None))
+    status = StatusFile(directory / "state.json", engine_log=log, engine_pid=engine_processes.main_pid)
     status.revision = 1
     status.show(Phase.READY)
     no: Any = None  # what turns do not need
     server = BridgeServer(
         token=TOKEN,
-        keeper=no,
-        crew=crew,
+        supervisor=no,
+        engine_processes=engine_processes,
         status=status,
         engine_log=log,
         read_memory=no,
@@ -107,4 +107,4 @@ async def _serve(engine: PartsEngine, directory: Path, port: int) -> tuple[web.A
     runner = web.AppRunner(server.app())
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
-    return runner, crew
+    return runner, engine_processes

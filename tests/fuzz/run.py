@@ -9,7 +9,7 @@ from pathlib import Path
 
 import requests
 
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Without `positive_data_acceptance`: a rule may refuse a body that fits its schema, with status 400. For example, the

@@ -14,7 +14,7 @@ import requests
 
 from pages.public.status import keeping
 from status import components
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 
 ROOT = Path(__file__).resolve().parents[2]

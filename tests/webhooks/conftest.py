@@ -18,7 +18,7 @@ from accounts.models import User
 from agents.models import Agent, Status
 from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver
-from webhooks import draining, events, hooks, sender
+from webhooks import delivery_loop, events, hooks, sender
 from webhooks.models import Delivery, Event, EventType, Hook
 
 MakeAgent = Callable[..., Agent]
@@ -88,7 +88,7 @@ def clock(transactional_db: None) -> HookClock:
 @pytest.fixture
 def deliver(clock: HookClock) -> Callable[[], int]:
     """Deliver everything that is due on the test's clock. Returns the number of attempts."""
-    return lambda: draining.drain(clock=clock, ahead=timedelta(0))
+    return lambda: delivery_loop.drain(clock=clock, ahead=timedelta(0))
 
 
 @pytest.fixture

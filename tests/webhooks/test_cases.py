@@ -26,7 +26,7 @@ from tests.doubles.receiver import Receiver, raw, status
 from tests.webhooks import cases
 from tests.webhooks.conftest import agent_of, emit
 from tests.webhooks.world import NAME, PUBLIC, REFUSED, HookWorld, Outcome, arrived
-from webhooks import draining
+from webhooks import delivery_loop
 
 EVERYTHING = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 LIMIT_SECONDS = 1.0
@@ -57,7 +57,7 @@ def new_world(
             Receiver().listening() as receiver,
             Internet().around(patched) as internet,
         ):
-            patched.setattr(draining, "TOTAL_SECONDS", LIMIT_SECONDS)
+            patched.setattr(delivery_loop, "TOTAL_SECONDS", LIMIT_SECONDS)
             settings.WEBHOOK_ALLOWED_CIDRS, settings.WEBHOOK_NAMESERVERS = [], [names.address]
             yield HookWorld(client, names, internet, receiver, settings, trusted, patched)
 
@@ -231,7 +231,7 @@ def a_connection_from_before_the_name_moved(world: HookWorld) -> None:
     world.internet.leads_to(world.receiver.port)
     for _ in range(2):
         emit(agent, now=world.clock.now)
-    draining.drain(clock=world.clock, ahead=timedelta(0))  # both in one drain, one after the other
+    delivery_loop.drain(clock=world.clock, ahead=timedelta(0))  # both in one drain, one after the other
     assert (world.receiver.connections, world.internet.dialled) == (1, [PUBLIC])
 
 

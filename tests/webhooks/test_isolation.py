@@ -11,7 +11,7 @@ import pytest
 from tests.doubles.receiver import Receiver, held, status
 from tests.patience import Patience
 from tests.webhooks.conftest import HookClock, MakeAgent, emit
-from webhooks import draining
+from webhooks import delivery_loop
 from webhooks.models import Delivery, State
 
 SECONDS = 30
@@ -25,8 +25,8 @@ def test_all_others_are_served_while_hanging_receivers_still_hang(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Four agents with a backlog and silent receivers take four of six slots; the others get the rest."""
-    monkeypatch.setattr(draining, "SLOTS", 6)
-    monkeypatch.setattr(draining, "TOTAL_SECONDS", SECONDS)
+    monkeypatch.setattr(delivery_loop, "SLOTS", 6)
+    monkeypatch.setattr(delivery_loop, "TOTAL_SECONDS", SECONDS)
     release = threading.Event()
     with Receiver([held(release, then=status(204))]).listening() as hanging:
         dead = [make_agent(hanging.url) for _ in range(4)]

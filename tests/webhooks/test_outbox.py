@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.webhooks.conftest import HookClock, MakeAgent, delivery_of, emit, hook_of
-from webhooks import deliveries, draining, outbox
+from webhooks import deliveries, delivery_loop, outbox
 from webhooks.deliveries import AttemptResult, Claim
 from webhooks.models import Delivery, EventType, Hook, Problem, State
 from webhooks.outbox import Outbox
@@ -25,7 +25,7 @@ OK = AttemptResult(status=204, problem=None, seconds=0.1)
 
 def with_outbox(work: Callable[[Outbox], Coroutine[Any, Any, T]]) -> T:
     async def run() -> T:
-        box = await Outbox.open(draining._connection_parameters())
+        box = await Outbox.open(delivery_loop._connection_parameters())
         try:
             return await work(box)
         finally:
@@ -136,7 +136,7 @@ def test_two_drains_that_claim_at_once_never_take_the_same(make_agent: MakeAgent
         emit(agent, now=clock.now)
 
     async def both() -> list[list[Claim]]:
-        boxes = [await Outbox.open(draining._connection_parameters()) for _ in range(4)]
+        boxes = [await Outbox.open(delivery_loop._connection_parameters()) for _ in range(4)]
         try:
             work = [box.claim(slots=20, slow_slots=5, now=clock.now) for box in boxes]
             return await asyncio.gather(*work)
@@ -193,7 +193,7 @@ def test_a_poisoned_delivery_is_given_up(make_agent: MakeAgent, clock: HookClock
         (taken,) = claim(clock)
         assert not taken.is_poison
         clock.forward(31)
-    assert draining.drain(clock=clock, ahead=timedelta(0)) == 0
+    assert delivery_loop.drain(clock=clock, ahead=timedelta(0)) == 0
     assert (delivery_of(event).state, delivery_of(event).error) == (State.FAILED, "internal")
     assert hook_of(agent).last_status == "error: internal"
 

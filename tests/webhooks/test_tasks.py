@@ -11,7 +11,7 @@ from agents.models import Agent
 from config.celery import BEAT, app
 from tests.doubles.receiver import Receiver
 from tests.webhooks.conftest import delivery_of, emit, hook_of
-from webhooks import draining, tasks
+from webhooks import delivery_loop, tasks
 from webhooks.models import State
 
 
@@ -38,10 +38,10 @@ def test_the_purge_task_erases_old_secrets(hooked: Agent) -> None:
 @pytest.fixture
 def _restarted() -> Iterator[None]:
     yield
-    draining.stopping.clear()
+    delivery_loop.stopping.clear()
 
 
 @pytest.mark.usefixtures("_restarted")
 def test_a_worker_that_is_told_to_stop_stops_its_drain() -> None:
     worker_shutting_down.send(sender="worker")
-    assert draining.stopping.is_set()
+    assert delivery_loop.stopping.is_set()

@@ -11,7 +11,7 @@ from agents.models import Agent
 from config.errors import Conflict, Unavailable
 from tests.doubles.receiver import Receiver, after, status
 from tests.webhooks.conftest import emit
-from webhooks import draining, hooks, reports, testing
+from webhooks import delivery_loop, hooks, reports, testing
 from webhooks.models import Delivery, Event, State
 from webhooks.reports import DeliveryReport
 
@@ -25,7 +25,7 @@ def draining_worker() -> Iterator[None]:
 
     def work() -> None:
         while not ended.wait(0.05):
-            draining.drain(ahead=timedelta(0))
+            delivery_loop.drain(ahead=timedelta(0))
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -19,7 +19,7 @@ from tests.doubles.internet import Internet
 from tests.doubles.name_server import NameServer
 from tests.doubles.receiver import Receiver
 from tests.webhooks.conftest import HookClock, agent_of, emit
-from webhooks import draining
+from webhooks import delivery_loop
 from webhooks.models import Event
 
 PUBLIC = "8.8.8.8"
@@ -88,7 +88,7 @@ class HookWorld:
         self.internet.leads_to(self.receiver.port)
         events = [emit(agent, now=self.clock.now) for agent in agents]
         for wait in (10, 60, 0):
-            if not draining.drain(clock=self.clock, ahead=timedelta(0)):
+            if not delivery_loop.drain(clock=self.clock, ahead=timedelta(0)):
                 break
             self.clock.forward(wait)
         return [self._outcome(agent, event) for agent, event in zip(agents, events, strict=True)]

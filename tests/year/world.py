@@ -13,7 +13,7 @@ from accounts.models import User
 from agents import creation, suspension
 from agents.models import Agent
 from agents.running import reconciler
-from billing import corrections, invariants, lapses, payments, prices, standing
+from billing import agent_terms, corrections, dunning, invariants, payments, prices
 from billing.models import Payment
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
@@ -148,7 +148,7 @@ class Year:
         self._enforce()
         for look in range(LOOKS):
             clock.move_to(now + look * LEAP)
-            while lapses.step_due(now=now + look * LEAP) == lapses.BATCH:
+            while dunning.step_due(now=now + look * LEAP) == dunning.BATCH:
                 continue  # the task asks to run again at once after a full batch
             self._reconcile()
         clock.move_to(now)
@@ -184,7 +184,7 @@ class Year:
                 found.append(f"{agent.pk}: told {told[agent.pk]}, the model says {life.told}")
             if life.pod == "deleted":
                 continue
-            term = standing.term(agent, now=now)
+            term = agent_terms.term(agent, now=now)
             until = term.paid_till if term.mode == TermMode.PAID else term.stops_at
             if (str(term.mode), until) != (life.mode, life.until):
                 found.append(f"{agent.pk}: {term.mode} until {until}, the model says {life.mode} until {life.until}")

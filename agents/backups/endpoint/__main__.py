@@ -17,7 +17,7 @@ async def serve() -> None:
     home of this run."""
     from django.conf import settings  # noqa: PLC0415 # after DJANGO_SETTINGS_MODULE is set
 
-    from agents.backups import places, store  # noqa: PLC0415
+    from agents.backups import address, store  # noqa: PLC0415
     from agents.backups.endpoint.app import BackupEndpoint  # noqa: PLC0415
 
     chosen = store.configured()
@@ -33,7 +33,7 @@ async def serve() -> None:
     site = web.TCPSite(runner, settings.BACKUP_HOST, settings.BACKUP_PORT)
     await site.start()
     if not settings.BACKUP_URL:
-        places.announce(runner.addresses[0][1])
+        address.announce(runner.addresses[0][1])
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

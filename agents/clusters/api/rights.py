@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agents.clusters.api import kept, names
+from agents.clusters.api import digests, names
 from agents.clusters.api.client import ApiRefused, Connection, path_of
 
 log = logging.getLogger(__name__)
@@ -154,10 +154,10 @@ class Inside:
         except ApiRefused as refusal:
             if not refusal.lacks_rights:  # an older chart's account may not read it
                 raise
-            return kept.was_changed(wanted)
+            return digests.was_changed(wanted)
         if found is None:
-            return kept.was_gone(wanted)
-        return kept.was_changed(wanted) if kept.digest(found) != kept.digest(wanted) else ""
+            return digests.was_gone(wanted)
+        return digests.was_changed(wanted) if digests.digest(found) != digests.digest(wanted) else ""
 
 
 def _once_settled(call: Callable[[], T]) -> T:

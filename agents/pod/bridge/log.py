@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
-from agents.pod.bridge.spool import Spool
+from agents.pod.bridge.log_buffer import LogBuffer
 from agents.pod.logs.budget import Budget
 from agents.pod.logs.lines import LINE_BYTES, Level, LogLine, LogSource, level_of, prepared, with_lines
 from agents.pod.masking import mask_text
@@ -25,8 +25,8 @@ LAST_WORDS = 20
 
 
 class EngineLog:
-    def __init__(self, spool: Spool | None = None, *, noise: str = "") -> None:
-        self.spool = spool or Spool()
+    def __init__(self, log_buffer: LogBuffer | None = None, *, noise: str = "") -> None:
+        self.log_buffer = log_buffer or LogBuffer()
         self._noise = noise
         self._lines: deque[tuple[float, str]] = deque(maxlen=KEPT_LINES)
         self._secrets: list[str] = []
@@ -83,7 +83,7 @@ class EngineLog:
         self._hand_on(text, source, level)
 
     def _hand_on(self, text: str, source: LogSource, level: Level | None) -> None:
-        self.spool.add(LogLine(at=time.time(), source=source, level=level, text=text))
+        self.log_buffer.add(LogLine(at=time.time(), source=source, level=level, text=text))
 
 
 class _Hearing:

@@ -21,17 +21,17 @@ from agents.pod import processes, restic
 from agents.pod.bridge import causes, damage, linux, memory
 from agents.pod.bridge.backup import BackupSource
 from agents.pod.bridge.backups import Backups
-from agents.pod.bridge.crew import Crew
-from agents.pod.bridge.exchange import Exchange
-from agents.pod.bridge.keeper import Keeper
+from agents.pod.bridge.data_swap import DataSwap
+from agents.pod.bridge.engine_processes import EngineProcesses
 from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.log_buffer import LogBuffer, SpoolHandler
 from agents.pod.bridge.pool import Pool, capacity
 from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.server import BridgeServer
-from agents.pod.bridge.side import SideKeeper
+from agents.pod.bridge.sidecar import SidecarSupervisor
 from agents.pod.bridge.single import Single
-from agents.pod.bridge.spool import Spool, SpoolHandler
 from agents.pod.bridge.status import StatusFile
+from agents.pod.bridge.supervisor import EngineSupervisor
 from agents.pod.lifeline import supervisor_gone
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
@@ -51,25 +51,27 @@ async def serve(start: BridgeStart, home: str) -> None:
     """Keep the engine running until SIGTERM or SIGINT, or until the supervisor of the pod is gone. At the end no
     process of the engine is left.
     """
-    run_dir, engine, spool = Path(start.run_dir), ENGINES[start.engine], Spool()
-    engine_log = _engine_log(start, engine, spool)
-    crew = _crew(engine, start, home, engine_log)
-    status = StatusFile(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
-    exchange = Exchange(Path(start.data_dir))
+    run_dir, engine, log_buffer = Path(start.run_dir), ENGINES[start.engine], LogBuffer()
+    engine_log = _engine_log(start, engine, log_buffer)
+    engine_processes = _engine_processes(engine, start, home, engine_log)
+    status = StatusFile(run_dir / "state.json", engine_log=engine_log, engine_pid=engine_processes.main_pid)
+    exchange = DataSwap(Path(start.data_dir))
     with _sole_bridge(Path(start.data_dir)):
         exchange.settle(start.restore)
         refusal = _move_in(start, engine)
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
-        side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
+        side = SidecarSupervisor(marks=processes.marks(start.namespace, home, processes.ENGINE))
         source = partial(_backed_up, start, engine, home)
         backups = Backups(source)
         restoring = Restoring(start.restore, source, exchange)
-        keeper = Keeper(start, engine, crew, side, status, engine_log, restoring, spared=lambda: backups.pid)
+        supervisor = EngineSupervisor(
+            start, engine, engine_processes, side, status, engine_log, restoring, spared=lambda: backups.pid
+        )
         server = BridgeServer(
             token=start.token,
-            keeper=keeper,
-            crew=crew,
+            supervisor=supervisor,
+            engine_processes=engine_processes,
             status=status,
             engine_log=engine_log,
             read_memory=partial(memory.read, engine.stores, Path(start.data_dir)),
@@ -82,26 +84,26 @@ async def serve(start: BridgeStart, home: str) -> None:
             except OSError as error:
                 status.show(Phase.FAILED, cause=Cause.PORT, message=f"port {start.port}: {error.strerror}")
                 raise
-            await _until_told(keeper, refusal)
-            spool.ending()
+            await _until_told(supervisor, refusal)
+            log_buffer.ending()
             await backups.close()
             await side.end()
-            await _end(crew)
-            await _say_last_words(status, spool)
+            await _end(engine_processes)
+            await _say_last_words(status, log_buffer)
 
 
-def _engine_log(start: BridgeStart, engine: Engine, spool: Spool) -> EngineLog:
+def _engine_log(start: BridgeStart, engine: Engine, log_buffer: LogBuffer) -> EngineLog:
     """The engine's log, which also takes the bridge's own lines. The bridge masks the secrets that it knows in both."""
-    engine_log = EngineLog(spool, noise=engine.noise)
-    logging.getLogger().addHandler(SpoolHandler(spool, lambda: engine_log.secrets))
+    engine_log = EngineLog(log_buffer, noise=engine.noise)
+    logging.getLogger().addHandler(SpoolHandler(log_buffer, lambda: engine_log.secrets))
     engine_log.hide([start.token, start.llm_token, start.engine_password, *secrets_of(start.config)])
     return engine_log
 
 
-async def _say_last_words(status: StatusFile, spool: Spool) -> None:
+async def _say_last_words(status: StatusFile, log_buffer: LogBuffer) -> None:
     status.show(Phase.STOPPED)
-    await asyncio.sleep(0)  # the lines that were just logged are on their way to the spool
-    spool.close()
+    await asyncio.sleep(0)  # the lines that were just logged are on their way to the log_buffer
+    log_buffer.close()
 
 
 def _backed_up(start: BridgeStart, engine: Engine, home: str) -> BackupSource:
@@ -117,7 +119,7 @@ def _backed_up(start: BridgeStart, engine: Engine, home: str) -> BackupSource:
     )
 
 
-def _crew(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) -> Crew:
+def _engine_processes(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) -> EngineProcesses:
     marks = processes.marks(start.namespace, home, processes.ENGINE)
     if engine.processes is Processes.ONE_SERVER:
         return Single(engine, port=start.engine_port, marks=marks, log=engine_log)
@@ -132,15 +134,15 @@ async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStar
     await web.TCPSite(runner, start.host, start.port).start()
 
 
-async def _until_told(keeper: Keeper, refusal: tuple[Cause, str] | None) -> None:
-    """Keep the engine running until this bridge must end. An error in the keeper also ends the bridge; the runtime then
-    starts a new bridge.
+async def _until_told(supervisor: EngineSupervisor, refusal: tuple[Cause, str] | None) -> None:
+    """Keep the engine running until this bridge must end. An error in the supervisor also ends the bridge; the runtime
+    then starts a new bridge.
     """
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    keeping = asyncio.create_task(keeper.refuse(refusal[1], cause=refusal[0]) if refusal else keeper.keep())
+    keeping = asyncio.create_task(supervisor.refuse(refusal[1], cause=refusal[0]) if refusal else supervisor.keep())
     waits: set[asyncio.Task[object]] = {
         keeping,
         asyncio.create_task(told.wait()),
@@ -151,12 +153,12 @@ async def _until_told(keeper: Keeper, refusal: tuple[Cause, str] | None) -> None
         task.cancel()
     await asyncio.gather(*pending, return_exceptions=True)
     if keeping in done:
-        log.error("the keeper failed", exc_info=keeping.exception())
+        log.error("the supervisor failed", exc_info=keeping.exception())
 
 
-async def _end(crew: Crew) -> None:
+async def _end(engine_processes: EngineProcesses) -> None:
     """End the engine first, then all its background processes."""
-    await crew.close()
+    await engine_processes.close()
     processes.kill_all(lambda: processes.descendants(psutil.Process()), seconds=LEFTOVER_SECONDS)
     linux.reap_orphans()
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 from agents.pod import archive
 from agents.pod.bridge import linux
 from agents.pod.bridge.backup import BackupSource, PodOrder, environment
-from agents.pod.bridge.exchange import Exchange
+from agents.pod.bridge.data_swap import DataSwap
 from agents.pod.restic import NoRestic
 
 RESTORE_SECONDS = 4 * 3600.0
@@ -28,7 +28,7 @@ class Restoring:
     arrives later by HTTP.
     """
 
-    def __init__(self, wanted: str, source: Callable[[], BackupSource], exchange: Exchange) -> None:
+    def __init__(self, wanted: str, source: Callable[[], BackupSource], exchange: DataSwap) -> None:
         self.wanted = wanted
         self._source = source
         self._exchange = exchange

@@ -19,12 +19,12 @@ from agents.pod import session_ids
 from agents.pod.bridge import causes, linux
 from agents.pod.bridge.backup import PodOrder
 from agents.pod.bridge.backups import Backups, Busy
-from agents.pod.bridge.crew import Crew
-from agents.pod.bridge.keeper import Keeper
+from agents.pod.bridge.engine_processes import EngineProcesses
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.memory import EngineMemory
 from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.status import StatusFile
+from agents.pod.bridge.supervisor import EngineSupervisor
 from agents.pod.start import config_from
 from agents.pod.turns import events
 from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
@@ -49,8 +49,8 @@ class BridgeServer:
         self,
         *,
         token: str,
-        keeper: Keeper,
-        crew: Crew,
+        supervisor: EngineSupervisor,
+        engine_processes: EngineProcesses,
         status: StatusFile,
         engine_log: EngineLog,
         read_memory: Callable[[], EngineMemory],
@@ -58,12 +58,12 @@ class BridgeServer:
         restoring: Restoring,
     ) -> None:
         self._token = token
-        self._keeper = keeper
-        self._crew = crew
+        self._keeper = supervisor
+        self._engine_processes = engine_processes
         self._status = status
         self._log = engine_log
         self._read_memory = read_memory
-        self._spool = engine_log.spool
+        self._log_buffer = engine_log.log_buffer
         self._backups = backups
         self._restoring = restoring
         self._reading = asyncio.Lock()
@@ -138,9 +138,9 @@ class BridgeServer:
         """The driver of the engine's first process, which has the channels. Raises EngineError while the engine is not
         ready.
         """
-        if self._status.phase != Phase.READY or not self._crew.members:
+        if self._status.phase != Phase.READY or not self._engine_processes.processes:
             raise EngineError(self._status.message or f"the engine is {self._status.phase}")
-        return self._crew.members[0].driver
+        return self._engine_processes.processes[0].driver
 
     async def take_message(self, request: web.Request) -> web.Response:
         """Pass a message from the platform to the engine. `is_over` in the answer says whether the engine is done with
@@ -191,9 +191,9 @@ class BridgeServer:
         """Stream the log lines of engine and bridge, from the line after `after`, for as long as the bridge lives."""
         after = request.query.get("after", "")
         number = int(after) if after.isascii() and after.isdigit() and len(after) <= NUMBER_DIGITS else 0
-        response = web.StreamResponse(headers={"Content-Type": events.NDJSON, LIFE_HEADER: self._spool.life})
+        response = web.StreamResponse(headers={"Content-Type": events.NDJSON, LIFE_HEADER: self._log_buffer.life})
         await response.prepare(request)
-        async with aclosing(self._spool.stream(life=request.query.get("life", ""), after=number)) as pieces:
+        async with aclosing(self._log_buffer.stream(life=request.query.get("life", ""), after=number)) as pieces:
             async for piece in pieces:
                 await response.write(piece)
         return response
@@ -233,7 +233,7 @@ class BridgeServer:
         """
         if self._status.phase != Phase.READY:
             raise EngineError(self._status.message or f"the engine is {self._status.phase}")
-        async with self._crew.lease(session) as turns:
+        async with self._engine_processes.lease(session) as turns:
             allowance, ending = Allowance(), TurnEnding.ANSWER
             async with aclosing(turns.turn(message)) as pieces:
                 async for piece in pieces:

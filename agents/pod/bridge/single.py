@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 from agents.engines.base import Engine, EngineError, Launch, Turns
 from agents.pod.bridge import causes
-from agents.pod.bridge.crew import Lanes, last_words
+from agents.pod.bridge.engine_process import STOPPED, EngineProcess
+from agents.pod.bridge.engine_processes import Lanes, last_words
 from agents.pod.bridge.log import EngineLog
-from agents.pod.bridge.member import STOPPED, Member
 
 MOST_TURNS = 12
 # A new configuration waits this long for running turns. Then the turns fail, so that the configuration takes effect in
@@ -26,7 +26,7 @@ class Single:
         self._marks = marks
         self._log = log
         self._launch: Launch | None = None
-        self._member: Member | None = None
+        self._process: EngineProcess | None = None
         self._lanes = Lanes()
         self._places = asyncio.Semaphore(MOST_TURNS)
         self._starting = asyncio.Lock()
@@ -36,8 +36,8 @@ class Single:
         self._death: asyncio.Future[str] | None = None
 
     @property
-    def members(self) -> list[Member]:
-        return [self._member] if self._member else []
+    def processes(self) -> list[EngineProcess]:
+        return [self._process] if self._process else []
 
     @property
     def death(self) -> asyncio.Future[str]:
@@ -50,7 +50,7 @@ class Single:
         return self._launch if self._death else None
 
     def main_pid(self) -> int | None:
-        return self._member.pid if self._member else None
+        return self._process.pid if self._process else None
 
     async def open(self, launch: Launch) -> None:
         """Start the engine, or restart it for a new launch. Running turns get some time to end; new turns wait for the
@@ -58,79 +58,81 @@ class Single:
         Raises OSError if another program uses the engine's port, EngineError if the engine does not start.
         """
         async with self._starting:
-            if self._member and self.launch and self.launch.serves_as(launch):
+            if self._process and self.launch and self.launch.serves_as(launch):
                 self._launch = launch
                 return
             await self._end_old()
             causes.refuse_taken(self._port)
-            member = await Member.start(self._engine, launch, None, generation=0, marks=self._marks, log=self._log)
+            process = await EngineProcess.start(
+                self._engine, launch, None, generation=0, marks=self._marks, log=self._log
+            )
             if self._death is None:
                 self._death = asyncio.get_running_loop().create_future()
-            self._member, self._launch = member, launch
-            member.watch(self._on_exit)
+            self._process, self._launch = process, launch
+            process.watch(self._on_exit)
 
     @asynccontextmanager
     async def lease(self, session: str) -> AsyncIterator[Turns]:
         async with self._lanes.of(session), self._places:
-            member = await self._take()
+            process = await self._take()
             try:
-                yield member.driver.conversation(session)
+                yield process.driver.conversation(session)
             finally:
-                self._give_back(member)
+                self._give_back(process)
 
     def retire_idle(self) -> None:
         """Nothing to do: the one process stays."""
 
     def kill(self) -> None:
         self._death = None
-        if member := self._dismissed():
-            member.driver.fail(EngineError("the engine was ended"))
-            member.kill()
+        if process := self._dismissed():
+            process.driver.fail(EngineError("the engine was ended"))
+            process.kill()
 
     async def close(self) -> None:
         self._death = None
-        if member := self._dismissed():
-            member.driver.fail(EngineError("the agent is being stopped"))
-            await member.stop()
+        if process := self._dismissed():
+            process.driver.fail(EngineError("the agent is being stopped"))
+            await process.stop()
 
     async def _end_old(self) -> None:
-        if self._member is None:
+        if self._process is None:
             return
         try:
             async with asyncio.timeout(TURN_PATIENCE_SECONDS):
                 await self._rested.wait()
         except TimeoutError:
-            self._member.driver.fail(EngineError("the engine was restarted for a new configuration"))
-        if member := self._dismissed():
-            await member.stop()
+            self._process.driver.fail(EngineError("the engine was restarted for a new configuration"))
+        if process := self._dismissed():
+            await process.stop()
 
-    async def _take(self) -> Member:
+    async def _take(self) -> EngineProcess:
         async with self._starting:
-            if self._member is None or self._death is None or self._death.done():
+            if self._process is None or self._death is None or self._death.done():
                 raise EngineError("the engine is not running")
-            if self._member.is_stopped():
+            if self._process.is_stopped():
                 raise EngineError(STOPPED)
             self._running += 1
-            self._member.busy = True
+            self._process.busy = True
             self._rested.clear()
-            return self._member
+            return self._process
 
-    def _give_back(self, member: Member) -> None:
+    def _give_back(self, process: EngineProcess) -> None:
         self._running -= 1
-        member.used = time.monotonic()
+        process.used = time.monotonic()
         if not self._running:
-            member.busy = False
+            process.busy = False
             self._rested.set()
 
-    def _dismissed(self) -> Member | None:
+    def _dismissed(self) -> EngineProcess | None:
         """Take the process out of service: it gets no more turns, and its exit does not count as a death. Returns the
         process, if there is one.
         """
-        member, self._member = self._member, None
-        if member:
-            member.ending = True
-        return member
+        process, self._process = self._process, None
+        if process:
+            process.ending = True
+        return process
 
-    def _on_exit(self, member: Member) -> None:
-        if not member.ending and self._death and not self._death.done():
-            self._death.set_result(last_words(member))
+    def _on_exit(self, process: EngineProcess) -> None:
+        if not process.ending and self._death and not self._death.done():
+            self._death.set_result(last_words(process))

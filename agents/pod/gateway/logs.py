@@ -20,8 +20,8 @@ import aiohttp
 from agents.pod.gateway.pod import Pod
 from agents.pod.logs.budget import Budget
 from agents.pod.logs.lines import Level, LogLine, LogSource, decoded, prepared, with_lines
+from agents.pod.logs.log_files import DIRECTORY, LogFiles
 from agents.pod.logs.reading import LinesPage
-from agents.pod.logs.ring import DIRECTORY, Ring
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class PodLog:
 
     def __init__(self, pod: Pod) -> None:
         self._pod = pod
-        self._ring = Ring(Path(pod.start.run_dir) / DIRECTORY)
+        self._ring = LogFiles(Path(pod.start.run_dir) / DIRECTORY)
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._lost = 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from agents.cause import Cause
 from agents.clusters import breaches, connections, placement, pods, usage
-from agents.clusters.api import ending, kept, names, network, volumes
+from agents.clusters.api import digests, ending, names, network, volumes
 from agents.clusters.api.client import ApiRefused, Connection, path_of
 from agents.clusters.api.place import ClusterSettings
 from agents.clusters.api.rights import Inside
@@ -74,7 +74,7 @@ class KubernetesRuntime:
         for secret in manifests.secrets(spec, place):
             inside.apply(secret)
         visits = [inside.apply(manifest) for manifest in network.domain_objects(spec, place)]
-        pods.keep_some(pod.namespace, kept.of(*visits))
+        pods.keep_some(pod.namespace, digests.of(*visits))
         self._keep_volume(inside, pod)
 
     def repair(self, spec: PodSpec) -> list[str]:
@@ -103,10 +103,10 @@ class KubernetesRuntime:
         claim = volumes.claim_of(inside)
         if claim and (name := claim["spec"].get("volumeName")):
             volume = volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
-            pods.keep_some(namespace, kept.of(volume), is_seen=True)
+            pods.keep_some(namespace, digests.of(volume), is_seen=True)
             now = pods.find(namespace)
-            if now and kept.CLAIM in pods.seen(now):
-                pods.keep_some(namespace, {kept.CLAIM: kept.digest(claim)})
+            if now and digests.CLAIM in pods.seen(now):
+                pods.keep_some(namespace, {digests.CLAIM: digests.digest(claim)})
 
     def expect_data(self, spec: PodSpec) -> None:
         """Change only the start document: the cluster starts pods by itself, and each start reads the
@@ -190,21 +190,21 @@ class KubernetesRuntime:
         applied = [home, *inside.bind(), inside.apply(first)]
         claim = partial(self._claim, inside, spec, place, None)
         applied += inside.connection.at_once([claim, *(partial(inside.apply, manifest) for manifest in rest)])
-        applied.append(inside.apply(manifests.limits(spec, place, secrets=kept.secrets(kept.of(*applied)))))
+        applied.append(inside.apply(manifests.limits(spec, place, secrets=digests.secrets(digests.of(*applied)))))
         applied.append(inside.apply(wanted))
-        pods.keep(spec.namespace, kept.of(*applied))
+        pods.keep(spec.namespace, digests.of(*applied))
         pods.found_whole(spec.namespace, _hash(wanted))
 
     def _apply_again(self, inside: Inside, spec: PodSpec, place: ClusterSettings, wanted: Json, *, known: Pod) -> None:
         """Like `_apply`, where some or all objects exist. Objects that somebody has changed are put back, and the
         changes are not taken over.
         """
-        digests = pods.noted(known)
-        repair = Repair(inside, kept=digests, seen=digests, note=_noting(known))
+        noted = pods.noted(known)
+        repair = Repair(inside, kept=noted, seen=noted, note=_noting(known))
         repair.put_back(spec, place)
         repair.keep_claim(partial(self._claim, inside, spec, place))
         repair.keep_volume(_labels(spec.agent_id, known.cluster))
-        pods.keep(spec.namespace, {**repair.digests, **kept.of(inside.apply(wanted))})
+        pods.keep(spec.namespace, {**repair.digests, **digests.of(inside.apply(wanted))})
         pods.found_whole(spec.namespace, _hash(wanted))
         _astray(known, repair)
 
@@ -246,7 +246,7 @@ def _astray(pod: Pod, repair: Repair) -> list[str]:
     """
     pods.told(pod.namespace, repair.unfounded)
     words = pods.astray(pod.namespace)
-    if breach := [one for one in words if kept.is_security(one)]:
+    if breach := [one for one in words if digests.is_security(one)]:
         breaches.note(pod, breach)
     return words
 

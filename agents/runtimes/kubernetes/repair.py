@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from agents.clusters.api import kept, names, network, volumes
+from agents.clusters.api import digests, names, network, volumes
 from agents.clusters.api.client import ApiRefused, Connection, path_of
-from agents.clusters.api.kept import Digests
+from agents.clusters.api.digests import Digests
 from agents.clusters.api.place import ClusterSettings
 from agents.clusters.api.rights import Inside
 from agents.runtimes.base import PodSpec
@@ -51,7 +51,7 @@ class Repair:
         routes = [*network.routes(spec, place), *network.domain_objects(spec, place)]
         wanted = [*manifests.before_workload(spec, place), *routes]
         self._inside.connection.at_once([partial(self._made_again, manifest) for manifest in wanted])
-        self._made_again(manifests.limits(spec, place, secrets=kept.secrets(self.digests)))
+        self._made_again(manifests.limits(spec, place, secrets=digests.secrets(self.digests)))
         self._workload(manifests.deployment(spec, place))
 
     def keep_claim(self, claim: Callable[[Json | None], Json]) -> None:
@@ -60,19 +60,19 @@ class Repair:
         An observer of an older release does not report claims, so only the claim that is read here counts.
         """
         known = volumes.claim_of(self._inside)
-        befores = [kept.digest(known) if known else None]
+        befores = [digests.digest(known) if known else None]
         suspected = self._suspect(_CLAIM, befores)
         found = claim(known)
-        if self._strays(kept.CLAIM, [kept.digest(found)]):
+        if self._strays(digests.CLAIM, [digests.digest(found)]):
             found = self._inside.label(path_of(found))
         self._done(found, befores, suspected)
-        if kept.CLAIM in {*self._kept, *self._seen}:
-            self.digests[kept.CLAIM] = kept.digest(found)
+        if digests.CLAIM in {*self._kept, *self._seen}:
+            self.digests[digests.CLAIM] = digests.digest(found)
 
     def keep_volume(self, labels: dict[str, str]) -> None:
         """Keep the volume, so that the agent's files stay, whatever happens to the namespace."""
         if found := volumes.bound(self._inside):
-            befores = [self._seen.get(kept.key(found)), kept.digest(found)]
+            befores = [self._seen.get(digests.key(found)), digests.digest(found)]
             suspected = self._suspect(found, befores)
             self._done(volumes.keep(self._inside.connection, found, labels=labels), befores, suspected)
 
@@ -87,11 +87,11 @@ class Repair:
                 raise
 
     def _workload(self, wanted: Json) -> None:
-        key = kept.key(wanted)
+        key = digests.key(wanted)
         found = self._inside.find(path_of(wanted))
         if found is None:
             return  # without a workload the agent does not run, and the whole pod is built again
-        if self._strays(key, [self._seen.get(key), kept.digest(found)]) or _hash(found) == _hash(wanted):
+        if self._strays(key, [self._seen.get(key), digests.digest(found)]) or _hash(found) == _hash(wanted):
             self._made_again(wanted)
         elif key in self._kept:
             self.digests[key] = self._kept[key]
@@ -103,11 +103,11 @@ class Repair:
         if manifest["kind"] == "Secret":
             self._written_again(manifest)
             return
-        befores = [self._seen.get(kept.key(manifest))]
+        befores = [self._seen.get(digests.key(manifest))]
         for left in reversed(range(TRIES)):
             found, is_known = self._look(manifest)
             if is_known:
-                befores.append(kept.digest(found) if found else None)
+                befores.append(digests.digest(found) if found else None)
             suspected = self._suspect(manifest, befores)
             try:
                 applied = self._put(manifest, found, in_its_version=left > 0)
@@ -125,10 +125,10 @@ class Repair:
         """Write a Secret, which is never read. The uid in the answer shows whether the Secret had been replaced or
         deleted.
         """
-        key = kept.key(secret)
+        key = digests.key(secret)
         suspected = self._suspect(secret, [self._seen.get(key)])
         applied = self._inside.apply(secret)
-        is_other = self._kept.get(key) != kept.digest(applied)
+        is_other = self._kept.get(key) != digests.digest(applied)
         self._done(applied, [None] if is_other else [], suspected)
 
     def _look(self, manifest: Json) -> tuple[Json | None, bool]:
@@ -146,7 +146,7 @@ class Repair:
         The version alone would not be enough: an object that was deleted in the meantime would be created again
         unnoticed. So the uid is given too.
         """
-        if found and self._strays(kept.key(manifest), [kept.digest(found)]):
+        if found and self._strays(digests.key(manifest), [digests.digest(found)]):
             found = self._rid_of_others(manifest, found)
         if found and in_its_version:
             same = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
@@ -170,7 +170,7 @@ class Repair:
         namespace is still weakened.
         """
         ours, labels = manifest["metadata"]["labels"], found["metadata"].get("labels") or {}
-        others = [label for label in labels if label.startswith(kept.POD_SECURITY) and label not in ours]
+        others = [label for label in labels if label.startswith(digests.POD_SECURITY) and label not in ours]
         if not others:
             return found
         change = {"metadata": {"labels": {**ours, **dict.fromkeys(others)}}}
@@ -186,18 +186,18 @@ class Repair:
         return words
 
     def _done(self, applied: Json, befores: Iterable[str | None], suspected: str) -> None:
-        self.digests |= kept.of(applied)
-        words = self._words(applied, [one for one in befores if one != kept.digest(applied)])
+        self.digests |= digests.of(applied)
+        words = self._words(applied, [one for one in befores if one != digests.digest(applied)])
         if suspected and suspected != words:
             self.unfounded.add(suspected)
         if words and suspected != words:
             self._note(words)
 
     def _words(self, obj: Json, befores: Iterable[str | None]) -> str:
-        strays = self._strays(kept.key(obj), befores)
+        strays = self._strays(digests.key(obj), befores)
         if not strays:
             return ""
-        return kept.was_changed(obj) if strays[-1] else kept.was_gone(obj)
+        return digests.was_changed(obj) if strays[-1] else digests.was_gone(obj)
 
     def _strays(self, key: str, digests: Iterable[str | None]) -> list[str | None]:
         """Those digests that differ from the noted digest of this object."""

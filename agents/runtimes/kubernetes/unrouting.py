@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.clusters.api import kept, names
+from agents.clusters.api import digests, names
 from agents.clusters.api.client import path_of
 from agents.clusters.api.place import ClusterSettings, Routing
 from agents.clusters.api.rights import Inside
@@ -36,7 +36,7 @@ def unroute(inside: Inside, place: ClusterSettings, domain: str) -> list[str]:
         found = inside.find(path)
         if found is not None and domain in _hosts(kind, found.get("spec") or {}):
             inside.delete(path)
-            gone.append(kept.key({"kind": kind, "metadata": metadata}))
+            gone.append(digests.key({"kind": kind, "metadata": metadata}))
     return gone
 
 

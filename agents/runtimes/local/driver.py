@@ -20,12 +20,12 @@ import psutil
 from agents.cause import Cause
 from agents.engines import ENGINES
 from agents.pod import processes, removal
-from agents.pod.logs import ring
+from agents.pod.logs import log_files
 from agents.pod.logs.reading import Left
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
-from agents.runtimes.local import measure, ports, programs, sight
+from agents.runtimes.local import measure, observing, ports, programs
 from agents.runtimes.local.home import Home, PodRecord, WantedState, make_private
 from agents.runtimes.local.ports import HOST
 from agents.runtimes.local.programs import Found, PodProgram
@@ -161,7 +161,7 @@ class LocalRuntime:
         )
 
     def left_log(self, namespace: str) -> Left | None:
-        return ring.left_in(self.home.run_dir(namespace) / ring.DIRECTORY)
+        return log_files.left_in(self.home.run_dir(namespace) / log_files.DIRECTORY)
 
     def fleeting_logs(self, limit: int) -> list[str]:
         """None: logs are files here, and stay until their pod is removed."""
@@ -237,7 +237,7 @@ class LocalRuntime:
         talks to it.
         """
         process = programs.find(self.home.root).get((spec.namespace, PodProgram.GATEWAY))
-        shown = sight.certificate(self.home.run_dir(spec.namespace))
+        shown = observing.certificate(self.home.run_dir(spec.namespace))
         if process is None or shown in {None, spec.identity.fingerprint}:
             return
         log.info("a gateway with another certificate is ended", extra={"namespace": spec.namespace})
@@ -246,7 +246,7 @@ class LocalRuntime:
             psutil.wait_procs([process], timeout=seconds)
 
     def _is_silent(self, namespace: str, program: PodProgram, process: psutil.Process) -> bool:
-        return sight.silence(self.home.run_dir(namespace), program, process) > HUNG_SECONDS
+        return observing.silence(self.home.run_dir(namespace), program, process) > HUNG_SECONDS
 
     def _with_free_ports(self, spec: PodSpec, record: PodRecord, missing: list[PodProgram]) -> PodRecord:
         """Give the pod new inner ports if another program listens on one of them; both programs are then restarted. If
@@ -328,7 +328,7 @@ class LocalRuntime:
         if record and not record.ended and (not alive or self._is_overdue(record)):
             with suppress(RuntimeFailure):  # another worker has the lock and is working on the pod
                 record = self._settle(namespace, record)
-        return sight.observe(namespace, self.home.run_dir(namespace), record, found)
+        return observing.observe(namespace, self.home.run_dir(namespace), record, found)
 
     def _is_overdue(self, record: PodRecord) -> bool:
         return record.wanted is WantedState.STOPPED and time.time() - record.asked_at > STOP_SECONDS

@@ -21,7 +21,7 @@ from billing.providers.crypto.rpc import Node
 from billing.providers.crypto.scanning import agreed_on, each, fix_baseline, waiting
 from billing.providers.crypto.swept import swept
 from billing.providers.crypto.tokens import Transfer
-from config import wake
+from config import background
 from config.errors import Conflict
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def ask(order: CryptoOrder, *, reason: str, actor: str, now: datetime) -> None:
         raise AskedAlready(f"chain {order.chain_id}")
     timeline.note(agent, f"the chain is read now for {order.pk}: {reason}", reason=Reason.PAYMENT, actor=actor, now=now)
     for task in ("billing.scan_chain", "billing.watch_chain"):
-        wake.on_commit(task)
+        background.on_commit(task)
 
 
 def watch(*, now: datetime) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import coupons, lapses, orders, payments, remainders
+from billing import coupons, dunning, orders, payments, unused_time
 from billing.models import Payment, StarsOrder, Stray, StrayCharge
 from billing.models.payments import refund_name
 from billing.payments import Receipt
@@ -21,7 +21,7 @@ from billing.providers.stars.telegram import CURRENCY
 from billing.providers.stars.updates import StarsCharge
 from billing.subscriptions import Purchase
 from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
-from config import wake
+from config import background
 from config.ids import is_id
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ def _send_back(order: StarsOrder, agent: Agent, charge: StarsCharge, *, why: Str
     log.log(level, "stars are sent back: %s", why.label, extra={"order": order.pk, "charge": charge.id})
     payments.write(_receipt(order, charge), agent, now=now, unapplied=f"{why.label}: it is sent back")
     _note(charge, order, why=why, now=now, refund_at=now)
-    wake.on_commit("billing.send_back_stars")
+    background.on_commit("billing.send_back_stars")
 
 
 def _note_unknown(charge: StarsCharge, *, now: datetime) -> None:
@@ -184,7 +184,7 @@ def give_back(charge: StarsCharge, *, now: datetime) -> None:
         _close(charge, now=now)
         return
     counted = Payment.objects.filter(provider=Provider.STARS, external_id=charge.id).first()
-    holder = Agent.objects.lock(order.agent_id) if counted is None else remainders.held(counted)
+    holder = Agent.objects.lock(order.agent_id) if counted is None else unused_time.held(counted)
     if counted is None:
         _note(charge, order, why=Stray.RETURNED, now=now, refunded_at=now)
     elif not Payment.objects.filter(provider=Provider.STARS, external_id=refund_name(charge.id)).exists():
@@ -196,12 +196,12 @@ def _take_back(order: StarsOrder, holder: Agent, counted: Payment, charge: Stars
     asked = StrayCharge.objects.filter(pk=charge.id).exclude(reason="").first()
     actor, reason = (asked.actor, asked.reason) if asked else (ACTOR, REFUNDED)
     subscription = counted.subscription
-    remainders.take_back(holder, counted, actor=actor, now=now, note=REFUNDED)
+    unused_time.take_back(holder, counted, actor=actor, now=now, note=REFUNDED)
     receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=refund_name(charge.id), reason=reason)
     row = replace(receipt, actor=actor, refund_of=counted.pk)
     payments.write(row, counted.agent, now=now, subscription=subscription, unapplied=counted.unapplied)
     if subscription is not None:
-        lapses.settle(holder, now=now)
+        dunning.settle(holder, now=now)
 
 
 def _close(charge: StarsCharge, *, now: datetime) -> None:

@@ -23,7 +23,7 @@ from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config import waiting
 from config.ids import is_id, new_id
-from config.post import one_line
+from config.outgoing_mail import one_line
 
 TTL = timedelta(hours=1)
 HOLD = timedelta(minutes=10)  # how long Telegram keeps its form of payment open

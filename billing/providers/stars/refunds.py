@@ -17,7 +17,7 @@ from billing.providers.stars import bot, charges, telegram
 from billing.providers.stars.errors import NothingToSendBack
 from billing.providers.stars.telegram import TelegramAway, TelegramRefused
 from billing.providers.stars.updates import StarsCharge
-from config import wake
+from config import background
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def ask(charge_id: str, *, reason: str, actor: str, now: datetime) -> None:
         raise NothingToSendBack(charge_id)
     stray.refund_at, stray.actor, stray.reason = now, actor, reason
     stray.save()
-    wake.on_commit("billing.send_back_stars")
+    background.on_commit("billing.send_back_stars")
 
 
 def _counted(charge_id: str, *, now: datetime) -> StrayCharge | None:

@@ -14,7 +14,7 @@ from billing.models import CardSubscription
 from billing.models.stripe import ERROR
 from billing.providers.stripe import api, configuration
 from billing.providers.stripe.api import StripeAway, StripeRefused
-from billing.providers.stripe.attempts import FIRST_WAIT, LEASE, wait_after
+from billing.providers.stripe.retries import FIRST_WAIT, LEASE, wait_after
 
 log = logging.getLogger(__name__)
 

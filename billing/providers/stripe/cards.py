@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import lapses, subscriptions
+from billing import dunning, subscriptions
 from billing.models import CardSubscription, StripeOrder, Subscription
 from billing.models.stripe import ENDED, RENEWING
 from billing.providers.stripe import repricing
 from billing.providers.stripe.errors import UnmatchedObject
 from billing.providers.stripe.objects import SubscriptionObject
 from billing.vocabulary import Provider, SubscriptionStatus
-from config import wake
+from config import background
 from config.ids import is_id
 
 ACTOR = "stripe"
@@ -94,7 +94,7 @@ def _follow(agent: Agent, card: CardSubscription, *, now: datetime) -> None:
             subscriptions.cancel(agent, row, actor=ACTOR, now=now)
         elif is_renewing(card) and row.status == SubscriptionStatus.CANCELED:
             subscriptions.reinstate(agent, row, actor=ACTOR, now=now)
-    lapses.settle(agent, now=now)
+    dunning.settle(agent, now=now)
 
 
 def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) -> None:
@@ -106,4 +106,4 @@ def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) 
     if but is not None:
         live = live.exclude(pk=but.pk)
     if live.update(canceled_at=now):
-        wake.on_commit("billing.cancel_cards")
+        background.on_commit("billing.cancel_cards")

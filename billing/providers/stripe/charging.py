@@ -15,7 +15,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import lapses, mails, next_plans, orders, payments, standing
+from billing import agent_terms, dunning, mails, next_plans, orders, payments
 from billing.invoicing.taxes import HUNDRED, Tax
 from billing.models import CardSubscription, NextPlan, Payment, StripeInvoice
 from billing.payments import Receipt
@@ -185,7 +185,7 @@ def _tell_of_failure(agent: Agent, card: CardSubscription, bill: InvoiceObject, 
     """
     if agent.desired == Desired.DELETED or card.canceled_at:
         return
-    agent = lapses.settle(agent, now=now)
-    term = standing.term(agent, now=now)
-    stops_at = term.stops_at or (term.paid_till + standing.rules().grace if term.paid_till else None)
+    agent = dunning.settle(agent, now=now)
+    term = agent_terms.term(agent, now=now)
+    stops_at = term.stops_at or (term.paid_till + agent_terms.rules().grace if term.paid_till else None)
     mails.renewal_failed(agent, Provider.STRIPE, stops_at=stops_at, invoice_url=bill.page)

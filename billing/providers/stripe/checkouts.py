@@ -10,7 +10,7 @@ from agents.models import Agent
 from billing.models import StripeOrder
 from billing.vocabulary import Period
 from catalog.tiers import tier_of
-from config.post import one_line
+from config.outgoing_mail import one_line
 
 if TYPE_CHECKING:
     from stripe.params.checkout import SessionCreateParams

@@ -13,13 +13,13 @@ from django.db import transaction
 
 from agents.configuring import profile
 from agents.models import Agent, Desired
-from billing import lapses, part_refunds, payments, remainders, spans, subscriptions
+from billing import dunning, part_refunds, payments, spans, subscriptions, unused_time
 from billing.models import Payment, StripeDispute, Subscription
 from billing.models.payments import refund_name
 from billing.providers.stripe import cards, returns
 from billing.providers.stripe.objects import Dispute
 from billing.providers.stripe.returns import WAS_LOST, WAS_WON
-from billing.spans import Rest, SoldPlan
+from billing.spans import SoldPlan, UnusedTime
 from billing.vocabulary import PaymentKind, Period
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def note(told: Dispute, *, now: datetime) -> None:
     payment = returns.counted(told.payment_intent)
     if payment is None:
         return
-    holder = remainders.held(payment)
+    holder = unused_time.held(payment)
     row, is_new = StripeDispute.objects.select_for_update(of=("self",)).get_or_create(
         dispute_id=told.id,
         defaults={"payment": payment, "status": told.status, "cents": abs(told.amount), "seen_at": now},
@@ -58,7 +58,7 @@ def note(told: Dispute, *, now: datetime) -> None:
     if told.status in {WON, LOST}:
         row.closed_at = row.closed_at or now
     row.save()
-    lapses.settle(holder, now=now)
+    dunning.settle(holder, now=now)
 
 
 def _was_lost(row: StripeDispute, told: Dispute) -> bool:
@@ -104,7 +104,7 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
         setattr(row, name, value)
     if held:
         row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
-    remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
+    unused_time.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
     if payment.subscription is None:  # it bought nothing, so there is no time to take
         return
     name = _name(payment, "dispute", row)
@@ -176,17 +176,17 @@ def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, reason: st
         return agent
     agent = subscriptions.expire_ended(agent, now=now)
     homes = spans.homes_of(row, spans.passed_by([row]))
-    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, homes=homes)
+    rest = UnusedTime(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, homes=homes)
     plan = SoldPlan(
         tier=row.tier,
         period=Period(row.period),
         snapshot=row.tier_snapshot or {},
         by=_brought(payment, row, row.subscription),
     )
-    held = remainders.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)
+    held = unused_time.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)
     payments.write(receipt, agent, now=now, subscription=held)
     agent = profile.follow_payment(agent, held.tier)
-    return lapses.paid_again(agent, now=now)
+    return dunning.paid_again(agent, now=now)
 
 
 def _brought(payment: Payment, row: StripeDispute, held: Subscription) -> tuple[str, ...]:

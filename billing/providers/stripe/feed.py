@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from billing.models import CardSubscription, StripeFeed
 from billing.models.stripe import ENDED
-from billing.providers.stripe import api, configuration, inbox, looking
+from billing.providers.stripe import api, configuration, inbox, refresh
 from billing.providers.stripe.api import Json, StripeAway, StripeRefused
-from billing.providers.stripe.attempts import LEASE
 from billing.providers.stripe.errors import StripeUnreadable, UnmatchedObject
 from billing.providers.stripe.inbox import KINDS
-from billing.providers.stripe.looking import StripeKind
+from billing.providers.stripe.refresh import StripeKind
+from billing.providers.stripe.retries import LEASE
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def _check(card: CardSubscription, *, now: datetime) -> bool:
     if not claimed.update(check_at=now + LEASE):
         return False
     try:
-        looking.look(StripeKind.CARD, card.subscription_id, now=now)
+        refresh.look(StripeKind.CARD, card.subscription_id, now=now)
     except StripeAway as away:
         log.warning("a subscription at Stripe cannot be read: %s", away.message, extra={"card": card.subscription_id})
         return False

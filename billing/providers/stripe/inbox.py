@@ -12,12 +12,12 @@ from django.db.models import F
 
 from billing.models import StripeEvent
 from billing.models.stripe import ERROR
-from billing.providers.stripe import looking
+from billing.providers.stripe import refresh
 from billing.providers.stripe.api import GONE, StripeAway, StripeRefused
-from billing.providers.stripe.attempts import FIRST_WAIT, LEASE, wait_after
 from billing.providers.stripe.errors import StripeUnreadable, UnmatchedObject
-from billing.providers.stripe.looking import StripeKind
-from config import wake
+from billing.providers.stripe.refresh import StripeKind
+from billing.providers.stripe.retries import FIRST_WAIT, LEASE, wait_after
+from config import background
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def keep(told: Iterable[Mapping[str, Any]], *, now: datetime) -> int:
     rows = [row for row in (_row(event, now) for event in told) if row is not None]
     StripeEvent.objects.bulk_create(rows, ignore_conflicts=True)
     if rows:
-        wake.on_commit("billing.process_stripe")
+        background.on_commit("billing.process_stripe")
     return len(rows)
 
 
@@ -82,7 +82,7 @@ def process_due(*, now: datetime) -> int:
     due = list(StripeEvent.objects.filter(due_at__lte=now).order_by("due_at", "created_at")[:BATCH])
     done = sum(_process(event, now=now) for event in due)
     if len(due) == BATCH:
-        wake.on_commit("billing.process_stripe")
+        background.on_commit("billing.process_stripe")
     return done
 
 
@@ -95,7 +95,7 @@ def _process(event: StripeEvent, *, now: datetime) -> bool:
     if not claimed.update(due_at=now + LEASE, attempts=F("attempts") + 1):
         return False
     try:
-        looking.look(KINDS[event.type], event.object_id, now=now)
+        refresh.look(KINDS[event.type], event.object_id, now=now)
     except StripeAway as away:
         return _later(event, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
     except UnmatchedObject as stray:

@@ -16,10 +16,10 @@ from billing import orders, prices
 from billing.errors import CouponRefused, NotConfigured
 from billing.models import Order, StripeOrder
 from billing.orders import Terms
-from billing.providers.stripe import api, checkouts, configuration, customers, looking, objects
+from billing.providers.stripe import api, checkouts, configuration, customers, objects, refresh
 from billing.providers.stripe.api import StripeAway, StripeRefused
 from billing.providers.stripe.errors import NoSuchStripeOrder, StripeOrderMeanwhile, StripeUnreadable
-from billing.providers.stripe.looking import StripeKind
+from billing.providers.stripe.refresh import StripeKind
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
@@ -140,7 +140,7 @@ def _expire(wanted: StripeOrder, *, now: datetime) -> None:
     is_sold_no_more = not configuration.is_configured() and wanted.expires_at <= now - GIVEN_UP
     try:
         if not is_sold_no_more and money_seen(wanted):
-            looking.look(StripeKind.CHECKOUT, wanted.session_id, now=now)
+            refresh.look(StripeKind.CHECKOUT, wanted.session_id, now=now)
             return
     except (StripeAway, StripeRefused, StripeUnreadable) as problem:
         log.warning("a checkout cannot be closed yet: %s", problem, extra={"order": wanted.pk})

@@ -17,10 +17,10 @@ from billing.models import CardSubscription, NextPlan
 from billing.models.stripe import ERROR
 from billing.providers.stripe import api, configuration, objects
 from billing.providers.stripe.api import StripeAway, StripeRefused
-from billing.providers.stripe.attempts import FIRST_WAIT, LEASE, wait_after
 from billing.providers.stripe.checkouts import cents
 from billing.providers.stripe.errors import StripeUnreadable
 from billing.providers.stripe.objects import SubscriptionObject
+from billing.providers.stripe.retries import FIRST_WAIT, LEASE, wait_after
 from billing.vocabulary import Period
 
 log = logging.getLogger(__name__)

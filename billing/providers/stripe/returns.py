@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from agents.models import Agent
-from billing import lapses, part_refunds, payments, remainders
+from billing import dunning, part_refunds, payments, unused_time
 from billing.models import CardSubscription, Decision, Payment, StripeInvoice, StripeRefund
 from billing.models.payments import refund_name
 from billing.payments import Receipt
@@ -40,7 +40,7 @@ def note(charge: StripeCharge, *, now: datetime) -> None:
     payment = counted(charge.payment_intent)
     if payment is None:
         return
-    holder = remainders.held(payment)
+    holder = unused_time.held(payment)
     told, failures = _told(payment, PaymentKind.REFUND), _Failures(payment, charge)
     gone = 0
     for refund in charge.refunds:
@@ -50,7 +50,7 @@ def note(charge: StripeCharge, *, now: datetime) -> None:
         if refund.failed and (came := failures.new(refund.cents)) > 0:
             _write_failure(payment, came, charge, in_all=failures.told, now=now)
     if gone > told:
-        lapses.settle(holder, now=now)
+        dunning.settle(holder, now=now)
 
 
 class _Failures:
@@ -169,7 +169,7 @@ def counted(payment_intent: str) -> Payment | None:
 
 def end(holder: Agent, payment: Payment, *, now: datetime, note: str) -> None:
     """End the rest of the payment's time. If it was the card's last payment, stop charging the card."""
-    remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=note)
+    unused_time.take_back(holder, payment, actor=cards.ACTOR, now=now, note=note)
     card = CardSubscription.objects.filter(invoices__payment=payment).first()
     newest = StripeInvoice.objects.filter(card=card, payment__isnull=False).order_by("-payment__at").first()
     if card is not None and newest is not None and newest.payment_id == payment.pk:

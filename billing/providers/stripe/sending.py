@@ -14,9 +14,9 @@ from billing.models import Payment, StripeInvoice, StripeRefund
 from billing.models.stripe import ERROR
 from billing.providers.stripe import api, configuration
 from billing.providers.stripe.api import StripeAway, StripeRefused
-from billing.providers.stripe.attempts import FIRST_WAIT, LEASE, wait_after
+from billing.providers.stripe.retries import FIRST_WAIT, LEASE, wait_after
 from billing.vocabulary import PaymentKind
-from config import wake
+from config import background
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def ask(payment: Payment, *, reason: str, actor: str, now: datetime) -> None:
         "asked_at": now,
     }
     StripeRefund.objects.get_or_create(payment=payment, defaults=values)
-    wake.on_commit("billing.send_back_by_card")
+    background.on_commit("billing.send_back_by_card")
 
 
 def send_due(*, now: datetime) -> int:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from agents.models import Agent, Desired, Status
 from agents.watching import explanation
-from billing import ledger, licence_cards, remainders, reminders, standing
+from billing import agent_terms, ledger, licence_cards, reminders, unused_time
 from billing.models import CardSubscription, Payment
 from billing.providers import registry
 from billing.vocabulary import FOREVER, PaymentKind
@@ -45,7 +45,7 @@ class AgentsPage(AgentPagePage):
         """`problem` is about the button that was pressed."""
         now = timezone.now()
         here = f"/account/agents/{agent.pk}"
-        term = standing.term(agent, now=now)
+        term = agent_terms.term(agent, now=now)
         payments = ledger.page(agent, after=self.sent.GET.get("payments"))
         told = explanation.of(agent)
         advices = list(advice.each(told, agent))
@@ -60,7 +60,7 @@ class AgentsPage(AgentPagePage):
             "buttons": {one.button.act for one in advices if one.button},
             "paid_with": words.paid_with(term),
             "renewal": _renewal(agent),
-            "next_plan": next_plan.line(agent, remainders.paid_by(agent)),
+            "next_plan": next_plan.line(agent, unused_time.paid_by(agent)),
             "since": words.moment(told.since),
             "told": told,
             "evidence": "\n".join(told.evidence[:EVIDENCE_LINES]),
@@ -87,7 +87,7 @@ def _acts(agent: Agent) -> set[str]:
 
 def _renewal(agent: Agent) -> dict[str, object] | None:
     """Whether a licence or card renews the agent, and who can stop that."""
-    row = remainders.paid_by(agent)
+    row = unused_time.paid_by(agent)
     renews = row is not None and reminders.renews_itself(row)
     if row is None or not (row.is_licensed or renews):
         return None

@@ -12,13 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from agents.backups import asking, downloading, restoring
+from agents.backups import by_owner, downloading, restoring
 from agents.backups.models import OPEN, Backup, Kind
 from agents.errors import BackupsAreOff
 from agents.models import Agent
 from config.errors import ServiceError
 from pages.account import words
-from pages.account.agents import acts
+from pages.account.agents import buttons
 from pages.account.agents.base import AgentPagePage
 
 ON_A_PAGE = 50
@@ -39,7 +39,7 @@ class BackupsPage(AgentPagePage):
         """Start a backup. The page shows it by itself when it is ready."""
         agent = self.own_agent(id)
         try:
-            asking.begin(agent, actor=f"user:{caller(request).pk}")
+            by_owner.begin(agent, actor=f"user:{caller(request).pk}")
         except ServiceError as refusal:
             return self._shown(agent, problem=_problem(refusal, agent), status=refusal.status)
         return self.go(f"/account/agents/{agent.pk}/backups")
@@ -47,7 +47,7 @@ class BackupsPage(AgentPagePage):
     def _shown(self, agent: Agent, *, problem: str = "", status: int = 200) -> HttpResponseBase:
         context = {
             "agent": agent,
-            "backups": [_line(backup) for backup in asking.listed(agent)[:ON_A_PAGE]],
+            "backups": [_line(backup) for backup in by_owner.listed(agent)[:ON_A_PAGE]],
             "going_on": Backup.objects.filter(agent=agent, stage__in=OPEN).exists(),
             "problem": problem,
         }
@@ -56,7 +56,7 @@ class BackupsPage(AgentPagePage):
 
 class BackupFilePage(AgentPagePage):
     def retrieve(self, request: Request, id: str, name: str) -> HttpResponseBase:
-        backup = asking.named(self.own_agent(id), name)
+        backup = by_owner.named(self.own_agent(id), name)
         return StreamingHttpResponse(
             downloading.archive(backup),
             content_type="application/gzip",
@@ -72,11 +72,11 @@ class RestorePage(AgentPagePage):
 
     def retrieve(self, request: Request, id: str, name: str) -> HttpResponseBase:
         agent = self.own_agent(id)
-        return self.page("restore.html", {"agent": agent, "line": _line(asking.named(agent, name))})
+        return self.page("restore.html", {"agent": agent, "line": _line(by_owner.named(agent, name))})
 
     def create(self, request: Request, id: str, name: str) -> HttpResponseBase:
         agent = self.own_agent(id)
-        backup = asking.named(agent, name)
+        backup = by_owner.named(agent, name)
         try:
             restoring.restore(agent, backup, actor=f"user:{caller(request).pk}")
         except ServiceError as refusal:
@@ -97,4 +97,4 @@ def _line(backup: Backup) -> dict[str, Any]:
 def _problem(refusal: ServiceError, agent: Agent) -> str:
     if isinstance(refusal, BackupsAreOff):
         return gettext("There are no backups on this installation.")
-    return acts.problem(refusal, agent)
+    return buttons.problem(refusal, agent)

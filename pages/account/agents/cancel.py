@@ -6,7 +6,7 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from billing import cancellation, licence_cards, remainders, reminders
+from billing import cancellation, licence_cards, reminders, unused_time
 from billing.providers import registry
 from config import clock
 from pages.account import words
@@ -19,7 +19,7 @@ class CancelPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Say what it means, and where to go if only the buyer can stop the card."""
         agent = self.own_agent(id)
-        row = remainders.paid_by(agent)
+        row = unused_time.paid_by(agent)
         if row is None or not reminders.renews_itself(row):
             return self.go(f"/account/agents/{agent.pk}")
         context = {
@@ -32,7 +32,7 @@ class CancelPage(AgentPagePage):
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
-        row = remainders.paid_by(agent)
+        row = unused_time.paid_by(agent)
         if row is not None and reminders.renews_itself(row):
             user = caller(request)
             cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=clock.now())

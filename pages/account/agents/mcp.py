@@ -20,7 +20,7 @@ from agents.serializers.agents import McpServerSerializer
 from catalog.engines import engine_of
 from config.crypto import readable
 from config.errors import BadRequest, ServiceError
-from pages.account.agents import acts, agent_refusals
+from pages.account.agents import agent_refusals, buttons
 from pages.account.agents.base import AgentPagePage
 
 FIELDS = ("name", "url", "headers", "command", "args", "env")
@@ -140,7 +140,7 @@ def _not_tested(refusal: ServiceError, agent: Agent) -> str:
             return gettext("There is no server of this name any more.")
         case errors.ServerOfTheEngine():
             return gettext("The agent starts this server itself: ask the agent to use it.")
-    return acts.problem(refusal, agent)
+    return buttons.problem(refusal, agent)
 
 
 def _pairs(text: str, sign: str) -> dict[str, str] | None:

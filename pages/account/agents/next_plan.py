@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from accounts.authentication import caller
 from agents.models import Agent
-from billing import next_plans, prices, remainders
+from billing import next_plans, prices, unused_time
 from billing.models import Subscription
 from billing.next_plans import FollowingPlan
 from billing.vocabulary import Period
@@ -39,7 +39,7 @@ class NextPlanPage(AgentPagePage):
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent, now = self.own_agent(id), timezone.now()
-        row = remainders.paid_by(agent)
+        row = unused_time.paid_by(agent)
         smaller = next_plans.choices(agent, row) if row else []
         if row is None or not smaller:
             return self.go(f"/account/agents/{agent.pk}")
@@ -57,7 +57,7 @@ class NextPlanPage(AgentPagePage):
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent, now, tier = self.own_agent(id), clock.now(), self.typed("tier")
-        row, user = remainders.paid_by(agent), caller(request)
+        row, user = unused_time.paid_by(agent), caller(request)
         if row is not None and tier == KEEP:
             next_plans.drop(user, row.pk, actor=f"user:{user.pk}", now=now)
         elif row is not None:

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from billing import next_plans, prices, remainders, renewal, subscriptions
+from billing import next_plans, prices, renewal, subscriptions, unused_time
 from billing.models import CardSubscription, Subscription
 from billing.providers import registry
 from billing.renewal import WantedRenewal
@@ -45,7 +45,7 @@ class PlanPage(AgentPagePage):
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent, now = self.own_agent(id), timezone.now()
-        row = remainders.paid_by(agent)
+        row = unused_time.paid_by(agent)
         smaller = {tier.id: tier for tier in next_plans.choices(agent, row)} if row else {}
         following = next_plans.following(row, now=now) if row else None
         context = {

@@ -10,7 +10,7 @@ from agents.models import Status
 from agents.runtimes.management import TriedHop
 from agents.talking import talk_test
 from config.errors import ServiceError
-from pages.account.agents import acts
+from pages.account.agents import buttons
 from pages.account.agents.base import AgentPagePage
 from pages.words import CHANNELS
 
@@ -34,7 +34,7 @@ class TalkTestPage(AgentPagePage):
         try:
             test = talk_test.run(agent)
         except ServiceError as refusal:
-            context = {"agent": agent, "hops": [], "problem": acts.problem(refusal, agent)}
+            context = {"agent": agent, "hops": [], "problem": buttons.problem(refusal, agent)}
             return self.page("talk_test.html", context, status=refusal.status)
         hops = [_line(one) for one in test.hops]
         starting = agent.status == Status.PROVISIONING

@@ -7,11 +7,11 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from pages.account.agents.base import AgentPagePage
-from pages.account.renew import moment
+from pages.account.renew import payment_state
 
 
 class ProgressPage(AgentPagePage):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Show the state in our own rows. No provider is called."""
         agent = self.own_agent(id)
-        return self.page("renew_now.html", moment.context(agent, now=timezone.now()))
+        return self.page("renew_now.html", payment_state.context(agent, now=timezone.now()))

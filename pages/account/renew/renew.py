@@ -15,7 +15,7 @@ from billing import renewal, subscriptions
 from config import clock
 from config.errors import ServiceError
 from pages.account.agents.base import AgentPagePage
-from pages.account.renew import bills, choices, moment, refusals
+from pages.account.renew import bills, choices, payment_state, refusals
 from pages.account.renew.bills import Bill
 from pages.account.renew.choices import Chosen
 from pages.account.renew.refusals import FormRefusal
@@ -66,7 +66,7 @@ class RenewPage(AgentPagePage):
         key: str = "",
     ) -> HttpResponseBase:
         """The whole page. `sent` is True if the person has chosen something."""
-        now_there = moment.context(agent, now=timezone.now())
+        now_there = payment_state.context(agent, now=timezone.now())
         status = refusal.status if refusal else 400 if chosen.problems else 200
         context: dict[str, Any] = {
             **now_there,

@@ -20,11 +20,11 @@ from agents.domains import observing
 from agents.models import Agent
 from agents.running import reconciler, sweeper
 from agents.watching import sampling
-from billing import lapses, verification
+from billing import dunning, verification
 from billing.providers.crypto import misplaced, scanning, watching
 from billing.providers.stars import feed, orders, refunds
 from catalog import personas
-from webhooks import draining, purging
+from webhooks import delivery_loop, purging
 from webhooks.models import Delivery
 
 
@@ -51,9 +51,9 @@ class Command(BaseCommand):
             "stars that were paid": lambda: feed.reconcile(now=at),
             "stars to send back": lambda: refunds.send_due(now=at),
             "stars orders given up": lambda: orders.expire_due(now=at),
-            "terms due": lambda: lapses.step_due(now=at),
+            "terms due": lambda: dunning.step_due(now=at),
             "agents due": lambda: reconciler.reconcile_due(at),
-            "deliveries": lambda: draining.drain(clock=lambda: at, ahead=timedelta(0)),
+            "deliveries": lambda: delivery_loop.drain(clock=lambda: at, ahead=timedelta(0)),
             "deployments shown": personas.show_deployments,
             "old events": lambda: purging.purge(now=at),
             "old codes, sessions and replies": lambda: accounts_purge.run(now=at),

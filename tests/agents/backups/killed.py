@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from agents.pod.bridge import backup
-from agents.pod.bridge.exchange import Exchange
+from agents.pod.bridge.data_swap import DataSwap
 from agents.pod.bridge.restoring import Restoring
 
 
 async def _restore(source: backup.BackupSource, order: backup.PodOrder) -> None:
-    exchange = Exchange(source.data)
+    exchange = DataSwap(source.data)
     exchange.settle(order.id)
     restoring = Restoring(order.id, lambda: source, exchange)
     task = asyncio.create_task(restoring.restore())

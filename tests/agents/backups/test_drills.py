@@ -118,7 +118,7 @@ def test_where_there_is_nothing_yet_or_no_way_a_drill_is_held_later(pod: Agent, 
     now = timezone.now()
     known = {"namespace": pod.namespace, "generation": 1, "actor": "x", "asked_at": now, "taken_at": now, "size": 9}
     Backup.objects.create(agent=pod, name="1", kind=Kind.ASKED, stage=Stage.DONE, snapshot="a" * 64, **known)
-    monkeypatch.setattr("agents.backups.places.url", lambda: None)
+    monkeypatch.setattr("agents.backups.address.url", lambda: None)
     found = drilled(pod)
     assert found.drilled_at is None
     assert waits(found) <= drills.AGAIN

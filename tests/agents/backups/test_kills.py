@@ -20,12 +20,12 @@ from agents.backups.store import Directory
 from agents.models import Agent
 from agents.pod import processes, restic
 from agents.pod.bridge import backup
-from agents.pod.bridge.exchange import Exchange
+from agents.pod.bridge.data_swap import DataSwap
 from tests.agents.backups.killing import Child, Started, bytes_in
 from tests.agents.backups.orders import contents, order_of
 from tests.agents.backups.test_drills import taken, waits
 from tests.agents.pod.bridge.process import eventually
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 from tests.workers import database_url
 
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_pod_that_is_killed_while_it_restores_has_the_old_data_or_the_new(
     (large.data / "workspace" / "mine").write_bytes(b"new since")
     changed = contents(large.data / "workspace")
     order = order_of(running, url, id="r1", may_add=0, snapshot=snapshot)
-    exchange = Exchange(large.data)
+    exchange = DataSwap(large.data)
     for part in (0.1, 0.5, 0.9):
         far = int(FILES * FILE_BYTES * part)
         pod("restore", large, order).kill_when(lambda far=far: bytes_in(exchange.incoming) > far)  # type: ignore[misc]
@@ -178,7 +178,7 @@ def test_an_endpoint_that_is_killed_in_the_middle_of_a_restore_leaves_the_old_da
     order = order_of(running, url, id="r1", may_add=0, snapshot=snapshot)
     restoring = pod("restore", large, order)
     far = FILES * FILE_BYTES // 4
-    first.kill_when(lambda: bytes_in(Exchange(large.data).incoming) > far)
+    first.kill_when(lambda: bytes_in(DataSwap(large.data).incoming) > far)
     assert contents(large.data / "workspace") == changed
     start()  # restic tries again for a while
     restoring.process.wait(600)

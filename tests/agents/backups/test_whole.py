@@ -21,7 +21,7 @@ from agents.backups import credentials, repositories
 from agents.models import Agent
 from agents.pod import archive, restic
 from agents.pod.bridge import backup
-from agents.pod.bridge.exchange import Exchange
+from agents.pod.bridge.data_swap import DataSwap
 from agents.pod.bridge.restoring import RestoreFailed, Restoring
 from tests.agents.backups.orders import contents, order_of
 
@@ -91,7 +91,7 @@ def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(
     taken = asyncio.run(backup.take(source, order_of(running, url), backup.BackupProgress()))
     before = contents(source.data / "workspace")
     (source.data / "workspace" / "a").write_text("changed")
-    exchange = Exchange(source.data)
+    exchange = DataSwap(source.data)
     restoring = Restoring("r1", lambda: source, exchange)
 
     async def restore(order: backup.PodOrder) -> None:

@@ -39,7 +39,7 @@ def observed(api: KubeApi, row: Cluster) -> Iterator[Observed]:
         connection_ = Connection("one", api.kubeconfig("observe"))
         opened.append(observing(**{"connect": lambda _: connection_, **given}))
         turns: ObserverTurns = opened[-1].__enter__()
-        turns.until(lambda: turns.lookout and turns.lookout.is_complete())
+        turns.until(lambda: turns.cluster_cache and turns.cluster_cache.is_complete())
         turns.observer.turn()
         return turns
 

@@ -18,9 +18,9 @@ from pytest_django import Settings
 
 from agents.backups import taking
 from agents.clusters import connections
-from agents.clusters.asking import Want
 from agents.clusters.models import Cluster
 from agents.clusters.observer import Observer
+from agents.clusters.probes import Want
 from agents.running import reconciler
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes.driver import KubernetesRuntime

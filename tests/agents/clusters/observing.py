@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.clusters import reading
-from agents.clusters.asking import Wanted
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.observer import Observer
-from agents.clusters.reading import PodState, Sighting
+from agents.clusters.probes import Wanted
+from agents.clusters.reading import PodRow, PodState
 from tests.patience import Patience
 
 Json = dict[str, Any]
@@ -99,7 +99,7 @@ def mounting(*, name: str = "pod-1", age: str = "2026-11-22T11:59:00Z") -> Json:
     return pod(*containers, name=name, phase="Pending", podIP=None, meta={"creationTimestamp": age})
 
 
-def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **more: Any) -> Sighting:
+def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **more: Any) -> PodRow:
     """The result of `reading.read` for these pods of one deployment."""
     seen = PodState(
         namespace=namespace(), deployment=deployment(replicas=replicas, conditions=conditions), pods=pods, **more
@@ -114,9 +114,9 @@ class ObserverTurns:
         self.observer = observer
 
     @property
-    def lookout(self) -> Any:
-        """The lookout (the observer's part for one cluster) of the only cluster."""
-        return next(iter(self.observer._lookouts.values()), None)
+    def cluster_cache(self) -> Any:
+        """The cluster_cache (the observer's part for one cluster) of the only cluster."""
+        return next(iter(self.observer._caches.values()), None)
 
     def until(self, condition: Callable[[], object], *, within: float = 20.0) -> None:
         patience = Patience(within)

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from agents.clusters import losing
+from agents.clusters import abandoning
 from agents.models import Agent, Cluster, Placement, Pod
 from tests import operating
 from tests.agents.clusters.conftest import make_cluster
@@ -66,7 +66,7 @@ def signed_in(user: User) -> Client:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
-    monkeypatch.setattr("config.wake.on_commit", lambda task, *ids: found.append((task, *ids)))
+    monkeypatch.setattr("config.background.on_commit", lambda task, *ids: found.append((task, *ids)))
     return found
 
 
@@ -255,7 +255,7 @@ def test_a_check_is_a_workers(console: Client, operator: User, cluster: Cluster,
 def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
     console: Client, operator: User, db: None, asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(losing, "BATCH", 1)
+    monkeypatch.setattr(abandoning, "BATCH", 1)
     cluster = make_cluster("one", observed_at=None)
     for agent_id in ("agt_1", "agt_2"):
         Placement.objects.create(agent_id=agent_id, cluster=cluster)

@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents.backups import asking, repositories, restoring, taking, undoing
+from agents.backups import by_owner, repositories, restoring, taking, undoing
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.cause import Cause
 from agents.models import Agent, Reason
@@ -132,7 +132,7 @@ def test_an_endpoint_that_is_killed_is_waited_for_and_what_came_of_it_is_told(
     backup.refresh_from_db()
     if backup.stage == Stage.FAILED:
         assert agent.transitions.filter(note=f"no backup: {backup.note}").exists()
-        backup = asking.take(agent, actor="x")
+        backup = by_owner.take(agent, actor="x")
     assert agent.transitions.filter(note__startswith=f"backup {backup.name} made").exists()
     repositories.call(agent.repository, ["check", "--read-data", "--no-lock"])
 

@@ -187,7 +187,7 @@ def test_a_kubeconfig_whose_key_is_lost_is_said(cluster: Cluster, settings: Any)
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
-    monkeypatch.setattr("config.wake.on_commit", lambda task, *ids: found.append(f"{task} {' '.join(ids)}"))
+    monkeypatch.setattr("config.background.on_commit", lambda task, *ids: found.append(f"{task} {' '.join(ids)}"))
     return found
 
 

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents.backups import taking
-from agents.clusters import connections, losing, moving, placement
+from agents.clusters import abandoning, connections, moving, placement
 from agents.clusters.api.client import Connection
 from agents.clusters.models import MoveStage
 from agents.clusters.moving import NotMovable
@@ -206,7 +206,7 @@ def test_the_new_place_is_lost_on_the_way_and_it_goes_back(
     asked(agent, there)
     backed_up(agent)
     Cluster.objects.filter(pk=there.pk).update(observed_at=timezone.now() - timedelta(minutes=3))
-    assert losing.lose(there, actor=OPERATOR, now=timezone.now()) == 0
+    assert abandoning.lose(there, actor=OPERATOR, now=timezone.now()) == 0
     runtime.pods.clear()
     back = settle(agent, rounds=4)
     assert (place(agent), back.restores, back.data_expected) == (("here", "", ""), "", True)
@@ -220,7 +220,7 @@ def test_the_old_place_is_lost_on_the_way_and_it_goes_on(
     asked(agent, there)
     moved = backed_up(agent)
     Cluster.objects.filter(pk=here.pk).update(observed_at=timezone.now() - timedelta(minutes=3))
-    assert losing.lose(here, actor=OPERATOR, now=timezone.now()) == 0
+    assert abandoning.lose(here, actor=OPERATOR, now=timezone.now()) == 0
     assert come_up(moved, runtime).status == Status.RUNNING
     assert place(agent) == ("there", "", "")
     here.delete()

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents.clusters import connections, losing, moving, placement
+from agents.clusters import abandoning, connections, moving, placement
 from agents.clusters.models import MoveStage
 from agents.clusters.moving import NotMovable
 from agents.models import Agent, Backup, Cluster, Pod, Reason, Status
@@ -142,7 +142,7 @@ def test_either_place_is_lost_before_it_is_started(
     moved = move(stopped, there)
     gone = {"here": here, "there": there}[lost]
     Cluster.objects.filter(pk=gone.pk).update(observed_at=timezone.now() - timedelta(minutes=3))
-    assert losing.lose(gone, actor=OPERATOR, now=timezone.now()) == 0
+    assert abandoning.lose(gone, actor=OPERATOR, now=timezone.now()) == 0
     moved = started(moved)
     spec = runtime.pods[moved.namespace].spec
     restores = f"{backup.pk}.{moved.generation}" if lost == "here" else ""

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from agents.clusters import observer, sightings
+from agents.clusters import observer, pod_rows
 from agents.clusters.models import Cluster
 from tests.agents.clusters.observing import cluster_of
 from tests.doubles.kube_api import KubeApi
@@ -50,8 +50,8 @@ def test_it_observes_until_it_is_told_to_stop(api: KubeApi, monkeypatch: pytest.
             os.kill(os.getpid(), signal.SIGTERM)
         return held(me, alive=alive, now=now)
 
-    held = sightings.hold
-    monkeypatch.setattr(sightings, "hold", hold)
+    held = pod_rows.hold
+    monkeypatch.setattr(pod_rows, "hold", hold)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         call_command("observe")

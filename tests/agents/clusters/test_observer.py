@@ -16,17 +16,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from agents.clusters import asking, guards, pods, reading, sightings, watching
+from agents.clusters import pod_rows, pods, probes, protected, reading, watching
 from agents.clusters.api.client import Connection
 from agents.clusters.api.place import Routes
-from agents.clusters.asking import Want, of_agents
 from agents.clusters.models import Cluster, Pod
+from agents.clusters.probes import Want, of_agents
 from agents.models import Agent
 from agents.runtimes import management
 from agents.runtimes.base import Access
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.management import GatewayHealth
-from config import wake
+from config import background
 from tests.agents.clusters.conftest import Observed
 from tests.agents.clusters.observing import LABELS, observing
 from tests.agents.conftest import MakeAgent
@@ -67,7 +67,7 @@ def test_what_is_not_ours_is_not_seen(api: KubeApi, observed: Observed) -> None:
     for name, labels in {"kube-system": {}, "pod-x-1": {**LABELS, "agentpods.dev/installation": "theirs"}}.items():
         api.put("Namespace", {"metadata": {"name": name, "labels": labels}})
     turns = observed()
-    assert turns.lookout.is_complete()
+    assert turns.cluster_cache.is_complete()
     assert not Pod.objects.exists()
 
 
@@ -75,7 +75,7 @@ def test_what_is_not_ours_is_not_seen(api: KubeApi, observed: Observed) -> None:
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events are read at once, and often."""
     monkeypatch.setattr(reading, "PATIENCE", timedelta(0))
-    monkeypatch.setattr(asking, "EVENTS_PAUSE_SECONDS", 0.3)
+    monkeypatch.setattr(probes, "EVENTS_PAUSE_SECONDS", 0.3)
 
 
 @pytest.mark.sampled
@@ -168,7 +168,7 @@ def test_the_reconciler_is_woken_by_what_matters(
     sent: list[str] = []
     agent = make_agent()
     turns = observed()
-    monkeypatch.setattr(wake, "on_commit", sent.append)
+    monkeypatch.setattr(background, "on_commit", sent.append)
     Agent.objects.update(reconcile_at=None)
     KubernetesRuntime().deploy(pod_spec(agent.namespace, agent_id=agent.pk))
     turns.row(agent.namespace, phase="ready")
@@ -186,7 +186,7 @@ def test_the_reconciler_is_woken_by_an_object_that_strays(
     KubernetesRuntime().deploy(pod_spec(agent.namespace, agent_id=agent.pk))
     turns.until(lambda: Pod.objects.filter(seen__contains=F("kept"), secrets_seen__contains=F("secrets")).exists())
     turns.rest()
-    monkeypatch.setattr(wake, "on_commit", sent.append)
+    monkeypatch.setattr(background, "on_commit", sent.append)
     for path in ("/api/v1/namespaces/{}/services/pod", "/api/v1/namespaces/{}/secrets/engine"):
         Agent.objects.update(reconcile_at=None)
         with contextlib.closing(Connection("administrator", api.kubeconfig())) as admin:
@@ -202,10 +202,10 @@ def test_the_reconciler_is_woken_by_an_object_that_strays(
 def test_an_agent_that_is_due_sooner_stays_so(make_agent: MakeAgent, db: None) -> None:
     agent, now = make_agent(), timezone.now()
     Agent.objects.update(reconcile_at=now - timedelta(seconds=5))
-    sightings.make_due({agent.pk, "agt_nobody"}, now=now)
+    pod_rows.make_due({agent.pk, "agt_nobody"}, now=now)
     assert Agent.objects.get().reconcile_at == now - timedelta(seconds=5)
     Agent.objects.update(reconcile_at=now + timedelta(seconds=5))
-    sightings.make_due({agent.pk}, now=now)
+    pod_rows.make_due({agent.pk}, now=now)
     assert Agent.objects.get().reconcile_at == now
 
 
@@ -213,14 +213,14 @@ def test_what_could_not_be_written_is_written_later(
     observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns, failures = observed(), [OperationalError("the database is away")] * 3
-    real = sightings.write
+    real = pod_rows.write
 
     def write(*given: Any, **named: Any) -> set[str]:
         if failures:
             raise failures.pop()
         return real(*given, **named)
 
-    monkeypatch.setattr(sightings, "write", write)
+    monkeypatch.setattr(pod_rows, "write", write)
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
     assert not failures
@@ -242,8 +242,8 @@ def test_what_is_only_missing_here_is_asked_for_before_its_row_goes(
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
     Pod.objects.update(made_at=timezone.now() - timedelta(seconds=61))
-    monkeypatch.setattr(turns.lookout._namespaces, "namespaces", set)  # as after a list of an old cache
-    turns.lookout._sweep_at, before = 0.0, api.requests
+    monkeypatch.setattr(turns.cluster_cache._namespaces, "namespaces", set)  # as after a list of an old cache
+    turns.cluster_cache._sweep_at, before = 0.0, api.requests
     turns.until(lambda: api.requests > before)
     turns.observer.turn()
     assert Pod.objects.filter(pk=NAMESPACE).exists()
@@ -281,7 +281,7 @@ def test_another_observer_goes_on_with_what_was_written(
     Pod.objects.update(revision=7, bridge_bytes=40)
     turns.observer.close()
     written: list[Any] = []
-    monkeypatch.setattr(sightings, "write", lambda *given, **named: written.append(given))
+    monkeypatch.setattr(pod_rows, "write", lambda *given, **named: written.append(given))
     observed()
     assert written == []
     assert (Pod.objects.get().revision, Pod.objects.get().bridge_bytes) == (7, 40)
@@ -294,7 +294,7 @@ def test_one_observer_at_a_time_and_the_next_when_it_ends(observed: Observed, ro
     first = observed()
     with observing() as second:
         second.observer.turn()
-        assert not second.observer._lookouts
+        assert not second.observer._caches
         first.observer.close()
         second.observer._renew_at = 0.0
         second.observer.turn()
@@ -311,11 +311,11 @@ def test_an_observer_that_was_thought_dead_writes_nothing_any_more(
     runtime.deploy(pod_spec())
     next_one.row(NAMESPACE, phase="ready")
     Pod.objects.update(phase="starting")
-    slow.until(lambda: slow.lookout._written.get(NAMESPACE) is not None)
+    slow.until(lambda: slow.cluster_cache._written.get(NAMESPACE) is not None)
     assert Pod.objects.get().phase == "starting"
     slow.observer._renew_at = 0.0
     slow.observer.turn()
-    assert not slow.observer._lookouts
+    assert not slow.observer._caches
 
 
 # Failures.
@@ -327,14 +327,14 @@ def test_a_cluster_that_is_away_is_not_seen_alive_and_everything_is_seen_when_it
     turns = observed()
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
-    assert turns.lookout.is_alive()
+    assert turns.cluster_cache.is_alive()
     api.stop()
-    turns.until(lambda: not turns.lookout.is_alive())
+    turns.until(lambda: not turns.cluster_cache.is_alive())
     Pod.objects.update(phase="starting")
     api.kill(NAMESPACE, "engine", oom=True)
     api.start()
     turns.row(NAMESPACE, phase="ready", restarts=1, cause="OOM")
-    turns.until(turns.lookout.is_alive)
+    turns.until(turns.cluster_cache.is_alive)
 
 
 def test_a_watch_that_is_cut_silently_is_noticed(
@@ -342,7 +342,7 @@ def test_a_watch_that_is_cut_silently_is_noticed(
 ) -> None:
     monkeypatch.setattr(watching, "SILENCE_SECONDS", 1.0)
     turns = observed()
-    api.wait(lambda: api.watching == 3 + len(guards.kinds(Routes())))
+    api.wait(lambda: api.watching == 3 + len(protected.kinds(Routes())))
     api.cut_watches(silently=True)
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
@@ -373,7 +373,7 @@ def test_new_credentials_are_used_without_a_restart(api: KubeApi, row: Cluster, 
     Cluster.objects.update(kubeconfig=api.kubeconfig("nobody"))
     api.allow("nobody", [])
     with observing() as turns:
-        turns.until(lambda: turns.lookout)
+        turns.until(lambda: turns.cluster_cache)
         Cluster.objects.update(kubeconfig=api.kubeconfig())
         turns.observer._renew_at = 0.0
         runtime.deploy(pod_spec())

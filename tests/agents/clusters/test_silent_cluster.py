@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from agents.clusters.asking import Want
 from agents.clusters.models import Cluster
+from agents.clusters.probes import Want
 from agents.runtimes import management
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.management import GatewayHealth
@@ -54,8 +54,8 @@ def test_its_observer_goes_on_giving_its_sign_of_life(
 ) -> None:
     settings.PULSE_FILE = str(tmp_path / "pulse")
     silent = Cluster.objects.get(name="silent")
-    turns.until(lambda: len(turns.observer._lookouts) == 2)
-    turns.until(lambda: not turns.observer._lookouts[silent.pk].is_alive())
+    turns.until(lambda: len(turns.observer._caches) == 2)
+    turns.until(lambda: not turns.observer._caches[silent.pk].is_alive())
     for _ in range(3):
         monkeypatch.setattr(pulse, "_touched_at", float("-inf"))
         Path(settings.PULSE_FILE).unlink(missing_ok=True)
@@ -71,11 +71,11 @@ def test_it_is_named_to_who_asks(turns: ObserverTurns) -> None:
 
 def test_questions_that_hang_there_hold_up_no_other_cluster(turns: ObserverTurns, runtime: KubernetesRuntime) -> None:
     silent = Cluster.objects.get(name="silent")
-    turns.until(lambda: len(turns.observer._lookouts) == 2)
+    turns.until(lambda: len(turns.observer._caches) == 2)
     answered = threading.Event()
     try:
         for _ in range(100):
-            turns.observer._lookouts[silent.pk]._pool.submit(_hanging(answered))
+            turns.observer._caches[silent.pk]._pool.submit(_hanging(answered))
         runtime.deploy(pod_spec())
         turns.row(NAMESPACE, phase="ready", revision=7)
     finally:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 
 pytestmark = pytest.mark.unmeasured
 

@@ -16,13 +16,13 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts import letters
+from agents.channel_health import looking
 from agents.configuring import llm_key
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.models import Agent
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
-from agents.silences import looking
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.engines.conftest import ACCESS, REAL_KEY, Pod
 from tests.agents.engines.test_discord import CHANNELS as ON_DISCORD

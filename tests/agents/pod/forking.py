@@ -26,7 +26,7 @@ from typing import IO, Any, NoReturn
 
 from slipcover import Slipcover
 
-from tests import measured, measuring
+from tests import coverage_plugin, coverage_scope
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUEST_BYTES = 65_536
@@ -99,7 +99,7 @@ def _parent() -> socket.socket:
             [sys.executable, "-m", __name__],
             cwd=ROOT,
             stdin=theirs.fileno(),
-            env=measured.unmeasured(),
+            env=coverage_scope.unmeasured(),
             start_new_session=True,
         )
     atexit.register(process.wait)
@@ -109,7 +109,7 @@ def _parent() -> socket.socket:
 
 def main() -> None:
     """Copies this process for each request, until the socket is closed."""
-    recorder = measuring.begin() if measuring.is_on() else None
+    recorder = coverage_plugin.begin() if coverage_plugin.is_on() else None
 
     from agents.pod.bridge import __main__ as bridge
     from agents.pod.gateway import __main__ as gateway
@@ -196,8 +196,8 @@ def _become(
     except BaseException:  # noqa: BLE001 # as Python itself does
         traceback.print_exc()
     finally:
-        if recorder and measured.is_on():
-            measuring.leave(recorder, f"{measuring.COPY}{uuid.uuid4()}")
+        if recorder and coverage_scope.is_on():
+            coverage_plugin.leave(recorder, f"{coverage_plugin.COPY}{uuid.uuid4()}")
         sys.stderr.flush()
         os._exit(status)
 

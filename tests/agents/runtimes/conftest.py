@@ -23,8 +23,8 @@ from agents.runtimes.local import LocalRuntime
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually, pod_config
+from tests.coverage_scope import told_nothing
 from tests.doubles.pi import install_double
-from tests.measured import told_nothing
 
 MANAGEMENT_TOKEN = "management-token-of-this-test"
 IDENTITY = certificates.make()

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents.backups import asking, credentials, downloading, taking
+from agents.backups import by_owner, credentials, downloading, taking
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, Reason, Repository
 from agents.running import lifecycle, pods
@@ -32,7 +32,7 @@ def pod(running: Agent, gateway_of: GatewayOf, settings: Any, tmp_path: Any, mon
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     Repository.objects.create(agent=running, password=PASSWORD, made_at=timezone.now())
     gateway_of(running)
-    monkeypatch.setattr("agents.backups.asking.sleep", lambda _: steps())
+    monkeypatch.setattr("agents.backups.by_owner.sleep", lambda _: steps())
     return running
 
 
@@ -105,7 +105,7 @@ def test_a_repeat_joins_the_one_that_is_being_made(client: APIClient, pod: Agent
 def test_one_that_takes_long_is_503_and_goes_on(
     client: APIClient, pod: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(by_owner, "WAIT_SECONDS", 0.0)
     bridge.backup = {"phase": "running", "percent": 5}
     answer = take(client, pod)
     assert (answer.status_code, answer["Retry-After"]) == (503, "10")

@@ -17,7 +17,7 @@ from rest_framework.test import APIClient
 from agents.models import Agent
 from tests.agents.conftest import MakeAgent
 from tests.doubles.receiver import Receiver, status
-from webhooks import draining, events, hooks
+from webhooks import delivery_loop, events, hooks
 from webhooks.models import Delivery, Event, EventType
 
 FIELDS = {"id", "type", "state", "status", "error", "attempts", "durationMs", "createdAt", "finishedAt"}
@@ -86,7 +86,7 @@ def test_a_pending_delivery_has_no_outcome_yet(client: APIClient, hooked: Agent)
 def test_an_ended_one_shows_the_answer_of_the_receiver(client: APIClient, hooked: Agent, receiver: Receiver) -> None:
     hooks.install(hooked, url=receiver.url, now=timezone.now())
     emit(hooked)
-    draining.drain(ahead=timedelta(0))
+    delivery_loop.drain(ahead=timedelta(0))
     (line,) = listed(client, hooked)
     assert (line["state"], line["status"], line["error"], line["attempts"]) == ("delivered", 204, None, 1)
     assert line["durationMs"] >= 0
@@ -158,7 +158,7 @@ def worker(transactional_db: None) -> Iterator[None]:
 
     def work() -> None:
         while not ended.wait(0.05):
-            draining.drain(ahead=timedelta(0))
+            delivery_loop.drain(ahead=timedelta(0))
 
     thread = threading.Thread(target=work)
     thread.start()

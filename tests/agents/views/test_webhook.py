@@ -16,7 +16,7 @@ from agents.models import Agent
 from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.receiver import Receiver, status
-from webhooks import draining, signing
+from webhooks import delivery_loop, signing
 from webhooks.models import Delivery, EventType, Hook
 
 URL = "https://8.8.8.8/hook"
@@ -126,7 +126,7 @@ def test_an_agent_created_with_a_webhook_gets_its_events_there(
     make_agent: MakeAgent, receiver: Receiver, transactional_db: None
 ) -> None:
     agent = settle(make_agent(webhook_url=receiver.url))
-    draining.drain(ahead=timedelta(0))
+    delivery_loop.drain(ahead=timedelta(0))
     (request,) = receiver.received
     assert request.header("X-Service-Event") == "agent.running"
     assert request.header("X-Service-Signature") == signing.signature(request.body, agent.hook.secret)
@@ -138,7 +138,7 @@ def test_the_event_of_a_deletion_still_reaches_the_receiver(
     agent = settle(make_agent(webhook_url=receiver.url))
     lifecycle.delete(agent, actor="user:x")
     settle(agent)
-    draining.drain(ahead=timedelta(0))
+    delivery_loop.drain(ahead=timedelta(0))
     assert [request.header("X-Service-Event") for request in receiver.received] == ["agent.running", "agent.deleted"]
 
 
@@ -152,7 +152,7 @@ def draining_worker(transactional_db: None) -> Iterator[None]:
 
     def work() -> None:
         while not ended.wait(0.05):
-            draining.drain(ahead=timedelta(0))
+            delivery_loop.drain(ahead=timedelta(0))
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from accounts.models import User
 from agents.models import Agent, Desired
-from billing import invariants, standing
+from billing import agent_terms, invariants
 from billing.models import (
     Invoice,
     Payment,
@@ -56,7 +56,7 @@ class Agreeing(Ground):
 
     def _term(self, agent: Agent) -> tuple[str, datetime | None]:
         if not self.is_active():  # a suspended owner may not ask
-            found = standing.term(agent, now=self.clock.now)
+            found = agent_terms.term(agent, now=self.clock.now)
             return str(found.mode), found.paid_till
         answer = self.api().get(f"/agents/{agent.pk}/term")
         assert answer.status_code == 200, answer.content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents import suspension
 from agents.models import Agent
-from billing import lapses, verification
+from billing import dunning, verification
 from billing.models import (
     Subscription,
 )
@@ -51,11 +51,11 @@ class ByHand(Ground):
         answer = self.api().delete(f"/agents/{pk}")
         assert answer.status_code in {200, 204}, answer.content
         agent = Agent.objects.get(pk=pk)
-        lapses.step_due(now=self.clock.now)
+        dunning.step_due(now=self.clock.now)
         rest(agent)
         work()
         verification.verify_due()
-        lapses.step_due(now=self.clock.now)
+        dunning.step_due(now=self.clock.now)
         if life.licence:
             life.unlicense()
         life.dead, life.granted = True, False

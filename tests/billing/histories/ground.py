@@ -13,7 +13,7 @@ from django.test import Client
 from accounts.models import User
 from agents import suspension
 from agents.models import Agent, Desired
-from billing import lapses, verification
+from billing import dunning, verification
 from billing.models import (
     AgentTerm,
     CardSubscription,
@@ -171,7 +171,7 @@ class Ground:
         for agent in Agent.objects.filter(pk__in=self.lives):
             if self.is_active():
                 for _ in range(6):
-                    lapses.step_due(now=self.clock.now)
+                    dunning.step_due(now=self.clock.now)
                     rest(agent)
         for agent in Agent.objects.filter(pk__in=self.lives, desired=Desired.DELETED):
             if not self.lives[agent.pk].dead:

@@ -17,7 +17,7 @@ from accounts import sessions
 from accounts.models import User
 from agents.models import Agent, Desired, Status
 from agents.running import lifecycle
-from billing import invariants, standing
+from billing import agent_terms, invariants
 from billing.models import CryptoOrder, StarsOrder, StrayCharge, Subscription
 from billing.providers.crypto import orders as crypto_orders
 from billing.providers.crypto import settling
@@ -37,7 +37,7 @@ from webhooks.models import Delivery, Event, State
 
 MONTH, TWO_MONTHS = NOON.replace(month=12), NOON.replace(year=2027, month=1)
 MINUTE = timedelta(minutes=1)
-STEP = Told(rule="billing.lapses.step_due")
+STEP = Told(rule="billing.dunning.step_due")
 DUE = Told(task="billing.verify_due")
 
 
@@ -115,7 +115,7 @@ def paid_once(
     told(agent, events)
     agent.refresh_from_db()
     assert agent.paid
-    assert standing.term(agent, now=till - MINUTE).paid_till == till
+    assert agent_terms.term(agent, now=till - MINUTE).paid_till == till
 
 
 def told(agent: Agent, events: int) -> None:
@@ -354,7 +354,7 @@ def stars_after_the_end(world: World) -> Scene:
     def check() -> None:
         paid_once(agent)
         assert (agent.desired, agent.trial_notice_day) == ("running", None)
-        assert standing.term(agent, now=now).mode == TermMode.PAID
+        assert agent_terms.term(agent, now=now).mode == TermMode.PAID
         assert list(agent.lapses.values_list("ended_at", flat=True)) != [None]
         assert Event.objects.filter(agent=agent, type="deletion.warning").count() == 1
 

@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 
 Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[3]

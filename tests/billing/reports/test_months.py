@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from accounts.models import User
 from agents import suspension
 from agents.models import Agent
-from billing import corrections, standing
+from billing import agent_terms, corrections
 from billing.models import Payment
 from billing.vocabulary import Period
 from config.ids import new_id
@@ -41,13 +41,13 @@ acts = st.lists(
 
 def paid_till(agent: Agent, clock: Clock) -> datetime:
     """The end of the paid time; without paid time, the moment when paid time would begin."""
-    return max(begin(agent, clock), standing.term(agent, now=clock.now).paid_till or clock.now)
+    return max(begin(agent, clock), agent_terms.term(agent, now=clock.now).paid_till or clock.now)
 
 
 def begin(agent: Agent, clock: Clock) -> datetime:
     """The moment when paid time begins: after the free days."""
     agent.refresh_from_db()
-    return max(clock.now, standing.free_until(agent, now=clock.now))
+    return max(clock.now, agent_terms.free_until(agent, now=clock.now))
 
 
 def whole_days(length: timedelta) -> int:

@@ -31,7 +31,7 @@ from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.licences import KEY, SMALL, gumroad, lemon
 from tests.billing.providers.stars.conftest import telegram
 from tests.billing.providers.stripe.conftest import stripe
-from tests.config.every_page.places import LEAVER, OWNER
+from tests.config.every_page.page_addresses import LEAVER, OWNER
 from tests.doubles.gumroad_server import GumroadServer
 from tests.pages.account.agents.test_agent_in_a_browser import full, receiver
 

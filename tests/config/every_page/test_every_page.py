@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.config.every_page.places import FILES, LEAD_ON, PLACES
+from tests.config.every_page.page_addresses import FILES, LEAD_ON, PLACES
 from tests.config.every_page.routes import pages, route_of
 from tests.pages.public.test_barriers import PAGES as PUBLIC
 

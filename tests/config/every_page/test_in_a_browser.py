@@ -16,8 +16,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.browser import running_browser, signed_in
 from tests.config.every_page.conftest import World
-from tests.config.every_page.looking import findings, findings_at_an_agents_own
-from tests.config.every_page.places import PLACES, UNSEEN, Place
+from tests.config.every_page.page_addresses import PLACES, UNSEEN, Place
+from tests.config.every_page.page_checks import findings, findings_at_an_agents_own
 
 pytestmark = pytest.mark.browser
 TEMPLATES = Path(settings.BASE_DIR) / "templates"

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.config.conftest import ROOT
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 
 pytestmark = pytest.mark.unmeasured

@@ -20,7 +20,7 @@ import requests
 
 from config.serving.bodies import MAX_BYTES
 from tests.config.serving.application import GRACE_SECONDS, LISTED, UNREAD_SECONDS
-from tests.measured import unmeasured
+from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 from tests.workers import ROOT
 

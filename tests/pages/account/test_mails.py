@@ -11,7 +11,7 @@ from accounts import signin
 from accounts.models import Letter, User
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import corrections, mails, standing
+from billing import agent_terms, corrections, mails
 from tests.agents.conftest import settle
 from tests.billing.conftest import Clock, Pay
 from tests.pages.account.visitor import Visitor, text
@@ -31,7 +31,7 @@ def test_reminders_are_muted_and_money_is_told_all_the_same(
     checked = {one.attributes["value"]: "checked" in one.attributes for one in saved.all("input", name="mail")}
     assert checked == {"pod_stops": False, "channel_silent": True}
     running = Agent.objects.get()
-    term = standing.term(running, now=timezone.now())
+    term = agent_terms.term(running, now=timezone.now())
     mails.remind(running, term, day=3)
     assert not Letter.objects.exists()
     mails.remind(running, term, day=0)

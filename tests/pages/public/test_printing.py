@@ -9,7 +9,7 @@ import pytest
 
 from catalog import snapshot
 from pages.public import printing
-from pages.public.printing import Press
+from pages.public.printing import PageCache
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
@@ -26,7 +26,7 @@ class Made(list[str]):
 
 
 def test_a_page_is_made_once_for_each_version_of_the_catalog() -> None:
-    press, made = Press(), Made()
+    press, made = PageCache(), Made()
     page = [press.get("a", made("ж")) for _ in range(3)][-1]
     assert (made, gzip.decompress(page.compressed)) == (["ж"], "ж".encode())
     snapshot.forget()
@@ -36,7 +36,7 @@ def test_a_page_is_made_once_for_each_version_of_the_catalog() -> None:
 
 def test_what_was_asked_for_longest_ago_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printing, "KEPT", 2)
-    press, made = Press(), Made()
+    press, made = PageCache(), Made()
     for name in ("a", "b", "a", "c", "a", "b"):
         press.get(name, made(name))
     assert made == ["a", "b", "c", "b"]
@@ -44,7 +44,7 @@ def test_what_was_asked_for_longest_ago_goes_first(monkeypatch: pytest.MonkeyPat
 
 def test_what_is_large_is_made_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printing, "LARGEST_KEPT", 10)
-    press, made = Press(), Made()
+    press, made = PageCache(), Made()
     for _ in range(2):
         press.get("a", made("a long text"))
     assert len(made) == 2

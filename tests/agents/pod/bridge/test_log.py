@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agents.pod.bridge import log as engine_log
-from agents.pod.bridge import spool as spools
+from agents.pod.bridge import log_buffer as spools
 from agents.pod.bridge.log import EngineLog
-from agents.pod.bridge.spool import Spool
+from agents.pod.bridge.log_buffer import LogBuffer
 from agents.pod.logs.lines import LINE_BYTES, LINE_CHARACTERS
 
 Told = list[dict[str, Any]]
@@ -49,20 +49,20 @@ def test_what_the_engine_always_says_is_no_evidence() -> None:
     assert log.evidence == ["fatal: something"]
 
 
-def told_of(spool: Spool, *, life: str = "", after: int = 0) -> Told:
+def told_of(log_buffer: LogBuffer, *, life: str = "", after: int = 0) -> Told:
     """The lines that the gateway gets until the bridge has ended."""
 
     async def read() -> bytes:
-        return b"".join([piece async for piece in spool.stream(life=life, after=after)])
+        return b"".join([piece async for piece in log_buffer.stream(life=life, after=after)])
 
-    spool.close()
+    log_buffer.close()
     return [json.loads(line) for line in asyncio.run(read()).splitlines() if line]
 
 
 def heard(feed: Callable[[asyncio.StreamReader], None], *secrets: str) -> tuple[EngineLog, list[str]]:
     """Follow a stream with these bytes. Returns the log with its evidence, and the texts that the gateway gets."""
-    spool = Spool()
-    log = EngineLog(spool)
+    log_buffer = LogBuffer()
+    log = EngineLog(log_buffer)
     log.hide(secrets)
 
     async def follow() -> None:
@@ -72,7 +72,7 @@ def heard(feed: Callable[[asyncio.StreamReader], None], *secrets: str) -> tuple[
         await log.follow(stream)
 
     asyncio.run(follow())
-    return log, [line["x"] for line in told_of(spool)]
+    return log, [line["x"] for line in told_of(log_buffer)]
 
 
 def test_a_stream_is_followed_to_its_end_whatever_its_lines_look_like() -> None:
@@ -131,13 +131,13 @@ def test_a_flood_is_read_as_fast_as_it_comes_and_its_last_lines_are_kept() -> No
 
 def test_a_gateway_that_comes_late_is_told_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spools, "MOST_BYTES", 10 * (spools.LINE_OVERHEAD_BYTES + 10))
-    spool = Spool()
-    log = EngineLog(spool)
+    log_buffer = LogBuffer()
+    log = EngineLog(log_buffer)
     for number in range(20):
         log.note(f"line {number:05}")
-    assert [line["x"] for line in told_of(spool, life=spool.life, after=5)][:2] == [
+    assert [line["x"] for line in told_of(log_buffer, life=log_buffer.life, after=5)][:2] == [
         "5 lines dropped: they came faster than they could be kept",
         "line 00010",
     ]
-    assert told_of(spool, life="of another bridge", after=15)[0]["x"] == "line 00010"
-    assert told_of(spool, life=spool.life, after=10**9)[0]["x"] == "line 00010"
+    assert told_of(log_buffer, life="of another bridge", after=15)[0]["x"] == "line 00010"
+    assert told_of(log_buffer, life=log_buffer.life, after=10**9)[0]["x"] == "line 00010"

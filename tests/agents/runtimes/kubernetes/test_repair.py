@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.clusters import connections, policies
-from agents.clusters.api import kept
+from agents.clusters.api import digests
 from agents.clusters.api.client import ClusterFailure, Connection, path_of
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
@@ -95,7 +95,7 @@ def test_what_is_deleted_between_our_look_and_our_change_is_told_too(
     seen: KubernetesRuntime, administrator: Connection, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """If an apply names the version of an object that is gone, an API server does not refuse, but makes it anew."""
-    name = kept.key(administrator.get(path))
+    name = digests.key(administrator.get(path))
     once(monkeypatch, "find", path, lambda: administrator.delete(path))
     assert seen.repair(public_spec()) == [f"{name} was gone"]
 

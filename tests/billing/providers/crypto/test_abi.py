@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from billing.providers.crypto import abi
+from tests.coverage_scope import unmeasured
 from tests.doubles.wallet import XPUB, first_address
-from tests.measured import unmeasured
 
 pytestmark = pytest.mark.unmeasured
 

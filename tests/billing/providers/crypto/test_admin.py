@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from agents.models import Agent
-from billing import standing
+from billing import agent_terms
 from billing.models import CryptoOrder, Decision, Deposit, DepositAddress, Payment, Sweep
 from billing.providers.crypto import misplaced
 from tests import operating
@@ -96,7 +96,7 @@ def test_a_deposit_that_bought_nothing_is_found_at_once_and_credited_once(
     assert "Credited: 5" in act(console, DEPOSITS, "credit", stray, days=30)
     assert "an operator has decided" in act(console, DEPOSITS, "credit", stray, days=30)
     assert "an operator has decided" in act(console, DEPOSITS, "close", stray)
-    assert standing.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
+    assert agent_terms.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     row = Decision.objects.get(deposit=stray)
     assert (row.actor, row.reason, row.deposit) == (f"operator:{operator.pk}", WHY, stray)
     assert stray.tx_hash not in console.get(f"{DEPOSITS}?open=1").content.decode()

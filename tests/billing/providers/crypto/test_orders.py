@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import invariants, prices, standing
+from billing import agent_terms, invariants, prices
 from billing.errors import MoneySeen, NotConfigured
 from billing.models import CryptoOrder, Deposit, Payment, Subscription
 from billing.providers.crypto import orders, watching
@@ -75,7 +75,7 @@ def test_33_the_exact_amount_pays(coins: Chain, clock: Clock, order: Order, runn
     payment = Payment.objects.get()
     assert (payment.external_id, payment.amount, payment.currency) == (wanted.pk, Decimal(5 * USD), "usdt")
     assert payment.over == 0
-    assert standing.term(running, now=clock.now).paid_provider == "usdt"
+    assert agent_terms.term(running, now=clock.now).paid_provider == "usdt"
     assert event_types(running).count("payment.confirmed") == 1
 
 

@@ -14,7 +14,7 @@ from django.db import connection
 
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import standing
+from billing import agent_terms
 from billing.models import Payment, StarsOrder, Stray, StrayCharge, Subscription
 from billing.providers.stars import charges, refunds, updates
 from billing.vocabulary import OrderStatus, PaymentKind, SubscriptionStatus, TermMode
@@ -47,7 +47,7 @@ def test_stars_that_were_paid_are_a_month_one_payment_and_one_event(
     assert (order.status, order.paid_at, order.charge_id) == (OrderStatus.PAID, clock.now, row.external_id)
     assert (row.provider, row.amount, row.currency, row.late) == ("stars", Decimal(385), "XTR", False)
     assert row.external_id == paid["telegram_payment_charge_id"]
-    term = standing.term(agent, now=clock.now)
+    term = agent_terms.term(agent, now=clock.now)
     assert (term.mode, term.paid_till, term.paid_provider) == (TermMode.PAID, FREE_UNTIL.replace(month=12), "stars")
     assert confirmed(agent) == 1
 
@@ -99,7 +99,7 @@ def test_24_a_charge_after_the_order_has_expired_is_credited_and_flagged_late(
     telegram.charge(order.invoice_link)
     order.refresh_from_db()
     assert (order.status, Payment.objects.get().late) == (OrderStatus.PAID, True)
-    assert standing.term(agent, now=clock.now).mode == TermMode.PAID
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.PAID
     assert confirmed(agent) == 1
 
 
@@ -127,7 +127,7 @@ def test_25_another_amount_or_currency_buys_nothing_goes_back_and_raises_an_alar
     assert [record.levelno for record in caplog.records if record.name == charges.__name__] == [logging.ERROR]
     order.refresh_from_db()
     assert (order.status, confirmed(agent)) == (OrderStatus.PENDING, 0)
-    assert standing.term(agent, now=clock.now).mode == TermMode.TRIAL
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.TRIAL
     assert (refunds.send_due(), StrayCharge.objects.get().why) == (1, Stray.AMOUNT)
     assert telegram.pay(order.invoice_link) is not None, "the order can still be paid"
 
@@ -160,7 +160,7 @@ def test_28_a_refund_ends_the_subscription_and_leaves_the_order_paid(
     subscription = Subscription.objects.get(agent=agent)
     assert (order.status, subscription.status) == (OrderStatus.PAID, SubscriptionStatus.EXPIRED)
     assert (subscription.expired_at, subscription.current_period_end) == (clock.now, clock.now)
-    assert (standing.term(agent, now=clock.now).mode, kinds()) == (TermMode.GRACE, ["payment", "refund"])
+    assert (agent_terms.term(agent, now=clock.now).mode, kinds()) == (TermMode.GRACE, ["payment", "refund"])
 
 
 def test_a_refund_told_of_before_its_payment_leaves_nothing_to_count(

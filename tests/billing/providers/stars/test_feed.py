@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from agents.models import Agent
-from billing import standing
+from billing import agent_terms
 from billing.models import Payment, StarsFeed, StarsOrder, Stray, StrayCharge, Subscription
 from billing.providers.stars import feed, refunds
 from billing.vocabulary import OrderStatus, SubscriptionStatus, TermMode
@@ -46,7 +46,7 @@ def test_28_a_refund_in_the_list_ends_the_subscription_and_leaves_the_order_paid
     order.refresh_from_db()
     assert order.status == OrderStatus.PAID
     assert Subscription.objects.get(agent=agent).status == SubscriptionStatus.EXPIRED
-    assert standing.term(agent, now=clock.now).mode == TermMode.GRACE
+    assert agent_terms.term(agent, now=clock.now).mode == TermMode.GRACE
     assert sorted(Payment.objects.values_list("kind", flat=True)) == ["payment", "refund"]
 
 

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import standing
+from billing import agent_terms
 from billing.models import CardSubscription, Invoice, Payment, StripeEvent, StripeInvoice, StripeOrder, Subscription
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
@@ -203,7 +203,7 @@ def test_who_dies_between_the_inbox_and_the_work_has_it_done_by_the_next(
     clock.go(timedelta(minutes=2))
     work()
     assert Payment.objects.count() == StripeInvoice.objects.count() == 1
-    assert standing.term(order.agent, now=clock.now).mode == "paid"
+    assert agent_terms.term(order.agent, now=clock.now).mode == "paid"
 
 
 def test_money_of_other_ways_is_added_to_what_the_card_paid(card: CardSubscription, agent: Agent, pay: Pay) -> None:

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import invariants, moving, standing
+from billing import agent_terms, invariants, moving
 from billing.invoicing.pdf import pdf
 from billing.models import CardSubscription, Invoice, Payment, Subscription, TaxRate
 from billing.providers.stripe import orders
@@ -82,7 +82,7 @@ def test_a_dispute_that_is_won_on_appeal_gives_back_what_it_took(
         work()
     tick(agent, clock)
     assert gone() == 0
-    assert standing.term(agent, now=clock.now).paid_till is not None
+    assert agent_terms.term(agent, now=clock.now).paid_till is not None
     assert invariants.broken(now=clock.now) == []
 
 
@@ -148,7 +148,7 @@ def test_a_dispute_that_was_won_and_is_lost_on_appeal_takes_the_time_and_the_mon
         clock.go(timedelta(days=1))
         stripe.world.decide(made["id"], word)
         work()
-        assert (standing.term(agent, now=clock.now).paid_till is not None, gone()) == (paid, money), word
+        assert (agent_terms.term(agent, now=clock.now).paid_till is not None, gone()) == (paid, money), word
     assert invariants.broken(now=clock.now) == []
 
 

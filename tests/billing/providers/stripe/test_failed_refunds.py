@@ -13,7 +13,7 @@ from django.test import Client
 
 from accounts.models import Letter, User
 from agents.models import Agent
-from billing import corrections, decisions, invariants, standing
+from billing import agent_terms, corrections, decisions, invariants
 from billing.models import CardSubscription, Invoice, Payment, Span, StripeRefund
 from tests.billing.conftest import Clock
 from tests.billing.providers.stripe.conftest import catch_up, invoices, work
@@ -72,7 +72,7 @@ def test_the_ledger_does_not_say_that_it_went_back_and_an_operator_decides(
 
 def test_its_time_stays_taken(charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock) -> None:
     fails(stripe, refund(stripe, charge))
-    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert agent_terms.term(agent, now=clock.now).mode == "grace"
 
 
 def test_sent_back_another_way_it_has_gone(
@@ -146,7 +146,7 @@ def test_a_dispute_about_all_that_is_left_beside_a_failed_part_takes_the_time(
     fails(stripe, refund(stripe, charge, 100))
     stripe.world.dispute(charge["id"], cents=400)
     work()
-    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert agent_terms.term(agent, now=clock.now).mode == "grace"
 
 
 def test_a_dispute_that_is_won_gives_no_time_back_whose_money_is_owed(
@@ -157,7 +157,7 @@ def test_a_dispute_that_is_won_gives_no_time_back_whose_money_is_owed(
     fails(stripe, refund(stripe, charge))
     stripe.world.decide(dispute["id"], "won")
     work()
-    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert agent_terms.term(agent, now=clock.now).mode == "grace"
     assert Payment.objects.open().get().amount == Decimal(500)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.models import Agent
-from billing import invariants, standing
+from billing import agent_terms, invariants
 from billing.models import CardSubscription, NextPlan, Payment, Subscription
 from billing.providers.stripe import orders, repricing
 from billing.vocabulary import Period
@@ -170,7 +170,7 @@ def test_a_charge_that_fails_keeps_the_choice_for_the_next_try(
     invoice = stripe.world.fail(small.subscription_id)
     work()
     tick(agent, clock)
-    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert agent_terms.term(agent, now=clock.now).mode == "grace"
     clock.go(DAY)
     stripe.world.settle(invoice["id"])
     work()
@@ -185,7 +185,7 @@ def test_a_card_that_is_cancelled_leaves_the_smaller_plan_for_the_end(
     work()
     clock.at(row().current_period_end)
     agent = tick(agent, clock)
-    assert (agent.tier, standing.term(agent, now=clock.now).mode) == ("tiny", "grace")
+    assert (agent.tier, agent_terms.term(agent, now=clock.now).mode) == ("tiny", "grace")
 
 
 def test_another_plan_by_card_ends_the_choice(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.models import Agent
-from billing import corrections, decisions, invariants, standing
+from billing import agent_terms, corrections, decisions, invariants
 from billing.models import Invoice, Payment, Span, StripeRefund
 from tests.billing.conftest import Clock
 from tests.billing.providers.stripe.conftest import catch_up, invoices, work
@@ -83,7 +83,7 @@ def test_whenever_somebody_looks_the_same_has_gone_is_owed_and_is_its_times(
         catch_up()
         work()
     assert now_so() == expected
-    assert (standing.term(agent, now=clock.now).mode == "paid") == (expected[2] > 0)
+    assert (agent_terms.term(agent, now=clock.now).mode == "paid") == (expected[2] > 0)
     notes = Invoice.objects.filter(kind="credit_note")
     assert sum(note.total_usd for note in notes) * 100 == 500 - expected[2], "what is its time's no more was promised"
     assert all(note.total_usd > 0 for note in notes)
@@ -131,7 +131,7 @@ def test_what_is_decided_about_a_part_that_failed_does_not_go_with_the_rest(
     work()
     assert [made["amount"] for made in stripe.world.all("refund")] == [100, 200, 200]
     assert Span.objects.filter(is_gift=False).count() == 0
-    assert (standing.term(agent, now=clock.now).mode == "paid") == (decide == "credit")
+    assert (agent_terms.term(agent, now=clock.now).mode == "paid") == (decide == "credit")
     assert not Payment.objects.open().exists()
     assert StripeRefund.objects.get().refunded_at == clock.now
     happens(stripe, charge, "1 fails")

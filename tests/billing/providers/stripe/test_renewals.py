@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from accounts.letters import send_due as send_letters
 from agents.models import Agent
-from billing import standing
+from billing import agent_terms
 from billing.models import CardSubscription, Payment, Subscription
 from billing.providers.stripe import feed
 from tests.agents.conftest import event_types
@@ -51,7 +51,7 @@ def test_a_renewal_an_hour_late_follows_on_without_a_gap(
     invoice = stripe.world.period_ends(late.subscription_id)
     work()
     tick(agent, clock)
-    assert standing.term(agent, now=clock.now).mode == "paid", "its invoice is a draft: nobody knows yet"
+    assert agent_terms.term(agent, now=clock.now).mode == "paid", "its invoice is a draft: nobody knows yet"
     clock.go(HOUR)
     stripe.world.settle(invoice["id"])
     work()
@@ -81,7 +81,7 @@ def test_a_card_that_is_refused_begins_grace_and_its_owner_is_told_once(
     invoice = stripe.world.fail(late.subscription_id)
     work()
     tick(agent, clock)
-    term = standing.term(agent, now=clock.now)
+    term = agent_terms.term(agent, now=clock.now)
     assert (term.mode, term.stops_at) == ("grace", end + 3 * DAY)
     clock.go(HOUR)
     stripe.world.refuse(invoice["id"])
@@ -104,7 +104,7 @@ def test_a_later_try_that_works_pays_from_then_on(
     stripe.world.settle(invoice["id"])
     work()
     tick(agent, clock)
-    assert standing.term(agent, now=clock.now).mode == "paid"
+    assert agent_terms.term(agent, now=clock.now).mode == "paid"
     assert Subscription.objects.paid().get().current_period_end == clock.now.replace(year=2027, month=1)
 
 
@@ -126,7 +126,7 @@ def test_a_renewal_that_never_comes_counts_as_unpaid_after_a_week(
     for days, mode in ((6, "paid"), (7, "grace")):
         clock.at(end + timedelta(days=days))
         tick(agent, clock)
-        assert standing.term(agent, now=clock.now).mode == mode
+        assert agent_terms.term(agent, now=clock.now).mode == mode
 
 
 def test_nobody_is_reminded_of_an_end_that_a_card_renews(late: CardSubscription, agent: Agent, clock: Clock) -> None:
@@ -178,7 +178,7 @@ def test_a_look_without_an_answer_ends_nothing_and_is_taken_again(
     stripe.fail_next("GET /v1/subscriptions", Fault(status=status))
     assert feed.check_due(now=clock.now) == 0
     tick(agent, clock)
-    assert standing.term(agent, now=clock.now).mode == "paid"
+    assert agent_terms.term(agent, now=clock.now).mode == "paid"
     clock.go(timedelta(minutes=5))
     assert feed.check_due(now=clock.now) == 1
 
@@ -195,5 +195,5 @@ def test_who_cancels_in_the_portal_keeps_what_is_paid_and_may_think_better_of_it
     stripe.world.period_ends(late.subscription_id)
     work()
     tick(late.agent, clock)
-    assert standing.term(late.agent, now=clock.now).mode == "grace"
+    assert agent_terms.term(late.agent, now=clock.now).mode == "grace"
     assert Payment.objects.count() == 1

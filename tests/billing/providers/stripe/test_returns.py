@@ -10,7 +10,7 @@ import pytest
 
 from agents.models import Agent
 from agents.running import lifecycle
-from billing import corrections, decisions, standing
+from billing import agent_terms, corrections, decisions
 from billing.models import CardSubscription, Invoice, Payment, Span, StripeDispute, StripeRefund, Subscription
 from billing.providers.stripe import sending
 from billing.vocabulary import Period
@@ -116,7 +116,7 @@ def test_what_goes_back_before_its_payment_was_told_of_is_counted_in_order(
     stripe.tell(stripe.world.events[-1])
     work()
     assert (rows("payment"), rows("refund")) == ([500], [500])
-    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert agent_terms.term(agent, now=clock.now).mode == "grace"
 
 
 def test_a_payment_that_bought_nothing_is_off_the_list_once_it_is_refunded(
@@ -178,7 +178,7 @@ def test_a_dispute_stops_its_time_and_the_card_and_takes_the_money_once_it_is_lo
 ) -> None:
     dispute = stripe.world.dispute(charge["id"])
     work()
-    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert agent_terms.term(agent, now=clock.now).mode == "grace"
     assert (rows("revoke"), rows("refund"), at_stripe(stripe)) == ([None], [], "canceled")
     stripe.world.decide(dispute["id"], "lost")
     for told in stripe.world.events:

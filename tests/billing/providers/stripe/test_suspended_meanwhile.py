@@ -9,7 +9,7 @@ import pytest
 
 from agents import suspension
 from agents.models import Agent
-from billing import invariants, next_plans, standing
+from billing import agent_terms, invariants, next_plans
 from billing.models import CardSubscription, DeferredRevenue, Payment, Span
 from billing.providers.stripe import feed
 from billing.reports import deferred
@@ -39,7 +39,7 @@ def look(agent: Agent, clock: Clock) -> None:
 
 
 def term(agent: Agent, clock: Clock) -> Term:
-    return standing.term(Agent.objects.get(pk=agent.pk), now=clock.now)
+    return agent_terms.term(Agent.objects.get(pk=agent.pk), now=clock.now)
 
 
 def test_a_dispute_that_is_won_while_its_account_is_suspended_gives_back_what_was_left_when_it_began(

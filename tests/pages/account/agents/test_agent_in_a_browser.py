@@ -25,7 +25,7 @@ from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, sett
 from tests.browser import asked_elsewhere, complaints, one_window, signed_in, width_of
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.receiver import Receiver, status
-from webhooks import draining, events, hooks
+from webhooks import delivery_loop, events, hooks
 from webhooks.models import Delivery, EventType
 
 pytestmark = pytest.mark.browser
@@ -107,7 +107,7 @@ def test_its_pages_fit_the_window_and_ask_no_other_host(
 
 def _delivered() -> None:
     Delivery.objects.filter(state="pending").update(next_attempt_at=timezone.now())
-    draining.drain(ahead=timedelta(0))
+    delivery_loop.drain(ahead=timedelta(0))
     connection.close()
 
 

@@ -16,7 +16,7 @@ from pages.account.agents import webhook
 from tests.doubles.receiver import Receiver, status
 from tests.pages.account.visitor import Visitor, statements, text
 from tests.pages.page import Page
-from webhooks import draining, events, hooks
+from webhooks import delivery_loop, events, hooks
 from webhooks.models import Delivery, EventType, Hook, Problem
 
 
@@ -45,7 +45,7 @@ def drained(times: int = 1) -> None:
     """Send the deliveries that are due, and their retries without waiting."""
     for _ in range(times):
         Delivery.objects.filter(state="pending").update(next_attempt_at=timezone.now() - timedelta(seconds=1))
-        draining.drain(ahead=timedelta(0))
+        delivery_loop.drain(ahead=timedelta(0))
 
 
 @pytest.mark.usefixtures("transactional_db")
