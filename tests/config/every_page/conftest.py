@@ -43,7 +43,7 @@ BACKUP = "2026-11-26-0300"
 
 
 class World:
-    """The people who visit the pages, and the values of the names in `places.py`."""
+    """The people who visit the pages, and the values of the names in `page_addresses.py`."""
 
     ticket: str  # leads to the agent `full`'s own page
 
