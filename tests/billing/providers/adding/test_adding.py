@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -123,4 +124,4 @@ def test_an_operator_notes_its_refund_by_hand(
     paid = Payment.objects.get()
     assert part_refunds.is_by_hand(paid)
     back = corrections.refund_payment(paid, reason="asked for", actor="operator:1", now=clock.now)
-    assert (back.provider, back.amount, back.currency) == ("pennies", 500, "usd")
+    assert (back.provider, back.amount, back.currency) == ("pennies", Decimal(500), "usd")
