@@ -25,7 +25,7 @@ PACKAGE = "tests.billing.providers.adding.pennies"
 def its_id() -> Iterator[Provider]:
     """The line `PENNIES = "pennies"` in billing/vocabulary.py."""
     added = str.__new__(Provider, "pennies")
-    added._name_, added._value_, added._label_ = "PENNIES", "pennies", "Pennies"  # type: ignore[attr-defined]
+    added._name_, added._value_, added._label_ = "PENNIES", "pennies", "Pennies"
     Provider._member_names_.append("PENNIES")
     Provider._member_map_["PENNIES"] = Provider._value2member_map_["pennies"] = added
     yield added

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from billing.providers.base import LicenceCharge, ProviderAnswer, Verdict
-from billing.providers.gumroad.driver import Gumroad, renewed_until
+from billing.providers.gumroad.driver import Gumroad
+from billing.providers.plans import renewed_until
 from billing.vocabulary import Period
 from config.errors import Unavailable
 from tests.billing.conftest import NOON
