@@ -14,7 +14,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents import lifecycle
+from agents import lifecycle, timeline
 from agents.admin import INLINE_ROWS
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from tests import operating
@@ -144,7 +144,7 @@ def test_the_timeline_of_all_agents_is_read_only(console: Client, running: Agent
 
 def test_a_long_timeline_shows_its_newest_rows(console: Client, running: Agent) -> None:
     for number in range(INLINE_ROWS + 20):
-        lifecycle._note(running, reason=Reason.OWNER, actor=f"user:{number:03}", now=timezone.now())
+        timeline.note(running, "", reason=Reason.OWNER, actor=f"user:{number:03}", now=timezone.now())
     page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
     assert f"user:{INLINE_ROWS + 19:03}" in page
     assert "user:010" not in page
