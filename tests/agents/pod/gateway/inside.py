@@ -73,7 +73,7 @@ class Inside:
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
     """The loop of all gateways of this process. It runs as long as the process."""
-    logging.getLogger("agents.pod").setLevel(logging.INFO)  # as in a gateway's own process
+    logging.getLogger("agents.pod.gateway").setLevel(logging.INFO)  # as in a gateway's own process
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="gateways", daemon=True).start()
     return loop
