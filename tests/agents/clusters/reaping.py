@@ -10,8 +10,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from agents.clusters.api import names
 from agents.clusters.api.client import Connection
@@ -23,6 +25,8 @@ ADMIN_KUBECONFIG = "TEST_ADMIN_KUBECONFIG"
 # Label of the objects that only the administrator can make and delete.
 FOREIGN = {"example.com/agentpods": "test"}
 
+# Later than all objects, as a cluster writes times.
+_ALWAYS = "9999"
 _NAMESPACES, _VOLUMES = "/api/v1/namespaces", "/api/v1/persistentvolumes"
 
 
@@ -33,39 +37,48 @@ def after_us(installation: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def clear(connection: Connection, installation: str) -> list[str]:
-    """Delete all namespaces of the installation with their volumes. Returns the namespaces that are still there.
+def clear(connection: Connection, installation: str, *, until: str = _ALWAYS) -> list[str]:
+    """Delete all namespaces of the installation with their volumes, if they were made until this time. Returns the
+    namespaces that are still there.
 
     Volumes are set to be deleted first, before the namespaces that use them.
     """
     ours = {"labelSelector": f"{names.INSTALLATION_LABEL}={installation}"}
-    for volume in connection.get(_VOLUMES, ours)["items"]:
+    for volume in _made(connection, _VOLUMES, ours, until):
         if volume["spec"]["persistentVolumeReclaimPolicy"] != "Delete":
             change = {"spec": {"persistentVolumeReclaimPolicy": "Delete"}}
             connection.merge(f"{_VOLUMES}/{volume['metadata']['name']}", change)
-    left = connection.get(_NAMESPACES, ours)["items"]
+    left = _made(connection, _NAMESPACES, ours, until)
     for one in left:
         if "deletionTimestamp" not in one["metadata"]:
             connection.delete(f"{_NAMESPACES}/{one['metadata']['name']}")
     return [one["metadata"]["name"] for one in left]
 
 
-def clear_foreign(connection: Connection) -> None:
+def clear_foreign(connection: Connection, *, until: str = _ALWAYS) -> None:
     selector = ",".join(f"{name}={value}" for name, value in FOREIGN.items())
     for path in (_VOLUMES, _NAMESPACES):
-        for one in connection.get(path, {"labelSelector": selector})["items"]:
+        for one in _made(connection, path, {"labelSelector": selector}, until):
             connection.delete(f"{path}/{one['metadata']['name']}")
 
 
+def _made(connection: Connection, path: str, query: dict[str, str], until: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = connection.get(path, query)["items"]
+    return [one for one in items if one["metadata"]["creationTimestamp"] <= until]
+
+
 def main(words: Sequence[str]) -> None:
-    """Deletes only once, so that the objects of a test run that has started meanwhile stay."""
+    """Deletes only once, and only what is older than the end of the tests. So the objects of a test run that has
+    started meanwhile stay.
+    """
     (installation,) = words
     sys.stdin.buffer.read()
+    until = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with _connected(KUBECONFIG) as connection:
-        clear(connection, installation)
+        clear(connection, installation, until=until)
     if ADMIN_KUBECONFIG in os.environ:
         with _connected(ADMIN_KUBECONFIG) as connection:
-            clear_foreign(connection)
+            clear_foreign(connection, until=until)
 
 
 @contextlib.contextmanager

@@ -53,3 +53,12 @@ def test_what_killed_tests_have_made_is_taken_away(tmp_path: Path, api: KubeApi)
         api.wait(lambda: not api.objects("PersistentVolume"))
         api.wait(lambda: connection.find("/api/v1/namespaces/pod-one-1") is None)
         assert connection.find("/api/v1/namespaces/pod-other-1")
+
+
+@pytest.mark.skipif(ground.is_real, reason="there a run that goes on has such objects")
+def test_what_was_made_after_the_end_of_the_tests_stays(api: KubeApi) -> None:
+    with api, closing(Connection("tests", api.kubeconfig())) as connection:
+        connection.apply({**namespace("pod-next-1"), "metadata": {"name": "pod-next-1", "labels": dict(OURS)}})
+        assert reaping.clear(connection, "reaped", until="2000-01-01T00:00:00Z") == []
+        assert connection.find("/api/v1/namespaces/pod-next-1")
+        assert reaping.clear(connection, "reaped") == ["pod-next-1"]
