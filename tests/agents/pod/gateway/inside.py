@@ -22,10 +22,10 @@ from agents.pod.masking import MaskingFormatter
 from agents.pod.start import GatewayStart
 
 # Whose code runs. All tasks of a gateway inherit it, so each gateway's log has its own lines alone.
-_speaker: ContextVar[Inside | None] = ContextVar("gateway", default=None)
+_speaker: ContextVar[GatewayInProcess | None] = ContextVar("gateway", default=None)
 
 
-class Inside:
+class GatewayInProcess:
     """A gateway, with those methods of `subprocess.Popen` that need no process."""
 
     def __init__(self, document: bytes, log_path: Path) -> None:

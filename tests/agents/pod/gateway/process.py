@@ -19,7 +19,7 @@ from agents.pod.start import GatewayStart
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, PodConfig, PodSecrets
 from tests.agents.pod import forking
-from tests.agents.pod.gateway.inside import Inside
+from tests.agents.pod.gateway.inside import GatewayInProcess
 from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
 from tests.patience import Patience
 
@@ -83,7 +83,7 @@ class Gateway:
     (tests/agents/pod/gateway/inside.py).
     """
 
-    process: subprocess.Popen[bytes] | forking.Forked | Inside
+    process: subprocess.Popen[bytes] | forking.Forked | GatewayInProcess
 
     def __init__(self, given: dict[str, Any]) -> None:
         environment, prefix = given.pop("environment", {}), given.pop("prefix", [])
@@ -94,7 +94,7 @@ class Gateway:
         if whole or prefix:
             self.process = self._run(environment, prefix)
         elif inside:
-            self.process = Inside(self.start.dump(), self.log_path)
+            self.process = GatewayInProcess(self.start.dump(), self.log_path)
         else:
             with self.log_path.open("ab") as out:
                 self.process = forking.start("gateway", {**_inherited(), **environment}, self.start.dump(), out)
@@ -129,7 +129,7 @@ class Gateway:
 
     @property
     def pid(self) -> int:
-        assert not isinstance(self.process, Inside), "it needs a process of its own"
+        assert not isinstance(self.process, GatewayInProcess), "it needs a process of its own"
         return self.process.pid
 
     def signal(self, number: int) -> None:
