@@ -60,7 +60,7 @@ class Purchase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class PurchaseOutcome:
     """What a purchase makes of the agent's paid time."""
 
     subscription: Subscription  # with its new values, which `buy` writes
@@ -85,7 +85,7 @@ def licensed_until(row: Subscription) -> datetime:
     return row.current_period_end - row.extra
 
 
-def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Outcome:
+def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> PurchaseOutcome:
     """Write the outcome of a purchase. Raises LicenceHeld."""
     current = Subscription.objects.paid().select_for_update(no_key=True).filter(agent=agent).first()
     made = outcome(agent, purchase, current, now=now)
@@ -100,7 +100,7 @@ def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Outco
     return made
 
 
-def outcome(agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime) -> Outcome:
+def outcome(agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime) -> PurchaseOutcome:
     """A new subscription, or more time on the `current` one. Paid time begins after the free days.
 
     The rest of another plan is converted (billing/spans.py). A licence's time is never converted, since its key stays
@@ -115,7 +115,7 @@ def outcome(agent: Agent, purchase: Purchase, current: Subscription | None, *, n
     return _open(agent, purchase, current, now=now)
 
 
-def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime) -> Outcome:
+def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime) -> PurchaseOutcome:
     start, anchor_day = _first_day(agent, purchase, current, now=now)
     end = _later(start, purchase, anchor_day=anchor_day)
     taken = spans.unused(current, now=now) if current else None
@@ -124,7 +124,7 @@ def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, now
     row.anchor_day = anchor_day
     if spans.total(carried) or purchase.length is not None:
         row.anchor_day = row.current_period_end.day
-    return Outcome(
+    return PurchaseOutcome(
         subscription=row,
         rests=[_rest(purchase, end - start), *carried],
         start=start,
@@ -150,7 +150,7 @@ def _first_day(
     return start, start.day
 
 
-def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, now: datetime) -> Outcome:
+def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, now: datetime) -> PurchaseOutcome:
     """Add more time of the same plan after the paid time.
 
     The anchor day stays only while plain renewals follow each other. It is set anew if the end was moved: by a
@@ -171,22 +171,22 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, now: datetim
     row.provider = purchase.provider or row.provider
     if purchase.length is None:  # credited days do not change the plan or its price
         row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
-    return Outcome(subscription=row, rests=rests, start=start, taken=taken)
+    return PurchaseOutcome(subscription=row, rests=rests, start=start, taken=taken)
 
 
-def _add_beside(row: Subscription, purchase: Purchase, *, now: datetime) -> Outcome:
+def _add_beside(row: Subscription, purchase: Purchase, *, now: datetime) -> PurchaseOutcome:
     bought = _rest(purchase, _later(now, purchase, anchor_day=now.day) - now)
     added = spans.on_plan(bought, _plan(purchase), spans.plan_of(row))
     taken = spans.unused(row, now=now)
     rests = [*taken.rests, added]
     start = put_beside(row, rests, till=licensed_until(row), now=now)
     converted = added.length if row.tier != purchase.tier else timedelta(0)
-    return Outcome(subscription=row, rests=rests, start=start, taken=taken, converted=converted)
+    return PurchaseOutcome(subscription=row, rests=rests, start=start, taken=taken, converted=converted)
 
 
 def _license(
     agent: Agent, purchase: Purchase, licence: Licence, current: Subscription | None, *, now: datetime
-) -> Outcome:
+) -> PurchaseOutcome:
     plan = _plan(purchase)
     row = Subscription.objects.filter(
         agent=agent, provider=purchase.provider, external_ref=licence.external_ref
@@ -207,7 +207,7 @@ def _license(
     row.license_key, row.license_fingerprint = licence.key, licence.fingerprint
     row.external_ref, row.instance = licence.external_ref, licence.instance or row.instance
     row.current_period_end, row.paid_seen_at, row.unknown_since = till, now, None
-    return Outcome(
+    return PurchaseOutcome(
         subscription=row,
         rests=carried,
         start=put_beside(row, carried, till=till, now=now),
