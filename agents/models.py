@@ -216,9 +216,7 @@ class Agent(models.Model):
     entitled_until = models.DateTimeField(null=True, blank=True)
     trial_notice_day = models.SmallIntegerField(null=True, blank=True)
     term_due_at = models.DateTimeField(
-        null=True,
-        blank=True,
-        help_text="When billing/dunning.py checks the agent again. Only that module changes this.",
+        null=True, blank=True, help_text="When billing/dunning.py checks the agent again. Only it changes this."
     )
 
     # Model key.

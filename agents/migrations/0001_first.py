@@ -210,7 +210,7 @@ class Migration(migrations.Migration):
                     "term_due_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When billing/dunning.py checks the agent again. Only that module changes this.",
+                        help_text="When billing/dunning.py checks the agent again. Only it changes this.",
                         null=True,
                     ),
                 ),

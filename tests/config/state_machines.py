@@ -27,8 +27,8 @@ from catalog.models import Persona
 from webhooks import deliveries
 from webhooks.models import Delivery
 
-ROOT = Path(lifecycle.__file__).resolve().parent.parent
-PACKAGES = ("accounts", "agents", "billing", "catalog", "config", "status", "webhooks")
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("accounts", "agents", "billing", "catalog", "config", "pages", "status", "webhooks")
 # Calls whose keywords are columns.
 CALLS = {"update", "create", "get_or_create", "update_or_create"}
 _SET = re.compile(r"(?is)\bUPDATE\s+[\w ]+?\s+SET\s(.*?)(?=\bFROM\b|\bWHERE\b|\bRETURNING\b|\Z)")
@@ -51,13 +51,13 @@ class Machine:
 MACHINES = (
     Machine(Agent, "status", lifecycle.TRANSITIONS, "agents/running/lifecycle.py _move"),
     Machine(AgentQuota, "status", quota.TRANSITIONS, "agents/watching/quota.py _written"),
-    Machine(Backup, "stage", stages.TRANSITIONS, "backups/stages.py move"),
-    Machine(Placement, "move", placement.TRANSITIONS, "clusters/placement.py enter"),
-    Machine(DomainClaim, "status", claims.TRANSITIONS, "domains/claims.py _move"),
+    Machine(Backup, "stage", stages.TRANSITIONS, "agents/backups/stages.py move"),
+    Machine(Placement, "move", placement.TRANSITIONS, "agents/clusters/placement.py enter"),
+    Machine(DomainClaim, "status", claims.TRANSITIONS, "agents/domains/claims.py _move"),
     Machine(Order, "status", orders.TRANSITIONS, "billing/orders.py _move"),
     Machine(Subscription, "status", subscriptions.TRANSITIONS, "billing/subscriptions.py move_to"),
-    Machine(DataExport, "state", exports.TRANSITIONS, "leaving/exports.py _move"),
-    Machine(AccountDeletion, "stage", closing.TRANSITIONS, "leaving/closing.py _move"),
+    Machine(DataExport, "state", exports.TRANSITIONS, "billing/leaving/exports.py _move"),
+    Machine(AccountDeletion, "stage", closing.TRANSITIONS, "billing/leaving/closing.py _move"),
     Machine(Delivery, "state", deliveries.TRANSITIONS, "webhooks/deliveries.py _move"),
     Machine(Persona, "status", authoring.TRANSITIONS, "catalog/authoring.py _move", begins=("draft", "builtin")),
 )
@@ -81,8 +81,8 @@ ALSO = {
     ("state", "webhooks/outbox.py <module>"): "the outcomes of many pending deliveries, in one statement",
     ("status", "accounts/idempotency.py keep"): "the HTTP status of a reply",
     ("status", "accounts/replies.py keep"): "the HTTP status of a reply",
-    ("status", "stripe/cards.py note"): "Stripe's own word",
-    ("status", "stripe/disputes.py note"): "Stripe's own word",
+    ("status", "billing/providers/stripe/cards.py note"): "Stripe's own word",
+    ("status", "billing/providers/stripe/disputes.py note"): "Stripe's own word",
     ("status", "catalog/admin.py get_changeform_initial_data"): "the form of a new persona",
     ("status", "catalog/moderation.py take_down_article"): "an article is published or not, as its author likes",
     ("status", "status/incidents.py tell"): "a copy of the incident's status at that time",
@@ -114,11 +114,11 @@ FREE = {
 
 
 def assigned(columns: Set[str]) -> set[tuple[str, str]]:
-    """All code that assigns one of these columns, as (column, `folder/file function`)."""
+    """All code that assigns one of these columns, as (column, `path function`)."""
     found = set()
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
         if "migrations" not in path.parts and ROOT / "agents" / "pod" not in path.parents:  # a pod has no database
-            found |= set(assigned_in(path.read_text(), columns, name=f"{path.parent.name}/{path.name}"))
+            found |= set(assigned_in(path.read_text(), columns, name=str(path.relative_to(ROOT))))
     return found
 
 

@@ -233,7 +233,6 @@ def test_what_holds_a_namespace_is_named(up: KubernetesRuntime, cluster: KubeApi
     assert not Pod.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_deploy_that_is_killed_anywhere_is_finished_by_the_next(
     runtime: KubernetesRuntime, cluster: KubeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,7 +274,6 @@ def test_a_removal_that_is_killed_anywhere_is_finished_by_the_next(
         assert not Placement.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_move_that_is_killed_anywhere_loses_no_volume(
     runtime: KubernetesRuntime, cluster: KubeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
