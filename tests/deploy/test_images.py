@@ -333,10 +333,8 @@ def test_the_engine_says_the_version_that_the_lock_has(engine: Engine, unpacked:
     image = unpacked(engine.id)
     target = install.directory(engine, image.root / "opt" / "engines")
     assert install.is_installed(engine, target)
-    offline, mounts = {"HOME": "/tmp", "PI_OFFLINE": "1"}, {"/tmp": place / "tmp"}
-    container = OciContainer(
-        root=image.root, bundle=place / "version", uid=ENGINE_UID, mounts=mounts, environment=offline
-    )
+    offline, mounts, own = {"HOME": "/tmp", "PI_OFFLINE": "1"}, {"/tmp": place / "tmp"}, place / "version"
+    container = OciContainer(root=image.root, bundle=own, uid=ENGINE_UID, mounts=mounts, environment=offline)
     code, said = container.run(*_program(engine, Path("/opt/engines") / target.name), "--version")
     assert (code, engine.package.version in said) == (0, True), said
 
