@@ -167,7 +167,7 @@ def test_who_may_only_look_corrects_nothing(agent: Agent, clock: Clock) -> None:
     assert not Payment.objects.exists()
 
 
-def test_67_a_licence_key_is_never_shown(console: Client, agent: Agent, pay: Pay) -> None:
+def test_a_licence_key_is_never_shown(console: Client, agent: Agent, pay: Pay) -> None:
     row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY, key=KEY))
     pages = [
         f"/admin/billing/subscription/{quote(row.subscription_id or '')}/change/",

@@ -19,7 +19,7 @@ from webhooks.models import Event
 pytestmark = pytest.mark.django_db
 
 
-def test_66_a_change_of_summer_time_moves_no_date(make_agent: MakeAgent, owner: User, clock: Clock, pay: Pay) -> None:
+def test_a_change_of_summer_time_moves_no_date(make_agent: MakeAgent, owner: User, clock: Clock, pay: Pay) -> None:
     # 02:30 in Berlin, an hour that does not exist on the last Sunday of March.
     clock.at(datetime(2027, 3, 1, 1, 30, tzinfo=UTC))
     agent = make_agent(timezone="Europe/Berlin")
@@ -28,7 +28,7 @@ def test_66_a_change_of_summer_time_moves_no_date(make_agent: MakeAgent, owner: 
 
 
 @pytest.mark.parametrize("wrong", [timedelta(days=8), timedelta(minutes=2), -timedelta(minutes=2)])
-def test_66_a_worker_whose_clock_is_wrong_stops_nobody(running: Agent, wrong: timedelta) -> None:
+def test_a_worker_whose_clock_is_wrong_stops_nobody(running: Agent, wrong: timedelta) -> None:
     Agent.objects.filter(pk=running.pk).update(term_due_at=running.created_at)
     with time_machine.travel(datetime.now(UTC) + wrong), pytest.raises(ClockDiffers):
         tasks.step_due()
@@ -45,7 +45,7 @@ def test_no_worker_whose_clock_is_wrong_decides_anything_about_money(db: None, t
         current_app.tasks[task](*given)
 
 
-def test_66_a_worker_whose_clock_is_right_takes_the_steps_that_are_due(running: Agent) -> None:
+def test_a_worker_whose_clock_is_right_takes_the_steps_that_are_due(running: Agent) -> None:
     Agent.objects.filter(pk=running.pk).update(term_due_at=running.created_at)
     tasks.step_due()
     running.refresh_from_db()
@@ -53,7 +53,7 @@ def test_66_a_worker_whose_clock_is_right_takes_the_steps_that_are_due(running: 
     assert running.term_due_at == running.entitled_until - 3 * DAY
 
 
-def test_66_a_worker_that_is_a_little_behind_says_nothing_again(running: Agent, clock: Clock) -> None:
+def test_a_worker_that_is_a_little_behind_says_nothing_again(running: Agent, clock: Clock) -> None:
     clock.at(NOON + 5 * DAY)
     tick(running, clock)
     dunning.step(running.pk, now=clock.now - timedelta(seconds=30))

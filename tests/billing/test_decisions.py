@@ -42,7 +42,7 @@ def stray(order: Order, coins: Chain, clock: Clock) -> Deposit:
     return Deposit.objects.get()
 
 
-def test_46_days_are_credited_for_it_once_and_an_operator_signs(stray: Deposit, clock: Clock, running: Agent) -> None:
+def test_days_are_credited_for_it_once_and_an_operator_signs(stray: Deposit, clock: Clock, running: Agent) -> None:
     assert list(decisions.undecided()) == [stray]
     given = decisions.credit(stray, days=30, now=clock.now, **WHO)
     assert agent_terms.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
@@ -84,7 +84,7 @@ def test_a_decision_is_for_good(stray: Deposit, clock: Clock) -> None:
             change()
 
 
-def test_45_money_for_a_deleted_agent_goes_to_another_of_its_account(
+def test_money_for_a_deleted_agent_goes_to_another_of_its_account(
     stray: Deposit, clock: Clock, running: Agent, make_agent: MakeAgent, stranger: User
 ) -> None:
     lifecycle.delete(running, actor="user:x")
@@ -105,7 +105,7 @@ def test_what_is_wrong_stores_nothing(stray: Deposit, clock: Clock) -> None:
     assert not Decision.objects.exists()
 
 
-def test_57_an_orders_money_and_its_deposits_are_decided_together(
+def test_an_orders_money_and_its_deposits_are_decided_together(
     order: Order, coins: Chain, clock: Clock, running: Agent, make_agent: MakeAgent
 ) -> None:
     wanted = order()
@@ -127,7 +127,7 @@ def test_57_an_orders_money_and_its_deposits_are_decided_together(
     assert invariants.broken(now=clock.now) == []
 
 
-def test_33_what_was_paid_beyond_the_amount_is_decided_once(order: Order, coins: Chain, clock: Clock) -> None:
+def test_what_was_paid_beyond_the_amount_is_decided_once(order: Order, coins: Chain, clock: Clock) -> None:
     pays(coins.usdt, order(), 8 * USD)
     settle(coins, clock)
     (row,) = decisions.overpaid()
@@ -151,7 +151,7 @@ def test_what_bought_something_or_may_still_do_so_is_not_decided(order: Order, c
             decisions.credit(money, days=1, now=clock.now, **WHO)
 
 
-def test_44_a_part_that_came_before_a_newer_order_waits_for_an_operator_once_that_is_final(
+def test_a_part_that_came_before_a_newer_order_waits_for_an_operator_once_that_is_final(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
     old = order()
@@ -171,7 +171,7 @@ def test_44_a_part_that_came_before_a_newer_order_waits_for_an_operator_once_tha
     assert invariants.broken(now=clock.now) == []
 
 
-def test_61_a_licence_that_came_too_late_is_closed(running: Agent, pay: Pay, clock: Clock) -> None:
+def test_a_licence_that_came_too_late_is_closed(running: Agent, pay: Pay, clock: Clock) -> None:
     lifecycle.delete(running, actor="user:x")
     row = pay(running, provider=Provider.GUMROAD, licence=licence(clock.now + 30 * DAY))
     assert list(Payment.objects.open()) == [row]

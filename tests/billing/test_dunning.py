@@ -47,7 +47,7 @@ def hourly(agent: Agent, clock: Clock, *, until: timedelta) -> Agent:
 
 
 @pytest.mark.sampled
-def test_58_a_trial_without_payment_is_warned_three_two_one_stopped_told_and_deleted(free: Agent, clock: Clock) -> None:
+def test_a_trial_without_payment_is_warned_three_two_one_stopped_told_and_deleted(free: Agent, clock: Clock) -> None:
     agent = hourly(free, clock, until=TRIAL - timedelta(hours=1))
     assert (warnings(agent), agent.trial_notice_day, agent.status) == ([3, 2, 1], 1, Status.RUNNING)
     agent = hourly(agent, clock, until=TRIAL + timedelta(hours=1))
@@ -80,7 +80,7 @@ def test_each_warning_is_mailed_in_the_agents_language(
     assert all(f"/renew/{agent.pk}" in letter.text for letter in letters)
 
 
-def test_59_a_worker_that_slept_for_a_week_sends_no_burst_and_deletes_nothing_early(free: Agent, clock: Clock) -> None:
+def test_a_worker_that_slept_for_a_week_sends_no_burst_and_deletes_nothing_early(free: Agent, clock: Clock) -> None:
     clock.at(NOON + TRIAL + 6 * DAY)
     agent = tick(free, clock)
     assert (warnings(agent), agent.status) == ([None], Status.STOPPED)
@@ -123,7 +123,7 @@ def test_what_had_failed_gets_the_notice_but_no_agent_stopped(make_agent: MakeAg
     assert "agent.stopped" not in event_types(agent)
 
 
-def test_60_a_payment_between_stop_and_deletion_brings_the_agent_back(free: Agent, clock: Clock, pay: Pay) -> None:
+def test_a_payment_between_stop_and_deletion_brings_the_agent_back(free: Agent, clock: Clock, pay: Pay) -> None:
     clock.at(NOON + TRIAL + MINUTE)
     agent = tick(free, clock)
     clock.go(3 * DAY)
@@ -135,7 +135,7 @@ def test_60_a_payment_between_stop_and_deletion_brings_the_agent_back(free: Agen
     assert tick(agent, clock).status == Status.RUNNING
 
 
-def test_60_a_payment_one_second_before_the_stop_prevents_it(free: Agent, clock: Clock, pay: Pay) -> None:
+def test_a_payment_one_second_before_the_stop_prevents_it(free: Agent, clock: Clock, pay: Pay) -> None:
     clock.at(NOON + TRIAL - timedelta(seconds=1))
     tick(free, clock)
     pay(free)
@@ -228,7 +228,7 @@ def test_an_agent_whose_step_fails_does_not_hold_up_the_others(
     assert warnings(broken) == [3]
 
 
-def test_61_a_payment_that_meets_the_deletion_waits_for_it_and_is_kept_for_an_operator(
+def test_a_payment_that_meets_the_deletion_waits_for_it_and_is_kept_for_an_operator(
     free: Agent, clock: Clock, pay: Pay
 ) -> None:
     clock.at(NOON + TRIAL + MINUTE)

@@ -38,7 +38,7 @@ def mine(clock: Clock, owner: User, catalog: None) -> APIClient:
     return signed_in(owner)
 
 
-def test_18_the_key_of_a_deleted_agent_pays_for_another(
+def test_the_key_of_a_deleted_agent_pays_for_another(
     agent: Agent, mine: APIClient, make_agent: MakeAgent, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
     licence = lemon.sell(LEMON)
@@ -70,7 +70,7 @@ def test_one_licence_makes_no_more_than_one_trial_a_paid_one(
     assert (refused.status_code, "3 free trials" in refused.json()["message"]) == (400, True)
 
 
-def test_18_the_licence_of_a_deleted_agent_is_given_back_within_a_day(
+def test_the_licence_of_a_deleted_agent_is_given_back_within_a_day(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
     licence = lemon.sell(LEMON)

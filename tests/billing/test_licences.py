@@ -100,9 +100,7 @@ def test_the_same_key_again_changes_nothing_however_it_is_spelled(
     assert (Payment.objects.count(), len(confirmed(agent)), sale.uses) == (1, 1, 1)
 
 
-def test_01_an_unknown_key_is_refused_and_nothing_is_stored(
-    agent: Agent, mine: APIClient, gumroad: GumroadServer
-) -> None:
+def test_an_unknown_key_is_refused_and_nothing_is_stored(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     answer = post(mine, agent)
     assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
     assert answer.json()["message"].startswith("licenseKey: ")
@@ -112,7 +110,7 @@ def test_01_an_unknown_key_is_refused_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("changes", [{"store": 2}, {"product": 11}, {"variant": 999}])
-def test_02_a_key_of_another_store_is_refused_and_no_activation_is_consumed(
+def test_a_key_of_another_store_is_refused_and_no_activation_is_consumed(
     agent: Agent, mine: APIClient, lemon: LemonSqueezyServer, changes: dict[str, Any]
 ) -> None:
     licence = lemon.sell(LEMON, **{"variant": 101} | changes)
@@ -121,7 +119,7 @@ def test_02_a_key_of_another_store_is_refused_and_no_activation_is_consumed(
     assert not Subscription.objects.exists()
 
 
-def test_03_a_key_on_a_second_agent_is_refused_in_the_same_words_whoever_has_it(
+def test_a_key_on_a_second_agent_is_refused_in_the_same_words_whoever_has_it(
     agent: Agent, mine: APIClient, stranger: User, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
     gumroad.sell(KEY)
@@ -133,7 +131,7 @@ def test_03_a_key_on_a_second_agent_is_refused_in_the_same_words_whoever_has_it(
     assert len(gumroad.asked) == asked
 
 
-def test_03_another_key_of_the_same_purchase_is_refused_too(
+def test_another_key_of_the_same_purchase_is_refused_too(
     agent: Agent, mine: APIClient, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
     sale = gumroad.sell(KEY)
@@ -145,7 +143,7 @@ def test_03_another_key_of_the_same_purchase_is_refused_too(
 
 @pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
-def test_04_fifty_threads_that_activate_one_key_make_one_subscription_and_one_event(
+def test_fifty_threads_that_activate_one_key_make_one_subscription_and_one_event(
     owner: User,
     make_agent: MakeAgent,
     lemon: LemonSqueezyServer,
@@ -202,7 +200,7 @@ def test_a_race_that_is_lost_burns_no_activation(make_agent: MakeAgent, lemon: L
 
 
 @pytest.mark.parametrize("how", [503, 429, b"<html>", "cut"])
-def test_09_a_provider_that_does_not_answer_is_503_and_nothing_is_stored(
+def test_a_provider_that_does_not_answer_is_503_and_nothing_is_stored(
     agent: Agent, mine: APIClient, gumroad: GumroadServer, how: Any
 ) -> None:
     gumroad.sell(KEY)
@@ -213,7 +211,7 @@ def test_09_a_provider_that_does_not_answer_is_503_and_nothing_is_stored(
     assert not Subscription.objects.exists()
 
 
-def test_14_a_test_purchase_is_refused(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
+def test_a_test_purchase_is_refused(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, purchase={"test": True})
     assert "test purchase" in post(mine, agent).json()["message"]
 
@@ -221,7 +219,7 @@ def test_14_a_test_purchase_is_refused(agent: Agent, mine: APIClient, gumroad: G
 @pytest.mark.parametrize(
     "changes", [{"without_purchase": True}, {"recurrence": "quarterly"}, {"purchase": {"refunded": True}}]
 )
-def test_19_what_is_not_paid_or_not_ours_to_sell_is_400_without_an_activation(
+def test_what_is_not_paid_or_not_ours_to_sell_is_400_without_an_activation(
     agent: Agent, mine: APIClient, gumroad: GumroadServer, changes: dict[str, Any]
 ) -> None:
     sale = gumroad.sell(KEY, **changes)
@@ -256,7 +254,7 @@ def test_an_agent_that_has_a_licence_takes_no_other(agent: Agent, mine: APIClien
     assert sale.uses == 0
 
 
-def test_13_a_rotated_key_takes_the_place_of_the_old_one(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
+def test_a_rotated_key_takes_the_place_of_the_old_one(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     first = post(mine, agent).json()["subscription"]
     gumroad.rotate(KEY, "NEW-KEY")
@@ -266,7 +264,7 @@ def test_13_a_rotated_key_takes_the_place_of_the_old_one(agent: Agent, mine: API
     assert Payment.objects.filter(kind=PaymentKind.KEY_MOVE).count() == 1
 
 
-def test_63_what_was_paid_before_is_added_to_the_licence(
+def test_what_was_paid_before_is_added_to_the_licence(
     agent: Agent, mine: APIClient, pay: Pay, gumroad: GumroadServer
 ) -> None:
     gumroad.sell(KEY)
@@ -292,7 +290,7 @@ def test_what_is_sold_once_is_canceled_from_the_start(
     assert tick(agent, clock).paid
 
 
-def test_67_a_key_is_in_no_log_and_no_timeline(
+def test_a_key_is_in_no_log_and_no_timeline(
     agent: Agent, mine: APIClient, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     gumroad.sell(KEY)

@@ -44,7 +44,7 @@ def confirmed(agent: Agent) -> list[dict[str, object]]:
     return [json.loads(event.body)["data"] for event in events]
 
 
-def test_65_a_payment_is_one_subscription_one_row_and_one_event(agent: Agent, pay: Pay) -> None:
+def test_a_payment_is_one_subscription_one_row_and_one_event(agent: Agent, pay: Pay) -> None:
     row = pay(agent)
     subscription = live(agent)
     assert (row.subscription, row.kind, row.paid_till) == (
@@ -79,7 +79,7 @@ def test_told_again_for_another_agent_it_is_still_the_first_one(agent: Agent, ma
     assert not Subscription.objects.filter(agent=other).exists()
 
 
-def test_63_an_early_renewal_is_added_after_the_current_end(agent: Agent, pay: Pay, clock: Clock) -> None:
+def test_an_early_renewal_is_added_after_the_current_end(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     clock.go(10 * DAY)
     pay(agent, "two")
@@ -87,7 +87,7 @@ def test_63_an_early_renewal_is_added_after_the_current_end(agent: Agent, pay: P
     assert Subscription.objects.filter(agent=agent).count() == 1
 
 
-def test_16_what_is_over_before_any_worker_noticed_begins_anew_with_a_whole_month(
+def test_what_is_over_before_any_worker_noticed_begins_anew_with_a_whole_month(
     agent: Agent, pay: Pay, clock: Clock
 ) -> None:
     pay(agent)
@@ -108,7 +108,7 @@ def test_what_is_bought_beside_a_licence_that_ran_out_unnoticed_begins_now(
     assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY, "after the free days"
 
 
-def test_16_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> None:
+def test_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> None:
     clock.at(NOON.replace(year=2027, month=1, day=25))
     corrections.grant(agent, reason="until the test", actor=OPERATOR, now=clock.now)
     clock.at(NOON.replace(year=2027, month=1, day=31))
@@ -183,7 +183,7 @@ def test_a_second_licence_on_one_agent_is_refused_and_leaves_nothing(agent: Agen
     assert Payment.objects.count() == 1
 
 
-def test_17_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, pay: Pay, clock: Clock) -> None:
+def test_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     corrections.refund(agent, reason="asked", actor=OPERATOR, now=clock.now)
     pay(agent, "again", provider=Provider.GUMROAD, licence=licence(NOON + 60 * DAY))
@@ -191,7 +191,7 @@ def test_17_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, 
     assert (row.status, row.expired_at, row.current_period_end) == (ACTIVE, None, NOON + 60 * DAY)
 
 
-def test_5_a_refund_ends_it_now_and_grace_begins(agent: Agent, pay: Pay, clock: Clock) -> None:
+def test_a_refund_ends_it_now_and_grace_begins(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     clock.at(FREE_UNTIL + 10 * DAY)
     corrections.refund(agent, reason="asked for it", actor=OPERATOR, now=clock.now)
@@ -234,7 +234,7 @@ def test_a_grant_comes_before_what_is_paid_and_gives_it_back_when_revoked(agent:
         corrections.revoke(agent, reason="no longer", actor=OPERATOR, now=clock.now)
 
 
-def test_61_money_for_a_deleted_agent_is_kept_for_an_operator(agent: Agent, pay: Pay) -> None:
+def test_money_for_a_deleted_agent_is_kept_for_an_operator(agent: Agent, pay: Pay) -> None:
     lifecycle.delete(agent, actor="user:x")
     row = pay(agent)
     assert (row.subscription, row.unapplied) == (None, payments.DELETED)

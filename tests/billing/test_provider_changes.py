@@ -25,7 +25,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
     return running
 
 
-def test_12_an_upgrade_at_the_provider_changes_the_plan_and_nothing_else(
+def test_an_upgrade_at_the_provider_changes_the_plan_and_nothing_else(
     agent: Agent, clock: Clock, gumroad: GumroadServer
 ) -> None:
     sale = gumroad.sell(KEY, SMALL, purchase={"variants": "(Small)"})

@@ -72,17 +72,17 @@ def test_what_is_paid_or_canceled_runs_until_its_end(status: SubscriptionStatus)
     assert term_at(30 * DAY, row).mode == GRACE
 
 
-def test_62_grace_counts_from_the_end_of_payment_and_not_from_the_creation() -> None:
+def test_grace_counts_from_the_end_of_payment_and_not_from_the_creation() -> None:
     row = bought(status=EXPIRED, expired_at=NOON + 100 * DAY, ends=NOON + 100 * DAY)
     assert term_at(101 * DAY, row) == Term(mode=GRACE, stops_at=NOON + 103 * DAY, deletes_at=NOON + 117 * DAY)
 
 
-def test_64_internal_comes_before_all_and_has_no_dates() -> None:
+def test_internal_comes_before_all_and_has_no_dates() -> None:
     rows = bought(), bought(internal=True, provider="internal", ends=FOREVER)
     assert term_at(400 * DAY, *rows) == Term(mode=INTERNAL, paid_provider="internal")
 
 
-def test_10_a_licence_whose_provider_is_silent_stays_paid_for_some_days() -> None:
+def test_a_licence_whose_provider_is_silent_stays_paid_for_some_days() -> None:
     row = bought(licensed=True, provider="gumroad")
     assert term_at(30 * DAY + UNKNOWN_MAX - HOUR, row).mode == PAID
     assert term_at(30 * DAY + UNKNOWN_MAX, row).mode == GRACE

@@ -50,7 +50,7 @@ def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
 
 @pytest.mark.sampled
 @pytest.mark.unmeasured
-def test_15_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: Sale, clock: Clock) -> None:
     uses = sale.uses
     for _ in range(40):
         check(clock, DAY)
@@ -80,7 +80,7 @@ def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(agent: Age
 )
 # Day 7: the end of the trial.
 @pytest.mark.parametrize(("after", "stops"), [(DAY, NOON + 7 * DAY), (10 * DAY, NOON + 13 * DAY)])
-def test_05_what_was_reversed_expires_at_once_and_grace_begins(
+def test_what_was_reversed_expires_at_once_and_grace_begins(
     agent: Agent, sale: Sale, clock: Clock, purchase: dict[str, Any], after: timedelta, stops: datetime
 ) -> None:
     sale.purchase = purchase
@@ -94,13 +94,13 @@ def test_05_what_was_reversed_expires_at_once_and_grace_begins(
     assert "agent.stopped" in event_types(agent)
 
 
-def test_05_a_key_that_was_disabled_expires_at_once(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_key_that_was_disabled_expires_at_once(agent: Agent, sale: Sale, clock: Clock) -> None:
     sale.gone = DISABLED
     check(clock, DAY)
     assert (licence_of(agent).status, mode(agent, clock)) == (EXPIRED, TermMode.GRACE)
 
 
-def test_06_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: Sale, clock: Clock) -> None:
     sale.purchase = {"disputed": True}
     check(clock, DAY)
     sale.purchase = {"disputed": True, "dispute_won": True}
@@ -110,9 +110,7 @@ def test_06_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: Sale
     assert (mode(agent, clock), Subscription.objects.count()) == (TermMode.PAID, 1)
 
 
-def test_07_a_cancellation_in_the_future_keeps_the_pod_running_until_then(
-    agent: Agent, sale: Sale, clock: Clock
-) -> None:
+def test_a_cancellation_in_the_future_keeps_the_pod_running_until_then(agent: Agent, sale: Sale, clock: Clock) -> None:
     sale.purchase = {"subscription_cancelled_at": "2026-12-21T12:00:00Z"}
     check(clock, DAY)
     row = licence_of(agent)
@@ -124,7 +122,7 @@ def test_07_a_cancellation_in_the_future_keeps_the_pod_running_until_then(
     assert (row.status, row.expired_at, mode(agent, clock)) == (EXPIRED, END, TermMode.GRACE)
 
 
-def test_07_a_cancellation_that_is_taken_back_there_is_taken_back_here(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_cancellation_that_is_taken_back_there_is_taken_back_here(agent: Agent, sale: Sale, clock: Clock) -> None:
     sale.purchase = {"subscription_cancelled_at": "2026-12-21T12:00:00Z"}
     check(clock, DAY)
     sale.purchase = {}
@@ -144,7 +142,7 @@ def test_what_its_owner_canceled_here_stays_so_until_the_provider_renews_it(
     assert licence_of(agent).status == ACTIVE
 
 
-def test_08_while_the_provider_waits_for_a_failed_renewal_it_is_paid_and_then_it_is_over(
+def test_while_the_provider_waits_for_a_failed_renewal_it_is_paid_and_then_it_is_over(
     agent: Agent, sale: Sale, clock: Clock
 ) -> None:
     check(clock, at=END)
@@ -157,7 +155,7 @@ def test_08_while_the_provider_waits_for_a_failed_renewal_it_is_paid_and_then_it
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", [500, 503, 429, b"<html>", "cut"])
-def test_09_a_provider_that_is_away_at_the_end_of_the_period_leaves_it_paid_and_alarms(
+def test_a_provider_that_is_away_at_the_end_of_the_period_leaves_it_paid_and_alarms(
     agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture, how: Any
 ) -> None:
     gumroad.fail(how)
@@ -189,7 +187,7 @@ def silent_for_good(agent: Agent, clock: Clock, gumroad: GumroadServer) -> None:
     assert tick(agent, clock).status == Status.RUNNING
 
 
-def test_10_a_provider_that_is_away_for_too_long_lets_it_expire_but_nothing_is_deleted(
+def test_a_provider_that_is_away_for_too_long_lets_it_expire_but_nothing_is_deleted(
     agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     silent_for_good(agent, clock, gumroad)
@@ -209,7 +207,7 @@ def test_10_a_provider_that_is_away_for_too_long_lets_it_expire_but_nothing_is_d
     assert tick(agent, clock).desired == Desired.DELETED
 
 
-def test_10_when_it_turns_out_to_be_paid_after_all_the_pod_comes_back(
+def test_when_it_turns_out_to_be_paid_after_all_the_pod_comes_back(
     agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     silent_for_good(agent, clock, gumroad)
@@ -228,7 +226,7 @@ def test_a_licence_that_no_worker_asked_about_is_held_from_deletion(agent: Agent
     assert tick(agent, clock).desired == Desired.STOPPED
 
 
-def test_11_a_refusal_of_our_settings_touches_no_subscription(
+def test_a_refusal_of_our_settings_touches_no_subscription(
     agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     gumroad.fail(500, body={"success": False, "message": NO_PRODUCT})
@@ -244,7 +242,7 @@ def test_settings_that_are_gone_are_no_answer_either(agent: Agent, sale: Sale, c
     assert (row.status, row.unknown_since) == (ACTIVE, END)
 
 
-def test_13_a_key_that_is_not_known_any_more_may_have_been_rotated(
+def test_a_key_that_is_not_known_any_more_may_have_been_rotated(
     agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     gumroad.rotate(KEY, "NEW-KEY")
@@ -256,7 +254,7 @@ def test_13_a_key_that_is_not_known_any_more_may_have_been_rotated(
     assert (row.license_key, row.status, Subscription.objects.count()) == ("NEW-KEY", ACTIVE, 1)
 
 
-def test_13_a_key_that_is_not_known_at_the_end_of_the_period_expires_then(
+def test_a_key_that_is_not_known_at_the_end_of_the_period_expires_then(
     agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     gumroad.rotate(KEY, "NEW-KEY")
@@ -265,7 +263,7 @@ def test_13_a_key_that_is_not_known_at_the_end_of_the_period_expires_then(
     assert (row.status, row.expired_at) == (EXPIRED, END)
 
 
-def test_16_a_membership_of_the_thirty_first_keeps_its_day(
+def test_a_membership_of_the_thirty_first_keeps_its_day(
     clock: Clock, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
     clock.at(NOON.replace(year=2027, month=1, day=31))
@@ -278,7 +276,7 @@ def test_16_a_membership_of_the_thirty_first_keeps_its_day(
     assert [f"{end:%m-%d}" for end in ends] == ["02-28", "03-31", "04-30"]
 
 
-def test_17_an_expired_key_that_is_paid_again_is_active_and_the_pod_resumes(
+def test_an_expired_key_that_is_paid_again_is_active_and_the_pod_resumes(
     agent: Agent, sale: Sale, clock: Clock
 ) -> None:
     sale.purchase = {"subscription_failed_at": "2026-12-21T12:00:00Z"}

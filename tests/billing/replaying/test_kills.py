@@ -61,7 +61,7 @@ def mended(scene: Scene, act: Act, *, way: int) -> None:
 
 
 @pytest.mark.sampled
-def test_31_a_process_that_is_killed_somewhere_loses_and_doubles_nothing(chain_world: World, act: Act) -> None:
+def test_a_process_that_is_killed_somewhere_loses_and_doubles_nothing(chain_world: World, act: Act) -> None:
     for make in random.sample([*ON_CHAIN, *OFF_CHAIN, *ENDINGS], SOME):
         is_killed(make, chain_world, act, random.randint(1, LIKELY))
 

@@ -88,7 +88,7 @@ def test_one_receipt_is_one_payment(world: World) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("make", [gumroad_bought, lemon_bought])
-def test_04_one_licence_is_one_subscription(world: World, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_licence_is_one_subscription(world: World, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(licences, "ACTIVATIONS", Limit(name="many", times=1000, seconds=60))
     scene = make(world)
     agent, asked = scene.agents[0], scene.told[0].body
@@ -108,13 +108,13 @@ def test_04_one_licence_is_one_subscription(world: World, make: Make, monkeypatc
 
 
 @pytest.mark.sampled
-def test_20_one_charge_is_one_payment(world: World) -> None:
+def test_one_charge_is_one_payment(world: World) -> None:
     scene = stars_paid(world)
     assert at_once(lambda _: tell(scene.told[0])) == {200}
     ends_well(scene)
 
 
-def test_55_one_deposit_is_one_payment(chain_world: World) -> None:
+def test_one_deposit_is_one_payment(chain_world: World) -> None:
     scene = crypto_paid(chain_world)
     order = CryptoOrder.objects.get()
     block = order.baseline_block + 1

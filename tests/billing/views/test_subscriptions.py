@@ -93,7 +93,7 @@ def test_a_field_that_is_wrong_is_named_before_anything_is_asked(
     assert gumroad.asked == []
 
 
-def test_68_for_another_accounts_agent_it_is_403_and_for_none_404_before_any_call(
+def test_for_another_accounts_agent_it_is_403_and_for_none_404_before_any_call(
     agent: Agent, mine: APIClient, stranger: User, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
     theirs, gone = make_agent(stranger), make_agent()
@@ -142,7 +142,7 @@ def test_the_snapshot_of_what_was_bought_has_the_fields_of_a_tier_alone(
     assert quoted["tierSnapshot"] == bought["tierSnapshot"] == tiny
 
 
-def test_67_the_list_shows_keys_to_their_owner_alone(
+def test_the_list_shows_keys_to_their_owner_alone(
     agent: Agent, mine: APIClient, clock: Clock, stranger: User, pay: Pay
 ) -> None:
     pay(agent, provider=Provider.GUMROAD, licence=licence(NOON.replace(month=12), key=KEY))
@@ -222,7 +222,7 @@ def test_a_quote_needs_no_provider_and_changes_nothing(agent: Agent, mine: APICl
     assert (Subscription.objects.count(), Transition.objects.count()) == (0, before)
 
 
-def test_63_a_quote_counts_what_is_paid_already(agent: Agent, mine: APIClient, pay: Pay) -> None:
+def test_a_quote_counts_what_is_paid_already(agent: Agent, mine: APIClient, pay: Pay) -> None:
     pay(agent)
     query = {"agentId": agent.pk, "period": "monthly", "provider": "usdc"}
     assert mine.get("/subscriptions/quote", query).json()["quote"]["paidTill"] == "2027-01-28T12:00:00Z"

@@ -34,13 +34,13 @@ def _at(wallet: Bip44, index: int) -> str:
     return str(wallet.Change(Bip44Changes.CHAIN_EXT).AddressIndex(index).PublicKey().ToAddress())
 
 
-def test_54_a_private_key_is_refused() -> None:
+def test_a_private_key_is_refused() -> None:
     with pytest.raises(Misconfigured, match="private key") as raised:
         addresses.account(XPRV, first_address())
     assert XPRV not in str(raised.value)
 
 
-def test_54_nothing_starts_with_a_private_key() -> None:
+def test_nothing_starts_with_a_private_key() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import config.settings"],
         env={**os.environ, "CRYPTO_XPUB": XPRV},
@@ -63,13 +63,13 @@ def test_54_nothing_starts_with_a_private_key() -> None:
         (XPUB, "0x" + "1" * 40, "CRYPTO_FIRST_ADDRESS"),
     ],
 )
-def test_54_a_wrong_account_is_refused(xpub: str, first: str, why: str) -> None:
+def test_a_wrong_account_is_refused(xpub: str, first: str, why: str) -> None:
     with pytest.raises(Misconfigured, match=why):
         addresses.account(xpub, first)
 
 
 @pytest.mark.django_db
-def test_54_with_a_wrong_account_stablecoins_are_off(coins: Chain, settings: Settings) -> None:
+def test_with_a_wrong_account_stablecoins_are_off(coins: Chain, settings: Settings) -> None:
     assert orders.info().enabled
     settings.CRYPTO_FIRST_ADDRESS = "0x" + "1" * 40
     assert not orders.info().enabled

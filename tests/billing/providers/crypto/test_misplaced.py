@@ -43,7 +43,7 @@ def lies() -> set[tuple[int, str, int]]:
     return {(row.chain_id, row.symbol, int(row.amount)) for row in Misplaced.objects.filter(amount__gt=0)}
 
 
-def test_46_a_look_alike_and_the_chains_own_coin_pay_nothing_and_are_seen(
+def test_a_look_alike_and_the_chains_own_coin_pay_nothing_and_are_seen(
     order: Order, watched: Chain, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     wanted = order()
@@ -60,7 +60,7 @@ def test_46_a_look_alike_and_the_chains_own_coin_pay_nothing_and_are_seen(
     assert "money came that pays for nothing" not in caplog.messages, "told once"
 
 
-def test_46_what_was_sent_on_another_chain_is_seen_there(
+def test_what_was_sent_on_another_chain_is_seen_there(
     order: Order, coins: Chain, polygon: RpcProxy, clock: Clock
 ) -> None:
     address, there = to(order()), LOOKALIKES[OTHER]["USDC.e"]
@@ -71,7 +71,7 @@ def test_46_what_was_sent_on_another_chain_is_seen_there(
     assert polygon.requests > 0
 
 
-def test_46_a_chain_that_cannot_be_read_hides_nothing_of_the_others(
+def test_a_chain_that_cannot_be_read_hides_nothing_of_the_others(
     order: Order, watched: Chain, polygon: RpcProxy, clock: Clock
 ) -> None:
     polygon.status = 500
@@ -80,7 +80,7 @@ def test_46_a_chain_that_cannot_be_read_hides_nothing_of_the_others(
     assert lies() == {(CHAIN_ID, "USDC.e", 7)}
 
 
-def test_46_what_was_sent_back_is_there_no_more(order: Order, watched: Chain, clock: Clock) -> None:
+def test_what_was_sent_back_is_there_no_more(order: Order, watched: Chain, clock: Clock) -> None:
     wanted = order()
     watched.fake.send(to(wanted), 7)
     misplaced.look(now=clock.now)
@@ -95,7 +95,7 @@ def test_46_what_was_sent_back_is_there_no_more(order: Order, watched: Chain, cl
     )
 
 
-def test_47_tokens_that_nobody_knows_are_not_looked_for(order: Order, coins: Chain, clock: Clock) -> None:
+def test_tokens_that_nobody_knows_are_not_looked_for(order: Order, coins: Chain, clock: Clock) -> None:
     coins.fake.send(to(order()), 7)
     misplaced.look(now=clock.now)
     assert lies() == set()

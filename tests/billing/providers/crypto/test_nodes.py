@@ -44,7 +44,7 @@ pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 
 
-def test_38_what_a_reorganisation_drops_is_not_paid_and_counts_once_when_it_comes_again(
+def test_what_a_reorganisation_drops_is_not_paid_and_counts_once_when_it_comes_again(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
     wanted = order()
@@ -60,7 +60,7 @@ def test_38_what_a_reorganisation_drops_is_not_paid_and_counts_once_when_it_come
     assert (fresh(wanted).status, Payment.objects.count()) == (PAID, 1)
 
 
-def test_39_a_baseline_whose_block_was_dropped_is_read_again(order: Order, coins: Chain, clock: Clock) -> None:
+def test_a_baseline_whose_block_was_dropped_is_read_again(order: Order, coins: Chain, clock: Clock) -> None:
     address = to(order())
     CryptoOrder.objects.update(status=EXPIRED)
     coins.usdt.send(address, 5 * USD)
@@ -76,7 +76,7 @@ def test_39_a_baseline_whose_block_was_dropped_is_read_again(order: Order, coins
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_39_a_payment_that_comes_again_in_the_baselines_block_or_before_it_pays(
+def test_a_payment_that_comes_again_in_the_baselines_block_or_before_it_pays(
     order: Order, coins: Chain, clock: Clock, at: int
 ) -> None:
     coins.mine(at=clock.now - HOUR)
@@ -94,7 +94,7 @@ def test_39_a_payment_that_comes_again_in_the_baselines_block_or_before_it_pays(
     assert invariants.broken(now=clock.now) == []
 
 
-def test_39_what_paid_the_order_before_pays_no_second_one_where_the_baselines_block_was_replaced(
+def test_what_paid_the_order_before_pays_no_second_one_where_the_baselines_block_was_replaced(
     order: Order, coins: Chain, clock: Clock, settings: Settings
 ) -> None:
     settings.CRYPTO_CONFIRMATION = "depth:1"
@@ -115,7 +115,7 @@ def test_39_what_paid_the_order_before_pays_no_second_one_where_the_baselines_bl
 
 
 @pytest.mark.parametrize("behind", [1, 3])
-def test_40_a_node_that_lags_cannot_make_old_money_pay(
+def test_a_node_that_lags_cannot_make_old_money_pay(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, behind: int
 ) -> None:
     first = order()
@@ -131,7 +131,7 @@ def test_40_a_node_that_lags_cannot_make_old_money_pay(
     assert (fresh(second).status, int(fresh(second).baseline)) == (PENDING, 10 * USD)
 
 
-def test_40_a_node_that_is_far_behind_is_not_believed(
+def test_a_node_that_is_far_behind_is_not_believed(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings
 ) -> None:
     coins.mine(20)
@@ -143,7 +143,7 @@ def test_40_a_node_that_is_far_behind_is_not_believed(
     assert order(asset=Asset.USDC).status == PENDING, "the next one is asked"
 
 
-def test_41_nothing_expires_while_the_chain_cannot_be_read_and_the_time_is_given_back(
+def test_nothing_expires_while_the_chain_cannot_be_read_and_the_time_is_given_back(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock
 ) -> None:
     wanted = order()
@@ -161,7 +161,7 @@ def test_41_nothing_expires_while_the_chain_cannot_be_read_and_the_time_is_given
     assert fresh(wanted).status == EXPIRED
 
 
-def test_41_a_node_that_does_not_know_of_that_time_expires_nothing(order: Order, coins: Chain, clock: Clock) -> None:
+def test_a_node_that_does_not_know_of_that_time_expires_nothing(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     clock.at(wanted.expires_at + HOUR)
     looked(clock)
@@ -172,7 +172,7 @@ def test_41_a_node_that_does_not_know_of_that_time_expires_nothing(order: Order,
     assert fresh(wanted).status == EXPIRED
 
 
-def test_41_money_that_is_not_final_yet_is_waited_for(order: Order, coins: Chain, clock: Clock) -> None:
+def test_money_that_is_not_final_yet_is_waited_for(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     clock.at(wanted.expires_at)
     coins.mine(at=clock.now)
@@ -185,7 +185,7 @@ def test_41_money_that_is_not_final_yet_is_waited_for(order: Order, coins: Chain
 
 
 @pytest.mark.parametrize("fault", ["status", "body", "refuse"])
-def test_42_without_a_node_there_is_no_order(order: Order, proxy: RpcProxy, fault: str) -> None:
+def test_without_a_node_there_is_no_order(order: Order, proxy: RpcProxy, fault: str) -> None:
     setattr(proxy, fault, {"status": 503, "body": b'{"jsonrpc": "2.0"}', "refuse": "eth_call"}[fault])
     with pytest.raises(ChainUnreadable):
         order()
@@ -203,7 +203,7 @@ def test_a_node_that_answers_without_end_or_bottom_is_not_believed(order: Order,
     assert not CryptoOrder.objects.exists()
 
 
-def test_43_a_node_of_another_chain_is_dropped_with_an_alarm(
+def test_a_node_of_another_chain_is_dropped_with_an_alarm(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     proxy.chain_id = 1

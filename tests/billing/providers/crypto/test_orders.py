@@ -50,7 +50,7 @@ pytestmark = pytest.mark.django_db
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 
 
-def test_32_what_came_before_the_order_does_not_count(coins: Chain, clock: Clock, order: Order, running: Agent) -> None:
+def test_what_came_before_the_order_does_not_count(coins: Chain, clock: Clock, order: Order, running: Agent) -> None:
     first = order()
     coins.usdt.send(to(first), 3 * USD)
     CryptoOrder.objects.update(status=EXPIRED)
@@ -64,7 +64,7 @@ def test_32_what_came_before_the_order_does_not_count(coins: Chain, clock: Clock
     assert fresh(again).status == PAID
 
 
-def test_33_the_exact_amount_pays(coins: Chain, clock: Clock, order: Order, running: Agent) -> None:
+def test_the_exact_amount_pays(coins: Chain, clock: Clock, order: Order, running: Agent) -> None:
     wanted = order()
     tx_hash = pays(coins.usdt, wanted)
     scan(clock)
@@ -79,14 +79,14 @@ def test_33_the_exact_amount_pays(coins: Chain, clock: Clock, order: Order, runn
     assert event_types(running).count("payment.confirmed") == 1
 
 
-def test_33_one_unit_short_is_not_paid(coins: Chain, clock: Clock, order: Order) -> None:
+def test_one_unit_short_is_not_paid(coins: Chain, clock: Clock, order: Order) -> None:
     wanted = order()
     pays(coins.usdt, wanted, 5 * USD - 1)
     settle(coins, clock)
     assert state(wanted) == (PENDING, 5 * USD - 1)
 
 
-def test_33_what_is_paid_beyond_the_amount_is_written_down(coins: Chain, clock: Clock, order: Order) -> None:
+def test_what_is_paid_beyond_the_amount_is_written_down(coins: Chain, clock: Clock, order: Order) -> None:
     wanted = order()
     pays(coins.usdt, wanted, 7 * USD)
     settle(coins, clock)
@@ -94,7 +94,7 @@ def test_33_what_is_paid_beyond_the_amount_is_written_down(coins: Chain, clock: 
     assert Payment.objects.get().over == 2 * USD
 
 
-def test_34_parts_add_up_and_the_one_that_reaches_the_amount_is_named(coins: Chain, clock: Clock, order: Order) -> None:
+def test_parts_add_up_and_the_one_that_reaches_the_amount_is_named(coins: Chain, clock: Clock, order: Order) -> None:
     wanted = order()
     hashes = [pays(coins.usdt, wanted, part * USD) for part in (2, 1, 2, 1)]
     settle(coins, clock)
@@ -103,21 +103,21 @@ def test_34_parts_add_up_and_the_one_that_reaches_the_amount_is_named(coins: Cha
     assert fresh(wanted).deposits.count() == 4
 
 
-def test_35_the_same_order_again_is_the_pending_one(order: Order, proxy: RpcProxy) -> None:
+def test_the_same_order_again_is_the_pending_one(order: Order, proxy: RpcProxy) -> None:
     first = order()
     proxy.status = 500
     assert order() == first
     assert CryptoOrder.objects.count() == 1
 
 
-def test_35_other_terms_replace_it_with_a_fresh_baseline(order: Order, coins: Chain, clock: Clock) -> None:
+def test_other_terms_replace_it_with_a_fresh_baseline(order: Order, coins: Chain, clock: Clock) -> None:
     first = order()
     second = order(period=Period.ANNUAL)
     assert (fresh(first).status, second.status) == (EXPIRED, PENDING)
     assert second.deposit_address == first.deposit_address
 
 
-def test_35_other_terms_are_refused_once_money_was_seen(order: Order, coins: Chain) -> None:
+def test_other_terms_are_refused_once_money_was_seen(order: Order, coins: Chain) -> None:
     first = order()
     pays(coins.usdt, first, 1)
     with pytest.raises(MoneySeen):
@@ -125,7 +125,7 @@ def test_35_other_terms_are_refused_once_money_was_seen(order: Order, coins: Cha
     assert fresh(first).status == PENDING
 
 
-def test_36_an_order_in_the_other_coin_takes_its_place(order: Order, coins: Chain, clock: Clock) -> None:
+def test_an_order_in_the_other_coin_takes_its_place(order: Order, coins: Chain, clock: Clock) -> None:
     first, second = order(), order(asset=Asset.USDC)
     assert (fresh(first).status, fresh(second).status) == (EXPIRED, PENDING)
     pays(coins.usdc, second)
@@ -137,7 +137,7 @@ def test_36_an_order_in_the_other_coin_takes_its_place(order: Order, coins: Chai
     assert Subscription.objects.get().current_period_end > clock.now + 58 * DAY, "paid twice, extended twice"
 
 
-def test_37_one_deposit_pays_one_order(order: Order, coins: Chain, clock: Clock) -> None:
+def test_one_deposit_pays_one_order(order: Order, coins: Chain, clock: Clock) -> None:
     first = order()
     pays(coins.usdt, first)
     settle(coins, clock)
@@ -148,7 +148,7 @@ def test_37_one_deposit_pays_one_order(order: Order, coins: Chain, clock: Clock)
     assert Payment.objects.count() == 1
 
 
-def test_44_money_after_the_order_expired_still_pays_it(order: Order, coins: Chain, clock: Clock) -> None:
+def test_money_after_the_order_expired_still_pays_it(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     wait(coins, clock, 25 * HOUR)
     assert fresh(wanted).status == EXPIRED
@@ -161,7 +161,7 @@ def test_44_money_after_the_order_expired_still_pays_it(order: Order, coins: Cha
     assert Payment.objects.get().late
 
 
-def test_44_with_a_newer_order_it_counts_for_that(order: Order, coins: Chain, clock: Clock) -> None:
+def test_with_a_newer_order_it_counts_for_that(order: Order, coins: Chain, clock: Clock) -> None:
     old = order()
     wait(coins, clock, 25 * HOUR)
     new = order()
@@ -198,7 +198,7 @@ def test_a_full_payment_to_an_expired_order_pays_it_though_another_was_placed(
     assert invariants.broken(now=clock.now) == []
 
 
-def test_45_money_after_the_late_window_is_kept_for_operators(order: Order, coins: Chain, clock: Clock) -> None:
+def test_money_after_the_late_window_is_kept_for_operators(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     wait(coins, clock, 25 * HOUR)
     wait(coins, clock, 15 * DAY)
@@ -209,7 +209,7 @@ def test_45_money_after_the_late_window_is_kept_for_operators(order: Order, coin
     assert Deposit.objects.get().unapplied == "its order had expired more than 14 days before"
 
 
-def test_45_money_for_a_deleted_agent_is_kept_for_operators(
+def test_money_for_a_deleted_agent_is_kept_for_operators(
     order: Order, coins: Chain, clock: Clock, running: Agent
 ) -> None:
     wanted = order()
@@ -222,7 +222,7 @@ def test_45_money_for_a_deleted_agent_is_kept_for_operators(
     assert Deposit.objects.filter(order=None).get().unapplied == "the agent is deleted"
 
 
-def test_46_the_other_coin_and_fakes_pay_nothing(order: Order, coins: Chain, clock: Clock) -> None:
+def test_the_other_coin_and_fakes_pay_nothing(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     coins.usdc.send(to(wanted), 10**20)
     coins.fake.send(to(wanted), 10**20)
@@ -232,7 +232,7 @@ def test_46_the_other_coin_and_fakes_pay_nothing(order: Order, coins: Chain, clo
     assert [(row.asset, row.unapplied) for row in Deposit.objects.all()] == [("usdc", "no order was open for it")]
 
 
-def test_47_the_event_of_a_fake_token_is_ignored(order: Order, coins: Chain, clock: Clock) -> None:
+def test_the_event_of_a_fake_token_is_ignored(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     coins.fake.do("announce(address,uint256)", to(wanted), int(wanted.amount))
     settle(coins, clock)
@@ -240,14 +240,14 @@ def test_47_the_event_of_a_fake_token_is_ignored(order: Order, coins: Chain, clo
     assert (fresh(wanted).status, Deposit.objects.count()) == (PENDING, 0)
 
 
-def test_48_a_transfer_of_nothing_is_ignored(order: Order, coins: Chain, clock: Clock) -> None:
+def test_a_transfer_of_nothing_is_ignored(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     pays(coins.usdt, wanted, 0)
     settle(coins, clock)
     assert (fresh(wanted).status, Deposit.objects.count()) == (PENDING, 0)
 
 
-def test_49_eighteen_decimals_are_exact(order: Order, coins: Chain, clock: Clock) -> None:
+def test_eighteen_decimals_are_exact(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order(asset=Asset.USDC, period=Period.ANNUAL)
     assert wanted.amount == wanted.price_usd * 10**18
     pays(coins.usdc, wanted, int(wanted.amount) - 1)
@@ -264,7 +264,7 @@ def test_a_price_is_never_rounded_down() -> None:
     assert orders.in_units(Decimal("9.99"), 1) == 100
 
 
-def test_50_a_fee_on_the_transfer_leaves_a_rest_to_pay(order: Order, coins: Chain, clock: Clock) -> None:
+def test_a_fee_on_the_transfer_leaves_a_rest_to_pay(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     coins.usdt.do("set_fee(uint256)", 1)
     pays(coins.usdt, wanted)
@@ -275,7 +275,7 @@ def test_50_a_fee_on_the_transfer_leaves_a_rest_to_pay(order: Order, coins: Chai
     assert (fresh(wanted).status, Payment.objects.get().over) == (PAID, Decimal(9_400))
 
 
-def test_51_a_paused_token_can_still_be_read(order: Order, coins: Chain, clock: Clock) -> None:
+def test_a_paused_token_can_still_be_read(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     pays(coins.usdt, wanted)
     coins.usdt.do("pause(bool)", True)
@@ -284,7 +284,7 @@ def test_51_a_paused_token_can_still_be_read(order: Order, coins: Chain, clock: 
 
 
 @pytest.mark.parametrize("told", ["18:USDT", "6:USDC"])
-def test_53_a_token_that_is_not_what_the_settings_say_turns_stablecoins_off(
+def test_a_token_that_is_not_what_the_settings_say_turns_stablecoins_off(
     order: Order, coins: Chain, clock: Clock, settings: Settings, caplog: pytest.LogCaptureFixture, told: str
 ) -> None:
     right = settings.CRYPTO_TOKENS
@@ -299,7 +299,7 @@ def test_53_a_token_that_is_not_what_the_settings_say_turns_stablecoins_off(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_55_scanners_that_run_at_once_pay_once(order: Order, coins: Chain, clock: Clock, running: Agent) -> None:
+def test_scanners_that_run_at_once_pay_once(order: Order, coins: Chain, clock: Clock, running: Agent) -> None:
     wanted = order()
     pays(coins.usdt, wanted)
     coins.final()
@@ -316,7 +316,7 @@ def test_55_scanners_that_run_at_once_pay_once(order: Order, coins: Chain, clock
     assert event_types(running).count("payment.confirmed") == 1
 
 
-def test_56_the_plan_as_it_was_ordered_decides(order: Order, coins: Chain, clock: Clock) -> None:
+def test_the_plan_as_it_was_ordered_decides(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order(tier="small")
     assert wanted.tier_snapshot["period"] == "monthly"
     Tier.objects.filter(pk="small").update(monthly_usd=Decimal(99))
@@ -330,7 +330,7 @@ def test_56_the_plan_as_it_was_ordered_decides(order: Order, coins: Chain, clock
     assert (row.price_usd, row.tier_snapshot, row.tier) == (wanted.price_usd, wanted.tier_snapshot, "small")
 
 
-def test_57_an_order_of_a_deleted_agent_expires_and_its_money_is_kept(
+def test_an_order_of_a_deleted_agent_expires_and_its_money_is_kept(
     order: Order, coins: Chain, clock: Clock, running: Agent
 ) -> None:
     wanted = order()

@@ -47,7 +47,7 @@ FAULTS: dict[str, dict[str, object]] = {
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("fault", FAULTS)
-def test_41_who_pays_in_an_hour_without_the_chain_is_paid_after_it_and_not_late(
+def test_who_pays_in_an_hour_without_the_chain_is_paid_after_it_and_not_late(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, running: Agent, fault: str
 ) -> None:
     coins.mine(60)
@@ -77,7 +77,7 @@ def test_41_who_pays_in_an_hour_without_the_chain_is_paid_after_it_and_not_late(
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("fault", FAULTS)
-def test_43_the_next_endpoint_is_asked_at_once(
+def test_the_next_endpoint_is_asked_at_once(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, clock: Clock, fault: str
 ) -> None:
     coins.mine(60)
@@ -91,7 +91,7 @@ def test_43_the_next_endpoint_is_asked_at_once(
     assert fresh(wanted).status == PAID
 
 
-def test_43_a_node_that_fails_in_the_middle_loses_all_of_its_answers(
+def test_a_node_that_fails_in_the_middle_loses_all_of_its_answers(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, clock: Clock
 ) -> None:
     settings.CRYPTO_RPC_BATCH = 1
@@ -107,7 +107,7 @@ def test_43_a_node_that_fails_in_the_middle_loses_all_of_its_answers(
     assert state(wanted) == (PAID, int(wanted.amount))
 
 
-def test_38_a_payment_that_comes_again_in_another_block_counts_once(
+def test_a_payment_that_comes_again_in_another_block_counts_once(
     order: Order, coins: Chain, clock: Clock, running: Agent
 ) -> None:
     wanted = order()
@@ -126,7 +126,7 @@ def test_38_a_payment_that_comes_again_in_another_block_counts_once(
     assert (Payment.objects.count(), event_types(running).count("payment.confirmed")) == (1, 1)
 
 
-def test_38_a_deep_reorganisation_before_it_is_final_takes_back_what_was_seen(
+def test_a_deep_reorganisation_before_it_is_final_takes_back_what_was_seen(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
     """The block before the newest is not final here, so both blocks may disappear."""
@@ -142,7 +142,7 @@ def test_38_a_deep_reorganisation_before_it_is_final_takes_back_what_was_seen(
 
 
 @pytest.mark.parametrize("behind", [1, 2, 3])
-def test_40_a_scan_by_a_node_that_lags_a_little_concludes_nothing_too_early(
+def test_a_scan_by_a_node_that_lags_a_little_concludes_nothing_too_early(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, behind: int
 ) -> None:
     wanted = order()

@@ -36,7 +36,7 @@ __all__ = ["chain", "coins", "one_chain", "order", "proxy"]
 pytestmark = pytest.mark.django_db
 
 
-def test_52_an_address_is_not_sweepable_while_an_order_waits_or_may_be_paid_late(
+def test_an_address_is_not_sweepable_while_an_order_waits_or_may_be_paid_late(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
     address = order().deposit_address
@@ -95,7 +95,7 @@ def test_a_sweep_waits_until_it_is_final(order: Order, coins: Chain, clock: Cloc
 
 
 @pytest.mark.parametrize("block", ["pause", "list"])
-def test_51_a_sweep_that_the_token_refuses_is_an_alarm_and_nothing_else(
+def test_a_sweep_that_the_token_refuses_is_an_alarm_and_nothing_else(
     order: Order, coins: Chain, clock: Clock, caplog: pytest.LogCaptureFixture, block: str
 ) -> None:
     wanted = order()

@@ -84,7 +84,7 @@ def test_a_recorded_sweep_of_other_money_makes_no_transfer_true(
     assert (fresh(second).status, Payment.objects.count()) == (PENDING, 1)
 
 
-def test_52_what_was_swept_too_early_pays_once_the_sweep_is_recorded(
+def test_what_was_swept_too_early_pays_once_the_sweep_is_recorded(
     order: Order, coins: Chain, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     wanted = order()

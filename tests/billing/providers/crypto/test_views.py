@@ -92,7 +92,7 @@ def test_an_order_says_what_to_send_where(client: APIClient, coins: Chain, runni
     assert client.get(ORDERS, {"status": "pending"}).json() == {"orders": []}
 
 
-def test_68_anothers_agent_is_refused_before_the_chain_is_asked(
+def test_anothers_agent_is_refused_before_the_chain_is_asked(
     other: APIClient, client: APIClient, proxy: RpcProxy, running: Agent, clock: Clock
 ) -> None:
     assert other.post(ORDERS, body(running), format="json").status_code == 403
@@ -158,7 +158,7 @@ def test_not_configured_is_said_after_fields_and_ownership(client: APIClient, ot
     assert "coming soon" in answer.json()["message"]
 
 
-def test_42_while_no_node_answers_it_is_503_and_nothing_is_stored(
+def test_while_no_node_answers_it_is_503_and_nothing_is_stored(
     client: APIClient, proxy: RpcProxy, running: Agent
 ) -> None:
     proxy.status = 502

@@ -40,7 +40,7 @@ def test_a_membership_is_paid_until_the_end_of_its_running_period(gumroad: Gumro
     )
 
 
-def test_16_a_yearly_one_ends_a_year_later_and_the_day_of_the_month_is_kept(gumroad: GumroadServer) -> None:
+def test_a_yearly_one_ends_a_year_later_and_the_day_of_the_month_is_kept(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, recurrence="yearly")
     found = verdict()
     assert (found.period, found.till) == (Period.ANNUAL, NOON.replace(year=2027))
@@ -81,45 +81,45 @@ def test_what_is_sold_once_is_paid_for_the_period_that_the_settings_name(gumroad
         {"subscription_cancelled_at": "2026-11-21T12:00:00Z"},
     ],
 )
-def test_05_what_is_reversed_or_over_is_unpaid_now_though_success_is_true(
+def test_what_is_reversed_or_over_is_unpaid_now_though_success_is_true(
     gumroad: GumroadServer, purchase: dict[str, Any]
 ) -> None:
     gumroad.sell(KEY, purchase=purchase)
     assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, True)
 
 
-def test_06_a_dispute_that_was_won_is_paid(gumroad: GumroadServer) -> None:
+def test_a_dispute_that_was_won_is_paid(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, purchase={"disputed": True, "dispute_won": True})
     assert verdict().answer == ProviderAnswer.PAID
 
 
-def test_07_a_cancellation_in_the_future_is_paid_until_then(gumroad: GumroadServer) -> None:
+def test_a_cancellation_in_the_future_is_paid_until_then(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, purchase={"subscription_cancelled_at": LATER})
     found = verdict()
     assert (found.answer, found.cancels, found.till) == (ProviderAnswer.PAID, True, NOON.replace(month=12))
 
 
 @pytest.mark.parametrize("text", [gumroad_server.DISABLED, gumroad_server.NO_ACCESS])
-def test_05_a_key_that_was_disabled_is_unpaid_now(gumroad: GumroadServer, text: str) -> None:
+def test_a_key_that_was_disabled_is_unpaid_now(gumroad: GumroadServer, text: str) -> None:
     gumroad.sell(KEY, gone=text)
     assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, True)
 
 
-def test_01_a_key_that_nobody_knows_is_unpaid_but_may_have_been_rotated(gumroad: GumroadServer) -> None:
+def test_a_key_that_nobody_knows_is_unpaid_but_may_have_been_rotated(gumroad: GumroadServer) -> None:
     found = verdict()
     assert (found.answer, found.revoked) == (ProviderAnswer.UNPAID, False)
     assert "try again soon" in found.reason
     assert [fields["product_id"] for _, fields in gumroad.asked] == [TINY, SMALL, ONCE]
 
 
-def test_14_a_test_purchase_is_refused_unless_the_settings_take_it(gumroad: GumroadServer, settings: Any) -> None:
+def test_a_test_purchase_is_refused_unless_the_settings_take_it(gumroad: GumroadServer, settings: Any) -> None:
     gumroad.sell(KEY, purchase={"test": True})
     assert "test purchase" in verdict().reason
     settings.GUMROAD_TEST_PURCHASES = True
     assert verdict().answer == ProviderAnswer.PAID
 
 
-def test_15_verifying_uses_nothing_up_and_activating_counts_one_use(gumroad: GumroadServer) -> None:
+def test_verifying_uses_nothing_up_and_activating_counts_one_use(gumroad: GumroadServer) -> None:
     sale = gumroad.sell(KEY)
     verdict()
     verdict()
@@ -129,13 +129,13 @@ def test_15_verifying_uses_nothing_up_and_activating_counts_one_use(gumroad: Gum
     assert sale.uses == 1
 
 
-def test_19_without_a_purchase_it_is_unpaid(gumroad: GumroadServer) -> None:
+def test_without_a_purchase_it_is_unpaid(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, without_purchase=True)
     assert verdict().answer == ProviderAnswer.UNPAID
 
 
 @pytest.mark.parametrize("recurrence", ["quarterly", "biannually", "every_two_years", None])
-def test_19_another_recurrence_is_refused_in_clear_words(gumroad: GumroadServer, recurrence: str | None) -> None:
+def test_another_recurrence_is_refused_in_clear_words(gumroad: GumroadServer, recurrence: str | None) -> None:
     gumroad.sell(KEY, recurrence=recurrence)
     found = verdict()
     assert found.answer == ProviderAnswer.UNPAID
@@ -144,7 +144,7 @@ def test_19_another_recurrence_is_refused_in_clear_words(gumroad: GumroadServer,
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 429, 302, 400, 403])
-def test_09_a_status_that_says_nothing_of_the_key_is_unknown(gumroad: GumroadServer, status: int) -> None:
+def test_a_status_that_says_nothing_of_the_key_is_unknown(gumroad: GumroadServer, status: int) -> None:
     gumroad.sell(KEY)
     gumroad.fail(status)
     assert verdict().answer == ProviderAnswer.UNKNOWN
@@ -159,7 +159,7 @@ def test_another_404_than_its_three_says_nothing_of_the_key(gumroad: GumroadServ
     assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
-def test_11_a_refusal_of_our_settings_is_unknown_and_an_alarm(
+def test_a_refusal_of_our_settings_is_unknown_and_an_alarm(
     gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     gumroad.sell(KEY)
@@ -186,7 +186,7 @@ def test_11_a_refusal_of_our_settings_is_unknown_and_an_alarm(
         b" " * 300_000,
     ],
 )
-def test_09_a_body_that_makes_no_sense_is_unknown(gumroad: GumroadServer, body: bytes) -> None:
+def test_a_body_that_makes_no_sense_is_unknown(gumroad: GumroadServer, body: bytes) -> None:
     gumroad.fail(body)
     assert verdict().answer == ProviderAnswer.UNKNOWN
 
@@ -203,17 +203,17 @@ def test_09_a_body_that_makes_no_sense_is_unknown(gumroad: GumroadServer, body: 
         {"subscription_id": ..., "sale_id": ..., "id": ...},
     ],
 )
-def test_09_a_purchase_that_makes_no_sense_is_unknown(gumroad: GumroadServer, purchase: dict[str, Any]) -> None:
+def test_a_purchase_that_makes_no_sense_is_unknown(gumroad: GumroadServer, purchase: dict[str, Any]) -> None:
     gumroad.sell(KEY, purchase=purchase)
     assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
-def test_02_the_purchase_of_a_product_that_is_none_of_ours_is_unpaid(gumroad: GumroadServer) -> None:
+def test_the_purchase_of_a_product_that_is_none_of_ours_is_unpaid(gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, purchase={"product_id": "another=="})
     assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, False)
 
 
-def test_09_a_time_out_or_a_connection_that_is_cut_is_unknown(
+def test_a_time_out_or_a_connection_that_is_cut_is_unknown(
     gumroad: GumroadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gumroad.sell(KEY)
@@ -224,7 +224,7 @@ def test_09_a_time_out_or_a_connection_that_is_cut_is_unknown(
     assert verdict().answer == ProviderAnswer.UNKNOWN
 
 
-def test_09_of_several_products_one_that_cannot_be_asked_leaves_it_unknown(gumroad: GumroadServer) -> None:
+def test_of_several_products_one_that_cannot_be_asked_leaves_it_unknown(gumroad: GumroadServer) -> None:
     gumroad.fail(503, times=1)
     assert verdict().answer == ProviderAnswer.UNKNOWN
 

@@ -41,7 +41,7 @@ def test_a_key_without_a_date_is_paid_for_its_running_period(lemon: LemonSqueezy
 
 
 @pytest.mark.parametrize("changes", [{"store": 2}, {"product": 11}, {"variant": 999}])
-def test_02_a_key_of_another_seller_or_product_is_refused_though_it_is_valid(
+def test_a_key_of_another_seller_or_product_is_refused_though_it_is_valid(
     lemon: LemonSqueezyServer, changes: dict[str, Any]
 ) -> None:
     lemon.sell(LEMON, **{"variant": 101} | changes)
@@ -49,18 +49,18 @@ def test_02_a_key_of_another_seller_or_product_is_refused_though_it_is_valid(
 
 
 @pytest.mark.parametrize("status", ["expired", "disabled"])
-def test_05_a_key_that_is_expired_or_disabled_is_unpaid_now(lemon: LemonSqueezyServer, status: str) -> None:
+def test_a_key_that_is_expired_or_disabled_is_unpaid_now(lemon: LemonSqueezyServer, status: str) -> None:
     lemon.sell(LEMON, status=status)
     assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, True)
 
 
-def test_01_a_key_that_nobody_knows_may_be_new(lemon: LemonSqueezyServer) -> None:
+def test_a_key_that_nobody_knows_may_be_new(lemon: LemonSqueezyServer) -> None:
     assert (verdict().answer, verdict().revoked) == (ProviderAnswer.UNPAID, False)
     assert "try again soon" in verdict().reason
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 429, 500, 503])
-def test_09_an_error_without_its_text_is_unknown(lemon: LemonSqueezyServer, status: int) -> None:
+def test_an_error_without_its_text_is_unknown(lemon: LemonSqueezyServer, status: int) -> None:
     lemon.sell(LEMON)
     lemon.fail(status)
     assert verdict().answer == ProviderAnswer.UNKNOWN
@@ -110,7 +110,7 @@ def test_a_key_that_is_called_active_and_not_valid_is_unknown(lemon: LemonSqueez
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"valid": true, "license_key": {"status": "odd"}, "meta": {}}'])
-def test_09_a_body_that_makes_no_sense_is_no_payment(lemon: LemonSqueezyServer, body: bytes) -> None:
+def test_a_body_that_makes_no_sense_is_no_payment(lemon: LemonSqueezyServer, body: bytes) -> None:
     lemon.sell(LEMON)
     lemon.fail(body)
     found = verdict()

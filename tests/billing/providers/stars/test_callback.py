@@ -20,7 +20,7 @@ CALLBACK = "/payments/stars/callback"
 
 @pytest.mark.parametrize("secret", [None, "", "wrong", "ключ", SECRET[:-1], SECRET.upper()])
 @pytest.mark.parametrize("body", [b"{not json", b'{"update_id": 1}'])
-def test_26_without_the_secret_nothing_is_read(
+def test_without_the_secret_nothing_is_read(
     api: APIClient, telegram: TelegramPayments, secret: str | None, body: bytes
 ) -> None:
     headers = {} if secret is None else {"HTTP_X_TELEGRAM_BOT_API_SECRET_TOKEN": secret}
@@ -28,7 +28,7 @@ def test_26_without_the_secret_nothing_is_read(
     assert (answer.status_code, answer.json()["error"]) == (401, "UNAUTHORIZED")
 
 
-def test_26_while_nothing_is_configured_an_empty_secret_is_wrong_too(api: APIClient) -> None:
+def test_while_nothing_is_configured_an_empty_secret_is_wrong_too(api: APIClient) -> None:
     answer = api.post(CALLBACK, {}, format="json", HTTP_X_TELEGRAM_BOT_API_SECRET_TOKEN="")
     assert answer.status_code == 401
 

@@ -52,7 +52,7 @@ def test_stars_that_were_paid_are_a_month_one_payment_and_one_event(
     assert confirmed(agent) == 1
 
 
-def test_20_a_payment_told_of_twice_is_one_payment_one_event_and_200_both_times(
+def test_a_payment_told_of_twice_is_one_payment_one_event_and_200_both_times(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments
 ) -> None:
     paid = telegram.charge(order.invoice_link)
@@ -60,7 +60,7 @@ def test_20_a_payment_told_of_twice_is_one_payment_one_event_and_200_both_times(
     assert (kinds(), confirmed(agent), StrayCharge.objects.count()) == ([PaymentKind.PAYMENT], 1, 0)
 
 
-def test_21_a_second_charge_for_one_order_goes_back_by_itself(
+def test_a_second_charge_for_one_order_goes_back_by_itself(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     telegram.charge(order.invoice_link)
@@ -78,7 +78,7 @@ def test_21_a_second_charge_for_one_order_goes_back_by_itself(
     assert refunds.send_due() == 0
 
 
-def test_23_a_hold_lapses_without_a_payment_and_the_order_stays_payable(
+def test_a_hold_lapses_without_a_payment_and_the_order_stays_payable(
     order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     assert telegram.check_out(order.invoice_link, person=77)["ok"]
@@ -89,7 +89,7 @@ def test_23_a_hold_lapses_without_a_payment_and_the_order_stays_payable(
     assert (order.status, order.payer_id, order.hold_until) == (OrderStatus.PAID, 78, None)
 
 
-def test_24_a_charge_after_the_order_has_expired_is_credited_and_flagged_late(
+def test_a_charge_after_the_order_has_expired_is_credited_and_flagged_late(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock, expire: Callable[[], object]
 ) -> None:
     clock.go(61 * MINUTE)
@@ -115,7 +115,7 @@ def test_who_was_let_through_in_time_is_not_late(
 
 
 @pytest.mark.parametrize("wrong", [{"amount": 1}, {"amount": 386}, {"currency": "USD"}])
-def test_25_another_amount_or_currency_buys_nothing_goes_back_and_raises_an_alarm(
+def test_another_amount_or_currency_buys_nothing_goes_back_and_raises_an_alarm(
     agent: Agent,
     order: StarsOrder,
     telegram: TelegramPayments,
@@ -149,7 +149,7 @@ def test_stars_for_no_order_of_ours_stay_and_operators_are_told(
     assert telegram.called("refundStarPayment") == []
 
 
-def test_28_a_refund_ends_the_subscription_and_leaves_the_order_paid(
+def test_a_refund_ends_the_subscription_and_leaves_the_order_paid(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     paid = telegram.charge(order.invoice_link)
@@ -174,7 +174,7 @@ def test_a_refund_told_of_before_its_payment_leaves_nothing_to_count(
     assert (kinds(), confirmed(agent), StrayCharge.objects.get().why) == ([], 0, Stray.RETURNED)
 
 
-def test_29_whoever_pays_the_owner_gets_it_and_the_payer_is_kept(
+def test_whoever_pays_the_owner_gets_it_and_the_payer_is_kept(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments
 ) -> None:
     telegram.pay(order.invoice_link, person=4_503_599_627_370_000)
@@ -183,7 +183,7 @@ def test_29_whoever_pays_the_owner_gets_it_and_the_payer_is_kept(
     assert Subscription.objects.get(agent=agent).user_id == agent.user_id
 
 
-def test_30_another_worth_of_a_star_leaves_the_order_as_it_was(
+def test_another_worth_of_a_star_leaves_the_order_as_it_was(
     order: StarsOrder, telegram: TelegramPayments, settings: Any, place: PlaceOrder
 ) -> None:
     settings.STAR_USD *= 2
@@ -198,7 +198,7 @@ class _Dead(BaseException):
 
 @pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
-def test_31_whichever_statement_a_process_dies_at_nothing_of_the_payment_is_there(
+def test_whichever_statement_a_process_dies_at_nothing_of_the_payment_is_there(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     telegram.lost = True

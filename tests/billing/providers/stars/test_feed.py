@@ -21,7 +21,7 @@ from tests.doubles.telegram_payments_server import Fault, Json, TelegramPayments
 pytestmark = pytest.mark.django_db
 
 
-def test_27_a_webhook_that_is_lost_is_found_within_five_minutes(
+def test_a_webhook_that_is_lost_is_found_within_five_minutes(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     telegram.lost = True
@@ -34,7 +34,7 @@ def test_27_a_webhook_that_is_lost_is_found_within_five_minutes(
     assert event_types(agent).count("payment.confirmed") == 1
 
 
-def test_28_a_refund_in_the_list_ends_the_subscription_and_leaves_the_order_paid(
+def test_a_refund_in_the_list_ends_the_subscription_and_leaves_the_order_paid(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     paid = telegram.charge(order.invoice_link)

@@ -139,7 +139,7 @@ def test_not_configured_comes_after_fields_ownership_and_the_engines_tier(
     assert post(client, agent).status_code == 404
 
 
-def test_68_for_another_accounts_agent_telegram_is_not_asked(
+def test_for_another_accounts_agent_telegram_is_not_asked(
     other: APIClient, agent: Agent, telegram: TelegramPayments
 ) -> None:
     assert post(other, agent).status_code == 403
@@ -195,7 +195,7 @@ def test_one_order_is_read_by_its_owner(client: APIClient, other: APIClient, ord
     assert (other.get(f"/stars/orders/{order.pk}").status_code, client.get("/stars/orders/x").status_code) == (404, 404)
 
 
-def test_22_a_pre_checkout_for_what_cannot_be_paid_is_refused_with_a_text(
+def test_a_pre_checkout_for_what_cannot_be_paid_is_refused_with_a_text(
     agent: Agent, place: PlaceOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     order = place()
@@ -234,7 +234,7 @@ def test_a_plan_that_costs_nothing_cannot_be_ordered(
 
 
 @pytest.mark.parametrize("payload", ["nothing", "stx_" + "0" * 24])
-def test_22_a_pre_checkout_for_an_unknown_order_is_refused(telegram: TelegramPayments, payload: str) -> None:
+def test_a_pre_checkout_for_an_unknown_order_is_refused(telegram: TelegramPayments, payload: str) -> None:
     query = {"id": "9", "from": {"id": 77}, "currency": "XTR", "total_amount": 5, "invoice_payload": payload}
     telegram.tell({"pre_checkout_query": query})
     (answer,) = telegram.called("answerPreCheckoutQuery")

@@ -65,7 +65,7 @@ def test_it_waits_twice_as_long_each_time_up_to_an_hour(
     assert refunds.send_due() == 1
 
 
-def test_21_already_refunded_counts_as_done(stray: StrayCharge, telegram: TelegramPayments, clock: Clock) -> None:
+def test_already_refunded_counts_as_done(stray: StrayCharge, telegram: TelegramPayments, clock: Clock) -> None:
     telegram.fail_next("refundStarPayment", Fault(status=504, body=b"", done=True))
     assert refunds.send_due() == 0
     clock.go(wait(stray))
