@@ -18,6 +18,7 @@ from rest_framework.test import APIClient
 
 from catalog import snapshot
 from config.redis import client as redis_client
+from tests.doubles.chain import Chain
 from tests.doubles.name_server import NameServer
 from tests.doubles.smtp_server import SmtpServer
 from tests.workers import Workers
@@ -111,3 +112,13 @@ def smtp(settings: Settings) -> Iterator[SmtpServer]:
     settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 5
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def one_chain() -> Iterator[Chain]:
+    """One EVM node for all tests of a process. It is here, because a session's fixture that modules import is made anew
+    for each of them.
+    """
+    chain = Chain()
+    yield chain
+    chain.stop()

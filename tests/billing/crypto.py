@@ -25,13 +25,6 @@ USD = 10**6
 Order = Callable[..., CryptoOrder]
 
 
-@pytest.fixture(scope="session")
-def one_chain() -> Iterator[Chain]:
-    chain = Chain()
-    yield chain
-    chain.stop()
-
-
 @pytest.fixture
 def chain(one_chain: Chain) -> Iterator[Chain]:
     """The chain in its first state for each test."""

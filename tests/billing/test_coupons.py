@@ -22,13 +22,13 @@ from billing.vocabulary import Asset, OrderStatus, Period
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import chain, coins, one_chain, order, pays, settle, watch
+from tests.billing.crypto import chain, coins, order, pays, settle, watch
 from tests.billing.providers.stars.conftest import telegram
 from tests.doubles.chain import Chain
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.visitor import Visitor, fields, text
 
-__all__ = ["chain", "coins", "one_chain", "order", "telegram"]
+__all__ = ["chain", "coins", "order", "telegram"]
 
 pytestmark = pytest.mark.django_db
 

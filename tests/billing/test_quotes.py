@@ -21,7 +21,7 @@ from billing.vocabulary import LICENSED, Period, Provider
 from config.errors import ServiceError
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
-from tests.billing.crypto import chain, coins, one_chain
+from tests.billing.crypto import chain, coins
 from tests.billing.licences import gumroad
 from tests.billing.providers.stars.conftest import telegram
 from tests.billing.providers.stripe.conftest import card, order, place, stripe
@@ -30,7 +30,7 @@ from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.renew.paying import Person, person
 
-__all__ = ["card", "chain", "coins", "gumroad", "one_chain", "order", "person", "place", "stripe", "telegram"]
+__all__ = ["card", "chain", "coins", "gumroad", "order", "person", "place", "stripe", "telegram"]
 
 pytestmark = pytest.mark.django_db
 

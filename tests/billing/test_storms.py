@@ -30,13 +30,13 @@ from config.errors import ServiceError
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase
-from tests.billing.crypto import chain, coins, one_chain
+from tests.billing.crypto import chain, coins
 from tests.billing.providers.stripe.conftest import PlaceOrder, agent, deliver, invoices, place, stripe, work
 from tests.doubles.chain import Chain
 from tests.doubles.stripe_protocol import Refused
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire
 
-__all__ = ["agent", "chain", "coins", "one_chain", "place", "stripe"]
+__all__ = ["agent", "chain", "coins", "place", "stripe"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
 

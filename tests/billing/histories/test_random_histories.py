@@ -23,7 +23,7 @@ from billing.models import (
 from tests import at_length
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
-from tests.billing.crypto import chain, coins, one_chain
+from tests.billing.crypto import chain, coins
 from tests.billing.histories.agreeing import Agreeing
 from tests.billing.histories.banks import Banks
 from tests.billing.histories.by_hand import ByHand
@@ -39,7 +39,7 @@ from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 from tests.doubles.telegram_payments_server import TelegramPayments
 
-__all__ = ["chain", "coins", "gumroad", "lemon", "one_chain", "stripe", "telegram"]
+__all__ = ["chain", "coins", "gumroad", "lemon", "stripe", "telegram"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 

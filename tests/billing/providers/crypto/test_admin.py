@@ -27,7 +27,6 @@ from tests.billing.crypto import (
     chain,
     coins,
     looked,
-    one_chain,
     order,
     pays,
     proxy,
@@ -40,7 +39,7 @@ from tests.billing.crypto import (
 )
 from tests.doubles.chain import Chain
 
-__all__ = ["chain", "coins", "one_chain", "order", "proxy"]
+__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

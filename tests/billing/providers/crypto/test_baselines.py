@@ -22,7 +22,6 @@ from tests.billing.crypto import (
     chain,
     coins,
     fresh,
-    one_chain,
     order,
     pays,
     scan,
@@ -33,7 +32,7 @@ from tests.billing.crypto import (
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-__all__ = ["chain", "coins", "one_chain", "order"]
+__all__ = ["chain", "coins", "order"]
 
 pytestmark = pytest.mark.django_db
 

@@ -15,11 +15,11 @@ from billing.models import CryptoOrder, Decision, Deposit, Payment, Subscription
 from billing.providers.crypto import invariants
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import Clock
-from tests.billing.crypto import HOUR, SECOND, Order, chain, coins, fresh, one_chain, order, pays, proxy, scan, watch
+from tests.billing.crypto import HOUR, SECOND, Order, chain, coins, fresh, order, pays, proxy, scan, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-__all__ = ["chain", "coins", "one_chain", "order", "proxy"]
+__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

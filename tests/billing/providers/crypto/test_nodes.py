@@ -23,7 +23,6 @@ from tests.billing.crypto import (
     coins,
     fresh,
     looked,
-    one_chain,
     order,
     pays,
     proxy,
@@ -37,7 +36,7 @@ from tests.billing.crypto import (
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-__all__ = ["chain", "coins", "one_chain", "order", "proxy"]
+__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

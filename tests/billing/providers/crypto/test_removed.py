@@ -21,7 +21,6 @@ from tests.billing.crypto import (
     chain,
     coins,
     fresh,
-    one_chain,
     order,
     pays,
     settle,
@@ -31,7 +30,7 @@ from tests.billing.crypto import (
 )
 from tests.doubles.chain import Chain, Token
 
-__all__ = ["chain", "coins", "one_chain", "order"]
+__all__ = ["chain", "coins", "order"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

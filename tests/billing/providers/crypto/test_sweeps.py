@@ -19,7 +19,6 @@ from tests.billing.crypto import (
     chain,
     coins,
     fresh,
-    one_chain,
     order,
     pays,
     proxy,
@@ -31,7 +30,7 @@ from tests.billing.crypto import (
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-__all__ = ["chain", "coins", "one_chain", "order", "proxy"]
+__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,6 @@ from tests.billing.crypto import (
     chain,
     coins,
     fresh,
-    one_chain,
     pays,
     proxy,
     scan,
@@ -39,7 +38,7 @@ from tests.pages.account.renew.cameras import seen_by_camera
 from tests.pages.account.renew.paying import Person, agent, led_to, now, person, problem, words
 from tests.pages.page import Page
 
-__all__ = ["agent", "chain", "coins", "gumroad", "one_chain", "person", "proxy", "telegram"]
+__all__ = ["agent", "chain", "coins", "gumroad", "person", "proxy", "telegram"]
 
 DAY = timedelta(days=1)
 

@@ -16,7 +16,7 @@ from accounts.models import Session, User
 from agents.models import Agent
 from billing.models import CryptoOrder, Subscription
 from billing.providers.crypto import scanning
-from tests.billing.crypto import chain, coins, one_chain, to
+from tests.billing.crypto import chain, coins, to
 from tests.billing.licences import KEY, gumroad
 from tests.billing.providers.stars.conftest import telegram
 from tests.browser import asked_elsewhere, complaints, one_window, signed_in, width_of
@@ -25,7 +25,7 @@ from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.renew.cameras import seen_on_screen
 
-__all__ = ["chain", "coins", "gumroad", "one_chain", "telegram"]
+__all__ = ["chain", "coins", "gumroad", "telegram"]
 
 pytestmark = pytest.mark.browser
 
