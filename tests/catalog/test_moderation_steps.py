@@ -94,7 +94,7 @@ def test_more_than_fifty_are_taken_in_parts(console: Client, community: Persona)
         Persona.objects.create(id=f"o{n}", name="Owl", status="published", owner=community.owner) for n in range(60)
     ]
     asking = act(console, QUEUE, "take_down", *many)
-    assert "The first 50 of 60" in asking.content.decode()
+    assert "Only the first 50 of 60" in asking.content.decode()
     assert len(asking.context["meanings"]) == 50
     assert (len(asking.context["mails"]), asking.context["unseen_mails"]) == (3, 47)
 

@@ -31,7 +31,7 @@ def stored() -> str:
 
 
 def test_who_needs_it_is_told_its_name(row: SignInCode) -> None:
-    with pytest.raises(UnreadableSecret, match="sealed: cannot be read any more"):
+    with pytest.raises(UnreadableSecret, match="sealed: cannot be decrypted any more"):
         _ = row.sealed
 
 

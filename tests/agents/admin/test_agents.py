@@ -171,7 +171,7 @@ def test_an_operator_sees_which_hop_of_an_agent_is_silent(
     assert "gateway: ok, engine: ok, model: no model key is installed" in page
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:test")
     assert "talk-test: not possible while the agent is being stopped" in act(console, "talk_test_agents", running)
-    assert "Only the first was tested" in act(console, "talk_test_agents", running, make_agent())
+    assert "Only the first agent was tested" in act(console, "talk_test_agents", running, make_agent())
 
 
 def test_an_agents_last_lines_are_on_its_page_and_all_of_them_behind_a_link(

@@ -172,7 +172,7 @@ def test_what_is_so_already_is_left_out(console: Client, make_agent: MakeAgent, 
     lifecycle.pause(stopped, reason=Reason.OWNER, actor="user:x")
     asking = choose(console, LIST, "pause_agents", running, stopped)
     assert stopped.pk not in asking.content.decode()
-    assert "nothing would change for them: 1 that you chose" in asking.content.decode()
+    assert "1 of the rows that you chose are left out, because nothing would change for them" in asking.content.decode()
     only = choose(console, LIST, "pause_agents", stopped)
     assert "nothing left to do" in only.content.decode()
 

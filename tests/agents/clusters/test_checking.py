@@ -178,7 +178,7 @@ def test_a_kubeconfig_whose_key_is_lost_is_said(cluster: Cluster, settings: Any)
     Cluster.objects.update(kubeconfig="a: b")
     settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
     (finding,) = checking.check(Cluster.objects.get())
-    assert finding.startswith("cluster one: kubeconfig: cannot be read any more")
+    assert finding.startswith("cluster one: kubeconfig: cannot be decrypted any more")
 
 
 # When a cluster is checked, and who gets the result.

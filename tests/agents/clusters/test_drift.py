@@ -78,7 +78,7 @@ def state(administrator: Connection, kind: str, namespace: str) -> Json | None:
 
 def timeline(agent: Agent) -> list[str]:
     """The notes about repairs, oldest first."""
-    found = Transition.objects.filter(agent=agent, note__startswith="put back").order_by("at", "id")
+    found = Transition.objects.filter(agent=agent, note__startswith="restored in its cluster").order_by("at", "id")
     return list(found.values_list("note", flat=True))
 
 

@@ -58,7 +58,7 @@ def test_the_list_answers_with_null_where_a_secret_is_lost(
 def test_what_needs_the_secret_is_503_and_names_it(client: APIClient, hurt: Agent) -> None:
     answer = client.post(f"/agents/{hurt.pk}/chat", {"message": "hi"}, format="json")
     assert (answer.status_code, answer.json()["error"]) == (503, "INTERNAL")
-    assert answer.json()["message"].startswith("management_token: cannot be read any more")
+    assert answer.json()["message"].startswith("management_token: cannot be decrypted any more")
 
 
 def test_the_owner_mends_what_is_lost(client: APIClient, hurt: Agent) -> None:

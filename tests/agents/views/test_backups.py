@@ -109,7 +109,7 @@ def test_one_that_takes_long_is_503_and_goes_on(
     bridge.backup = {"phase": "running", "percent": 5}
     answer = take(client, pod)
     assert (answer.status_code, answer["Retry-After"]) == (503, "10")
-    assert "it goes on" in answer.json()["message"]
+    assert "it is still running" in answer.json()["message"]
     assert listed(client, pod) == []
     bridge.backup = {"phase": "done", "snapshot": "a" * 64, "size": 1, "note": ""}
     steps()

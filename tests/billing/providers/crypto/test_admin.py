@@ -127,12 +127,12 @@ def test_the_chain_is_looked_at_now_once_and_who_asked_is_on_the_timeline(
 ) -> None:
     wanted = order()
     pages = [act(console, ORDERS, "look", wanted) for _ in range(2)]
-    assert ["The chain is read" in page for page in pages] == [True, False]
+    assert ["The chain is being read" in page for page in pages] == [True, False]
     assert "being checked already" in pages[1]
     (noted,) = running.transitions.filter(note__contains=wanted.pk)
     assert (noted.actor, noted.note) == (f"operator:{operator.pk}", f"the chain is read now for {wanted.pk}: {WHY}")
     clock.go(HOUR)
-    assert "The chain is read" in act(console, ORDERS, "look", wanted)
+    assert "The chain is being read" in act(console, ORDERS, "look", wanted)
     CryptoOrder.objects.update(chain_id=1)
     assert "is not read" in act(console, ORDERS, "look", wanted)
 

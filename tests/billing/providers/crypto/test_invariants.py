@@ -173,7 +173,7 @@ def test_the_books_show_what_is_broken_and_what_waits(
     assert "Payments above the price</a></th>\n            <td>1</td>" in page
     CryptoOrder.objects.filter(pk=paid.pk).update(credited=5 * USD)
     assert (
-        f"<li>{paid.pk} of 5000000 is credited 5000000"
+        f"<li>{paid.pk} of 5000000 has 5000000 credited"
         in client_of_console.get("/admin/billing/books/").content.decode()
     )
 

@@ -105,7 +105,7 @@ def test_an_operator_sends_back_what_was_counted_with_a_reason(
     assert "not a charge of this installation" in send_back(console, order)
     paid = telegram.charge(order.invoice_link)
     assert "This field is required" in send_back(console, order, " ")
-    assert "Goes back: " in send_back(console, order)
+    assert "Being sent back: " in send_back(console, order)
     assert (refunds.send_due(), refunds.send_due()) == (1, 0)
     assert telegram.tell(message_of(paid, "refunded_payment")) == 200
     row = Payment.objects.get(kind="refund")
@@ -118,7 +118,7 @@ def test_an_operator_sends_back_what_was_for_no_order_of_ours(console: Client, t
     telegram.charge_for("something else", stars=5)
     stray = StrayCharge.objects.get()
     assert stray.charge_id in console.get("/admin/billing/straycharge/").content.decode()
-    assert "Goes back: " in send_back(console, stray)
+    assert "Being sent back: " in send_back(console, stray)
     assert refunds.send_due() == 1
     assert StrayCharge.objects.get().refunded_at is not None
 
