@@ -64,7 +64,7 @@ def test_a_dead_engine_is_the_silent_hop(
 def test_a_dead_gateway_is_the_silent_hop_and_nothing_behind_it_is_tried(client: APIClient, with_key: Agent) -> None:
     found = silent(talk_test(client, with_key))
     assert list(found) == ["gateway", "engine", "model", "web"]
-    assert "not reached" in found["gateway"]
+    assert "cannot be reached" in found["gateway"]
     assert set(list(found.values())[1:]) == {"not tried: the gateway is silent"}
 
 
