@@ -14,11 +14,11 @@ from tests import coverage_plugin
 FILE = "webhooks/signing.py"
 SIGNED = "signing.headers(event_id='', event_type='', body=b'', secret='', previous_secret={})"
 MEASURED = """
-from tests import measuring
-recorder = measuring.begin()
+from tests import coverage_plugin
+recorder = coverage_plugin.begin()
 from webhooks import signing
 {}
-measuring.leave(recorder, {!r})
+coverage_plugin.leave(recorder, {!r})
 """
 
 

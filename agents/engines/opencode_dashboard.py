@@ -26,7 +26,7 @@ class OpencodeDashboard:
     public: re.Pattern[str] | None = None
 
     def headers(self, password: str) -> Mapping[str, str]:
-        return {"Authorization": aiohttp.BasicAuth("opencode", password).encode()}
+        return {"Authorization": aiohttp.encode_basic_auth("opencode", password)}
 
     def refuses(self, method: str, path: str) -> str | None:
         if _NEVER.fullmatch(path):

@@ -43,7 +43,7 @@ class OpencodeDriver(HttpDriver):
     def __init__(
         self, process: asyncio.subprocess.Process, *, base_url: str, password: str, model: tuple[str, str] | None
     ) -> None:
-        login = aiohttp.BasicAuth("opencode", password).encode()
+        login = aiohttp.encode_basic_auth("opencode", password)
         super().__init__(process, base_url=base_url, health="/global/health", headers={"Authorization": login})
         self._model = model
         self._busy: set[str] = set()

@@ -37,7 +37,7 @@ def test_an_agent_lives_its_whole_life_as_the_interface_says(closed_port: int) -
 def test_without_a_service_the_demo_says_how_to_start_one(closed_port: int) -> None:
     done = demo(seconds=60, PORT=str(closed_port))
     assert done.returncode == 2
-    assert f"http://127.0.0.1:{closed_port} does not fit: nothing answers there" in done.stdout
+    assert f"This demo cannot use http://127.0.0.1:{closed_port}: nothing answers there" in done.stdout
     assert "PORT or BASE_URL say where" in done.stdout
     assert "make run" in done.stdout
     assert "CRYPTO_XPUB=xpub" in done.stdout

@@ -74,7 +74,9 @@ def test_every_call_that_explain_names_has_a_button_that_leads_to_a_page(visitor
 
 def test_no_call_of_explain_is_without_a_button() -> None:
     """Read from the source, because a test cannot bring about everything that the explanation may say."""
-    text = "".join((ROOT / f"agents/{name}.py").read_text(encoding="utf-8") for name in ("explanation", "causes"))
+    text = "".join(
+        (ROOT / f"agents/watching/{name}.py").read_text(encoding="utf-8") for name in ("explanation", "causes")
+    )
     said = set(re.findall(r'f"(GET|POST|PUT|PATCH|DELETE) (?:/agents/\{agent\.id\})?(/?[a-z-]*)', text))
     said |= set(re.findall(r'_call\("([A-Z]+)", agent, "([a-z-]+)"\)', text))
     said |= {("POST", verb) for verb in re.findall(r'_start\(agent, "([a-z]+)"\)', text)}
