@@ -1,7 +1,7 @@
 """The catalog in memory: read once per version and shared by all threads of a process.
 
 When the snapshot exists, `current()` costs one small query a second, so every process sees a change within a second.
-Under `make run` a thread of each web process makes that query outside of requests (catalog/views/warming.py). Only
+Under `make run` a thread of each web process makes that query outside of requests (pages/warming.py). Only
 changed personas are read again. While the database is down, the last snapshot stays in use.
 """
 

@@ -19,7 +19,7 @@ class Slowly:
             time.sleep(0.002)
 
 sys.meta_path.insert(0, Slowly())
-from agents.runtimes.kubernetes import volumes
+from agents.clusters.api import volumes
 from agents.clusters.api.client import Connection
 
 CONFIG = '''
