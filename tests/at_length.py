@@ -1,4 +1,7 @@
-"""`make test` runs a sample of the costly and of the generated tests; `make test-slow` runs all of them."""
+"""`make test` runs a sample of the costly and of the generated tests; `make test-slow` runs all of them.
+
+Where `CI` is set, coverage is measured, so all costly tests run.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pytest
 IS_ON = "AT_LENGTH" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
 FEWER = 5  # one of this many tests with the mark `sampled` runs
+RUNS_ALL = IS_ON or "CI" in os.environ
 
 
 def examples(at_length: int) -> int:
@@ -24,7 +28,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Where the command names files or directories, all tests in them run.
     """
-    if IS_ON or config.option.file_or_dir:
+    if RUNS_ALL or config.option.file_or_dir:
         return
     left_out = _left_out(items, seed=getattr(config.option, "randomly_seed", 0))
     if left_out:

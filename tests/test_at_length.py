@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
 
 def collected(project: Path, *arguments: str, seed: int = 1, environment: Mapping[str, str] | None = None) -> set[str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.at_length", "--collect-only", "-q", *arguments]
-    settings = {name: value for name, value in os.environ.items() if name not in {"AT_LENGTH", "PYTEST_PLUGINS"}}
+    settings = {name: value for name, value in os.environ.items() if name not in {"AT_LENGTH", "CI", "PYTEST_PLUGINS"}}
     run = subprocess.run(
         [*command, f"--randomly-seed={seed}"],
         cwd=project,
@@ -65,7 +65,9 @@ def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: 
     assert len({frozenset(collected(project, seed=seed)) for seed in (2, 3, 4)}) > 1
 
 
-@pytest.mark.parametrize(("arguments", "environment"), [(["test_ten.py"], {}), ([], {"AT_LENGTH": "1"})])
+@pytest.mark.parametrize(
+    ("arguments", "environment"), [(["test_ten.py"], {}), ([], {"AT_LENGTH": "1"}), ([], {"CI": "1"})]
+)
 def test_all_run_where_a_file_is_named_or_the_run_is_at_length(
     project: Path, arguments: list[str], environment: dict[str, str]
 ) -> None:
