@@ -37,7 +37,7 @@ async def delete(server: str, named: list[str]) -> None:
         await expect(asking).to_contain_text("This is for 2 rows")  # without the number, the page stays
         await page.locator("#id_count").fill("2")
         await page.locator("input[name=confirm]").evaluate(TWICE)
-        await expect(page.locator(".messagelist")).to_contain_text("sked to be deleted")
+        await expect(page.locator(".messagelist")).to_contain_text("Deletion requested")
         assert await complaints(page) == []
 
 
