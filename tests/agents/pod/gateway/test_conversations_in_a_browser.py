@@ -179,7 +179,7 @@ def test_the_page_has_no_barriers_fits_and_is_used_by_keyboard_alone(
 
     async def there() -> None:
         async with talking(gateway, width=width, dark=dark) as page:
-            assert await focused(page) == "message"
+            await expect(page.locator("#message")).to_be_focused()
             await page.keyboard.insert_text("hi")
             await page.keyboard.press("Enter")
             await is_over(page)
