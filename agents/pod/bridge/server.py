@@ -218,8 +218,8 @@ class BridgeServer:
         return response
 
     def _told(self, failure: HopFailure) -> HopFailure:
-        """The failure of a turn as it is told. An engine with a full disk reports this as the model's failure, so the
-        hop is corrected here.
+        """The failure that the client gets. An engine with a full disk reports it as the model's failure, so the hop is
+        corrected here.
         """
         if causes.in_words(failure.message) == Cause.DISK_FULL:
             self._log.note(failure.message)
