@@ -370,13 +370,16 @@ def _older(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
 
 def _lines(answer: requests.Response) -> Iterator[bytes]:
     """Yield lines. Ends after MAX_REPLY_BYTES, because lines for a slow client wait in memory."""
-    rest, came = b"", 0
+    line, came = bytearray(), 0
     try:
         for chunk in answer.iter_content(chunk_size=None):
             came += len(chunk)
             if came > MAX_REPLY_BYTES:
                 return
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from lines
+            *ends, begins = chunk.split(b"\n")  # only the new bytes are searched: a gateway may send one at a time
+            for end in ends:
+                yield bytes(line + end)
+                line.clear()
+            line += begins
     except requests.RequestException:
         return
