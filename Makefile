@@ -95,7 +95,7 @@ test-browser: setup ## Heavy: every page in a real Chromium, installed from npm 
 	$(BIN)/pytest -m browser $(ARGS)
 
 test-slow: setup ## Heavy: tests that take minutes, and in full the tests of which `make test` runs a sample
-	AT_LENGTH=1 $(BIN)/pytest -m "slow or hypothesis or sampled" $(ARGS)
+	AT_LENGTH=1 $(BIN)/pytest -n $(WORKERS) -m "not engines and not browser and not year and not images" $(ARGS)
 
 test-year: setup ## Heavy: a year of random payments, lapses and outages against a model; SEED repeats one, also AGENTS, DAYS
 	$(BIN)/pytest -m year -n auto $(ARGS)

@@ -1,20 +1,18 @@
-"""`make test` runs a sample of the costly and of the generated tests; `make test-slow` runs all of them.
-
-Where `CI` is set, coverage is measured, so all costly tests run.
-"""
+"""`make test` runs a sample of the costly tests, of the cases and of the generated ones; `make test-slow` runs all."""
 
 from __future__ import annotations
 
 import os
 import random
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 import pytest
 
 IS_ON = "AT_LENGTH" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
 FEWER = 5  # one of this many tests with the mark `sampled` runs
-RUNS_ALL = IS_ON or "CI" in os.environ
+CASES = 3  # of a test with more cases than this, so many run
 
 
 def examples(at_length: int) -> int:
@@ -24,27 +22,39 @@ def examples(at_length: int) -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of each file's `sampled` tests a part runs, at least one. The seed of the run chooses, the same in each process.
+    """Leave out a part of each file's `sampled` tests and of each test's cases.
 
+    The seed of the run chooses, the same in each process. At least one test of a file and CASES cases of a test run.
     Where the command names files or directories, all tests in them run.
     """
-    if RUNS_ALL or config.option.file_or_dir:
+    if IS_ON or config.option.file_or_dir:
         return
-    left_out = _left_out(items, seed=getattr(config.option, "randomly_seed", 0))
+    seed = getattr(config.option, "randomly_seed", 0)
+    costly = _groups((item for item in items if item.get_closest_marker("sampled")), by=_file)
+    left_out = {item for found in costly for item in _shuffled(found, seed)[-(-len(found) // FEWER) :]}
+    cases = _groups((item for item in items if item not in left_out), by=_test)
+    left_out |= {item for found in cases for item in _shuffled(found, seed)[CASES:]}
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
 
 
-def _left_out(items: list[pytest.Item], *, seed: object) -> set[pytest.Item]:
-    files: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+def _file(item: pytest.Item) -> str:
+    return str(item.path)
+
+
+def _test(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _groups(items: Iterable[pytest.Item], *, by: Callable[[pytest.Item], str]) -> list[list[pytest.Item]]:
+    groups: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sampled"):
-            files[str(item.path)].append(item)
-    return {item for found in files.values() for item in _all_but_a_part(found, seed=seed)}
+        groups[by(item)].append(item)
+    return list(groups.values())
 
 
-def _all_but_a_part(found: list[pytest.Item], *, seed: object) -> list[pytest.Item]:
+def _shuffled(found: list[pytest.Item], seed: object) -> list[pytest.Item]:
     in_order = sorted(found, key=lambda item: item.nodeid)
     random.Random(f"{seed} {in_order[0].nodeid}").shuffle(in_order)
-    return in_order[-(-len(in_order) // FEWER) :]
+    return in_order

@@ -1,4 +1,4 @@
-"""`make test` runs a part of the tests that are marked `sampled`, and every other test."""
+"""`make test` runs a part of the costly tests (`sampled`), some cases of each test, and every other test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.at_length import FEWER
+from tests.at_length import CASES, FEWER
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = 2 * FEWER
@@ -23,6 +23,14 @@ import pytest
 def test_costly(number): pass
 
 def test_cheap(): pass
+
+class TestOne:
+    @pytest.mark.parametrize("case", range({2 * CASES}))
+    def test_of_many_cases(self, case): pass
+
+class TestOther:
+    @pytest.mark.parametrize("case", range({CASES}))
+    def test_of_few_cases(self, case): pass
 """
 ONE = """
 import pytest
@@ -54,10 +62,20 @@ def collected(project: Path, *arguments: str, seed: int = 1, environment: Mappin
     return set(re.findall(r"::(\S+)", run.stdout))
 
 
+def begin_with(name: str, names: set[str]) -> int:
+    return len([each for each in names if each.startswith(name)])
+
+
 def test_of_each_file_a_part_runs_at_least_one_and_all_that_is_not_marked(project: Path) -> None:
     names = collected(project)
     assert {"test_cheap", "test_the_only_costly_one"} <= names
-    assert len([name for name in names if name.startswith("test_costly")]) == TESTS // FEWER
+    assert begin_with("test_costly", names) == TESTS // FEWER
+
+
+def test_of_many_cases_some_run_and_of_few_all(project: Path) -> None:
+    names = collected(project)
+    assert begin_with("TestOne::test_of_many_cases", names) == CASES
+    assert begin_with("TestOther::test_of_few_cases", names) == CASES
 
 
 def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: Path) -> None:
@@ -65,11 +83,10 @@ def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: 
     assert len({frozenset(collected(project, seed=seed)) for seed in (2, 3, 4)}) > 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environment"), [(["test_ten.py"], {}), ([], {"AT_LENGTH": "1"}), ([], {"CI": "1"})]
-)
+@pytest.mark.parametrize(("arguments", "environment"), [(["test_ten.py"], {}), ([], {"AT_LENGTH": "1"})])
 def test_all_run_where_a_file_is_named_or_the_run_is_at_length(
     project: Path, arguments: list[str], environment: dict[str, str]
 ) -> None:
     names = collected(project, *arguments, environment=environment)
-    assert len([name for name in names if name.startswith("test_costly")]) == TESTS
+    assert begin_with("test_costly", names) == TESTS
+    assert begin_with("TestOne::test_of_many_cases", names) == 2 * CASES
