@@ -75,6 +75,14 @@ from tests import coverage_scope, emptying  # noqa: E402 # as fixtures, it needs
 from tests.at_length import pytest_collection_modifyitems  # noqa: E402, F401
 from tests.fixtures import *  # noqa: E402, F403
 
+# Fixtures that more than one package uses. So no test module imports a fixture.
+pytest_plugins = [
+    "tests.billing.crypto",
+    "tests.billing.licences",
+    "tests.billing.providers.stars.bot",
+    "tests.billing.providers.stripe.shop",
+]
+
 emptying.install()
 _tests = itertools.count(1)
 gc.set_threshold(100_000, 50, 100)  # imported objects stay: collecting them again and again took 5 % of the time

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import time_machine
 from django.core import mail
 from pytest_django import Settings
 from rest_framework.test import APIClient
@@ -16,6 +18,14 @@ from config import redis, redis_breaker
 ANN = "ann@example.com"
 
 SignIn = Callable[..., APIClient]
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock() -> Iterator[Any]:
+    with time_machine.travel(NOON, tick=False) as clock:
+        yield clock
 
 
 @pytest.fixture(autouse=True)

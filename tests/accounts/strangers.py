@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-import time_machine
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from tests.accounts.conftest import mailed_code
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANN = "ann@example.com"
 HOME, PHONE = "192.0.2.1", "192.0.2.2"
-
-
-@pytest.fixture(autouse=True)
-def clock() -> Iterator[Any]:
-    with time_machine.travel(NOON, tick=False) as clock:
-        yield clock
 
 
 def ask(api: APIClient, address: str, email: str = ANN) -> str:

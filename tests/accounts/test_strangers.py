@@ -19,16 +19,13 @@ from tests.accounts.strangers import (
     HOME,
     PHONE,
     ask,
-    clock,
     enter,
     sign_in,
     stranger,
     wrong,
 )
 
-__all__ = ["clock"]
-
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db, pytest.mark.usefixtures("clock")]
 
 
 @pytest.mark.unmeasured

@@ -12,24 +12,10 @@ from rest_framework.test import APIClient
 
 from accounts import mailing, purge, tasks
 from accounts.models import SignInCode
-from tests.accounts.conftest import mailed_code
-from tests.accounts.strangers import (
-    HOME,
-    NOON,
-    PHONE,
-    ask,
-    ask_at,
-    clock,
-    clock_now,
-    enter,
-    sign_in,
-    stranger,
-    wrong,
-)
+from tests.accounts.conftest import NOON, mailed_code
+from tests.accounts.strangers import HOME, PHONE, ask, ask_at, clock_now, enter, sign_in, stranger, wrong
 
-__all__ = ["clock"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
 
 
 def test_strangers_who_ask_do_not_use_up_the_mails_of_an_address_that_signed_in(

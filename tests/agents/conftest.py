@@ -33,6 +33,10 @@ MakeAgent = Callable[..., Agent]
 
 @pytest.fixture
 def catalog(db: None) -> None:
+    enter_catalog()
+
+
+def enter_catalog() -> None:
     """The built-in catalog, as a new installation has it, and a persona for these tests."""
     loaded.enter("agents", _add_study_buddy)
 

@@ -21,11 +21,8 @@ from agents.models import Agent
 from billing import providers, views
 from billing.models import Order, Payment, StrayCharge, StripeEvent, Subscription
 from tests import operating
-from tests.billing.providers.stars.conftest import telegram
 from tests.doubles.telegram_payments_server import TelegramPayments, message_of
 from tests.pages.account.visitor import Visitor, fields
-
-__all__ = ["telegram"]
 
 pytestmark = pytest.mark.django_db
 

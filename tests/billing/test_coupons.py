@@ -22,13 +22,10 @@ from billing.vocabulary import Asset, OrderStatus, Period
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import chain, coins, order, pays, settle, watch
-from tests.billing.providers.stars.conftest import telegram
+from tests.billing.crypto import pays, settle, watch
 from tests.doubles.chain import Chain
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.visitor import Visitor, fields, text
-
-__all__ = ["chain", "coins", "order", "telegram"]
 
 pytestmark = pytest.mark.django_db
 

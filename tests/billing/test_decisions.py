@@ -23,10 +23,8 @@ from config.errors import Conflict
 from tests.agents.conftest import MakeAgent, event_types
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence
-from tests.billing.crypto import USD, Order, chain, coins, fresh, order, pays, settle, to, watch
+from tests.billing.crypto import USD, Order, fresh, pays, settle, to, watch
 from tests.doubles.chain import Chain
-
-__all__ = ["chain", "coins", "order"]
 
 pytestmark = pytest.mark.django_db
 

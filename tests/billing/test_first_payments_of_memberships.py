@@ -13,10 +13,8 @@ from billing.models import Payment, Subscription
 from billing.reports.months import months
 from billing.reports.sales import sales
 from tests.billing.conftest import DAY, NOON, Clock
-from tests.billing.licences import KEY, activate, check, gumroad, sale
+from tests.billing.licences import KEY, activate, check
 from tests.doubles.gumroad_server import GumroadServer, Sale
-
-__all__ = ["gumroad", "sale"]
 
 pytestmark = pytest.mark.django_db
 

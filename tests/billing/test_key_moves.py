@@ -17,11 +17,9 @@ from billing.vocabulary import PaymentKind
 from config.errors import Unavailable
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
-from tests.billing.licences import KEY, LEMON, check, confirmed, gumroad, lemon, post
+from tests.billing.licences import KEY, LEMON, check, confirmed, post
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-
-__all__ = ["gumroad", "lemon"]
 
 pytestmark = pytest.mark.django_db
 

@@ -17,17 +17,14 @@ from billing import verification
 from billing.models import Payment
 from billing.vocabulary import PaymentKind, Provider, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock
-from tests.billing.licences import LEMON, activate, check, kinds, lemon, licence_of
+from tests.billing.lemonsqueezy_charges import BOUGHT, RENEWED, SECOND, amounts, renew, sell_a_month
+from tests.billing.licences import LEMON, activate, check, kinds, licence_of
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
-
-__all__ = ["lemon"]
 
 pytestmark = pytest.mark.django_db
 
 ACTIVE, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.EXPIRED
 CALLBACK = "/payments/lemonsqueezy/callback"
-BOUGHT, RENEWED = "2026-11-21T12:00:00.000000Z", "2026-12-21T12:05:00.000000Z"
-SECOND, THIRD = "2027-01-21T12:00:00.000000Z", "2027-02-21T12:00:00.000000Z"
 SECRET = "a secret of the webhook"
 
 
@@ -38,24 +35,8 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 @pytest.fixture
 def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
-    """A month for $9.00 plus $1.80 of taxes; the taxes are never ours."""
     settings.LEMONSQUEEZY_API_KEY = API_KEY
-    licence = lemon.sell(LEMON)
-    licence.charge(BOUGHT, 1080, tax=180)
-    activate(agent, clock, LEMON, Provider.LEMONSQUEEZY)
-    return licence
-
-
-def renew(licence: Licence, clock: Clock) -> None:
-    clock.at(NOON.replace(month=12, hour=13))
-    licence.expires_at = SECOND
-    licence.charge(RENEWED, 1080, tax=180)
-    check(clock)
-
-
-def amounts(agent: Agent) -> list[tuple[str, int | None]]:
-    rows = Payment.objects.filter(agent=agent).order_by("at", "external_id").values_list("kind", "amount")
-    return [(kind, None if amount is None else int(amount)) for kind, amount in rows]
+    return sell_a_month(agent, lemon, clock)
 
 
 def test_the_ledger_says_what_was_charged_without_taxes(agent: Agent, sold: Licence, clock: Clock) -> None:

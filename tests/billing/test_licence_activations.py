@@ -18,10 +18,8 @@ from billing.verification import hint, verify_due
 from billing.vocabulary import PaymentKind, Provider, SubscriptionStatus
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, NOON, Clock
-from tests.billing.licences import LEMON, check, confirmed, lemon, licence_of, post
+from tests.billing.licences import LEMON, check, confirmed, licence_of, post
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-
-__all__ = ["lemon"]
 
 pytestmark = pytest.mark.django_db
 

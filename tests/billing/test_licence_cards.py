@@ -15,11 +15,9 @@ from billing import licence_cards
 from billing.models import Subscription
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock
-from tests.billing.licences import LEMON, activate, check, gumroad, lemon, licence_of, sale
+from tests.billing.licences import LEMON, activate, check, licence_of
 from tests.doubles.gumroad_server import GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
-
-__all__ = ["gumroad", "lemon", "sale"]
 
 pytestmark = pytest.mark.django_db
 

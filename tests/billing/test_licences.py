@@ -24,11 +24,9 @@ from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
 from config.errors import RateLimited, ServiceError
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
-from tests.billing.licences import KEY, LEMON, ONCE, SMALL, confirmed, gumroad, lemon, licence_of, post
+from tests.billing.licences import KEY, LEMON, ONCE, SMALL, confirmed, licence_of, post
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-
-__all__ = ["gumroad", "lemon"]
 
 pytestmark = pytest.mark.django_db
 

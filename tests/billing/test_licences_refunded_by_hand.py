@@ -12,10 +12,8 @@ from billing import agent_terms, corrections, verification
 from billing.errors import TakenBack
 from billing.models import Payment, Subscription
 from tests.billing.conftest import DAY, NOON, Clock
-from tests.billing.licences import KEY, activate, check, gumroad, sale
+from tests.billing.licences import KEY, activate, check
 from tests.doubles.gumroad_server import GumroadServer, Sale
-
-__all__ = ["gumroad", "sale"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

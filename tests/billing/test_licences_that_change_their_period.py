@@ -16,14 +16,12 @@ from billing.models import Payment, Subscription
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock
-from tests.billing.licences import LEMON, activate, check, gumroad, lemon
-from tests.billing.test_lemonsqueezy_charges import amounts
+from tests.billing.late_charges import BY, income
+from tests.billing.lemonsqueezy_charges import amounts
+from tests.billing.licences import LEMON, activate, check
 from tests.billing.test_one_charge import bought, days
-from tests.billing.test_unplaced_charges import BY, income
 from tests.doubles.gumroad_server import GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
-
-__all__ = ["gumroad", "lemon"]
 
 pytestmark = pytest.mark.django_db
 

@@ -15,12 +15,10 @@ from billing.models import CryptoOrder, Payment, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
-from tests.billing.crypto import Order, chain, coins, order, pays, scan
-from tests.billing.licences import check, gumroad, sale
+from tests.billing.crypto import Order, pays, scan
+from tests.billing.licences import check
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer, Sale
-
-__all__ = ["chain", "coins", "gumroad", "order", "sale"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -11,12 +11,10 @@ import pytest
 from agents.models import Agent
 from billing.reports.deferred import deferred
 from tests.billing.conftest import DAY, NOON, Clock
-from tests.billing.licences import check, gumroad, lemon, sale
-from tests.billing.test_lemonsqueezy_charges import THIRD, amounts, sold
+from tests.billing.lemonsqueezy_charges import THIRD, amounts, sell_a_month
+from tests.billing.licences import check
 from tests.doubles.gumroad_server import GumroadServer, Sale
-from tests.doubles.lemonsqueezy_server import Licence
-
-__all__ = ["gumroad", "lemon", "sale", "sold"]
+from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -24,6 +22,12 @@ pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 @pytest.fixture
 def agent(clock: Clock, running: Agent) -> Agent:
     return running
+
+
+@pytest.fixture
+def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
+    settings.LEMONSQUEEZY_API_KEY = API_KEY
+    return sell_a_month(agent, lemon, clock)
 
 
 def back(agent: Agent) -> list[int]:

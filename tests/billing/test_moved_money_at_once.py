@@ -21,15 +21,13 @@ from billing.providers.stripe.refresh import StripeKind
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase, tick
-from tests.billing.licences import KEY, activate, gumroad
-from tests.billing.providers.stripe.conftest import stripe, work
+from tests.billing.late_charges import income
+from tests.billing.licences import KEY, activate
+from tests.billing.providers.stripe.shop import work
 from tests.billing.test_one_charge import at, bought, days
 from tests.billing.test_storms import storm
-from tests.billing.test_unplaced_charges import income
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.stripe_server import StripeDouble
-
-__all__ = ["gumroad", "stripe"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -26,10 +26,8 @@ from config.ids import new_id
 from tests import operating
 from tests.agents.conftest import MakeAgent, event_types, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence, tick
-from tests.billing.licences import KEY, check, gumroad, post
+from tests.billing.licences import KEY, check, post
 from tests.doubles.gumroad_server import GumroadServer
-
-__all__ = ["gumroad"]
 
 pytestmark = pytest.mark.django_db
 

@@ -19,18 +19,42 @@ from billing.reports.sales import sales
 from billing.vocabulary import Period, Provider, SubscriptionStatus
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock
-from tests.billing.licences import KEY, LEMON, activate, check, gumroad, lemon
-from tests.billing.providers.stripe.conftest import stripe, work
-from tests.billing.test_unplaced_charges import BY, HOUR, OTHER, RENEWAL, agent, card_ends, income, sold, waiting
+from tests.billing.late_charges import (
+    BY,
+    HOUR,
+    OTHER,
+    RENEWAL,
+    card_ends,
+    charge_beside_a_card,
+    income,
+    sell_with_failed_renewal,
+)
+from tests.billing.licences import KEY, LEMON, activate, check
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 
-__all__ = ["agent", "gumroad", "lemon", "sold", "stripe", "waiting"]
-
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 END = NOON.replace(month=12)
+
+
+@pytest.fixture
+def agent(clock: Clock, running: Agent) -> Agent:
+    return running
+
+
+@pytest.fixture
+def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
+    """A key for tiny whose first renewal failed."""
+    return sell_with_failed_renewal(agent, gumroad, clock)
+
+
+@pytest.fixture
+def waiting(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
+    """The late charge of that renewal, while a card already pays for small."""
+    return charge_beside_a_card(sold, agent, stripe, clock)
 
 
 def at(moment: datetime) -> str:

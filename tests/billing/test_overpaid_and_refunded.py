@@ -16,10 +16,8 @@ from billing import corrections, decisions, invariants, part_refunds
 from billing.models import Coupon, Invoice, Payment, Span
 from billing.reports.open_items import open_items
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock
-from tests.billing.crypto import USD, Order, chain, coins, order, pays, settle, watch
+from tests.billing.crypto import USD, Order, pays, settle, watch
 from tests.doubles.chain import Chain
-
-__all__ = ["chain", "coins", "order"]
 
 pytestmark = pytest.mark.django_db
 

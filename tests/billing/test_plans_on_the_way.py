@@ -16,10 +16,8 @@ from billing.models import Payment, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
-from tests.billing.licences import KEY, SMALL, activate, check, gumroad
+from tests.billing.licences import KEY, SMALL, activate, check
 from tests.doubles.gumroad_server import GumroadServer
-
-__all__ = ["gumroad"]
 
 pytestmark = pytest.mark.django_db
 

@@ -16,10 +16,8 @@ from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, settle
 from tests.at_length import examples
 from tests.billing.conftest import DAY, NOON, Clock, Pay
-from tests.billing.licences import KEY, SMALL, activate, check, gumroad
+from tests.billing.licences import KEY, SMALL, activate, check
 from tests.doubles.gumroad_server import GumroadServer
-
-__all__ = ["gumroad"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -10,10 +10,8 @@ from agents.models import Agent
 from billing import agent_terms
 from billing.vocabulary import PaymentKind, Period, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock, Pay
-from tests.billing.licences import KEY, SMALL, activate, check, confirmed, gumroad, kinds, licence_of, sale
+from tests.billing.licences import KEY, SMALL, activate, check, confirmed, kinds, licence_of
 from tests.doubles.gumroad_server import GumroadServer, Sale
-
-__all__ = ["gumroad", "sale"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

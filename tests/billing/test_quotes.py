@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from accounts.models import Suspension
+from accounts.models import Suspension, User
 from agents.models import Agent
 from billing import corrections, dunning, periods, quotes, subscriptions
 from billing.models import CardSubscription, Coupon, Subscription
@@ -21,16 +21,12 @@ from billing.vocabulary import LICENSED, Period, Provider
 from config.errors import ServiceError
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
-from tests.billing.crypto import chain, coins
-from tests.billing.licences import gumroad
-from tests.billing.providers.stars.conftest import telegram
-from tests.billing.providers.stripe.conftest import card, order, place, stripe
+from tests.billing.providers.stripe.shop import paid_by_card, placing
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.stripe_server import StripeDouble
 from tests.doubles.telegram_payments_server import TelegramPayments
-from tests.pages.account.renew.paying import Person, person
-
-__all__ = ["card", "chain", "coins", "gumroad", "order", "person", "place", "stripe", "telegram"]
+from tests.pages.account.renew.paying import Person
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +48,16 @@ def only_reads() -> Iterator[None]:
     said = [one["sql"] for one in caught.captured_queries]
     assert said
     assert [sql for sql in said if not sql.startswith("SELECT") or " FOR UPDATE" in sql or " FOR NO KEY" in sql] == []
+
+
+@pytest.fixture
+def card(client: APIClient, agent: Agent, stripe: StripeDouble) -> CardSubscription:
+    return paid_by_card(placing(client, agent)(), stripe)
+
+
+@pytest.fixture
+def person(owner: User, catalog: None, clock: Clock) -> Person:
+    return Person(owner)
 
 
 def ask_for_everything(agent: Agent, **more: str) -> set[int]:

@@ -20,10 +20,8 @@ from billing.payments import Receipt
 from billing.reports import deferred, months, tables
 from billing.vocabulary import Period, Provider
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, SNAPSHOTS, Clock, purchase
-from tests.billing.licences import LEMON, activate, lemon
+from tests.billing.licences import LEMON, activate
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-
-__all__ = ["lemon"]
 
 pytestmark = pytest.mark.django_db
 

@@ -30,19 +30,27 @@ from config.errors import ServiceError
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase
-from tests.billing.crypto import chain, coins
-from tests.billing.providers.stripe.conftest import PlaceOrder, agent, deliver, invoices, place, stripe, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import PlaceOrder, deliver, placing, work
 from tests.doubles.chain import Chain
 from tests.doubles.stripe_protocol import Refused
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire
-
-__all__ = ["agent", "chain", "coins", "place", "stripe"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
 
 THREADS = 50
 WHY = {"reason": "asked", "actor": "operator:usr_0"}
 CHANCE = random.Random(7)
+
+
+@pytest.fixture
+def agent(clock: Clock, running: Agent) -> Agent:
+    return running
+
+
+@pytest.fixture
+def place(client: APIClient, agent: Agent, stripe: StripeDouble) -> PlaceOrder:
+    return placing(client, agent)
 
 
 def storm(acts: Sequence[Callable[[], object]]) -> list[str]:

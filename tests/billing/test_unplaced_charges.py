@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from functools import partial
 
 import pytest
@@ -12,27 +11,27 @@ from agents.running import lifecycle
 from billing import decisions, invariants
 from billing.decisions import NothingToDecide
 from billing.models import Decision, Payment, Subscription
-from billing.providers.stripe import orders
 from billing.reports.months import months
 from billing.reports.open_items import open_items
 from billing.reports.sales import sales
-from billing.vocabulary import Period
-from tests.agents.conftest import MakeAgent, settle, signed_in
-from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
-from tests.billing.licences import KEY, activate, check, gumroad
-from tests.billing.providers.stripe.conftest import stripe, work
+from tests.agents.conftest import MakeAgent, settle
+from tests.billing.conftest import DAY, Clock, tick
+from tests.billing.late_charges import (
+    BY,
+    HOUR,
+    OTHER,
+    RENEWAL,
+    card_ends,
+    charge_beside_a_card,
+    gumroads,
+    income,
+    sell_with_failed_renewal,
+)
+from tests.billing.licences import KEY, activate, check
 from tests.doubles.gumroad_server import GumroadServer, Sale
 from tests.doubles.stripe_server import StripeDouble
 
-__all__ = ["gumroad", "stripe"]
-
 pytestmark = pytest.mark.django_db
-
-OTHER = "B1B2C3D4-E5F60718-293A4B5C-6D7E8F90"
-HOUR = DAY / 24
-BY = {"reason": "asked", "actor": "operator:x"}
-# Gumroad reports a refund of the key's purchase; after a change of plan that purchase is a renewal.
-RENEWAL = {"sale_timestamp": "2026-12-29T12:00:00Z"}
 
 
 @pytest.fixture
@@ -43,40 +42,13 @@ def agent(clock: Clock, running: Agent) -> Agent:
 @pytest.fixture
 def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
     """A key for tiny whose first renewal failed."""
-    clock.at(FREE_UNTIL + DAY)
-    sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
-    activate(agent, clock)
-    sold.purchase = {"subscription_failed_at": f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"}
-    check(clock, 32 * DAY)
-    return sold
+    return sell_with_failed_renewal(agent, gumroad, clock)
 
 
 @pytest.fixture
 def waiting(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
     """The late charge of that renewal, while a card already pays for small."""
-    stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
-    work()
-    sold.purchase = {}
-    check(clock, DAY + HOUR)
-    return Payment.objects.open().get()
-
-
-def gumroads() -> list[Payment]:
-    return list(Payment.objects.filter(provider="gumroad").order_by("at", "id"))
-
-
-def income() -> int:
-    """Cents from Gumroad according to the ledger, minus refunds."""
-    took = sum((row.amount or Decimal(0) for row in gumroads() if row.kind in {"payment", "renewal"}), Decimal(0))
-    back = sum((row.amount or Decimal(0) for row in gumroads() if row.kind == "refund"), Decimal(0))
-    return int(took - back)
-
-
-def card_ends(agent: Agent, clock: Clock) -> None:
-    answer = signed_in(agent.user).post(f"/subscriptions/{Subscription.objects.paid().get().pk}/cancel")
-    assert answer.status_code == 200, answer.content
-    work()
-    check(clock, DAY + HOUR)
+    return charge_beside_a_card(sold, agent, stripe, clock)
 
 
 def test_the_ledger_has_each_charge_once_and_it_buys_nothing(waiting: Payment, agent: Agent, clock: Clock) -> None:

@@ -16,11 +16,9 @@ from billing.providers import registry
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus, TermMode
 from tests.agents.conftest import MakeAgent, event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
-from tests.billing.licences import KEY, LEMON, activate, check, confirmed, gumroad, kinds, lemon, licence_of, sale
+from tests.billing.licences import KEY, LEMON, activate, check, confirmed, kinds, licence_of
 from tests.doubles.gumroad_server import DISABLED, NO_PRODUCT, GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-
-__all__ = ["gumroad", "lemon", "sale"]
 
 pytestmark = pytest.mark.django_db
 

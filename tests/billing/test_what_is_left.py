@@ -13,10 +13,8 @@ from billing.models import NextPlan, Payment, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
-from tests.billing.licences import activate, check, gumroad, sale
+from tests.billing.licences import activate, check
 from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
-
-__all__ = ["gumroad", "sale"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -89,3 +89,28 @@ def test_the_test_of_a_module_stands_where_the_module_does(app: str) -> None:
         if folder not in OF_SEVERAL_MODULES and subject in names and subject not in modules[folder]
     }
     assert elsewhere == {place for place in NAMED_LIKE_A_MODULE if place.startswith(f"{app}/")}
+
+
+def _fixtures() -> set[tuple[str, str]]:
+    """The module and the name of each fixture."""
+    return {
+        (".".join(path.relative_to(ROOT).with_suffix("").parts), function.name)
+        for path in (ROOT / "tests").rglob("*.py")
+        for function in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any("fixture" in ast.unparse(decorator) for decorator in function.decorator_list)
+    }
+
+
+def test_no_test_module_imports_a_fixture() -> None:
+    """A conftest has it, or a module that tests/conftest.py names."""
+    fixtures = _fixtures()
+    imported = {
+        f"{path.relative_to(ROOT)}: {name.name}"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(statement, ast.ImportFrom)
+        for name in statement.names
+        if (statement.module, name.name) in fixtures
+    }
+    assert imported == set()

@@ -18,10 +18,7 @@ from examples.client import Client, NotPrepared, Wrong
 from examples.outside import Outside
 from examples.paying import Paying
 from examples.webhook_receiver import Received, WebhookReceiver
-from tests.agents.conftest import catalog, client, make_agent, owner, running, runtime
 from webhooks.models import Event
-
-__all__ = ["catalog", "client", "make_agent", "owner", "running", "runtime"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -12,12 +12,11 @@ import pytest
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from tests.config.conftest import ROOT, MakeRun, Run, base, make_run
+from tests.config.conftest import ROOT, MakeRun, Run
 from tests.doubles.model_server import ModelServer
 
 pytestmark = pytest.mark.unmeasured
 
-__all__ = ["base", "make_run"]
 
 PAGE = ROOT / "docs" / "how-to" / "talk-from-a-script.md"
 LINES = re.findall(r"```sh\n(API=.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]

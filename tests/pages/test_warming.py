@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 import pytest
 from django.db import OperationalError, connection
@@ -15,9 +16,14 @@ from catalog.serializers.catalog import PersonaSerializer
 from catalog.views import publication
 from pages import warming
 from pages.public import shelves, sitemap
-from tests.catalog.conftest import author, catalog, community, contents, fresh_memory
 
-__all__ = ["author", "catalog", "community", "contents", "fresh_memory"]
+
+@pytest.fixture(autouse=True)
+def fresh_memory() -> Iterator[None]:
+    """Forget the catalog in memory, so that no test sees the catalog of another test."""
+    snapshot.forget()
+    yield
+    snapshot.forget()
 
 
 @pytest.mark.usefixtures("catalog")

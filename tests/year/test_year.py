@@ -7,10 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.agents.conftest import PERSONA, catalog, runtime
+from tests.agents.conftest import PERSONA
 from tests.year.world import BEGIN, Year
-
-__all__ = ["catalog", "runtime"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("catalog", "runtime", "one_clock"), pytest.mark.unmeasured]
 

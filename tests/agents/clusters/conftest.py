@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from agents.clusters.api.client import Connection
 from agents.models import Cluster
-from tests.agents.clusters.observing import ObserverTurns, cluster_of, observing
+from tests.agents.backups.killing import endpoint, store
+from tests.agents.backups.real import program, url
+from tests.agents.clusters.moves import agent, here, there, two
+from tests.agents.clusters.observing import ObserverTurns, cluster_of, make_cluster, observing
 from tests.doubles.kube_api import KubeApi
+
+__all__ = ["agent", "endpoint", "here", "program", "store", "there", "two", "url"]
 
 Observed = Callable[..., ObserverTurns]
 
@@ -19,10 +23,6 @@ Observed = Callable[..., ObserverTurns]
 @pytest.fixture
 def cluster(db: None) -> Cluster:
     return make_cluster("one")
-
-
-def make_cluster(name: str, **given: Any) -> Cluster:
-    return Cluster.objects.create(name=name, **{"routing": "none", "observed_at": timezone.now(), **given})
 
 
 @pytest.fixture

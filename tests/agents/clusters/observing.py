@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils import timezone
+
 from agents.clusters import reading
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.observer import Observer
@@ -149,3 +151,7 @@ def observing(*, wanted: Wanted = lambda _: {}, **given: Any) -> Iterator[Observ
 
 def cluster_of(kubeconfig: str, **given: Any) -> Cluster:
     return Cluster.objects.create(name="one", routing="none", kubeconfig=kubeconfig, **given)
+
+
+def make_cluster(name: str, **given: Any) -> Cluster:
+    return Cluster.objects.create(name=name, **{"routing": "none", "observed_at": timezone.now(), **given})

@@ -14,7 +14,7 @@ from agents.clusters.abandoning import StillAlive
 from agents.models import Agent, Backup, Cluster, Placement, Pod, Reason, Status
 from agents.running import lifecycle
 from agents.runtimes.base import Phase
-from tests.agents.clusters.conftest import make_cluster
+from tests.agents.clusters.observing import make_cluster
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
 

@@ -16,7 +16,7 @@ from accounts.models import User
 from agents.clusters import abandoning
 from agents.models import Agent, Cluster, Placement, Pod
 from tests import operating
-from tests.agents.clusters.conftest import make_cluster
+from tests.agents.clusters.observing import make_cluster
 
 LIST = "/admin/agents/cluster/"
 KUBECONFIG = """

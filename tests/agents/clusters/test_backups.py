@@ -16,9 +16,8 @@ from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.cause import Cause
 from agents.models import Agent, Reason
 from agents.pod.archive import OWN
-from tests.agents.backups.killing import Child, Started, bytes_in, endpoint, store  # noqa: F401 # fixtures too
+from tests.agents.backups.killing import Child, Started, bytes_in
 from tests.agents.backups.orders import contents
-from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.clusters import ground
 from tests.agents.clusters.test_flow import Owner
 from tests.agents.pod.bridge.process import eventually
@@ -35,7 +34,7 @@ FILES, FILE_BYTES = 30, 4_000_000
 
 
 @pytest.fixture
-def api(tmp_path: Path, settings: Settings, program: Path, url: str) -> Iterator[KubeApi]:  # noqa: F811
+def api(tmp_path: Path, settings: Settings, program: Path, url: str) -> Iterator[KubeApi]:
     settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), url
     with (
@@ -86,9 +85,9 @@ def large(
     client: APIClient,
     tmp_path: Path,
     settings: Settings,
-    program: Path,  # noqa: F811
-    store: Path,  # noqa: F811
-    endpoint: Started,  # noqa: F811
+    program: Path,
+    store: Path,
+    endpoint: Started,
 ) -> Iterator[tuple[Owner, Path, Child]]:
     """A running agent with so much data that a kill comes before the end, and the endpoint as a process."""
     settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
@@ -114,8 +113,8 @@ def large(
 @pytest.mark.slow
 def test_an_endpoint_that_is_killed_is_waited_for_and_what_came_of_it_is_told(
     large: tuple[Owner, Path, Child],
-    store: Path,  # noqa: F811
-    endpoint: Started,  # noqa: F811
+    store: Path,
+    endpoint: Started,
 ) -> None:
     owner, data, first = large
     agent, files = owner.row(), data / "workspace" / "large"

@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents.clusters import checking, connections, tasks
 from agents.models import Cluster
-from tests.agents.clusters.conftest import make_cluster
+from tests.agents.clusters.observing import make_cluster
 from tests.agents.clusters.scripted import STORAGE, ScriptedCluster
 
 

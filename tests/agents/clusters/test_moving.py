@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
@@ -15,77 +14,23 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents.backups import taking
 from agents.clusters import abandoning, connections, moving, placement
-from agents.clusters.api.client import Connection
 from agents.clusters.models import MoveStage
 from agents.clusters.moving import NotMovable
 from agents.errors import BackupsAreOff, WrongState
-from agents.models import Agent, Backup, Cluster, Placement, Pod, Reason, Repository, Status
+from agents.models import Agent, Backup, Cluster, Placement, Reason, Status
 from agents.running import lifecycle, sweeper
 from agents.runtimes.base import Phase, RuntimeFailure
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
-from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.clusters import ground
-from tests.agents.clusters.conftest import make_cluster
+from tests.agents.clusters.moves import OPERATOR, asked, backed_up, come_up, has_no_volume, notes, place
 from tests.agents.clusters.test_flow import Owner, leaves_nothing
-from tests.agents.conftest import GatewayOf, MakeAgent, event_types, settle
+from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import AGENT, pod_spec
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
 from tests.operating import act
-
-OPERATOR = "operator:usr_0"
-
-
-@pytest.fixture
-def here(db: None) -> Cluster:
-    return make_cluster("here")
-
-
-@pytest.fixture
-def there(db: None) -> Cluster:
-    return make_cluster("there")
-
-
-@pytest.fixture
-def agent(
-    running: Agent, here: Cluster, gateway_of: GatewayOf, runtime: ScriptedRuntime, settings: Settings, tmp_path: Path
-) -> Agent:
-    """An agent on the cluster `here` whose pod makes backups. New pods need some time to come up."""
-    settings.AGENT_RUNTIME = "kubernetes"
-    settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
-    Repository.objects.create(agent=running, password="of the repository", made_at=timezone.now())
-    Placement.objects.create(agent_id=running.id, cluster=here)
-    Pod.objects.create(namespace=running.namespace, agent_id=running.id, cluster=here)
-    gateway_of(running)
-    runtime.comes_up_as = Phase.STARTING
-    return running
-
-
-def asked(agent: Agent, there: Cluster) -> Agent:
-    moving.move(agent, to=there, actor=OPERATOR, why="a test")
-    return settle(agent, rounds=3)
-
-
-def backed_up(agent: Agent) -> Agent:
-    taking.take_due(timezone.now() + taking.LEASE)
-    return settle(agent, rounds=4)
-
-
-def place(agent: Agent) -> tuple[str, str, str]:
-    found = Placement.objects.select_related("cluster", "other").get(pk=agent.pk)
-    return str(found.cluster), found.move, str(found.other or "")
-
-
-def notes(agent: Agent) -> list[str]:
-    return list(agent.transitions.filter(reason=Reason.MOVE).order_by("at", "id").values_list("note", flat=True))
-
-
-def come_up(agent: Agent, runtime: ScriptedRuntime) -> Agent:
-    runtime.set(agent.namespace, phase=Phase.READY)
-    return settle(agent)
 
 
 def test_it_begins_there_with_the_backup_that_its_old_pod_makes(
@@ -276,10 +221,6 @@ def is_ready(runtime: KubernetesRuntime, namespace: str) -> bool:
     return runtime.observe()[namespace].phase == Phase.READY
 
 
-def has_no_volume(api: Connection) -> bool:
-    return not api.get("/api/v1/persistentvolumes")["items"]
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.unmeasured
 @pytest.mark.skipif(ground.is_real, reason="there is one real cluster")
@@ -304,20 +245,6 @@ def test_one_that_is_deleted_on_the_way_leaves_nothing_at_either_place(tmp_path:
         assert not Placement.objects.exists()
         for api in volumes:
             eventually(partial(has_no_volume, api), what="the volume's end")
-
-
-@pytest.fixture
-def two(tmp_path: Path, settings: Settings, program: Path, url: str) -> Iterator[list[Cluster]]:  # noqa: F811
-    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
-    settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), url
-    with ExitStack() as stack:
-        rows = [
-            stack.enter_context(ground.double(tmp_path / name, settings, run=True, name=name))[1]
-            for name in ("one", "two")
-        ]
-        for beside in (ground.observing(), ground.reconciling(), ground.backing_up()):
-            stack.enter_context(beside)
-        yield rows
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,27 +14,12 @@ from agents.clusters.moving import NotMovable
 from agents.models import Agent, Backup, Cluster, Pod, Reason, Status
 from agents.running import lifecycle, sweeper
 from agents.runtimes.base import Phase
-from tests.agents.backups.real import program, url
 from tests.agents.clusters import ground
+from tests.agents.clusters.moves import OPERATOR, asked, backed_up, come_up, has_no_volume, notes, place
 from tests.agents.clusters.test_flow import Owner
-from tests.agents.clusters.test_moving import (
-    OPERATOR,
-    agent,
-    asked,
-    backed_up,
-    come_up,
-    has_no_volume,
-    here,
-    notes,
-    place,
-    there,
-    two,
-)
 from tests.agents.conftest import event_types, settle
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.runtime import ScriptedRuntime
-
-__all__ = ["agent", "here", "program", "there", "two", "url"]
 
 
 @pytest.fixture

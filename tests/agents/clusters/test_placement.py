@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agents.clusters import placement
 from agents.clusters.placement import NoCapacity
 from agents.models import Cluster, Placement
-from tests.agents.clusters.conftest import make_cluster
+from tests.agents.clusters.observing import make_cluster
 
 THREADS = 4
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -26,9 +26,15 @@ from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import PodProgram
+from tests.agents.backups.real import program, url
 from tests.agents.engines.expectations import EXPECTED, Expected
 from tests.agents.pod.bridge.process import eventually, pod_config
+from tests.doubles.certificates import Certificates
+from tests.doubles.discord import DiscordDouble
+from tests.doubles.mailbox import MailboxDouble
 from tests.doubles.model_server import ModelServer
+
+__all__ = ["program", "url"]
 
 REAL_KEY = "sk-real-4711-0815-key-of-the-owner"
 MANAGEMENT_TOKEN = "management-token-4711-0815"
@@ -296,3 +302,17 @@ def second(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
     pod = Pod(engine, runtime, model, home)
     yield pod
     runtime.delete(pod.namespace, agent_id="agt_real", data=True)
+
+
+@pytest.fixture
+def discord() -> Iterator[DiscordDouble]:
+    with DiscordDouble() as double:
+        yield double
+
+
+@pytest.fixture
+def mailbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MailboxDouble]:
+    certificates = Certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
+    with MailboxDouble(certificates.server("localhost")) as double:
+        yield double

@@ -17,7 +17,6 @@ from agents.pod import restic
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from agents.runtimes.management import BackupOrder, BackupState
-from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.engines.conftest import ACCESS, Pod
 from tests.agents.engines.expectations import expected
 from tests.agents.engines.test_n8n_owner import HOOK, Owner, call, start
@@ -31,7 +30,7 @@ PASSWORD = "of the repository"
 
 
 @pytest.fixture
-def order(program: Path, url: str, tmp_path: Path) -> BackupOrder:  # noqa: F811 # fixtures
+def order(program: Path, url: str, tmp_path: Path) -> BackupOrder:  # fixtures
     store = restic.environment(repository=str(tmp_path / "store" / AGENT), cache=None, more={})
     subprocess.run([program, "--quiet", "init"], env=store, input=PASSWORD.encode(), check=True)
     may_add = credentials.mint(AGENT, may_add=10**9)
@@ -137,7 +136,7 @@ def _works(pod: Pod, shop: WebPage) -> None:
     assert shop.headers.pop()["x-shop"] == "secret-of-the-shop"
 
 
-def _asks_the_shop(owner: Owner, url: str) -> dict[str, Any]:  # noqa: F811 # an address
+def _asks_the_shop(owner: Owner, url: str) -> dict[str, Any]:  # an address
     secret = {"name": "Shop", "type": "httpHeaderAuth", "data": {"name": "x-shop", "value": "secret-of-the-shop"}}
     made = owner.done("POST", "/rest/credentials", secret)
     hook = HOOK["nodes"][0]

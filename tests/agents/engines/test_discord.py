@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,12 +27,6 @@ CHANNELS: dict[str, Any] = {"channels": ["web", "discord"], "channel_secrets": {
 @pytest.fixture
 def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
-
-
-@pytest.fixture
-def discord() -> Iterator[DiscordDouble]:
-    with DiscordDouble() as double:
-        yield double
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from tests.agents.engines.conftest import ACCESS, Pod
 from tests.agents.pod.bridge.process import eventually
-from tests.doubles.certificates import Certificates
 from tests.doubles.mailbox import ADDRESS, PASSWORD, MailboxDouble
 from tests.doubles.model_server import Mood
 
@@ -29,14 +26,6 @@ WITHIN = 120
 @pytest.fixture
 def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
-
-
-@pytest.fixture
-def mailbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MailboxDouble]:
-    certificates = Certificates(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    with MailboxDouble(certificates.server("localhost")) as double:
-        yield double
 
 
 def channels(mailbox: MailboxDouble) -> dict[str, Any]:

@@ -26,8 +26,7 @@ from agents.runtimes import management
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.engines.conftest import ACCESS, REAL_KEY, Pod
 from tests.agents.engines.test_discord import CHANNELS as ON_DISCORD
-from tests.agents.engines.test_discord import discord  # noqa: F401 # a fixture
-from tests.agents.engines.test_mail import channels, mailbox  # noqa: F401 # a fixture
+from tests.agents.engines.test_mail import channels
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.discord import TOKEN, DiscordDouble
 from tests.doubles.mailbox import PASSWORD, MailboxDouble
@@ -127,16 +126,16 @@ def owner_of(client: APIClient, make_agent: MakeAgent, runtime: ScriptedRuntime)
     return made
 
 
-def another_token(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
+def another_token(discord: DiscordDouble) -> None:
     discord.token = "another"
     discord.cut()
 
 
-def no_answer(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
+def no_answer(discord: DiscordDouble) -> None:
     discord.is_deaf = True
 
 
-def no_server(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
+def no_server(discord: DiscordDouble) -> None:
     discord.vanish()
 
 
@@ -147,7 +146,7 @@ def no_server(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
 )
 def test_an_agent_that_discord_does_not_hear_is_explained_and_mailed_once(
     pod: Pod,
-    discord: DiscordDouble,  # noqa: F811 # a fixture
+    discord: DiscordDouble,
     owner_of: Callable[..., Owner],
     trouble: DiscordTrouble,
     why: str,
@@ -164,15 +163,15 @@ def test_an_agent_that_discord_does_not_hear_is_explained_and_mailed_once(
         eventually(lambda: owner.silence() is None, within=180, what="the channel")
 
 
-def another_password(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
+def another_password(mailbox: MailboxDouble) -> None:
     mailbox.password = "another"
 
 
-def silent_server(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
+def silent_server(mailbox: MailboxDouble) -> None:
     mailbox.hangs.set()
 
 
-def no_mail_server(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
+def no_mail_server(mailbox: MailboxDouble) -> None:
     mailbox.stop()
 
 
@@ -187,7 +186,7 @@ def no_mail_server(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
 )
 def test_an_agent_that_reads_no_mail_is_explained_and_mailed_once(
     pod: Pod,
-    mailbox: MailboxDouble,  # noqa: F811 # a fixture
+    mailbox: MailboxDouble,
     owner_of: Callable[..., Owner],
     trouble: MailTrouble,
     why: str,

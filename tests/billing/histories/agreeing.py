@@ -21,7 +21,7 @@ from billing.models import (
 from tests.billing.conftest import NOON
 from tests.billing.histories.ground import Ground
 from tests.billing.histories.model import Life
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 
 CENT = Fraction(1, 100)
 SHOPS = ["gumroad", "lemonsqueezy"]  # these shops sell in their own name

@@ -11,7 +11,7 @@ from fractions import Fraction
 from billing.models import Payment
 from tests.billing.histories.going_back import GoingBack
 from tests.billing.histories.ground import Disputed
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 
 
 class Banks(GoingBack):

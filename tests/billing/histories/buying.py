@@ -12,7 +12,7 @@ from billing.models import (
 from tests.billing.crypto import looked, pays, scan
 from tests.billing.histories.ground import Ground
 from tests.billing.histories.model import listed
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 
 
 class Buying(Ground):

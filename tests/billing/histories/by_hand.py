@@ -10,7 +10,7 @@ from billing.models import (
 )
 from tests.agents.conftest import settle as rest
 from tests.billing.histories.ground import DAY, Ground
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 
 TERMS = "/admin/billing/agentterm/"
 

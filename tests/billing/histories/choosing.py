@@ -8,7 +8,7 @@ from typing import Any
 from billing.models import CardSubscription, Payment, Subscription
 from tests.billing.histories.buying import Buying
 from tests.billing.histories.model import MONTHLY, listed
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 
 SIZES = list(MONTHLY)
 

@@ -28,7 +28,7 @@ from tests.agents.conftest import settle as rest
 from tests.billing.conftest import Clock
 from tests.billing.histories.model import Life, Membership, Part
 from tests.billing.histories.sellers import Seller
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer

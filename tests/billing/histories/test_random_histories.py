@@ -23,23 +23,18 @@ from billing.models import (
 from tests import at_length
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
-from tests.billing.crypto import chain, coins
 from tests.billing.histories.agreeing import Agreeing
 from tests.billing.histories.banks import Banks
 from tests.billing.histories.by_hand import ByHand
 from tests.billing.histories.choosing import Choosing
 from tests.billing.histories.ground import Doubles
 from tests.billing.histories.memberships import Memberships
-from tests.billing.licences import PLENTY, gumroad, lemon
-from tests.billing.providers.stars.conftest import telegram
-from tests.billing.providers.stripe.conftest import stripe
+from tests.billing.licences import PLENTY
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 from tests.doubles.telegram_payments_server import TelegramPayments
-
-__all__ = ["chain", "coins", "gumroad", "lemon", "stripe", "telegram"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 

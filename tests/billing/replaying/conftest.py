@@ -12,9 +12,6 @@ from pytest_django import DjangoDbBlocker
 
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
-from tests.billing.crypto import chain, coins
-from tests.billing.licences import gumroad, lemon
-from tests.billing.providers.stars.conftest import telegram
 from tests.billing.replaying.scenes import World
 from tests.billing.replaying.stage import End, Stage, Told
 from tests.doubles.chain import Chain
@@ -22,8 +19,6 @@ from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.workers import database_url
-
-__all__ = ["chain", "coins", "gumroad", "lemon", "telegram"]
 
 Act = Callable[..., list[End]]
 NO_MAIL = "django.core.mail.backends.dummy.EmailBackend"

@@ -26,7 +26,7 @@ from billing.vocabulary import Asset, OrderStatus, Period, TermMode
 from tests import operating
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, tick
-from tests.billing.providers.stars.conftest import SECRET
+from tests.billing.providers.stars.bot import SECRET
 from tests.billing.replaying.stage import Told, tell
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer

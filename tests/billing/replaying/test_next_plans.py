@@ -18,14 +18,12 @@ from billing.vocabulary import Period
 from config import clock as clocks
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, tick
-from tests.billing.providers.stripe.conftest import stripe, work
+from tests.billing.providers.stripe.shop import work
 from tests.billing.replaying.conftest import Act
 from tests.billing.replaying.scenes import World, sound
 from tests.billing.replaying.stage import Told
 from tests.billing.test_storms import storm
 from tests.doubles.stripe_server import StripeDouble
-
-__all__ = ["stripe"]
 
 pytestmark = pytest.mark.unmeasured
 

@@ -16,14 +16,13 @@ from billing.models import CardSubscription, Payment, StripeEvent
 from billing.providers.stripe import inbox
 from config import clock
 from tests.billing.conftest import NOON
-from tests.billing.providers.stripe.conftest import CALLBACK, ordered, stripe
+from tests.billing.providers.stripe.conftest import ordered
+from tests.billing.providers.stripe.shop import CALLBACK
 from tests.billing.replaying.conftest import Act
 from tests.billing.replaying.scenes import MINUTE, World, paid_once, sound, told
 from tests.billing.replaying.stage import Told
 from tests.doubles.stripe_protocol import Json, signature
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire
-
-__all__ = ["stripe"]
 
 pytestmark = pytest.mark.unmeasured
 

@@ -12,11 +12,9 @@ from billing import licences, verification
 from billing.licences import Key
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import Clock
-from tests.billing.licences import KEY, LEMON, check, gumroad, lemon, licence_of
+from tests.billing.licences import KEY, LEMON, check, licence_of
 from tests.doubles.gumroad_server import GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-
-__all__ = ["gumroad", "lemon"]
 
 pytestmark = pytest.mark.django_db
 

@@ -17,10 +17,8 @@ from billing.models import Subscription
 from billing.vocabulary import Provider
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import NOON, Clock, Pay, licence
-from tests.billing.licences import KEY, gumroad
+from tests.billing.licences import KEY
 from tests.doubles.gumroad_server import GumroadServer
-
-__all__ = ["gumroad"]
 
 pytestmark = pytest.mark.django_db
 

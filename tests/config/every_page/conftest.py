@@ -27,16 +27,12 @@ from billing.vocabulary import Period, Provider
 from catalog.models import Article, Persona
 from tests.agents.conftest import MakeAgent, bridge, catalog, gateway_of, make_agent, owner, runtime, settle
 from tests.billing.conftest import purchase
-from tests.billing.crypto import chain, coins
-from tests.billing.licences import KEY, SMALL, gumroad, lemon
-from tests.billing.providers.stars.conftest import telegram
-from tests.billing.providers.stripe.conftest import stripe
+from tests.billing.licences import KEY, SMALL
 from tests.config.every_page.page_addresses import LEAVER, OWNER
 from tests.doubles.gumroad_server import GumroadServer
 from tests.pages.account.agents.test_agent_in_a_browser import full, receiver
 
-__all__ = ["bridge", "catalog", "chain", "coins", "full", "gateway_of", "gumroad", "lemon", "make_agent"]
-__all__ += ["owner", "receiver", "runtime", "stripe", "telegram"]
+__all__ = ["bridge", "catalog", "full", "gateway_of", "make_agent", "owner", "receiver", "runtime"]
 
 SECOND_KEY = "00112233-44556677-8899AABB-CCDDEEFF"
 BACKUP = "2026-11-26-0300"

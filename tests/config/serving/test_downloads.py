@@ -8,9 +8,7 @@ import pytest
 import requests
 
 from tests.config.serving.application import POURED, UNREAD_SECONDS
-from tests.config.serving.test_front import FrontProcess, front, is_ended
-
-__all__ = ["front"]
+from tests.config.serving.front import FrontProcess, is_ended
 
 
 def test_a_download_that_nobody_reads_is_not_gathered(front: FrontProcess) -> None:

@@ -3,100 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
-import requests
 
 from config.serving.bodies import MAX_BYTES
 from tests.config.serving.application import GRACE_SECONDS, LISTED, UNREAD_SECONDS
-from tests.coverage_scope import unmeasured
+from tests.config.serving.front import FrontProcess, is_ended
 from tests.patience import Patience
-from tests.workers import ROOT
 
 pytestmark = pytest.mark.unmeasured
 
-START_SECONDS = 60
 RUNNING = 2  # as in tests/config/serving/application.py
 NOTHING = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-
-
-class FrontProcess:
-    """The web server as a separate process."""
-
-    def __init__(self, log: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port: int = probe.getsockname()[1]
-        self.log = log
-        served = "tests.config.serving.application:served"
-        command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--factory", "--http", "1", "--no-ws"]
-        with log.open("wb") as out:
-            self.process = subprocess.Popen(
-                [*command, "--backpressure", "4096", "--http1-buffer-size", "32768", "--port", str(self.port), served],
-                cwd=ROOT,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-                env={**unmeasured(), "PYTHONPATH": str(ROOT)},
-            )
-
-    def wait(self) -> None:
-        until = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                self.get("/health")
-            except requests.ConnectionError:
-                if self.process.poll() is not None or time.monotonic() > until:
-                    raise RuntimeError(f"no front:\n{self.log.read_text(errors='replace')}") from None
-                time.sleep(0.05)
-            else:
-                return
-
-    def get(self, path: str, **more: Any) -> requests.Response:
-        return requests.get(f"http://127.0.0.1:{self.port}{path}", timeout=30, **more)
-
-    def post(self, path: str, body: Any, **headers: str) -> requests.Response:
-        return requests.post(f"http://127.0.0.1:{self.port}{path}", data=body, headers=headers, timeout=30)
-
-    def worker(self) -> psutil.Process:
-        """The process that answers requests."""
-        (worker,) = psutil.Process(self.process.pid).children()
-        return worker
-
-    def memory(self) -> int:
-        """The memory of that process, in bytes."""
-        return int(self.worker().memory_info().rss)
-
-    def dial(self, raw: bytes, *, buffer: int | None = None) -> socket.socket:
-        """A connection on which these bytes were sent; it accepts `buffer` bytes without reading."""
-        connection = socket.socket()
-        if buffer is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        connection.settimeout(30)
-        connection.connect(("127.0.0.1", self.port))
-        connection.sendall(raw)
-        return connection
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrontProcess]:
-    started = FrontProcess(tmp_path_factory.mktemp("front") / "log")
-    try:
-        started.wait()
-        yield started
-    finally:
-        os.killpg(started.process.pid, signal.SIGKILL)
-        started.process.wait(10)
 
 
 @pytest.fixture
@@ -109,18 +31,6 @@ def silent() -> Iterator[socket.socket]:
 
 def slow(path: str = "/echo", length: int = 4000) -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{{".encode()
-
-
-def is_ended(connection: socket.socket, *, pause: float) -> bool:
-    """Whether the server closes a connection on which a byte is sent every `pause` seconds and nothing is read."""
-    patience = Patience(15)
-    while not patience.ended():
-        time.sleep(pause)
-        try:
-            connection.sendall(b" ")
-        except ConnectionError:
-            return True
-    return False
 
 
 def everything(connection: socket.socket) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.agents.conftest import bridge, gateway_of
 from tests.billing.conftest import (
     catalog,
     client,
@@ -16,5 +17,5 @@ from tests.billing.conftest import (
     stranger,
 )
 
-__all__ = ["catalog", "client", "clock", "clock_first", "make_agent", "other", "owner", "pay", "running", "runtime"]
-__all__ += ["stranger"]
+__all__ = ["bridge", "catalog", "client", "clock", "clock_first", "gateway_of", "make_agent", "other", "owner", "pay"]
+__all__ += ["running", "runtime", "stranger"]

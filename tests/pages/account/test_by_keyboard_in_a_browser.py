@@ -14,14 +14,13 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from agents.models import Agent, Status
 from agents.pod.gateway.words.en import WORDS as ENGLISH
-from tests.agents.conftest import PERSONA, GatewayOf, bridge, gateway_of, settle
+from tests.agents.conftest import PERSONA, GatewayOf, settle
 from tests.browser import one_window, signed_in
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 from tests.doubles.runtime import ScriptedRuntime
 from tests.pages.account.test_tries_in_a_browser import PHONE, in_the_world, is_signed_in, mailed_code
 
 pytestmark = pytest.mark.browser
-__all__ = ["bridge", "gateway_of"]
 
 MOST_STOPS = 60  # presses of Tab to reach any element of a page
 

@@ -18,7 +18,7 @@ from agents.domains import claims
 from agents.models import Agent, Reason, Status
 from agents.running import lifecycle
 from billing.leaving import closing, exports
-from tests.agents.conftest import GatewayOf, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, settle
 from tests.agents.pod.gateway.talking import begin_to_say
 from tests.browser import one_window, running_browser, signed_in, width_of, window
 from tests.doubles.name_server import NameServer, Text
@@ -26,7 +26,6 @@ from tests.doubles.runtime import ScriptedRuntime
 from tests.fixtures import OUR_ADDRESS
 
 pytestmark = pytest.mark.browser
-__all__ = ["bridge", "gateway_of"]
 
 PHONE = 390
 MOST_CLICKS = 7  # from the front page to the first answer

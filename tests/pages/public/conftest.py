@@ -9,10 +9,11 @@ from django.conf import settings
 from rest_framework.test import APIClient
 
 from catalog.models import Persona, PersonaL10n
+from tests.agents.conftest import make_agent, owner, runtime
 from tests.catalog.conftest import author, catalog, community, contents, fresh_memory
 from tests.pages.page import Open, Page
 
-__all__ = ["author", "catalog", "community", "contents", "fresh_memory"]
+__all__ = ["author", "catalog", "community", "contents", "fresh_memory", "make_agent", "owner", "runtime"]
 
 
 @pytest.fixture

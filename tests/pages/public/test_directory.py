@@ -10,12 +10,15 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from agents.running import pods
-from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime, settle
+from tests.agents.conftest import MakeAgent, enter_catalog, settle
 from tests.pages.page import Page
 
-__all__ = ["catalog", "make_agent", "owner", "runtime"]
-
 LANGUAGES = ["en", "ru", "es", "pt", "tr", "id"]
+
+
+@pytest.fixture
+def catalog(db: None) -> None:
+    enter_catalog()
 
 
 @pytest.fixture

@@ -15,11 +15,8 @@ from billing.providers.crypto import addresses, configuration, orders
 from billing.providers.crypto.errors import Misconfigured
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import NOON
-from tests.billing.crypto import chain, coins
 from tests.doubles.chain import Chain
 from tests.doubles.wallet import ACCOUNT, XPRV, XPUB, first_address
-
-__all__ = ["chain", "coins"]
 
 
 def test_addresses_are_those_that_a_wallet_with_the_keys_derives() -> None:

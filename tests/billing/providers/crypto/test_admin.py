@@ -20,26 +20,8 @@ from tests import operating
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock
-from tests.billing.crypto import (
-    HOUR,
-    USD,
-    Order,
-    chain,
-    coins,
-    looked,
-    order,
-    pays,
-    proxy,
-    scan,
-    settle,
-    state,
-    to,
-    wait,
-    watch,
-)
+from tests.billing.crypto import HOUR, USD, Order, looked, pays, scan, settle, state, to, wait, watch
 from tests.doubles.chain import Chain
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

@@ -15,24 +15,9 @@ from billing.models import ChainState, CryptoOrder
 from billing.providers.crypto import watching
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import Clock
-from tests.billing.crypto import (
-    HOUR,
-    SECOND,
-    Order,
-    chain,
-    coins,
-    fresh,
-    order,
-    pays,
-    scan,
-    settle,
-    state,
-    watch,
-)
+from tests.billing.crypto import HOUR, SECOND, Order, fresh, pays, scan, settle, state, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order"]
 
 pytestmark = pytest.mark.django_db
 

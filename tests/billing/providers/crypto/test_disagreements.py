@@ -12,11 +12,9 @@ from billing import decisions, invariants
 from billing.models import ChainState, Deposit
 from billing.vocabulary import OrderStatus, Period
 from tests.billing.conftest import Clock
-from tests.billing.crypto import HOUR, Order, chain, coins, fresh, order, pays, settle, watch
+from tests.billing.crypto import HOUR, Order, fresh, pays, settle, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order"]
 
 pytestmark = pytest.mark.django_db
 

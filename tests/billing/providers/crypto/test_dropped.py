@@ -15,11 +15,9 @@ from billing.models import CryptoOrder, Decision, Deposit, Payment, Subscription
 from billing.providers.crypto import invariants
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import Clock
-from tests.billing.crypto import HOUR, SECOND, Order, chain, coins, fresh, order, pays, proxy, scan, watch
+from tests.billing.crypto import HOUR, SECOND, Order, fresh, pays, scan, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

@@ -24,10 +24,8 @@ from billing.providers.crypto.settling import LATE
 from billing.vocabulary import Asset, OrderStatus
 from tests.at_length import examples
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import HOUR, Order, chain, coins, fresh, looked, order, settle, to, watch
+from tests.billing.crypto import HOUR, Order, fresh, looked, settle, to, watch
 from tests.doubles.chain import Chain, Token
-
-__all__ = ["chain", "coins", "order"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -18,12 +18,10 @@ from billing.vocabulary import Asset, Period
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, Clock, tick
-from tests.billing.crypto import HOUR, USD, Order, chain, coins, fresh, order, pays, proxy, settle, to, watch
+from tests.billing.crypto import HOUR, USD, Order, fresh, pays, settle, to, watch
 from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.rpc_proxy import RpcProxy
 from tests.workers import database_url
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

@@ -12,11 +12,9 @@ from billing.providers.crypto import abi, misplaced
 from billing.providers.crypto.misplaced import LOOKALIKES
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import Order, chain, coins, fresh, order, proxy, settle, to, watch
+from tests.billing.crypto import Order, fresh, settle, to, watch
 from tests.doubles.chain import CHAIN_ID, Chain, Token
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

@@ -14,29 +14,9 @@ from billing.providers.crypto.errors import ChainUnreadable
 from billing.vocabulary import Asset, OrderStatus
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
-from tests.billing.crypto import (
-    HOUR,
-    SECOND,
-    USD,
-    Order,
-    chain,
-    coins,
-    fresh,
-    looked,
-    order,
-    pays,
-    proxy,
-    scan,
-    settle,
-    state,
-    to,
-    wait,
-    watch,
-)
+from tests.billing.crypto import HOUR, SECOND, USD, Order, fresh, looked, pays, scan, settle, state, to, wait, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -22,27 +22,9 @@ from catalog.tiers import known_tier
 from catalog.version import bump
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import (
-    HOUR,
-    USD,
-    Order,
-    chain,
-    coins,
-    fresh,
-    order,
-    pays,
-    proxy,
-    scan,
-    settle,
-    state,
-    to,
-    wait,
-    watch,
-)
+from tests.billing.crypto import HOUR, USD, Order, fresh, pays, scan, settle, state, to, wait, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

@@ -11,26 +11,9 @@ from billing.models import Deposit, Payment
 from billing.vocabulary import OrderStatus
 from tests.agents.conftest import event_types
 from tests.billing.conftest import Clock, tick
-from tests.billing.crypto import (
-    HOUR,
-    Order,
-    chain,
-    coins,
-    fresh,
-    looked,
-    order,
-    pays,
-    proxy,
-    scan,
-    settle,
-    state,
-    wait,
-    watch,
-)
+from tests.billing.crypto import HOUR, Order, fresh, looked, pays, scan, settle, state, wait, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

@@ -15,22 +15,8 @@ from billing.providers.crypto import configuration, sweeps
 from billing.vocabulary import Asset, OrderStatus
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock, tick
-from tests.billing.crypto import (
-    HOUR,
-    Order,
-    chain,
-    coins,
-    fresh,
-    order,
-    pays,
-    settle,
-    to,
-    wait,
-    watch,
-)
+from tests.billing.crypto import HOUR, Order, fresh, pays, settle, to, wait, watch
 from tests.doubles.chain import Chain, Token
-
-__all__ = ["chain", "coins", "order"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

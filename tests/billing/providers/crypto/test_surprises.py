@@ -13,24 +13,9 @@ from billing.models import Deposit, Payment
 from billing.providers.crypto import watching
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import Clock
-from tests.billing.crypto import (
-    HOUR,
-    Order,
-    chain,
-    coins,
-    fresh,
-    order,
-    pays,
-    proxy,
-    scan,
-    settle,
-    wait,
-    watch,
-)
+from tests.billing.crypto import HOUR, Order, fresh, pays, scan, settle, wait, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

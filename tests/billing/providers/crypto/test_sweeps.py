@@ -12,25 +12,9 @@ from billing.providers.crypto.errors import ChainUnreadable
 from billing.providers.crypto.sweeps import NotFinal, NothingSwept, NoTransaction, SweepFailed
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import (
-    HOUR,
-    USD,
-    Order,
-    chain,
-    coins,
-    fresh,
-    order,
-    pays,
-    proxy,
-    scan,
-    settle,
-    to,
-    wait,
-)
+from tests.billing.crypto import HOUR, USD, Order, fresh, pays, scan, settle, to, wait
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

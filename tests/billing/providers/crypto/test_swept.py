@@ -13,26 +13,9 @@ from billing.models import CryptoOrder, Deposit, Payment
 from billing.providers.crypto import sweeps
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import (
-    HOUR,
-    USD,
-    Order,
-    chain,
-    coins,
-    fresh,
-    order,
-    pays,
-    proxy,
-    settle,
-    state,
-    to,
-    wait,
-    watch,
-)
+from tests.billing.crypto import HOUR, USD, Order, fresh, pays, settle, state, to, wait, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "order", "proxy"]
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 

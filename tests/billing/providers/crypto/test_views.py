@@ -17,11 +17,9 @@ from billing.models import CryptoOrder, DepositAddress
 from catalog import snapshot
 from catalog.models import Tier
 from tests.billing.conftest import Clock
-from tests.billing.crypto import SECOND, chain, coins, proxy, settle
+from tests.billing.crypto import SECOND, settle
 from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.rpc_proxy import RpcProxy
-
-__all__ = ["chain", "coins", "proxy"]
 
 pytestmark = pytest.mark.django_db
 

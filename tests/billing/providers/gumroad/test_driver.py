@@ -14,11 +14,9 @@ from billing.providers.plans import renewed_until
 from billing.vocabulary import Period
 from config.errors import Unavailable
 from tests.billing.conftest import NOON
-from tests.billing.licences import KEY, ONCE, SMALL, TINY, gumroad
+from tests.billing.licences import KEY, ONCE, SMALL, TINY
 from tests.doubles import gumroad_server
 from tests.doubles.gumroad_server import GumroadServer
-
-__all__ = ["gumroad"]
 
 LATER, BEFORE = "2026-12-21T12:00:00Z", "2026-11-20T12:00:00Z"
 

@@ -9,11 +9,8 @@ from django.test import Client
 
 from accounts.models import User
 from billing.providers.lemonsqueezy.checks import licences_are_watched
-from tests.billing.licences import gumroad, lemon
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
-
-__all__ = ["gumroad", "lemon"]
 
 
 def ids() -> list[str | None]:

@@ -13,10 +13,8 @@ from billing.providers.lemonsqueezy.driver import LemonSqueezy
 from billing.vocabulary import Period
 from config.errors import Unavailable
 from tests.billing.conftest import NOON
-from tests.billing.licences import LEMON, lemon
+from tests.billing.licences import LEMON
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
-
-__all__ = ["lemon"]
 
 
 def verdict(now: datetime = NOON) -> Verdict:

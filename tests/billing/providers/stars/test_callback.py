@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
 from billing.models import Payment, StarsOrder, StrayCharge
-from tests.billing.providers.stars.conftest import SECRET, deliver
+from tests.billing.providers.stars.bot import SECRET, deliver
 from tests.doubles.telegram_payments_server import Fault, Json, TelegramPayments, message_of
 
 pytestmark = pytest.mark.django_db

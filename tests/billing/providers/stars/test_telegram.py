@@ -11,7 +11,7 @@ import pytest
 
 from billing.providers.stars import telegram
 from billing.providers.stars.telegram import TelegramAway, TelegramRefused
-from tests.billing.providers.stars.conftest import configured
+from tests.billing.providers.stars.bot import configured
 from tests.doubles.telegram_payments_server import TOKEN, Fault, TelegramPayments
 
 pytestmark = pytest.mark.django_db

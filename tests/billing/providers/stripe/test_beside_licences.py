@@ -12,12 +12,10 @@ from billing.providers.stripe import orders
 from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock
-from tests.billing.licences import KEY, activate, gumroad
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.licences import KEY, activate
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.stripe_server import StripeDouble
-
-__all__ = ["gumroad"]
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from billing.models import Payment, StripeEvent, StripeOrder
 from tests.billing.conftest import Clock
-from tests.billing.providers.stripe.conftest import deliver, work
+from tests.billing.providers.stripe.shop import deliver, work
 from tests.doubles.stripe_protocol import signature
 from tests.doubles.stripe_server import SECRET, StripeDouble
 

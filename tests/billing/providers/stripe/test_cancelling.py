@@ -15,7 +15,8 @@ from billing.providers.stripe import cancelling, customers
 from billing.providers.stripe.api import StripeAway
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
-from tests.billing.providers.stripe.conftest import PlaceOrder, ordered, work
+from tests.billing.providers.stripe.conftest import ordered
+from tests.billing.providers.stripe.shop import PlaceOrder, work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db

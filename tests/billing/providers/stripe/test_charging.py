@@ -16,7 +16,8 @@ from billing import agent_terms
 from billing.models import CardSubscription, Invoice, Payment, StripeEvent, StripeInvoice, StripeOrder, Subscription
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
-from tests.billing.providers.stripe.conftest import PlaceOrder, catch_up, invoices, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import PlaceOrder, catch_up, work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,8 @@ from billing.models import CardSubscription, Payment, Span, StripeRefund, Subscr
 from billing.providers.stripe import inbox
 from billing.reports.open_items import open_items
 from tests.billing.conftest import DAY, Clock
-from tests.billing.providers.stripe.conftest import invoices, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble
 

@@ -19,7 +19,8 @@ from billing.reports.taxes import taxes
 from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
-from tests.billing.providers.stripe.conftest import invoices, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble
 

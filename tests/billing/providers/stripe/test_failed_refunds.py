@@ -16,7 +16,8 @@ from agents.models import Agent
 from billing import agent_terms, corrections, decisions, invariants
 from billing.models import CardSubscription, Invoice, Payment, Span, StripeRefund
 from tests.billing.conftest import Clock
-from tests.billing.providers.stripe.conftest import catch_up, invoices, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import catch_up, work
 from tests.billing.providers.stripe.test_returns import rows
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble

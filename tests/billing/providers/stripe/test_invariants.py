@@ -11,7 +11,7 @@ from accounts.models import User
 from billing import invariants
 from billing.models import CardSubscription, Payment, StripeEvent, StripeInvoice, StripeRefund
 from tests.billing.conftest import DAY, Clock
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db

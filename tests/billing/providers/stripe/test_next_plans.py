@@ -14,7 +14,7 @@ from billing.providers.stripe import orders, repricing
 from billing.vocabulary import Period
 from tests.agents.conftest import event_types, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db

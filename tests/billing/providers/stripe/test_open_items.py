@@ -13,7 +13,7 @@ from agents.models import Agent
 from billing import corrections
 from billing.models import CardSubscription, StripeEvent, StripeOrder
 from tests.billing.conftest import Clock
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import StripeDouble
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,7 @@ from billing.providers import registry
 from billing.providers.stripe import api, orders
 from billing.vocabulary import OrderStatus, Provider
 from tests.billing.conftest import Clock
-from tests.billing.providers.stripe.conftest import PlaceOrder, catch_up, work
+from tests.billing.providers.stripe.shop import PlaceOrder, catch_up, work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db

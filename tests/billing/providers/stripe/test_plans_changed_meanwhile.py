@@ -15,7 +15,7 @@ from billing.providers.stripe import orders
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence, tick
-from tests.billing.providers.stripe.conftest import work
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]

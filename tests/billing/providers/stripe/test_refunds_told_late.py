@@ -14,7 +14,8 @@ from agents.models import Agent
 from billing import agent_terms, corrections, decisions, invariants
 from billing.models import Invoice, Payment, Span, StripeRefund
 from tests.billing.conftest import Clock
-from tests.billing.providers.stripe.conftest import catch_up, invoices, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import catch_up, work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble
 

@@ -16,7 +16,8 @@ from billing.models import CardSubscription, Payment, Subscription
 from billing.providers.stripe import feed
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
-from tests.billing.providers.stripe.conftest import catch_up, ordered, work
+from tests.billing.providers.stripe.conftest import ordered
+from tests.billing.providers.stripe.shop import catch_up, work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,8 @@ from billing.models import CardSubscription, Invoice, Payment, Span, StripeDispu
 from billing.providers.stripe import sending
 from billing.vocabulary import Period
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
-from tests.billing.providers.stripe.conftest import PlaceOrder, invoices, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import PlaceOrder, work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import Fault, StripeDouble
 

@@ -15,7 +15,8 @@ from billing.providers.stripe import feed
 from billing.reports import deferred
 from billing.term import Term
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
-from tests.billing.providers.stripe.conftest import PlaceOrder, invoices, work
+from tests.billing.providers.stripe.conftest import invoices
+from tests.billing.providers.stripe.shop import PlaceOrder, work
 from tests.doubles.stripe_server import StripeDouble
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]

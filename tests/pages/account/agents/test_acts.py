@@ -11,11 +11,9 @@ from pytest_django import Settings
 
 from accounts.models import User
 from agents.models import Agent, Desired, Status
-from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.pages.account.visitor import Visitor, text
 from tests.pages.page import Page
-
-__all__ = ["bridge", "gateway_of"]
 
 
 @pytest.fixture

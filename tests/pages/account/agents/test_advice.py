@@ -18,12 +18,10 @@ from agents.watching import explanation
 from agents.watching.causes import Explanation
 from pages.account import words
 from pages.account.agents import advice
-from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.config.conftest import ROOT
 from tests.pages.account.visitor import Visitor, text
 from tests.pages.page import Page
-
-__all__ = ["bridge", "gateway_of"]
 
 # From the API call that the explanation names, to the button's target below the agent's page.
 BUTTONS = {

@@ -21,7 +21,7 @@ from agents.domains import claims
 from agents.domains.records import DnsAnswers
 from agents.models import Agent, AgentQuota
 from pages.account.agents import sections
-from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.browser import asked_elsewhere, complaints, one_window, signed_in, width_of
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.receiver import Receiver, status
@@ -29,7 +29,6 @@ from webhooks import delivery_loop, events, hooks
 from webhooks.models import Delivery, EventType
 
 pytestmark = pytest.mark.browser
-__all__ = ["bridge", "gateway_of"]
 
 PHONE, DESK = 390, 1366
 LONG = "an-endless-word-" * 12

@@ -16,13 +16,11 @@ from billing import decisions, ledger, payments
 from billing.models import CryptoOrder, DepositAddress, Order, Payment
 from billing.payments import Receipt
 from billing.vocabulary import OrderStatus, PaymentKind, Provider
-from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.billing.conftest import NOON, Clock, Pay, purchase
 from tests.doubles.runtime import ScriptedRuntime
 from tests.pages.account.visitor import Visitor, shown, statements, text
 from tests.pages.page import Page
-
-__all__ = ["bridge", "gateway_of"]
 
 
 @pytest.fixture

@@ -11,12 +11,10 @@ from agents.models import Agent
 from billing import licence_cards
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import Clock, Pay
-from tests.billing.licences import LEMON, activate, gumroad, lemon, licence_of, sale
+from tests.billing.licences import LEMON, activate, licence_of
 from tests.doubles.gumroad_server import Sale
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.pages.account.visitor import Visitor, text
-
-__all__ = ["gumroad", "lemon", "sale"]
 
 pytestmark = pytest.mark.django_db
 

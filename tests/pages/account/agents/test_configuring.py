@@ -13,12 +13,11 @@ from accounts.models import User
 from agents.configuring import profile
 from agents.models import Agent
 from config.errors import BadRequest
-from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.pages.account.visitor import Visitor, fields, text
 from tests.pages.page import Page
 
 Boxes = Iterable[tuple[str, str]]
-__all__ = ["bridge", "gateway_of"]
 
 
 @pytest.fixture

@@ -10,12 +10,10 @@ from pytest_django import Settings
 from accounts.models import User
 from agents.configuring import a2a
 from agents.models import Agent
-from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.mcp_http import McpHttpServer
 from tests.pages.account.visitor import Visitor, text
 from tests.pages.page import Page
-
-__all__ = ["bridge", "gateway_of"]
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ import pytest
 
 from accounts.models import User
 from agents.models import Agent
-from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of
+from tests.agents.conftest import GatewayOf, MakeAgent
 from tests.pages.account.visitor import Visitor, text
-
-__all__ = ["bridge", "gateway_of"]
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ from typing import Any
 from accounts.models import User
 from agents.models import Agent, Reason
 from agents.running import lifecycle
-from tests.agents.conftest import GatewayOf, bridge, gateway_of, settle
+from tests.agents.conftest import GatewayOf, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.pages.account.visitor import Visitor, text
 
-__all__ = ["bridge", "gateway_of"]
 HOSTILE = "</pre><script>alert(1)</script>"
 LEARNED: dict[str, Any] = {
     "skills": ["bread", HOSTILE],

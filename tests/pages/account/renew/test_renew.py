@@ -14,14 +14,10 @@ from billing.models import Order, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, Clock, Pay, tick
-from tests.billing.crypto import chain, coins
-from tests.billing.licences import gumroad
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
-from tests.pages.account.renew.paying import Person, agent, is_of_renew, now, person, problem, words
+from tests.pages.account.renew.paying import Person, is_of_renew, now, problem, words
 from tests.pages.page import Element, Page
-
-__all__ = ["agent", "chain", "coins", "gumroad", "person"]
 
 HOSTILE = "<script>alert(1)</script>\"'&{{ agent.id }}"
 

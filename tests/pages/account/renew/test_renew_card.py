@@ -9,12 +9,10 @@ import pytest
 from agents.models import Agent
 from billing.models import StripeOrder
 from tests.billing.conftest import Clock
-from tests.billing.providers.stripe.conftest import stripe, work
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import Fault, StripeDouble
-from tests.pages.account.renew.paying import Person, agent, now, person, problem, words
+from tests.pages.account.renew.paying import Person, now, problem, words
 from tests.pages.page import Page
-
-__all__ = ["agent", "person", "stripe"]
 
 pytestmark = pytest.mark.django_db
 

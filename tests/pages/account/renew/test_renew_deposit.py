@@ -14,31 +14,15 @@ from agents.models import Agent
 from billing.models import ChainState, CryptoOrder, Order
 from billing.sums import exact
 from tests.billing.conftest import Clock
-from tests.billing.crypto import (
-    HOUR,
-    SECOND,
-    USD,
-    chain,
-    coins,
-    fresh,
-    pays,
-    proxy,
-    scan,
-    settle,
-    wait,
-    watch,
-)
-from tests.billing.licences import KEY, gumroad
-from tests.billing.providers.stars.conftest import telegram
+from tests.billing.crypto import HOUR, SECOND, USD, fresh, pays, scan, settle, wait, watch
+from tests.billing.licences import KEY
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.rpc_proxy import RpcProxy
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.renew.cameras import seen_by_camera
-from tests.pages.account.renew.paying import Person, agent, led_to, now, person, problem, words
+from tests.pages.account.renew.paying import Person, led_to, now, problem, words
 from tests.pages.page import Page
-
-__all__ = ["agent", "chain", "coins", "gumroad", "person", "proxy", "telegram"]
 
 DAY = timedelta(days=1)
 

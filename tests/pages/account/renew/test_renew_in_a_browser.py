@@ -16,16 +16,13 @@ from accounts.models import Session, User
 from agents.models import Agent
 from billing.models import CryptoOrder, Subscription
 from billing.providers.crypto import scanning
-from tests.billing.crypto import chain, coins, to
-from tests.billing.licences import KEY, gumroad
-from tests.billing.providers.stars.conftest import telegram
+from tests.billing.crypto import to
+from tests.billing.licences import KEY
 from tests.browser import asked_elsewhere, complaints, one_window, signed_in, width_of
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.renew.cameras import seen_on_screen
-
-__all__ = ["chain", "coins", "gumroad", "telegram"]
 
 pytestmark = pytest.mark.browser
 

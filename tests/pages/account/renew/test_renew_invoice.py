@@ -10,13 +10,10 @@ from agents.models import Agent
 from billing.models import StarsOrder
 from billing.providers.stars import orders
 from tests.billing.conftest import Clock
-from tests.billing.providers.stars.conftest import telegram
 from tests.doubles.telegram_payments_server import Fault, TelegramPayments
 from tests.pages.account.renew.cameras import seen_by_camera
-from tests.pages.account.renew.paying import Person, agent, led_to, now, person, problem, words
+from tests.pages.account.renew.paying import Person, led_to, now, problem, words
 from tests.pages.page import Page
-
-__all__ = ["agent", "person", "telegram"]
 
 HOUR = timedelta(hours=1)
 

@@ -14,16 +14,13 @@ from agents.models import Agent
 from billing.models import Order, Payment, Subscription
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, Clock, Pay
-from tests.billing.licences import KEY, LEMON, ONCE, SMALL, gumroad, lemon, post
-from tests.billing.providers.stars.conftest import telegram
+from tests.billing.licences import KEY, LEMON, ONCE, SMALL, post
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 from tests.doubles.telegram_payments_server import TelegramPayments
-from tests.pages.account.renew.paying import Person, agent, led_to, now, person, problem, words
+from tests.pages.account.renew.paying import Person, led_to, now, problem, words
 from tests.pages.account.visitor import text
 from tests.pages.page import Page
-
-__all__ = ["agent", "gumroad", "lemon", "person", "telegram"]
 
 MARKUP = '"><script>alert(1)</script>'
 

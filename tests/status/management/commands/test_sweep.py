@@ -16,10 +16,10 @@ from accounts import signin
 from accounts.models import Session, User
 from agents.models import Agent
 from agents.runtimes.base import RuntimeFailure, Usage
-from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime  # noqa: F401 # fixtures of agents
+from tests.agents.conftest import MakeAgent
 from tests.doubles.receiver import Receiver, status
 from tests.doubles.runtime import ScriptedRuntime
-from tests.webhooks.conftest import emit, loopback, receiver  # noqa: F401 # fixtures of receivers
+from tests.webhooks.conftest import emit
 from webhooks.models import Delivery, Event
 
 
@@ -30,7 +30,7 @@ def sweep(**options: Any) -> str:
 
 
 @pytest.mark.django_db(transaction=True)  # deliveries are drained on their own connection
-def test_it_does_everything_that_is_due(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:  # noqa: F811
+def test_it_does_everything_that_is_due(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
     agent = make_agent()
     signin.request_code("new@example.com", household="192.0.2.1", lang="en", now=timezone.now())
     Agent.objects.update(reconcile_at=agent.created_at)
@@ -46,7 +46,7 @@ def test_it_does_everything_that_is_due(make_agent: MakeAgent, runtime: Scripted
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("runtime")
-def test_in_development_it_can_be_another_time(owner: User) -> None:  # noqa: F811
+def test_in_development_it_can_be_another_time(owner: User) -> None:
     now = timezone.now()
     Session.objects.create(user=owner, digest="x", expires_at=now + timedelta(days=30), created_at=now)
     sweep(now=(now + timedelta(days=1)).isoformat())
@@ -58,8 +58,8 @@ def test_in_development_it_can_be_another_time(owner: User) -> None:  # noqa: F8
 
 @pytest.mark.django_db(transaction=True)
 def test_a_pod_over_its_quota_is_stopped_as_of_an_hour_later(
-    make_agent: MakeAgent,  # noqa: F811
-    runtime: ScriptedRuntime,  # noqa: F811
+    make_agent: MakeAgent,
+    runtime: ScriptedRuntime,
 ) -> None:
     agent, now = make_agent(), timezone.now()
     Agent.objects.update(reconcile_at=agent.created_at)
@@ -75,8 +75,8 @@ def test_a_pod_over_its_quota_is_stopped_as_of_an_hour_later(
 @pytest.mark.usefixtures("runtime")
 @pytest.mark.parametrize("days", [None, 0, 30])
 def test_an_event_whose_receiver_always_fails_is_tried_once_a_run(
-    make_agent: MakeAgent,  # noqa: F811
-    receiver: Receiver,  # noqa: F811
+    make_agent: MakeAgent,
+    receiver: Receiver,
     days: int | None,
 ) -> None:
     receiver.answers(status(500))
@@ -96,8 +96,8 @@ def test_an_event_whose_receiver_always_fails_is_tried_once_a_run(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("runtime")
 def test_what_a_killed_drain_still_holds_is_left_to_the_next(
-    make_agent: MakeAgent,  # noqa: F811
-    receiver: Receiver,  # noqa: F811
+    make_agent: MakeAgent,
+    receiver: Receiver,
 ) -> None:
     agent = make_agent(webhook_url=receiver.url)
     held, waiting = emit(agent), emit(agent)
@@ -109,8 +109,8 @@ def test_what_a_killed_drain_still_holds_is_left_to_the_next(
 
 @pytest.mark.django_db(transaction=True)
 def test_it_ends_when_everything_outside_is_away(
-    make_agent: MakeAgent,  # noqa: F811
-    runtime: ScriptedRuntime,  # noqa: F811
+    make_agent: MakeAgent,
+    runtime: ScriptedRuntime,
     settings: Any,
 ) -> None:
     nowhere = f"http://127.0.0.1:{closed_port()}"

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.pages.account.renew.paying import agent, person
+
+__all__ = ["agent", "person"]

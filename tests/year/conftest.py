@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.agents.conftest import catalog, runtime
+
+__all__ = ["catalog", "runtime"]
