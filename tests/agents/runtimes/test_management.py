@@ -223,6 +223,30 @@ def test_events_come_as_they_were_sent() -> None:
     assert events(WORDS) == [None, Delta("a\nb"), Done("a\nb", "s")]
 
 
+def cut(stream: bytes, size: int) -> Answer:
+    """Send the stream in pieces of so many bytes, each in a TLS record of its own, and then close the connection."""
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(LINE + b"Content-Type: application/x-ndjson\r\nConnection: close\r\n\r\n")
+        for start in range(0, len(stream), size):
+            request.wfile.write(stream[start : start + size])
+        request.close_connection = True
+
+    return answer
+
+
+@pytest.mark.parametrize("size", [1, 7, 60])
+def test_events_are_whole_however_the_network_cuts_them(size: int) -> None:
+    with gateway(cut(WORDS, size)) as (endpoint, _):
+        assert come(endpoint) == [None, Delta("a\nb"), Done("a\nb", "s")]
+
+
+def test_a_line_that_does_not_end_is_not_gathered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(management, "MAX_REPLY_BYTES", 1000)
+    with gateway(cut(b'{"type": "' + b"x" * 2000, 100)) as (endpoint, _):
+        assert come(endpoint) == [None, BROKEN_OFF]
+
+
 def test_a_gateway_of_an_older_release_is_understood() -> None:
     """It knows server-sent events alone. Pods stay as they are when the platform is upgraded."""
     stream = (
