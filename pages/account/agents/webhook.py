@@ -20,7 +20,8 @@ from pages.account import words
 from pages.account.agents import agent_refusals, told_events
 from pages.account.agents.base import AgentPagePage
 from webhooks import addresses, deliveries, delivery_log, hooks, redelivery, testing
-from webhooks.models import Delivery, EventType, Hook, Problem, State
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Hook, Problem, State
 
 ON_A_PAGE = 20
 STATES: dict[str, Promise] = {
