@@ -33,7 +33,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase
 from tests.billing.crypto import chain, coins
 from tests.billing.providers.stripe.conftest import PlaceOrder, agent, deliver, invoices, place, stripe, work
 from tests.doubles.chain import Chain
-from tests.doubles.stripe_protocol import Refused
+from tests.doubles.stripe_protocol import StripeRefusal
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire
 
 __all__ = ["agent", "chain", "coins", "place", "stripe"]
@@ -213,7 +213,7 @@ def test_a_card_payment_that_goes_back_from_all_sides_goes_back_once(
     charge = stripe.world.charge_of(invoices(stripe)[0]["id"])
 
     def at_stripe() -> None:
-        with suppress(Refused):
+        with suppress(StripeRefusal):
             stripe.world.refund(charge["id"], 100)
         refresh.look(StripeKind.CHARGE, charge["id"], now=clock.now)
 

@@ -21,7 +21,7 @@ from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.licences import KEY, activate, check, gumroad
 from tests.billing.providers.stripe.conftest import stripe, work
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.stripe_server import StripeDouble
 
 __all__ = ["gumroad", "stripe"]
@@ -41,7 +41,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
+def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> GumroadSale:
     """A key for tiny whose first renewal failed."""
     clock.at(FREE_UNTIL + DAY)
     sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
@@ -52,7 +52,7 @@ def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
 
 
 @pytest.fixture
-def waiting(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
+def waiting(sold: GumroadSale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
     """The late charge of that renewal, while a card already pays for small."""
     stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
     work()
@@ -118,7 +118,9 @@ def test_an_operator_sends_it_back_and_it_is_no_income(waiting: Payment, agent: 
     assert (Subscription.objects.paid().get().provider, income()) == ("stripe", 500)
 
 
-def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sale, agent: Agent, clock: Clock) -> None:
+def test_what_its_provider_refunded_waits_for_nobody(
+    waiting: Payment, sold: GumroadSale, agent: Agent, clock: Clock
+) -> None:
     sold.purchase = RENEWAL | {"refunded": True}
     for _ in range(2):
         check(clock, DAY + HOUR)
@@ -131,7 +133,7 @@ def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sal
 
 
 def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_had_the_page_open(
-    waiting: Payment, sold: Sale, clock: Clock
+    waiting: Payment, sold: GumroadSale, clock: Clock
 ) -> None:
     sold.purchase = RENEWAL | {"refunded": True}
     check(clock, DAY + HOUR)
@@ -142,7 +144,7 @@ def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_h
 
 
 def test_a_licence_in_whose_place_there_is_another_is_charged_too(
-    sold: Sale, agent: Agent, gumroad: GumroadServer, clock: Clock
+    sold: GumroadSale, agent: Agent, gumroad: GumroadServer, clock: Clock
 ) -> None:
     gumroad.sell(OTHER, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
     activate(agent, clock, OTHER)

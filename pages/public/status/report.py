@@ -31,7 +31,7 @@ class ComponentRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ShownUpdate:
     """One update of an incident."""
 
     at: datetime
@@ -50,7 +50,7 @@ class Story:
     changed_at: datetime
     stage: Promise
     hurt: list[Promise]
-    told: list[Told]  # newest first
+    told: list[ShownUpdate]  # newest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ def _summary(days: Sequence[Day]) -> str:
 
 
 def _story(incident: Incident) -> Story:
-    told = [Told(at=one.at, stage=STAGES[one.status], text=one.text) for one in incident.updates.all()]
+    told = [ShownUpdate(at=one.at, stage=STAGES[one.status], text=one.text) for one in incident.updates.all()]
     return Story(
         id=incident.id,
         title=incident.title,

@@ -28,7 +28,7 @@ from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.clusters import ground
 from tests.agents.clusters.conftest import make_cluster
-from tests.agents.clusters.test_flow import Owner, leaves_nothing
+from tests.agents.clusters.test_flow import ApiOwner, leaves_nothing
 from tests.agents.conftest import GatewayOf, MakeAgent, event_types, settle
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import AGENT, pod_spec
@@ -325,7 +325,7 @@ def two(tmp_path: Path, settings: Settings, program: Path, url: str) -> Iterator
 @pytest.mark.skipif(ground.is_real, reason="there is one real cluster")
 @pytest.mark.slow
 def test_an_agent_remembers_where_it_moved_what_it_was_told_before(client: APIClient, two: list[Cluster]) -> None:
-    owner = Owner(client)
+    owner = ApiOwner(client)
     owner.until("running")
     assert owner.say("say one") == "one"
     agent = owner.row()

@@ -16,7 +16,7 @@ from agents.running import lifecycle, sweeper
 from agents.runtimes.base import Phase
 from tests.agents.backups.real import program, url
 from tests.agents.clusters import ground
-from tests.agents.clusters.test_flow import Owner
+from tests.agents.clusters.test_flow import ApiOwner
 from tests.agents.clusters.test_moving import (
     OPERATOR,
     agent,
@@ -191,7 +191,7 @@ def test_a_failed_one_whose_pod_makes_none_is_built_again_where_it_is(
 def test_a_stopped_one_that_is_started_elsewhere_remembers_what_it_was_told(
     client: APIClient, two: list[Cluster]
 ) -> None:
-    owner = Owner(client)
+    owner = ApiOwner(client)
     owner.until("running")
     assert owner.say("say one") == "one"
     owner.post("/pause")

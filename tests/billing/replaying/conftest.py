@@ -15,8 +15,8 @@ from tests.billing.conftest import Clock
 from tests.billing.crypto import chain, coins
 from tests.billing.licences import gumroad, lemon
 from tests.billing.providers.stars.conftest import telegram
-from tests.billing.replaying.scenes import World
-from tests.billing.replaying.stage import End, Stage, Told
+from tests.billing.replaying.scenes import ProviderWorld
+from tests.billing.replaying.stage import ProcessEnd, WorkOrder, WorkProcess
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
@@ -25,16 +25,16 @@ from tests.workers import database_url
 
 __all__ = ["chain", "coins", "gumroad", "lemon", "telegram"]
 
-Act = Callable[..., list[End]]
+Act = Callable[..., list[ProcessEnd]]
 NO_MAIL = "django.core.mail.backends.dummy.EmailBackend"
 PROVIDERS = ("GUMROAD_", "LEMONSQUEEZY_", "STARS_", "STRIPE_", "TELEGRAM_API", "CRYPTO_")
 
 
 @pytest.fixture(scope="session")
-def stage(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Stage]:
+def stage(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WorkProcess]:
     with django_db_blocker.unblock():
         url = database_url()
-    with Stage({"DATABASE_URL": url}) as processes:
+    with WorkProcess({"DATABASE_URL": url}) as processes:
         yield processes
 
 
@@ -46,22 +46,22 @@ def world(
     gumroad: GumroadServer,
     lemon: LemonSqueezyServer,
     telegram: TelegramPayments,
-) -> World:
+) -> ProviderWorld:
     telegram.lost = True
-    return World(make_agent, gumroad, lemon, telegram, clock)
+    return ProviderWorld(make_agent, gumroad, lemon, telegram, clock)
 
 
 @pytest.fixture
-def chain_world(world: World, coins: Chain) -> World:
+def chain_world(world: ProviderWorld, coins: Chain) -> ProviderWorld:
     world.chain = coins
     return world
 
 
 @pytest.fixture
-def act(stage: Stage, world: World) -> Act:
+def act(stage: WorkProcess, world: ProviderWorld) -> Act:
     """`act(told, now=…)` runs these requests and tasks in processes with the settings of this test."""
 
-    def acted(told: Sequence[Told], *, now: datetime, **how: Any) -> list[End]:
+    def acted(told: Sequence[WorkOrder], *, now: datetime, **how: Any) -> list[ProcessEnd]:
         return stage.run(told, settings=providers(), now=now, **how)
 
     return acted

@@ -28,7 +28,7 @@ from tests.billing.crypto import (
     wait,
     watch,
 )
-from tests.doubles.chain import Chain, Token
+from tests.doubles.chain import Chain, TokenContract
 
 __all__ = ["chain", "coins", "order"]
 
@@ -38,7 +38,7 @@ PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPI
 DAY = timedelta(days=1)
 
 
-def sells(settings: Settings, **tokens: Token) -> None:
+def sells(settings: Settings, **tokens: TokenContract) -> None:
     """Set CRYPTO_TOKENS to these tokens from now on."""
     symbols = {"usdt": "USDT", "usdc": "USDC"}
     settings.CRYPTO_TOKENS = {
