@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 
 @contextmanager
-def one_moment() -> Iterator[None]:
+def consistent_read() -> Iterator[None]:
     """All reads inside this block see one moment, even if others write meanwhile. Nothing is locked, writes fail.
 
     Inside a transaction it does nothing: a writer locks the rows that must not change.

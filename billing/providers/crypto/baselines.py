@@ -77,8 +77,8 @@ def _agreed(configuration: Configuration, token: Token, address: DepositAddress,
 
     It is read some blocks before the newest one, because one URL may lead to several nodes, and some are behind.
     """
-    stand = agreement.stand(configuration)
-    at = max(stand.latest - LAG_BLOCKS, _counted_to(configuration, token, address))
+    heights = agreement.heights(configuration)
+    at = max(heights.latest - LAG_BLOCKS, _counted_to(configuration, token, address))
 
     def work(node: Node) -> tuple[str, int, tuple[int, str]]:
         if node.latest.number < at:
@@ -88,7 +88,7 @@ def _agreed(configuration: Configuration, token: Token, address: DepositAddress,
 
     name, balance, facts = agreement.most(configuration, work)
     tokens.check(token, facts)
-    chain.begin(configuration.chain_id, head=at, final=stand.final, now=now)
+    chain.begin(configuration.chain_id, head=at, final=heights.final, now=now)
     note(address.pk, configuration.chain_id, token.asset, balance=balance, block=at)
     return Baseline(balance=balance, block=at, hash=name)
 

@@ -13,7 +13,7 @@ from agents.models import Agent, Reason
 from billing.errors import AskedAlready
 from billing.models import ChainState, CryptoOrder, DepositAddress
 from billing.providers.crypto import agreement, chain, configuration, dropped, formerly, settling, tokens
-from billing.providers.crypto.agreement import Came
+from billing.providers.crypto.agreement import ReceivedUnits
 from billing.providers.crypto.configuration import Configuration
 from billing.providers.crypto.errors import Misconfigured, Unknown
 from billing.providers.crypto.reading import look, moved, transfers
@@ -106,7 +106,7 @@ def _record(settings: Configuration, state: ChainState, *, now: datetime) -> Non
         ChainState.objects.filter(pk=state.pk).update(all_to=to)
 
 
-def _settle(order: CryptoOrder, came: Came, *, now: datetime) -> None:
+def _settle(order: CryptoOrder, came: ReceivedUnits, *, now: datetime) -> None:
     if (units := came.units.get(order.pk, 0)) >= order.amount:
         settling.pay(order.pk, received=units, block=came.block, now=now)
 

@@ -1,7 +1,7 @@
 """Separate processes that send requests to our API or run tasks. Each process can kill itself at a given point.
 
-`WorkProcess` starts one process that has loaded everything and has no open connection, and forks the others from it. Each
-process counts points: each statement, and both sides of each COMMIT. Before the point `die_at` it gets SIGKILL.
+`WorkProcess` starts one process that has loaded everything and has no open connection, and forks the others from it.
+Each process counts points: each statement, and both sides of each COMMIT. Before the point `die_at` it gets SIGKILL.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from django.urls import clear_url_caches
 
 from config import docs
-from pages.account.agents import told_events
+from pages.account.agents import event_texts
 from pages.public.docs import operations
 from pages.public.docs import page as docs_page
 from tests import choices
@@ -28,13 +28,13 @@ READERS += ["agents.views.webhook", "agents.views.events", "agents.views.deliver
 
 @pytest.fixture
 def its_lines() -> Iterator[EventType]:
-    """The lines in webhooks/event_types.py and pages/account/agents/told_events.py."""
+    """The lines in webhooks/event_types.py and pages/account/agents/event_texts.py."""
     with choices.added(EventType, "AGENT_RENAMED", "agent.renamed") as added:
         EVENTS[added] = DESCRIBED
-        told_events.TYPES[added] = "The agent was renamed"  # type: ignore[assignment]  # English only, untranslated
+        event_texts.TYPES[added] = "The agent was renamed"  # type: ignore[assignment]  # English only, untranslated
         _start_again()
         yield added
-        del EVENTS[added], told_events.TYPES[added]
+        del EVENTS[added], event_texts.TYPES[added]
     _start_again()
 
 
