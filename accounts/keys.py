@@ -24,7 +24,8 @@ MAX_NOTED = 10_000
 
 _ALPHABET = string.ascii_letters + string.digits
 
-# When this process last recorded the use of each key, the latest last. Of many threads at once only one writes.
+# When this process last recorded the use of each key, the newest time last. If several threads come at once, only one
+# writes.
 _noted: dict[str, datetime] = {}
 _noting = threading.Lock()
 

@@ -1,7 +1,7 @@
 """The baseline of an order: the balance of its address before the order. It is read again once its block is final.
 
 It is read at the newest block, because money that is already on its way does not belong to a new order. One node may be
-behind, so the highest balance that we saw also counts, and the block is the newest one that the node has told of. With
+behind, so the highest balance that we saw also counts, and the block is the newest one that the node has reported. With
 several nodes, a majority must report the same for a block that most have: a baseline invented by one node could hide
 the payment.
 """

@@ -102,7 +102,7 @@ def _record(settings: Configuration, state: ChainState, *, now: datetime) -> Non
             settling.record(found.transfers, settings, now=now)
             ends[number] = found.to
     to = sorted(ends, reverse=True)[len(ends) // 2]
-    if to != state.all_to:  # the block may also go back: then only one node had read so far
+    if to != state.all_to:  # it may also be an earlier block, if only one node had read up to the later one
         ChainState.objects.filter(pk=state.pk).update(all_to=to)
 
 
