@@ -1,4 +1,4 @@
-"""An agent asks its peer and gets the answer, with two real pods. Each engine is tried as the one that asks."""
+"""An agent asks its peer and gets the answer, with two real pods. Each engine is tried as the asking one."""
 
 from __future__ import annotations
 
