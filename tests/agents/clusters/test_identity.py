@@ -1,4 +1,4 @@
-"""Gateways in clusters prove their identity, and those that cannot are replaced. Tested through the API, on the double."""
+"""Gateways in clusters prove their identity, and those that cannot are replaced. Tested through the API."""
 
 from __future__ import annotations
 

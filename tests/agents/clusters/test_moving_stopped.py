@@ -1,4 +1,4 @@
-"""An agent that does not run can move. A stopped agent takes the backup of its stop; a failed agent needs a new backup."""
+"""An agent that does not run can move. A stopped one takes the backup of its stop; a failed one needs a new backup."""
 
 from __future__ import annotations
 
