@@ -24,8 +24,7 @@ MAX_NOTED = 10_000
 
 _ALPHABET = string.ascii_letters + string.digits
 
-# When this process last recorded the use of each key, the newest time last. If several threads come at once, only one
-# writes.
+# When this process last recorded the use of each key, newest last. Only one of several threads writes.
 _noted: dict[str, datetime] = {}
 _noting = threading.Lock()
 

@@ -46,23 +46,11 @@ HEADERS = {
 
 
 def _example(kind: EventType, data: dict[str, Any]) -> dict[str, Any]:
-    status = data.get("to", "running")
-    agent = {
-        "id": "agt_5f0c9d2e7a41b3886d20c4f1",
-        "status": status,
-        "name": "Ada",
-        "engine": "pi",
-        "tier": "small",
-        "endpointUrl": "https://ada-x7k2p9.pods.example.net",
-    }
+    status, moment = data.get("to", "running"), "2026-11-21T06:30:00.123456Z"
+    agent = {"id": "agt_5f0c9d2e7a41b3886d20c4f1", "status": status, "name": "Ada", "engine": "pi", "tier": "small"}
+    agent["endpointUrl"] = "https://ada-x7k2p9.pods.example.net"
     event_id = "evt_0b6f2d9c41e7a35880d6c2f10b6f2d9c"
-    return {
-        "id": event_id,
-        "type": kind.value,
-        "createdAt": "2026-11-21T06:30:00.123456Z",
-        "agent": agent,
-        "data": data,
-    }
+    return {"id": event_id, "type": kind.value, "createdAt": moment, "agent": agent, "data": data}
 
 
 def _webhook(kind: EventType, when: str, data: dict[str, Any]) -> OpenApiWebhook:
@@ -88,13 +76,7 @@ def complete(result: dict[str, Any], generator: Any, **_: Any) -> dict[str, Any]
     result["components"] = generator.registry.build({})  # the generator built them before the webhooks
     for path in result["webhooks"].values():
         path["post"]["parameters"] = [
-            {
-                "in": "header",
-                "name": name,
-                "required": True,
-                "description": text,
-                "schema": {"type": "string"},
-            }
+            {"in": "header", "name": name, "required": True, "description": text, "schema": {"type": "string"}}
             for name, text in HEADERS.items()
         ]
     return result
