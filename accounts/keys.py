@@ -24,7 +24,7 @@ MAX_NOTED = 10_000
 
 _ALPHABET = string.ascii_letters + string.digits
 
-# When this process last recorded the use of each key, the latest last. Of many threads at once only one writes.
+# When this process last recorded the use of each key, newest last. Only one of several threads writes.
 _noted: dict[str, datetime] = {}
 _noting = threading.Lock()
 

@@ -37,7 +37,7 @@ def find(token: str, *, now: datetime) -> Session:
     if session is None or not session.user.is_active:
         raise InvalidSession
     if session.seen_at is None or session.seen_at < now - SEEN_PRECISION:
-        Session.objects.filter(pk=session.pk, seen_at=session.seen_at).update(seen_at=now)  # one of many writes
+        Session.objects.filter(pk=session.pk, seen_at=session.seen_at).update(seen_at=now)  # once
     return session
 
 

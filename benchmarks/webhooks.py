@@ -32,7 +32,8 @@ from benchmarks.second_start import free_port
 from config import background
 from config.ids import new_id
 from tests.doubles.certificates import Certificates
-from webhooks.models import Delivery, Event, EventType, Hook
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Event, Hook
 
 ROUNDS = 3
 AGENTS = 200

@@ -60,18 +60,18 @@ class _Whole:
 
 
 def undecided() -> QuerySet[Deposit]:
-    """Deposits that bought nothing and about which nobody has decided."""
+    """Deposits that bought nothing and wait for an operator's decision."""
     return Deposit.objects.filter(decision=None).exclude(unapplied="")
 
 
 def vanished() -> QuerySet[Payment]:
-    """Payments that a reorganisation removed from the chain, and about which nobody has decided."""
+    """Payments that a reorganisation removed from the chain, and that wait for an operator's decision."""
     gone = Payment.objects.filter(order__cryptoorder__dropped_at__isnull=False, decision=None)
     return gone.not_returned()
 
 
 def overpaid() -> QuerySet[Payment]:
-    """Overpaid payments about whose rest nobody has decided."""
+    """Overpaid payments. The overpaid part waits for an operator's decision."""
     return Payment.objects.filter(over__gt=0, unapplied="", decision=None)
 
 

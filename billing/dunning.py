@@ -22,7 +22,7 @@ from billing.term import Term
 from billing.vocabulary import OrderStatus, TermMode
 from config import background
 from webhooks import events
-from webhooks.events import EventType
+from webhooks.event_types import EventType
 
 log = logging.getLogger(__name__)
 

@@ -60,7 +60,7 @@ class Key:
 
     @property
     def fingerprint(self) -> str:
-        """The same for every spacing and for upper and lower case."""
+        """A digest of the key. Spaces and upper or lower case do not change it."""
         return crypto.keyed_digest(f"licence:{self.provider}:{''.join(self.text.split()).casefold()}")
 
 

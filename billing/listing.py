@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from agents.models import Agent
 from billing.models import Order, Subscription
 from config import paging
-from config.paging import MAX_PAGE, Page
+from config.paging import MAX_PAGE, RowPage
 
 Bought = TypeVar("Bought", Subscription, Order)
 
@@ -23,7 +23,7 @@ def page(
     status: str | None = None,
     limit: int = MAX_PAGE,
     cursor: str | None = None,
-) -> Page[Bought]:
+) -> RowPage[Bought]:
     """One page of these rows, newest first, narrowed to an agent and a state. Raises UnknownCursor."""
     if agent is not None:
         rows = rows.filter(agent=agent)

@@ -23,7 +23,7 @@ from billing.models import Payment, Subscription
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Provider
 from webhooks import events
-from webhooks.events import EventType
+from webhooks.event_types import EventType
 
 log = logging.getLogger(__name__)
 

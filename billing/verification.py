@@ -104,7 +104,7 @@ def ask(row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
 
 
 def ask_about(agent: Agent, *, reason: str, actor: str, now: datetime) -> None:
-    """The same for the licence that the agent has or had last."""
+    """Ask about the licence that the agent has or had last."""
     row = _newest(Subscription.objects.filter(agent=agent, provider__in=LICENSED))
     if row is None:
         raise NothingToVerify(agent.pk)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.safestring import SafeString
 
 from catalog import authoring, authors, markdown, personas, slugs
-from catalog.consistent_read import one_moment
+from catalog.consistent_read import consistent_read
 from catalog.models import Article, Persona
 from catalog.vocabulary import ArticleStatus
 from config import waiting
@@ -59,7 +59,7 @@ def of(persona: Persona) -> list[Article]:
 
 def own_page(user_id: str, persona_id: str) -> tuple[Persona, list[Article]]:
     """The user's persona and all its articles, read at one moment. Raises NotYours."""
-    with one_moment():
+    with consistent_read():
         persona = authoring.own_one(user_id, persona_id)
         return persona, of(persona)
 

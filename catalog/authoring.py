@@ -14,7 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from catalog import authors, completeness, llm_models, slugs, tiers, usage
-from catalog.consistent_read import one_moment
+from catalog.consistent_read import consistent_read
 from catalog.models import Persona, PersonaL10n
 from catalog.vocabulary import Lang, PersonaStatus
 from config import states
@@ -62,7 +62,7 @@ class InUse(Conflict):
 def own(user_id: str) -> list[Persona]:
     """All personas of this user, newest first."""
     rows = Persona.objects.filter(owner_id=user_id).order_by("-created_at", "-id")
-    with one_moment():
+    with consistent_read():
         return list(rows.prefetch_related("localizations")[:PERSONAS_PER_AUTHOR])
 
 
@@ -71,7 +71,7 @@ def own_one(user_id: str, persona_id: str) -> Persona:
     if not slugs.is_slug(persona_id):
         raise NotYours
     rows = Persona.objects.filter(pk=persona_id, owner_id=user_id).prefetch_related("localizations")
-    with one_moment():
+    with consistent_read():
         found: Persona | None = rows.first()
     if found is None:
         raise NotYours

@@ -9,8 +9,8 @@ from django.db import connection, transaction
 
 
 @contextmanager
-def one_moment() -> Iterator[None]:
-    """All reads inside this block see one moment, even if others write meanwhile. Nothing is locked, writes fail.
+def consistent_read() -> Iterator[None]:
+    """All reads in this block see the same state of the database, even if others write meanwhile. Writes in it fail.
 
     Inside a transaction it does nothing: a writer locks the rows that must not change.
     """

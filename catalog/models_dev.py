@@ -116,5 +116,5 @@ def _document(body: bytes) -> Any:
 def _exact(text: str) -> Decimal:
     try:
         return Decimal(text)
-    except InvalidOperation:  # an exponent beyond all limits is no price, as NaN is none
+    except InvalidOperation:  # a number with a huge exponent is no price, and NaN is none either
         return Decimal("NaN")

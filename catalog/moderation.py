@@ -1,4 +1,4 @@
-"""Moderation: operators pass or take down what authors publish, or ban an author.
+"""Moderation: operators approve or take down what authors publish, or ban an author.
 
 A mail tells the author the reason.
 """

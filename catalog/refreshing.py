@@ -213,7 +213,7 @@ def chosen_of(models: Iterable[ListedModel], *, newest: int) -> set[str]:
 
 
 def _rank(model: ListedModel) -> tuple[bool, int, int, str]:
-    """The sort key. Of models of one day the shortest name is first: it is the vendor's alias, not a dated copy."""
+    """The sort key. Of models of a day the shortest name is first: it is the vendor's alias, not a dated copy."""
     free = not (model.input_usd or model.output_usd)
     return free, -model.released.toordinal(), len(model.name), model.name
 

@@ -11,8 +11,8 @@ from catalog.vocabulary import ArticleLang
 SHORTEST_BEGINNING = 2
 OR = "or"
 
-# Characters that separate words, as in the documents (migration 0003_search). Not quotes and hyphens, which have a
-# meaning.
+# Characters that separate words, as in the documents (catalog/migrations/_search.py). Not quotes and hyphens, which
+# have a meaning.
 _BLANK = re.compile(
     "[\x01-\x21\x23-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\xbf\xd7\xf7"
     "\u2000-\u2bff\u3000-\u303f\ufe00-\ufe0f\U0001f000-\U0001faff]+"

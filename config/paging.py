@@ -32,7 +32,7 @@ class UnknownCursor(BadRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Row]):
+class RowPage(Generic[Row]):
     rows: list[Row]
     cursor: str | None  # of the next page; None on the last page
     next_url: str | None
@@ -50,7 +50,7 @@ def page(
     narrowed: Mapping[str, str | None],
     limit: int = MAX_PAGE,
     cursor: str | None = None,
-) -> Page[Row]:
+) -> RowPage[Row]:
     """One page of the rows. `ids` is the prefix of their ids, `narrowed` are the other query parameters of `path`.
 
     Raises UnknownCursor.
@@ -61,9 +61,9 @@ def page(
     shown = found[:limit]
     more = len(found) > limit
     if not more:
-        return Page(shown, None, None)
+        return RowPage(shown, None, None)
     following = _cursor_of(shown[-1])
-    return Page(shown, following, _next_url(following, path=path, narrowed=narrowed, limit=limit))
+    return RowPage(shown, following, _next_url(following, path=path, narrowed=narrowed, limit=limit))
 
 
 def _after(cursor: str, ids: str) -> Q:

@@ -42,7 +42,7 @@ PORT = 8090  # the demo uses this port and the next two
 BOOT_SECONDS = 600  # the first agent on a machine installs its engine
 
 
-class Demo:
+class DemoSteps:
     """The steps of the demo; each step builds on the steps before it."""
 
     def __init__(self, base: str, outside: Outside) -> None:
@@ -345,7 +345,7 @@ class Demo:
 def run(base: str, outside: Outside) -> None:
     """Run all steps against the service at `base`. Raises Wrong or NotPrepared."""
     print(f"Agentpods at {base}; model server at {outside.model.base_url}")
-    demo = Demo(base, outside)
+    demo = DemoSteps(base, outside)
     try:
         demo.walk()
     except requests.ConnectionError as error:

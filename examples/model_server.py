@@ -35,13 +35,13 @@ class Asked:
         return json.dumps(self.body, ensure_ascii=False)
 
 
-class ModelServer(ThreadingHTTPServer):
+class SmallModelServer(ThreadingHTTPServer):
     """A model server that listens as soon as it is created; `asked` has the requests, oldest first."""
 
     daemon_threads = True
 
     def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(("127.0.0.1", port), ModelHandler)
         self.asked: list[Asked] = []
         self.base_url = f"http://127.0.0.1:{self.server_port}/v1"
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -52,8 +52,8 @@ class ModelServer(ThreadingHTTPServer):
         return [asked for asked in self.asked if asked.body]
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: ModelServer
+class ModelHandler(BaseHTTPRequestHandler):
+    server: SmallModelServer
 
     def do_GET(self) -> None:
         self._note({})

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Self
 
-from examples.model_server import ModelServer
+from examples.model_server import SmallModelServer
 from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.wallet import XPUB, first_address
@@ -26,7 +26,7 @@ class Outside:
     """Servers that listen as soon as they are created, on `port` and the next two ports, until the block ends."""
 
     def __init__(self, port: int = 0) -> None:
-        self.model = ModelServer(_free(port))
+        self.model = SmallModelServer(_free(port))
         self.gumroad = GumroadServer(_free(port and port + 1))
         # The number of the first block is the time in seconds, so each demo's chain is ahead of the chain of an earlier
         # demo.

@@ -41,7 +41,7 @@ class WebhookReceiver(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(("127.0.0.1", port), ReceiverHandler)
         self.secret = ""
         self.received: list[Received] = []
         self.url = f"http://127.0.0.1:{self.server_port}/events"
@@ -74,7 +74,7 @@ class WebhookReceiver(ThreadingHTTPServer):
         return genuine
 
 
-class Handler(BaseHTTPRequestHandler):
+class ReceiverHandler(BaseHTTPRequestHandler):
     server: WebhookReceiver
 
     def do_POST(self) -> None:

@@ -19,7 +19,7 @@ from catalog import search, snapshot
 from catalog.views import publication
 from config import heap
 from pages.languages import LANGUAGES
-from pages.public import shelves, sitemap
+from pages.public import persona_lists, sitemap
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def once() -> None:
 
 def _pages() -> None:
     """Prepare what the first visitor would wait for. Cheap if it is prepared already."""
-    shelves.current()
+    persona_lists.current()
     sitemap.listed()
     for name in TEMPLATES:
         get_template(f"pages/{name}.html")

@@ -163,12 +163,12 @@ def _has(case: ET.Element, outcome: str) -> bool:
 
 @contextmanager
 def scripted(address: str) -> Iterator[None]:
-    from tests.agents.pod.gateway.process import Gateway
+    from tests.agents.pod.gateway.process import GatewayProcess
 
     script = Script()
     with BridgeDouble() as bridge:
         bridge.turn = script.turn
-        gateway = Gateway(
+        gateway = GatewayProcess(
             {
                 "bridge_url": bridge.url,
                 "run_dir": tempfile.mkdtemp(),
@@ -193,13 +193,13 @@ def real_pi(address: str) -> Iterator[None]:
 
     from agents.engines import ENGINES
     from agents.runtimes.local import LocalRuntime
-    from tests.agents.engines.conftest import REAL_KEY, Pod
+    from tests.agents.engines.conftest import REAL_KEY, EnginePod
 
     home = Path(tempfile.mkdtemp()).resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
     with ModelServer(key=REAL_KEY) as model:
         model.reply = GENERATED
-        pod = Pod(ENGINES["pi"], runtime, model, home)
+        pod = EnginePod(ENGINES["pi"], runtime, model, home)
         secrets = dataclasses.replace(pod.spec.secrets, a2a_token=TOKEN)
         pod.spec = dataclasses.replace(pod.spec, public_url=address, secrets=secrets)
         try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agents.pod.turns.parts import DataPart, FilePart, LinkPart, Part, TurnEnding, wire
-from tests.doubles.bridge import Event, Turn
+from tests.doubles.bridge import Event, ReceivedTurn
 
 GENERATED = "Generated text content"
 _OUTPUT = {"name": "output.txt", "media_type": "text/plain"}
@@ -58,5 +58,5 @@ class Script:
             return
         self._message_id = str(said)
 
-    def turn(self, _: Turn) -> Iterable[Event]:
+    def turn(self, _: ReceivedTurn) -> Iterable[Event]:
         return next(act() for prefix, act in SCENARIOS.items() if self._message_id.startswith(prefix))

@@ -14,7 +14,7 @@ from accounts import sessions
 from accounts.models import User
 from tests.chromium import chromium
 
-SECONDS = 30  # that anything may take to show. Playwright's clicks wait as long: a busy machine is not a failure
+SECONDS = 30  # the longest wait for something to show, and for Playwright's clicks: a busy machine is no failure
 LARGEST_PHONE = 700
 _WIDTH = """
 (() => {

@@ -16,7 +16,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from tests.stores import TEMPLATE, Stores, environment
+from tests.stores import TEMPLATE, StoreServers, environment
 
 # No hypothesis test has a deadline, with or without CI in the environment: a busy machine is not a failure.
 hypothesis.settings.register_profile("untimed", hypothesis.settings(), deadline=None)
@@ -28,12 +28,12 @@ _COPIED = "AGENTPODS_TEST_TEMPLATE"  # names the database that each process of t
 NUMBER = int(XDIST_WORKER.removeprefix("gw") or -1) + 1
 
 
-def _prepare_environment() -> Stores | None:
+def _prepare_environment() -> StoreServers | None:
     """Set the settings of a fresh checkout, and the run's own servers unless DATABASE_URL and REDIS_URL are given."""
     if XDIST_WORKER:
         os.environ["REDIS_URL"] = _own_redis_database(os.environ["REDIS_URL"])
         return None
-    stores = Stores()
+    stores = StoreServers()
     kept = {"DATABASE_URL", "REDIS_URL", "ENGINE_CACHE"}
     named = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "config" / "settings.py").read_text(encoding="utf-8"))
     for name in set(named) - kept:
@@ -53,7 +53,7 @@ def _own_redis_database(url: str) -> str:
     return re.sub(r"(://[^/]+)(/\d*)?", rf"\g<1>/{NUMBER}", url, count=1)
 
 
-def _name_stores(stores: Stores) -> None:
+def _name_stores(stores: StoreServers) -> None:
     for name, url in (("DATABASE_URL", stores.database_url), ("REDIS_URL", stores.redis_url)):
         if os.environ.get(name):
             continue

@@ -38,7 +38,7 @@ WHERE table_name IN ('catalog_persona', 'catalog_personal10n') AND data_type IN 
 """
 
 
-class Stores:
+class StoreServers:
     """The process that runs pytest starts the servers; xdist workers get the addresses from the environment."""
 
     def __init__(self, settings: dict[str, str] | None = None) -> None:

@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 
-from tests.stores import Stores, environment
+from tests.stores import StoreServers, environment
 
 
 def main(command: list[str]) -> int:
-    stores = Stores()
+    stores = StoreServers()
     settings = os.environ.get("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.update(environment(stores.root / "home"), DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
     os.environ["DJANGO_SETTINGS_MODULE"] = settings

@@ -16,12 +16,11 @@ from django.db.models import Max
 
 from config import background
 from config.ids import new_id
-from webhooks.models import Delivery, Event, EventType
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Event
 
 if TYPE_CHECKING:
     from agents.models import Agent
-
-__all__ = ["EventType", "emit", "in_turn"]
 
 SHOWN = ("status", "name", "engine", "tier", "endpoint_url")
 TICK = timedelta(microseconds=1)

@@ -11,21 +11,10 @@ from django.db.models import F, Q
 
 from config.crypto import EncryptedText
 from config.ids import is_id, new_id
+from webhooks.event_types import EventType
 
 if TYPE_CHECKING:
     from agents.models import Agent
-
-
-class EventType(models.TextChoices):
-    """The types of events (docs/spec.md: Event types)."""
-
-    AGENT_RUNNING = "agent.running"
-    AGENT_STOPPED = "agent.stopped"
-    AGENT_FAILED = "agent.failed"
-    AGENT_DELETED = "agent.deleted"
-    PAYMENT_CONFIRMED = "payment.confirmed"
-    DELETION_WARNING = "deletion.warning"
-    TEST = "test"
 
 
 class State(models.TextChoices):

@@ -8,39 +8,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse, OpenApiWebhoo
 from rest_framework import serializers
 
 from config.api import Serializer
-from webhooks.models import EventType
-
-# type: (when it is sent, an example of its data)
-EVENTS: dict[EventType, tuple[str, dict[str, Any]]] = {
-    EventType.AGENT_RUNNING: (
-        "The pod came up: after create, resume, rebuild or recovery.",
-        {"from": "provisioning", "to": "running"},
-    ),
-    EventType.AGENT_STOPPED: (
-        "The pod was stopped; `reason` is owner, operator, trial, payment, quota or suspended.",
-        {"from": "running", "to": "stopped", "reason": "owner"},
-    ),
-    EventType.AGENT_FAILED: (
-        "A build or rebuild did not come up; rebuild again.",
-        {"from": "provisioning", "to": "failed"},
-    ),
-    EventType.AGENT_DELETED: ("The pod and its data are gone.", {"from": "stopped", "to": "deleted"}),
-    EventType.PAYMENT_CONFIRMED: (
-        "A payment activated a subscription.",
-        {
-            "subscriptionId": "sub_71d0c3f98ab24e6650b1d2f7",
-            "provider": "usdc",
-            "tier": "small",
-            "period": "monthly",
-            "paidTill": "2026-12-21T06:30:00Z",
-        },
-    ),
-    EventType.DELETION_WARNING: (
-        "3, 2 and 1 days before an unpaid pod is stopped, and once when it stops (then `daysLeft` is null).",
-        {"daysLeft": 3, "keptDays": 14},
-    ),
-    EventType.TEST: ("Asked for with `POST /agents/{id}/webhook/test`.", {"note": "a test event"}),
-}
+from webhooks.event_types import EVENTS, EventType
 
 DELIVERY = (
     "Verify the signature over the raw body, in constant time, before acting. Answer any 2xx within 10 seconds. "
@@ -78,23 +46,11 @@ HEADERS = {
 
 
 def _example(kind: EventType, data: dict[str, Any]) -> dict[str, Any]:
-    status = data.get("to", "running")
-    agent = {
-        "id": "agt_5f0c9d2e7a41b3886d20c4f1",
-        "status": status,
-        "name": "Ada",
-        "engine": "pi",
-        "tier": "small",
-        "endpointUrl": "https://ada-x7k2p9.pods.example.net",
-    }
+    status, moment = data.get("to", "running"), "2026-11-21T06:30:00.123456Z"
+    agent = {"id": "agt_5f0c9d2e7a41b3886d20c4f1", "status": status, "name": "Ada", "engine": "pi", "tier": "small"}
+    agent["endpointUrl"] = "https://ada-x7k2p9.pods.example.net"
     event_id = "evt_0b6f2d9c41e7a35880d6c2f10b6f2d9c"
-    return {
-        "id": event_id,
-        "type": kind.value,
-        "createdAt": "2026-11-21T06:30:00.123456Z",
-        "agent": agent,
-        "data": data,
-    }
+    return {"id": event_id, "type": kind.value, "createdAt": moment, "agent": agent, "data": data}
 
 
 def _webhook(kind: EventType, when: str, data: dict[str, Any]) -> OpenApiWebhook:
@@ -120,13 +76,7 @@ def complete(result: dict[str, Any], generator: Any, **_: Any) -> dict[str, Any]
     result["components"] = generator.registry.build({})  # the generator built them before the webhooks
     for path in result["webhooks"].values():
         path["post"]["parameters"] = [
-            {
-                "in": "header",
-                "name": name,
-                "required": True,
-                "description": text,
-                "schema": {"type": "string"},
-            }
+            {"in": "header", "name": name, "required": True, "description": text, "schema": {"type": "string"}}
             for name, text in HEADERS.items()
         ]
     return result

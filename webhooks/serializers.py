@@ -11,7 +11,8 @@ from rest_framework import serializers
 
 from config.api import Serializer, Text
 from webhooks import delivery_log, event_log
-from webhooks.models import Delivery, EventType, Problem, State
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Problem, State
 from webhooks.openapi import WebhookEventSerializer
 from webhooks.reports import DeliveryReport
 

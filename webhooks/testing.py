@@ -11,7 +11,8 @@ from django.utils import timezone
 from config import waiting
 from config.errors import Conflict
 from webhooks import events, reports
-from webhooks.models import Delivery, EventType, Hook
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Hook
 from webhooks.reports import DeliveryReport
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ def _ended(status: Json) -> Json:
 
 
 def _failed_lately(ended: Json, restarts: int, now: datetime) -> bool:
-    """Whether the container failed recently. A single end is no crash loop, except for reasons that should never
+    """Whether the container failed recently. A single exit is not a crash loop, except for reasons that should never
     occur."""
     is_odd = ended.get("reason") in _ENDED_BY
     if not is_odd and (not ended.get("exitCode") or restarts == 0):

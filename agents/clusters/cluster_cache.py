@@ -136,7 +136,7 @@ class ClusterCache:
         self._asking.ask_events(self._puzzling)
 
     def _confirm(self, doubtful: set[str]) -> None:
-        """Look among all namespaces. One whose label was removed still has its agent's pod."""
+        """Look through all namespaces, because one that only lost its label still has its agent's pod."""
         try:
             body = self.connection.get(NAMESPACES.path, seconds=LIST_SECONDS)
         except RuntimeFailure as failure:

@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 ACTOR = "reconciler"
 BATCH = 50
-# A backup that began at most so long before the agent stopped has all that the agent wrote, except during the stop
-# itself.
+# A backup that began at most this long before the agent stopped has everything that the agent wrote, except what it
+# wrote during the stop.
 AS_IT_STOPPED = timedelta(minutes=5)
 
 

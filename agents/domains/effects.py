@@ -15,6 +15,7 @@ from agents.models import Agent, Desired, Status
 from catalog.engines import engine_of
 from config import outgoing_mail
 from webhooks import events
+from webhooks.event_types import EventType
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -66,7 +67,7 @@ def emit_lost(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
     """There is no event type for names. So the loss is sent as `agent.running`, and only for a running agent."""
     if agent.status == Status.RUNNING:
         data = {"from": agent.status, "to": agent.status, "reason": "domain-lost", "domain": held.domain}
-        events.emit(agent, events.EventType.AGENT_RUNNING, data, now=now)
+        events.emit(agent, EventType.AGENT_RUNNING, data, now=now)
 
 
 def mail(name: str, held: DomainClaim, agent: Agent) -> None:

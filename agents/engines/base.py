@@ -105,7 +105,7 @@ class EnginePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sidecar:
-    """The side: a program beside the engine. It is started and ended together with the engine, and started again if it
+    """A program beside the engine. It is started and ended together with the engine, and started again if it
     ends by itself.
     """
 

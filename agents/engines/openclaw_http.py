@@ -14,7 +14,7 @@ import aiohttp
 from agents.engines import openclaw_channels
 from agents.engines.base import EngineError, ModelError, Turns
 from agents.engines.http import HttpDriver
-from agents.engines.whatsapp import WhatsappDesk
+from agents.engines.whatsapp import WhatsappInbox
 
 Json = dict[str, Any]
 # openclaw notices at once that a caller has disconnected, and ends the model call.
@@ -40,7 +40,7 @@ class OpenclawDriver(HttpDriver):
         headers = {"Authorization": f"Bearer {token}"}
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/healthz", headers=headers)
         self._settings = settings
-        self._whatsapp = WhatsappDesk(self.conversation, whatsapp_secrets, notes=settings.with_name("whatsapp-read"))
+        self._whatsapp = WhatsappInbox(self.conversation, whatsapp_secrets, notes=settings.with_name("whatsapp-read"))
         self._in_force = ""  # the mark of the settings that openclaw last reported as applied
         # conversations whose last turn was aborted, and the time at which that turn is over
         self._ending: dict[str, float] = {}

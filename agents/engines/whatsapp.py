@@ -45,15 +45,15 @@ _LOOK_TIMEOUT = aiohttp.ClientTimeout(total=3)
 
 
 def secrets(config: PodConfig) -> dict[str, str]:
-    """The parts of a configuration that the desk needs. Empty without the channel or without a model key."""
+    """The parts of a configuration that the inbox needs. Empty without the channel or without a model key."""
     if "whatsapp" not in config.channels or not config.has_key:
         return {}
     given = {name: value for name, value in config.channel_secrets.items() if name.startswith("whatsapp")}
     return {**given, "url": (config.whatsapp_api_url or _META).rstrip("/")}
 
 
-class WhatsappDesk:
-    """The desk: passes the platform's messages to the engine's conversations, one conversation for each person who
+class WhatsappInbox:
+    """Passes the platform's messages to the engine's conversations, one conversation for each person who
     writes.
     """
 

@@ -6,8 +6,8 @@ from multidict import MultiMapping
 
 # Connection itself, the section's list but for Proxy-Connection, and Trailer, which announces what chunks end with.
 CONNECTION = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
-# What a client says to its next proxy. The section lists the first; the others are the login at that proxy, which
-# nobody behind it may see or ask for.
+# Headers between a client and its next proxy. The section lists the first one. The others are for the login at that
+# proxy: servers behind the proxy must not see the login or ask for it.
 _TO_A_PROXY = frozenset({"proxy-connection", "proxy-authenticate", "proxy-authorization"})
 HOP_BY_HOP = CONNECTION | _TO_A_PROXY
 

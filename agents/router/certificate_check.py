@@ -1,7 +1,7 @@
 """The address that Caddy asks before it orders a certificate. It is only on loopback, under a path that only Caddy
 knows.
 
-It has a port of its own, because all that comes through Caddy goes to the other ports: so no visitor can ask here.
+It has its own port. Caddy sends visitors to other ports only, so no visitor can reach this one.
 """
 
 from __future__ import annotations

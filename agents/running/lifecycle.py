@@ -29,6 +29,7 @@ from agents.watching import quota
 from catalog import personas
 from config import background, states
 from webhooks import events
+from webhooks.event_types import EventType
 
 PROVISIONING_DEADLINE = timedelta(minutes=10)
 TOLD_AGAIN = timedelta(hours=1)
@@ -47,10 +48,10 @@ TRANSITIONS: dict[Status, set[Status]] = {
 UNPAID = {Reason.TRIAL, Reason.PAYMENT}
 
 EVENTS = {
-    Status.RUNNING: events.EventType.AGENT_RUNNING,
-    Status.STOPPED: events.EventType.AGENT_STOPPED,
-    Status.FAILED: events.EventType.AGENT_FAILED,
-    Status.DELETED: events.EventType.AGENT_DELETED,
+    Status.RUNNING: EventType.AGENT_RUNNING,
+    Status.STOPPED: EventType.AGENT_STOPPED,
+    Status.FAILED: EventType.AGENT_FAILED,
+    Status.DELETED: EventType.AGENT_DELETED,
 }
 
 

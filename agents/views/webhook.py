@@ -13,7 +13,7 @@ from agents.views.base import AgentViewSet
 from config import waiting
 from config.api import Serializer
 from webhooks import addresses, hooks, testing
-from webhooks.models import EventType
+from webhooks.event_types import EventType
 from webhooks.serializers import (
     ReceiverSerializer,
     WebhookDeliveryEnvelope,

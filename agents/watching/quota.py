@@ -50,7 +50,7 @@ MAY_MOVE = frozenset(
 )
 
 
-class Standing(NamedTuple):
+class QuotaState(NamedTuple):
     status: QuotaStatus
     recent: str  # letters of the last measurements, the newest last
     since: datetime  # only used in grace
@@ -59,12 +59,12 @@ class Standing(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
     agent_id: str
-    was: Standing
+    was: QuotaState
     to: QuotaStatus
     why: str
 
 
-def step(was: Standing, *, pct: float, now: datetime) -> Standing:
+def step(was: QuotaState, *, pct: float, now: datetime) -> QuotaState:
     """The state after one more measurement. A measurement never ends `paused`."""
     if was.status == QuotaStatus.PAUSED:
         return was
@@ -72,7 +72,7 @@ def step(was: Standing, *, pct: float, now: datetime) -> Standing:
     status = _by_rule(was.status, recent)
     if status == QuotaStatus.GRACE == was.status and now - was.since >= GRACE_PERIOD:
         status = QuotaStatus.PAUSED
-    return Standing(status, recent, was.since if status == was.status else now)
+    return QuotaState(status, recent, was.since if status == was.status else now)
 
 
 def band_of(pct: float) -> str:
@@ -157,7 +157,7 @@ def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
     snapshot = AgentQuota.objects.filter(pk=agent.pk).only("status", "recent", "since").first()
     if snapshot is None:
         return
-    was = Standing(QuotaStatus(snapshot.status), snapshot.recent, snapshot.since)
+    was = QuotaState(QuotaStatus(snapshot.status), snapshot.recent, snapshot.since)
     if was.status != QuotaStatus.OK:
         timeline.note(agent, f"quota {was.status} to ok", reason=Reason.QUOTA, actor=actor, now=now)
     _written([Move(agent_id=agent.pk, was=was, to=QuotaStatus.OK, why="")], now, recent="")

@@ -23,7 +23,7 @@ from agents.running import lifecycle
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Usage
 from agents.watching import quota, usage_hours
-from agents.watching.quota import Move, Standing
+from agents.watching.quota import Move, QuotaState
 from catalog import snapshot
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Measurement(NamedTuple):
     """One agent's measurement, and the state of its quota before it."""
 
     agent_id: str
-    was: Standing
+    was: QuotaState
     memory: float
     disk: float
 
@@ -190,7 +190,7 @@ def _array(values: Iterable[str | int | None]) -> str:
 
 def _reading(row: tuple[Any, ...]) -> Measurement:
     _, agent_id, status, recent, since, memory, memory_limit, disk, disk_limit, _ = row
-    was = Standing(QuotaStatus(status), recent[:-1], since)  # the last letter belongs to this measurement
+    was = QuotaState(QuotaStatus(status), recent[:-1], since)  # the last letter belongs to this measurement
     return Measurement(agent_id, was, memory / memory_limit, disk / disk_limit)
 
 

@@ -10,7 +10,7 @@ from billing.models import Invoice
 from config import paging
 from config.errors import NotFound
 from config.ids import is_id
-from config.paging import MAX_PAGE, Page
+from config.paging import MAX_PAGE, RowPage
 
 
 class NoSuchInvoice(NotFound):
@@ -24,7 +24,7 @@ def of(user: User) -> QuerySet[Invoice]:
 
 def page(
     user: User, *, path: str, agent: Agent | None = None, limit: int = MAX_PAGE, cursor: str | None = None
-) -> Page[Invoice]:
+) -> RowPage[Invoice]:
     """One page of the account's invoices, newest first. Raises UnknownCursor."""
     rows = of(user) if agent is None else of(user).filter(agent=agent)
     narrowed = {"agentId": agent.pk if agent else None}

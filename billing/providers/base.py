@@ -42,11 +42,11 @@ class Currency(ABC):
 
     @abstractmethod
     def decimals(self, payment: Payment | None = None) -> int | None:
-        """The number of decimals of this payment, or of money without a payment. None if nobody knows it."""
+        """The number of decimals of this payment, or of money without a payment. None if it is unknown."""
 
 
 class ProviderDriver(ABC):
-    """What the rules ask of a provider. What a provider does not say itself is as it is for most of them."""
+    """The contract of a payment provider. The defaults are right for most providers."""
 
     name: str  # as people know it
     ordered_at: str = ""  # the endpoint that takes orders; empty where licence keys are sold
@@ -54,7 +54,7 @@ class ProviderDriver(ABC):
     by_card: bool = False  # it charges a card for each period; a new order may replace what the card is charged for
     sends_back: bool = False  # after an operator's refund we send the money back, and the provider reports it
     returns_strays: bool = False  # money that bought nothing goes back by itself, so no operator decides about it
-    shown_for: timedelta = timedelta(days=1)  # so long the page shows an order that nobody paid
+    shown_for: timedelta = timedelta(days=1)  # how long the page shows an unpaid order
     currency: Currency | None = None
 
     @property

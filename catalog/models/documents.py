@@ -15,9 +15,9 @@ from catalog.vocabulary import ArticleLang
 class PersonaDocument(models.Model):
     """The words of a persona in one language, with the columns by which a search filters and sorts.
 
-    Only PostgreSQL writes this table, by triggers on personas and localizations (migration 0003_search), so that no
-    code path can forget to update it. It is a separate table with a partition for each language, because ranking reads
-    every matching row: ranking 10,000 short rows takes a fifth of the time that ranking columns of the personas took.
+    Only PostgreSQL writes this table, by triggers on personas and localizations (catalog/migrations/_search.py), so
+    no code path can forget it. It is a separate table with a partition for each language, because ranking reads every
+    matching row: ranking 10,000 short rows takes a fifth of the time that ranking columns of the personas took.
     """
 
     pk = models.CompositePrimaryKey("persona_id", "lang")

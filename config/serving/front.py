@@ -32,9 +32,9 @@ from config.errors import ErrorCode
 from config.ids import new_id
 from config.serving import unread, wsgi
 from config.serving.acks import FILE_BYTES, FILE_LOOK_SECONDS, Arrivals
+from config.serving.answer_files import AnswerFiles
 from config.serving.bodies import Bodies, BodyRefused
 from config.serving.following import Followed, Followers
-from config.serving.shelf import AnswerFiles
 from config.serving.turns import FairQueue, caller_of
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class _Call:
         self._watch: asyncio.Task[None] | None = None
         self._ended = False
 
-    async def answer(self, threads: ThreadPoolExecutor, shelf: AnswerFiles) -> Followed | None:
+    async def answer(self, threads: ThreadPoolExecutor, files: AnswerFiles) -> Followed | None:
         """Answer the request. Return an endless answer, which goes on without a thread."""
         try:
             answered = await self._loop.run_in_executor(threads, self._run)
@@ -135,7 +135,7 @@ class _Call:
             if isinstance(answered, Followed):
                 return answered
             if answered:
-                self._send(answered, shelf)
+                self._send(answered, files)
         finally:
             self._ended = True
             self._make_room()
@@ -143,8 +143,8 @@ class _Call:
                 self._watch.cancel()
         return None
 
-    def _send(self, answered: _WholeAnswer, shelf: AnswerFiles) -> None:
-        file = answered.body if isinstance(answered.body, Path) else shelf.file_of(answered.body)
+    def _send(self, answered: _WholeAnswer, files: AnswerFiles) -> None:
+        file = answered.body if isinstance(answered.body, Path) else files.file_of(answered.body)
         headers = [*answered.headers, *self._farewell]
         if file is not None:
             self._proto.response_file(answered.status, headers, str(file))

@@ -1,4 +1,4 @@
-"""Which person looks at a page of the account: only the session cookie decides."""
+"""Finds the person who is signed in to the account pages, by the session cookie alone."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from catalog.vocabulary import Category
 from config.errors import NotFound
 from pages.languages import Language, address
-from pages.public import shelves, structured
+from pages.public import persona_lists, structured
 from pages.public.base import PublicPageViewSet
 from pages.public.reading import cards
 from pages.words import CATEGORIES
@@ -18,7 +18,7 @@ from pages.words import CATEGORIES
 ON_A_PAGE = 24
 
 
-class NoSuchShelf(NotFound):
+class NoSuchCategory(NotFound):
     def __init__(self) -> None:
         super().__init__("no such category, or it has no such page")
 
@@ -28,14 +28,14 @@ class CategoryViewSet(PublicPageViewSet):
         self, request: Request, category: str, number: int = 1, lang: Language | None = None
     ) -> HttpResponseBase:
         if category not in Category.values or not 1 <= number <= pages(category):
-            raise NoSuchShelf
+            raise NoSuchCategory
         path = path_of(category, number)
         return self.page(request, lang, "category.html", lambda language: _content(category, number, language), path)
 
 
 def pages(category: str) -> int:
     """The number of pages. An empty category has one page."""
-    return max(1, -(-len(shelves.current().in_category(category)) // ON_A_PAGE))
+    return max(1, -(-len(persona_lists.current().in_category(category)) // ON_A_PAGE))
 
 
 def path_of(category: str, number: int) -> str:
@@ -43,12 +43,12 @@ def path_of(category: str, number: int) -> str:
 
 
 def _content(category: str, number: int, language: Language) -> dict[str, Any]:
-    members = shelves.current().in_category(category)
-    shelf = CATEGORIES[Category(category)]
+    members = persona_lists.current().in_category(category)
+    text = CATEGORIES[Category(category)]
     return {
-        "title": shelf.name,
-        "description": shelf.about,
-        "shelf": shelf,
+        "title": text.name,
+        "description": text.about,
+        "text": text,
         "count": len(members),
         "cards": cards(members[(number - 1) * ON_A_PAGE : number * ON_A_PAGE], language),
         "number": number,
@@ -59,5 +59,5 @@ def _content(category: str, number: int, language: Language) -> dict[str, Any]:
             {"name": other.name, "href": address(f"c/{one}", language), "here": one == category}
             for one, other in CATEGORIES.items()
         ],
-        "structured": structured.trail(language, (str(shelf.name), f"c/{category}")),
+        "structured": structured.trail(language, (str(text.name), f"c/{category}")),
     }

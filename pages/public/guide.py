@@ -19,8 +19,8 @@ from pages.public.printing import Printed, printed
 
 KEPT = 256  # files in memory, the whole guide
 INDEX = "index.html"
-# What a page may do beside running the few scripts that are written into it, which are named by their digests.
-# Its search brings its styles along: they are of one version of zensical, and a test in a browser looks for another's.
+# The content policy of a page. It also names the digests of the few scripts in the page. The search has its own styles,
+# whose digest is that of one version of zensical; a test in a browser notices another version.
 POLICY = (
     "default-src 'none'; script-src 'self'{scripts}; "
     "style-src 'self' 'sha256-NwSx/R2V/U4jnW0Tq5pQ53Y/rzPVJ4dqE7D6UTA/J1k='; img-src 'self' data:; connect-src 'self'; "

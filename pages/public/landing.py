@@ -12,7 +12,7 @@ from catalog import engines, tiers
 from catalog.models import Engine, Persona
 from catalog.vocabulary import PersonaStatus
 from pages.languages import Language, address
-from pages.public import questions, shelves, structured
+from pages.public import persona_lists, questions, structured
 from pages.public.base import PublicPageViewSet
 from pages.public.reading import PersonaReading, cards, read
 from pages.words import CATEGORIES, plan, told
@@ -29,7 +29,7 @@ class LandingViewSet(PublicPageViewSet):
 
 
 def _content(language: Language) -> dict[str, Any]:
-    now = shelves.current()
+    now = persona_lists.current()
     faq = questions.asked()
     featured, lines = _featured(now.personas, language)
     return {
@@ -59,18 +59,18 @@ def _featured(shown: list[Persona], language: Language) -> tuple[PersonaReading 
     return None, []
 
 
-def _categories(now: shelves.Shelves, language: Language) -> list[dict[str, Any]]:
+def _categories(now: persona_lists.PersonaLists, language: Language) -> list[dict[str, Any]]:
     """The categories that have personas, each with its first few."""
     return [
         {
             "id": category,
-            "shelf": shelf,
+            "text": text,
             "href": address(f"c/{category}", language),
             "cards": cards(now.in_category(category)[:IN_A_CATEGORY], language),
             "count": len(now.in_category(category)),
             "more": len(now.in_category(category)) > IN_A_CATEGORY,
         }
-        for category, shelf in CATEGORIES.items()
+        for category, text in CATEGORIES.items()
         if now.in_category(category)
     ]
 

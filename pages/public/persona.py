@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from catalog import engines, llm_models, personas, tiers
 from catalog.models import Persona
 from pages.languages import Language, address
-from pages.public import shelves, structured
+from pages.public import persona_lists, structured
 from pages.public.base import PublicPageViewSet
 from pages.public.landing import IN_A_CATEGORY
 from pages.public.plain import description, line
@@ -65,6 +65,6 @@ def _models(persona: Persona) -> list[str]:
 
 def _neighbours(persona: Persona) -> list[Persona]:
     """The next personas of the category; after the last one it starts again with the first."""
-    members = shelves.current().in_category(persona.category)
+    members = persona_lists.current().in_category(persona.category)
     at = next((index for index, one in enumerate(members) if one.id == persona.id), 0)
     return [*members[at + 1 :], *members[:at]][:IN_A_CATEGORY]

@@ -52,7 +52,7 @@ class PersonaReading(Card):
     demo: Spoken | None
     disclaimer: Passage | None
     category: str
-    shelf: CategoryText
+    category_text: CategoryText
     channels: list[str]
     skills: list[str]
     tags: list[str]
@@ -87,7 +87,7 @@ def read(persona: Persona, language: Language) -> PersonaReading:
         demo=_demo(persona, text, language),
         disclaimer=_disclaimer(persona, text, language),
         category=persona.category,
-        shelf=CATEGORIES[Category(persona.category)],
+        category_text=CATEGORIES[Category(persona.category)],
         channels=[str(CHANNELS[Channel(channel)]) for channel in persona.channels],
         skills=persona.skills,
         tags=persona.tags,

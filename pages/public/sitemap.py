@@ -18,7 +18,7 @@ from catalog.models import Persona
 from catalog.vocabulary import Category
 from config.errors import NotFound
 from pages.languages import LANGUAGES, address, alternates
-from pages.public import shelves
+from pages.public import persona_lists
 from pages.public.base import PublicPageViewSet, answer
 from pages.public.printing import press
 
@@ -41,7 +41,7 @@ class SitemapPage:
 class Listing:
     """All pages of one version of the catalog. Entries of unchanged personas are taken from the listing before."""
 
-    of: shelves.Shelves
+    of: persona_lists.PersonaLists
     places: list[SitemapPage]
     by_persona: dict[str, tuple[Persona, list[SitemapPage]]]
 
@@ -65,14 +65,14 @@ _listing: Listing | None = None
 
 
 def listed() -> Listing:
-    global _listing  # noqa: PLW0603 # replaced as a whole, like the shelves
-    now, listing = shelves.current(), _listing
+    global _listing  # noqa: PLW0603 # replaced as a whole, like the lists
+    now, listing = persona_lists.current(), _listing
     if listing is None or listing.of is not now:
         listing = _listing = _list(now, listing)
     return listing
 
 
-def _list(now: shelves.Shelves, before: Listing | None) -> Listing:
+def _list(now: persona_lists.PersonaLists, before: Listing | None) -> Listing:
     known = before.by_persona if before else {}
     by_persona = {}
     for persona in now.personas:

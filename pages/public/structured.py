@@ -40,7 +40,7 @@ def trail(language: Language, *steps: tuple[str, str]) -> SafeString:
 
 def persona(reading: PersonaReading, row: Persona, language: Language) -> SafeString:
     path = f"p/{row.id}"
-    steps = ((str(reading.shelf.name), f"c/{row.category}"), (reading.name, path))
+    steps = ((str(reading.category_text.name), f"c/{row.category}"), (reading.name, path))
     return json_ld({"@graph": [_application(reading, row, address(path, language)), _trail(language, *steps)]})
 
 
@@ -72,7 +72,7 @@ def _application(reading: PersonaReading, row: Persona, url: str) -> Graph:
             one for one, language in LANGUAGES.items() if not language.texts or language.texts in row.texts
         ],
         "applicationCategory": "BusinessApplication",
-        "applicationSubCategory": str(reading.shelf.name),
+        "applicationSubCategory": str(reading.category_text.name),
         "operatingSystem": "Web",
         "featureList": [line(ability.label) for ability in reading.abilities],
         "keywords": [line(tag) for tag in reading.tags],

@@ -19,7 +19,7 @@ from agents.running import identity, reconciler
 from agents.runtimes.base import Endpoint, Identity
 from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.catalog import loaded
 from tests.coverage_scope import told_nothing
 from tests.doubles.bridge import BridgeDouble
@@ -118,9 +118,9 @@ class GatewayOf:
     def __init__(self, bridge: BridgeDouble, runtime: ScriptedRuntime, run_dir: Path, *, is_measured: bool) -> None:
         self._bridge, self._runtime, self._run_dir = bridge, runtime, run_dir
         self._is_measured = is_measured
-        self._started: list[Gateway] = []
+        self._started: list[GatewayProcess] = []
 
-    def __call__(self, agent: Agent, **given: object) -> Gateway:
+    def __call__(self, agent: Agent, **given: object) -> GatewayProcess:
         own = identity.ensured(agent)
         known = {
             "identity": Identity(key=own.gateway_key, certificate=own.gateway_certificate),
@@ -130,7 +130,7 @@ class GatewayOf:
             "name": agent.name,
         }
         with nullcontext() if self._is_measured else told_nothing():  # tests/agents/pod measures most of a gateway
-            gateway = Gateway({"bridge_url": self._bridge.url, "run_dir": str(self._run_dir), **known, **given})
+            gateway = GatewayProcess({"bridge_url": self._bridge.url, "run_dir": str(self._run_dir), **known, **given})
         self._started.append(gateway)
         gateway.wait_until_up()
         address = Endpoint(public_url=gateway.public, management_url=gateway.management)

@@ -14,7 +14,7 @@ from billing.models import ChainState, CryptoOrder
 from billing.providers.crypto import orders, scanning, watching
 from billing.vocabulary import Asset, Period
 from tests.billing.conftest import Clock
-from tests.doubles.chain import CHAIN_ID, Chain, Token
+from tests.doubles.chain import CHAIN_ID, Chain, TokenContract
 from tests.doubles.rpc_proxy import RpcProxy
 from tests.doubles.wallet import XPUB, first_address
 
@@ -101,7 +101,7 @@ def fresh(order: CryptoOrder) -> CryptoOrder:
     return CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk)
 
 
-def pays(token: Token, order: CryptoOrder, amount: int | None = None) -> str:
+def pays(token: TokenContract, order: CryptoOrder, amount: int | None = None) -> str:
     return token.send(to(order), int(order.amount) if amount is None else amount)
 
 

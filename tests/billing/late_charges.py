@@ -12,7 +12,7 @@ from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock
 from tests.billing.licences import KEY, activate, check
 from tests.billing.providers.stripe.shop import work
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.stripe_server import StripeDouble
 
 OTHER = "B1B2C3D4-E5F60718-293A4B5C-6D7E8F90"
@@ -22,7 +22,7 @@ BY = {"reason": "asked", "actor": "operator:x"}
 RENEWAL = {"sale_timestamp": "2026-12-29T12:00:00Z"}
 
 
-def sell_with_failed_renewal(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
+def sell_with_failed_renewal(agent: Agent, gumroad: GumroadServer, clock: Clock) -> GumroadSale:
     clock.at(FREE_UNTIL + DAY)
     sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
     activate(agent, clock)
@@ -31,7 +31,7 @@ def sell_with_failed_renewal(agent: Agent, gumroad: GumroadServer, clock: Clock)
     return sold
 
 
-def charge_beside_a_card(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
+def charge_beside_a_card(sold: GumroadSale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
     stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
     work()
     sold.purchase = {}

@@ -16,7 +16,7 @@ from billing.licences import Key
 from billing.models import Payment, Subscription
 from billing.vocabulary import Provider
 from tests.billing.conftest import Clock
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 from webhooks.models import Event
 
@@ -49,7 +49,7 @@ def lemon(settings: Any) -> Iterator[LemonSqueezyServer]:
 
 
 @pytest.fixture
-def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> Sale:
+def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> GumroadSale:
     """A monthly membership that pays for the agent."""
     sold = gumroad.sell(KEY)
     activate(agent, clock)

@@ -14,7 +14,7 @@ from billing.reports.months import months
 from billing.reports.sales import sales
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import KEY, activate, check
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 
 pytestmark = pytest.mark.django_db
 
@@ -28,14 +28,14 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def renewed(sale: Sale, clock: Clock) -> Sale:
+def renewed(sale: GumroadSale, clock: Clock) -> GumroadSale:
     """A month of $5, and ten days of the second month."""
     check(clock, at=SECOND + DAY)
     check(clock, at=SECOND + 10 * DAY)
     return sale
 
 
-def told(clock: Clock, sale: Sale, purchase: Mapping[str, object]) -> None:
+def told(clock: Clock, sale: GumroadSale, purchase: Mapping[str, object]) -> None:
     """Verify twice, because repeating the same report must change nothing."""
     sale.purchase = dict(purchase)
     for _ in range(2):
@@ -52,7 +52,7 @@ def ledger() -> list[tuple[str, int | None]]:
 
 
 def test_a_first_payment_that_goes_back_months_later_takes_no_time_of_a_renewal(
-    renewed: Sale, agent: Agent, clock: Clock
+    renewed: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
     first = Payment.objects.get(kind="payment")
     told(clock, renewed, REFUNDED)
@@ -65,7 +65,7 @@ def test_a_first_payment_that_goes_back_months_later_takes_no_time_of_a_renewal(
 
 @pytest.mark.sampled
 def test_a_first_payment_that_goes_back_in_its_own_month_ends_it_and_the_next_charge_pays(
-    sale: Sale, agent: Agent, clock: Clock
+    sale: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
     told(clock, sale, REFUNDED)
     assert (paid_till(agent, clock), ledger()) == (None, [("payment", 500), ("revoke", 500)])
@@ -75,7 +75,7 @@ def test_a_first_payment_that_goes_back_in_its_own_month_ends_it_and_the_next_ch
 
 
 def test_a_refund_that_nobody_saw_in_its_own_month_is_of_the_first_payment_all_the_same(
-    sale: Sale, agent: Agent, clock: Clock
+    sale: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
     clock.at(SECOND + DAY)
     told(clock, sale, REFUNDED)
@@ -84,7 +84,7 @@ def test_a_refund_that_nobody_saw_in_its_own_month_is_of_the_first_payment_all_t
 
 
 def test_a_dispute_of_a_first_payment_that_is_won_brings_its_money_again(
-    renewed: Sale, agent: Agent, clock: Clock
+    renewed: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
     for number in range(2):
         told(clock, renewed, DISPUTED)
@@ -108,7 +108,7 @@ def test_of_another_currency_the_ledger_says_that_it_went_back_without_an_amount
     assert paid_till(agent, clock) == THIRD
 
 
-def test_what_ended_the_membership_is_told_beside_it(renewed: Sale, agent: Agent, clock: Clock) -> None:
+def test_what_ended_the_membership_is_told_beside_it(renewed: GumroadSale, agent: Agent, clock: Clock) -> None:
     """A bank takes the first payment back, and the membership ends at once. No money of the running month went back."""
     told(clock, renewed, DISPUTED | {"subscription_cancelled_at": f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"})
     assert paid_till(agent, clock) is None

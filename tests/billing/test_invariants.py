@@ -16,7 +16,7 @@ from billing.models import Order, Subscription
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
 from webhooks import events, hooks
-from webhooks.events import EventType
+from webhooks.event_types import EventType
 
 pytestmark = pytest.mark.django_db
 

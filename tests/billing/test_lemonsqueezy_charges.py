@@ -19,7 +19,7 @@ from billing.vocabulary import PaymentKind, Provider, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.lemonsqueezy_charges import BOUGHT, RENEWED, SECOND, amounts, renew, sell_a_month
 from tests.billing.licences import LEMON, activate, check, kinds, licence_of
-from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
+from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyLicence, LemonSqueezyServer
 
 pytestmark = pytest.mark.django_db
 
@@ -34,12 +34,12 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
+def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> LemonSqueezyLicence:
     settings.LEMONSQUEEZY_API_KEY = API_KEY
     return sell_a_month(agent, lemon, clock)
 
 
-def test_the_ledger_says_what_was_charged_without_taxes(agent: Agent, sold: Licence, clock: Clock) -> None:
+def test_the_ledger_says_what_was_charged_without_taxes(agent: Agent, sold: LemonSqueezyLicence, clock: Clock) -> None:
     assert amounts(agent) == [("payment", 900)]
     sold.expires_at = SECOND
     clock.at(NOON.replace(month=12, hour=13))
@@ -52,7 +52,7 @@ def test_the_ledger_says_what_was_charged_without_taxes(agent: Agent, sold: Lice
 
 @pytest.mark.parametrize("status", ["refunded", "fraudulent"])
 def test_money_that_went_back_ends_the_licence_though_its_key_stays_active(
-    agent: Agent, sold: Licence, clock: Clock, status: str
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, status: str
 ) -> None:
     sold.order_status = status
     check(clock, DAY)
@@ -64,7 +64,7 @@ def test_money_that_went_back_ends_the_licence_though_its_key_stays_active(
     assert len(amounts(agent)) == 2, "once"
 
 
-def test_a_renewal_that_went_back_ends_the_licence(agent: Agent, sold: Licence, clock: Clock) -> None:
+def test_a_renewal_that_went_back_ends_the_licence(agent: Agent, sold: LemonSqueezyLicence, clock: Clock) -> None:
     renew(sold, clock)
     sold.charges[-1].give_back()
     check(clock, DAY)
@@ -73,7 +73,7 @@ def test_a_renewal_that_went_back_ends_the_licence(agent: Agent, sold: Licence, 
 
 
 def test_an_earlier_charge_that_went_back_is_in_the_ledger_and_takes_no_time(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     renew(sold, clock)
     sold.charges[0].give_back()
@@ -87,7 +87,7 @@ def test_an_earlier_charge_that_went_back_is_in_the_ledger_and_takes_no_time(
 
 
 def test_parts_that_went_back_are_in_the_ledger_once_each_and_the_whole_ends_the_licence(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     for cents in (300, 300, 540):  # parts of 1,080 with taxes
         sold.charges[0].give_back(cents)
@@ -116,7 +116,7 @@ def test_what_was_charged_before_the_licence_came_to_us_is_no_payment_of_ours(
 
 
 def test_a_licence_that_runs_on_before_its_card_was_charged_is_not_paid_yet(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     clock.at(NOON.replace(month=12, hour=13))
     sold.expires_at = SECOND
@@ -132,7 +132,7 @@ def test_a_licence_that_runs_on_before_its_card_was_charged_is_not_paid_yet(
     assert licence_of(agent).current_period_end == NOON.replace(year=2027, month=1)
 
 
-def test_a_card_that_was_refused_ends_the_paid_time(agent: Agent, sold: Licence, clock: Clock) -> None:
+def test_a_card_that_was_refused_ends_the_paid_time(agent: Agent, sold: LemonSqueezyLicence, clock: Clock) -> None:
     clock.at(NOON.replace(month=12, hour=13))
     sold.expires_at, sold.subscription_status = SECOND, "past_due"
     failed = sold.charge(RENEWED, 1080, tax=180, status="pending")
@@ -160,7 +160,7 @@ def test_what_is_sold_once_has_its_order_alone(
 
 @pytest.mark.parametrize("failure", [500, "cut", b"nonsense", b'{"data": 5}', 429])
 def test_without_an_answer_about_the_charges_nothing_is_known(
-    agent: Agent, sold: Licence, clock: Clock, lemon: LemonSqueezyServer, failure: Any
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, lemon: LemonSqueezyServer, failure: Any
 ) -> None:
     clock.at(NOON.replace(month=12, hour=13))
     sold.expires_at = SECOND
@@ -180,7 +180,7 @@ def test_without_an_answer_about_the_charges_nothing_is_known(
 
 
 def test_a_key_of_ours_that_is_refused_is_as_none_and_told(
-    agent: Agent, sold: Licence, clock: Clock, settings: Any, caplog: pytest.LogCaptureFixture
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.LEMONSQUEEZY_API_KEY = "another"
     sold.expires_at = SECOND
@@ -191,7 +191,7 @@ def test_a_key_of_ours_that_is_refused_is_as_none_and_told(
 
 
 def test_the_key_is_never_logged(
-    agent: Agent, sold: Licence, clock: Clock, lemon: LemonSqueezyServer, caplog: pytest.LogCaptureFixture
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, lemon: LemonSqueezyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
     lemon.fail(500, body={"message": "no"})
@@ -219,7 +219,7 @@ WORDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", WORDS)
 def test_a_signed_word_has_the_licence_verified_at_once(
-    agent: Agent, sold: Licence, clock: Clock, api: APIClient, settings: Any, kind: str
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, api: APIClient, settings: Any, kind: str
 ) -> None:
     settings.LEMONSQUEEZY_WEBHOOK_SECRET = SECRET
     check(clock, DAY)
@@ -234,7 +234,7 @@ def test_a_signed_word_has_the_licence_verified_at_once(
 @pytest.mark.parametrize("shown", [None, "", "0" * 64, "é", "other"])
 @pytest.mark.parametrize("form", [False, True])
 def test_a_word_that_is_not_signed_as_it_should_be_is_refused(
-    agent: Agent, sold: Licence, clock: Clock, api: APIClient, settings: Any, shown: str | None, form: bool
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, api: APIClient, settings: Any, shown: str | None, form: bool
 ) -> None:
     settings.LEMONSQUEEZY_WEBHOOK_SECRET = SECRET
     before = licence_of(agent).check_at
@@ -249,7 +249,7 @@ def test_a_word_that_is_not_signed_as_it_should_be_is_refused(
 
 
 def test_many_signed_words_are_all_heard(
-    agent: Agent, sold: Licence, clock: Clock, api: APIClient, settings: Any
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, api: APIClient, settings: Any
 ) -> None:
     """Lemon Squeezy reports one refund four times; only the last report comes when it is complete."""
     settings.LEMONSQUEEZY_WEBHOOK_SECRET = SECRET

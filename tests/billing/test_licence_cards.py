@@ -16,8 +16,8 @@ from billing.models import Subscription
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import LEMON, activate, check, licence_of
-from tests.doubles.gumroad_server import GumroadServer, Sale
-from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
+from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyLicence, LemonSqueezyServer
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
+def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> LemonSqueezyLicence:
     settings.LEMONSQUEEZY_API_KEY = API_KEY
     licence = lemon.sell(LEMON)
     licence.charge("2026-11-21T12:00:00.000000Z")
@@ -53,7 +53,7 @@ def cancel(client: APIClient, agent: Agent) -> None:
     assert (answer.status_code, answer.json()["subscription"]["status"]) == (200, "canceled")
 
 
-def is_stopped(sold: Licence) -> bool:
+def is_stopped(sold: LemonSqueezyLicence) -> bool:
     return sold.cancelled
 
 
@@ -62,7 +62,7 @@ def deleted(lemon: LemonSqueezyServer) -> int:
 
 
 def test_who_cancels_is_charged_no_more(
-    client: APIClient, agent: Agent, sold: Licence, clock: Clock, lemon: LemonSqueezyServer
+    client: APIClient, agent: Agent, sold: LemonSqueezyLicence, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
     cancel(client, agent)
     licence_cards.stop(licence_of(agent).pk, now=clock.now)
@@ -79,7 +79,7 @@ def test_who_cancels_is_charged_no_more(
 
 @pytest.mark.parametrize("failure", [500, 429, "cut", b"nonsense", 422])
 def test_a_provider_that_is_away_is_told_again_until_it_has_done_it(
-    client: APIClient, agent: Agent, sold: Licence, clock: Clock, lemon: LemonSqueezyServer, failure: Any
+    client: APIClient, agent: Agent, sold: LemonSqueezyLicence, clock: Clock, lemon: LemonSqueezyServer, failure: Any
 ) -> None:
     cancel(client, agent)
     lemon.fail(failure)
@@ -96,7 +96,7 @@ def test_a_provider_that_is_away_is_told_again_until_it_has_done_it(
 
 
 def test_a_worker_that_dies_leaves_the_card_to_the_next(
-    client: APIClient, agent: Agent, sold: Licence, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    client: APIClient, agent: Agent, sold: LemonSqueezyLicence, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancel(client, agent)
     with monkeypatch.context() as patch:
@@ -111,7 +111,7 @@ def test_a_worker_that_dies_leaves_the_card_to_the_next(
 
 @pytest.mark.django_db(transaction=True)
 def test_many_workers_stop_a_card_once(
-    client: APIClient, agent: Agent, sold: Licence, lemon: LemonSqueezyServer
+    client: APIClient, agent: Agent, sold: LemonSqueezyLicence, lemon: LemonSqueezyServer
 ) -> None:
     cancel(client, agent)
 
@@ -128,7 +128,7 @@ def test_many_workers_stop_a_card_once(
 
 
 def test_without_the_sellers_key_the_owner_is_told_where(
-    client: APIClient, agent: Agent, sold: Licence, settings: Any
+    client: APIClient, agent: Agent, sold: LemonSqueezyLicence, settings: Any
 ) -> None:
     settings.LEMONSQUEEZY_API_KEY = ""
     cancel(client, agent)
@@ -140,7 +140,7 @@ def test_without_the_sellers_key_the_owner_is_told_where(
 
 
 def test_where_only_the_buyer_can_we_look_soon_and_daily_whether_it_happened(
-    client: APIClient, agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
+    client: APIClient, agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     cancel(client, agent)
     licence_cards.stop_due()

@@ -13,7 +13,7 @@ from billing.errors import TakenBack
 from billing.models import Payment, Subscription
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import KEY, activate, check
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -27,7 +27,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def refunded(agent: Agent, gumroad: GumroadServer, sale: Sale, clock: Clock) -> Payment:
+def refunded(agent: Agent, gumroad: GumroadServer, sale: GumroadSale, clock: Clock) -> Payment:
     """The renewal of 21 December, refunded a day later."""
     check(clock, at=RENEWED)
     renewal = Payment.objects.get(agent=agent, kind="renewal")

@@ -20,8 +20,8 @@ from tests.billing.late_charges import BY, income
 from tests.billing.lemonsqueezy_charges import amounts
 from tests.billing.licences import LEMON, activate, check
 from tests.billing.test_one_charge import bought, days
-from tests.doubles.gumroad_server import GumroadServer, Sale
-from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
+from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyLicence, LemonSqueezyServer
 
 pytestmark = pytest.mark.django_db
 
@@ -35,14 +35,14 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def by_the_year(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
+def by_the_year(agent: Agent, gumroad: GumroadServer, clock: Clock) -> GumroadSale:
     found = bought(agent, gumroad, clock, recurrence="yearly")
     clock.go(3 * DAY)
     return found
 
 
 @pytest.mark.sampled
-def test_the_month_that_ends_with_the_year_is_charged_too(by_the_year: Sale, clock: Clock) -> None:
+def test_the_month_that_ends_with_the_year_is_charged_too(by_the_year: GumroadSale, clock: Clock) -> None:
     by_the_year.recurrence = "monthly"
     days(clock, 1)
     for _ in range(13):
@@ -51,7 +51,7 @@ def test_the_month_that_ends_with_the_year_is_charged_too(by_the_year: Sale, clo
 
 
 def test_what_an_operator_refunded_stays_refunded_until_the_next_month(
-    by_the_year: Sale, agent: Agent, clock: Clock
+    by_the_year: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
     by_the_year.recurrence = "monthly"
     days(clock, 1)
@@ -62,7 +62,7 @@ def test_what_an_operator_refunded_stays_refunded_until_the_next_month(
     assert (income(), Subscription.objects.get().status) == (500, SubscriptionStatus.ACTIVE)
 
 
-def test_a_change_after_an_operators_refund_is_no_charge(by_the_year: Sale, agent: Agent, clock: Clock) -> None:
+def test_a_change_after_an_operators_refund_is_no_charge(by_the_year: GumroadSale, agent: Agent, clock: Clock) -> None:
     corrections.refund(agent, now=clock.now, **BY)
     by_the_year.recurrence = "monthly"
     days(clock, 3)
@@ -72,7 +72,7 @@ def test_a_change_after_an_operators_refund_is_no_charge(by_the_year: Sale, agen
 
 
 def test_a_change_after_the_agent_was_deleted_is_no_charge_and_each_month_after_it_is(
-    by_the_year: Sale, agent: Agent, clock: Clock
+    by_the_year: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
     lifecycle.delete(agent, actor="user:x")
     days(clock, 1)
@@ -85,7 +85,7 @@ def test_a_change_after_the_agent_was_deleted_is_no_charge_and_each_month_after_
 
 
 def test_a_key_that_has_changed_pays_for_another_agent_with_the_money_that_came(
-    by_the_year: Sale, agent: Agent, clock: Clock, make_agent: MakeAgent
+    by_the_year: GumroadSale, agent: Agent, clock: Clock, make_agent: MakeAgent
 ) -> None:
     other = settle(make_agent(agent.user))
     lifecycle.delete(agent, actor="user:x")
@@ -97,7 +97,9 @@ def test_a_key_that_has_changed_pays_for_another_agent_with_the_money_that_came(
     assert income() == 1000
 
 
-def test_an_earlier_end_is_no_charge_once_the_agent_is_deleted(by_the_year: Sale, agent: Agent, clock: Clock) -> None:
+def test_an_earlier_end_is_no_charge_once_the_agent_is_deleted(
+    by_the_year: GumroadSale, agent: Agent, clock: Clock
+) -> None:
     lifecycle.delete(agent, actor="user:x")
     days(clock, 1)
     by_the_year.purchase = {"subscription_cancelled_at": f"{clock.now + 60 * DAY:%Y-%m-%dT%H:%M:%SZ}"}
@@ -106,7 +108,7 @@ def test_an_earlier_end_is_no_charge_once_the_agent_is_deleted(by_the_year: Sale
 
 
 @pytest.fixture
-def lemons(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
+def lemons(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> LemonSqueezyLicence:
     """A year of tiny, changed to monthly after ten days."""
     settings.LEMONSQUEEZY_API_KEY = API_KEY
     clock.at(NOON)
@@ -119,14 +121,14 @@ def lemons(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any)
     return licence
 
 
-def charge_three_months(licence: Licence) -> None:
+def charge_three_months(licence: LemonSqueezyLicence) -> None:
     for month in ("2026-12", "2027-01", "2027-02"):
         licence.charge(f"{month}-21T12:00:00.000000Z", 900)
     licence.expires_at = "2027-03-21T12:00:00.000000Z"
 
 
 def test_months_that_nobody_saw_are_in_the_ledger_though_the_year_had_lasted_longer(
-    agent: Agent, lemons: Licence, clock: Clock
+    agent: Agent, lemons: LemonSqueezyLicence, clock: Clock
 ) -> None:
     charge_three_months(lemons)
     check(clock, at=NOON.replace(year=2027, month=2, hour=14))
@@ -135,7 +137,7 @@ def test_months_that_nobody_saw_are_in_the_ledger_though_the_year_had_lasted_lon
 
 
 def test_what_goes_back_of_each_month_is_of_that_month_not_of_the_year(
-    agent: Agent, lemons: Licence, clock: Clock
+    agent: Agent, lemons: LemonSqueezyLicence, clock: Clock
 ) -> None:
     charge_three_months(lemons)
     check(clock, at=NOON.replace(year=2027, month=2, hour=14))

@@ -18,7 +18,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
 from tests.billing.crypto import Order, pays, scan
 from tests.billing.licences import check
 from tests.doubles.chain import Chain
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -181,7 +181,7 @@ def test_a_worker_that_slept_over_both_sends_one(agent: Agent, clock: Clock, pay
 
 
 def test_what_its_provider_renews_is_not_announced_to_end(
-    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
     end = Subscription.objects.get().current_period_end
     clock.at(end - HOUR)
@@ -189,7 +189,9 @@ def test_what_its_provider_renews_is_not_announced_to_end(
     assert len(subjects(agent)) == 1
 
 
-def test_but_it_is_where_it_was_cancelled_there(agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale) -> None:
+def test_but_it_is_where_it_was_cancelled_there(
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
+) -> None:
     end = Subscription.objects.get().current_period_end
     sale.purchase["subscription_cancelled_at"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
     check(clock, 2 * DAY)
@@ -199,7 +201,7 @@ def test_but_it_is_where_it_was_cancelled_there(agent: Agent, clock: Clock, gumr
 
 
 def test_also_where_it_was_cancelled_long_after_its_agent_was_last_looked_at(
-    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
     end = Subscription.objects.get().current_period_end
     tick(agent, clock)
@@ -211,7 +213,7 @@ def test_also_where_it_was_cancelled_long_after_its_agent_was_last_looked_at(
 
 
 def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops(
-    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
     end = Subscription.objects.get().current_period_end
     sale.purchase["subscription_failed_at"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
@@ -223,7 +225,7 @@ def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops
 
 
 def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(
-    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
     end = Subscription.objects.get().current_period_end
     sale.purchase["subscription_cancelled_at"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
@@ -233,7 +235,7 @@ def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(
 
 
 def test_what_its_owner_had_cancelled_did_not_fail(
-    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
     end = Subscription.objects.get().current_period_end
     sale.purchase["subscription_cancelled_at"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"

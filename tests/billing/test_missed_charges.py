@@ -13,8 +13,8 @@ from billing.reports.deferred import deferred
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.lemonsqueezy_charges import THIRD, amounts, sell_a_month
 from tests.billing.licences import check
-from tests.doubles.gumroad_server import GumroadServer, Sale
-from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer, Licence
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
+from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyLicence, LemonSqueezyServer
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -25,7 +25,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> Licence:
+def sold(agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any) -> LemonSqueezyLicence:
     settings.LEMONSQUEEZY_API_KEY = API_KEY
     return sell_a_month(agent, lemon, clock)
 
@@ -34,7 +34,7 @@ def back(agent: Agent) -> list[int]:
     return [amount or 0 for kind, amount in amounts(agent) if kind in {"refund", "revoke"} and amount]
 
 
-def two_more(sold: Licence) -> None:
+def two_more(sold: LemonSqueezyLicence) -> None:
     """Two months are charged while our workers see nothing."""
     for month in ("2026-12", "2027-01"):
         sold.charge(f"{month}-21T12:05:00.000000Z", 1080, tax=180)
@@ -42,7 +42,7 @@ def two_more(sold: Licence) -> None:
 
 
 def test_each_charge_is_in_the_ledger_once_however_late_anybody_looks(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     two_more(sold)
     clock.at(datetime(2027, 1, 22, 12, tzinfo=UTC))
@@ -53,7 +53,7 @@ def test_each_charge_is_in_the_ledger_once_however_late_anybody_looks(
 
 @pytest.mark.parametrize("seen", [False, True])
 def test_what_was_refunded_and_charged_again_within_days_is_two_charges_and_one_refund(
-    agent: Agent, sold: Licence, clock: Clock, seen: bool
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, seen: bool
 ) -> None:
     """It does not matter whether a check ran in between, and each later check finds nothing new."""
     first = sold.charge("2026-12-21T12:05:00.000000Z", 1080, tax=180)
@@ -72,7 +72,7 @@ def test_what_was_refunded_and_charged_again_within_days_is_two_charges_and_one_
 
 
 def test_charges_that_nobody_saw_before_it_ended_are_in_the_ledger_too(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     two_more(sold)
     sold.cancelled, sold.status = True, "expired"
@@ -83,7 +83,7 @@ def test_charges_that_nobody_saw_before_it_ended_are_in_the_ledger_too(
 
 
 def test_a_charge_that_goes_back_after_its_time_was_over_is_in_the_ledger_once(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     sold.cancelled = True
     check(clock, DAY)
@@ -96,7 +96,7 @@ def test_a_charge_that_goes_back_after_its_time_was_over_is_in_the_ledger_once(
 
 
 def test_a_sale_of_gumroads_that_goes_back_after_its_end_is_in_the_ledger_once(
-    agent: Agent, gumroad: GumroadServer, sale: Sale, clock: Clock
+    agent: Agent, gumroad: GumroadServer, sale: GumroadSale, clock: Clock
 ) -> None:
     end = NOON.replace(month=12)
     sale.purchase = {"subscription_cancelled_at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
@@ -110,7 +110,7 @@ def test_a_sale_of_gumroads_that_goes_back_after_its_end_is_in_the_ledger_once(
 
 
 def test_a_charge_whose_amount_nobody_told_at_its_time_is_in_the_ledger_once(
-    agent: Agent, sold: Licence, clock: Clock, settings: Any
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock, settings: Any
 ) -> None:
     """The API key was missing for one renewal, so its row has no amount. Later checks still see refunds."""
     for month, key in (("2026-12", ""), ("2027-01", settings.LEMONSQUEEZY_API_KEY)):
@@ -127,7 +127,7 @@ def test_a_charge_whose_amount_nobody_told_at_its_time_is_in_the_ledger_once(
 
 
 def test_the_value_of_what_is_left_is_that_of_the_newest_charge_whichever_was_noted_first(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     """Fourteen days of the last month are left, and that month cost half as much as the months before."""
     for month in range(1, 7):
@@ -139,7 +139,7 @@ def test_the_value_of_what_is_left_is_that_of_the_newest_charge_whichever_was_no
 
 
 def test_a_part_of_a_licences_charge_that_went_back_is_no_deferred_revenue(
-    agent: Agent, sold: Licence, clock: Clock
+    agent: Agent, sold: LemonSqueezyLicence, clock: Clock
 ) -> None:
     sold.charges[0].give_back(540)
     check(clock, at=NOON + 15 * DAY)

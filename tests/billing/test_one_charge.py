@@ -31,7 +31,7 @@ from tests.billing.late_charges import (
 )
 from tests.billing.licences import KEY, LEMON, activate, check
 from tests.billing.providers.stripe.shop import work
-from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
+from tests.doubles.gumroad_server import DISABLED, GumroadSale, GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 
@@ -46,13 +46,13 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
+def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> GumroadSale:
     """A key for tiny whose first renewal failed."""
     return sell_with_failed_renewal(agent, gumroad, clock)
 
 
 @pytest.fixture
-def waiting(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
+def waiting(sold: GumroadSale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
     """The late charge of that renewal, while a card already pays for small."""
     return charge_beside_a_card(sold, agent, stripe, clock)
 
@@ -61,7 +61,7 @@ def at(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def bought(agent: Agent, gumroad: GumroadServer, clock: Clock, *, recurrence: str = "monthly") -> Sale:
+def bought(agent: Agent, gumroad: GumroadServer, clock: Clock, *, recurrence: str = "monthly") -> GumroadSale:
     found = gumroad.sell(KEY, sold_at=at(clock.now), recurrence=recurrence)
     activate(agent, clock)
     return found
@@ -132,7 +132,7 @@ def test_a_plan_that_its_provider_changed_is_charged_neither_when_the_key_works_
 
 
 def test_a_dispute_that_is_won_when_the_card_ends_pays_at_once(
-    waiting: Payment, sold: Sale, agent: Agent, clock: Clock
+    waiting: Payment, sold: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
     sold.purchase = RENEWAL | {"refunded": True}
     days(clock, 1)
@@ -144,7 +144,9 @@ def test_a_dispute_that_is_won_when_the_card_ends_pays_at_once(
     assert (income(), Subscription.objects.paid().get().provider) == (1000, "gumroad")
 
 
-def test_a_licence_that_waits_is_asked_about_long_after_it_ended(waiting: Payment, sold: Sale, clock: Clock) -> None:
+def test_a_licence_that_waits_is_asked_about_long_after_it_ended(
+    waiting: Payment, sold: GumroadSale, clock: Clock
+) -> None:
     for _ in range(4):
         check(clock, 30 * DAY)
     sold.purchase = {"subscription_failed_at": at(clock.now)}

@@ -11,7 +11,7 @@ from billing import agent_terms
 from billing.vocabulary import PaymentKind, Period, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock, Pay
 from tests.billing.licences import KEY, SMALL, activate, check, confirmed, kinds, licence_of
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -82,7 +82,7 @@ def test_what_was_bought_beside_it_keeps_its_value_when_the_plan_changes(
     ("purchase", "went_back"), [({"refunded": True}, True), ({"disputed": True}, True), ({"chargebacked": True}, True)]
 )
 def test_the_ledger_says_how_much_went_back_at_the_provider(
-    agent: Agent, sale: Sale, clock: Clock, purchase: dict[str, bool], went_back: bool
+    agent: Agent, sale: GumroadSale, clock: Clock, purchase: dict[str, bool], went_back: bool
 ) -> None:
     sale.purchase = purchase
     check(clock, DAY)
@@ -91,7 +91,7 @@ def test_the_ledger_says_how_much_went_back_at_the_provider(
     assert licence_of(agent).status == SubscriptionStatus.EXPIRED
 
 
-def test_what_merely_ends_takes_no_money_back(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_what_merely_ends_takes_no_money_back(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     sale.purchase = {"subscription_ended_at": "2026-11-21T13:00:00Z"}
     check(clock, DAY)
     assert agent.payments.get(kind=PaymentKind.REVOKE).amount is None

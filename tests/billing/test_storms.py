@@ -33,7 +33,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase
 from tests.billing.providers.stripe.conftest import invoices
 from tests.billing.providers.stripe.shop import PlaceOrder, deliver, placing, work
 from tests.doubles.chain import Chain
-from tests.doubles.stripe_protocol import Refused
+from tests.doubles.stripe_protocol import StripeRefusal
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
@@ -221,7 +221,7 @@ def test_a_card_payment_that_goes_back_from_all_sides_goes_back_once(
     charge = stripe.world.charge_of(invoices(stripe)[0]["id"])
 
     def at_stripe() -> None:
-        with suppress(Refused):
+        with suppress(StripeRefusal):
             stripe.world.refund(charge["id"], 100)
         refresh.look(StripeKind.CHARGE, charge["id"], now=clock.now)
 

@@ -28,7 +28,7 @@ from tests.billing.late_charges import (
     sell_with_failed_renewal,
 )
 from tests.billing.licences import KEY, activate, check
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.stripe_server import StripeDouble
 
 pytestmark = pytest.mark.django_db
@@ -40,13 +40,13 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
+def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> GumroadSale:
     """A key for tiny whose first renewal failed."""
     return sell_with_failed_renewal(agent, gumroad, clock)
 
 
 @pytest.fixture
-def waiting(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
+def waiting(sold: GumroadSale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
     """The late charge of that renewal, while a card already pays for small."""
     return charge_beside_a_card(sold, agent, stripe, clock)
 
@@ -90,7 +90,9 @@ def test_an_operator_sends_it_back_and_it_is_no_income(waiting: Payment, agent: 
     assert (Subscription.objects.paid().get().provider, income()) == ("stripe", 500)
 
 
-def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sale, agent: Agent, clock: Clock) -> None:
+def test_what_its_provider_refunded_waits_for_nobody(
+    waiting: Payment, sold: GumroadSale, agent: Agent, clock: Clock
+) -> None:
     sold.purchase = RENEWAL | {"refunded": True}
     for _ in range(2):
         check(clock, DAY + HOUR)
@@ -103,7 +105,7 @@ def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sal
 
 
 def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_had_the_page_open(
-    waiting: Payment, sold: Sale, clock: Clock
+    waiting: Payment, sold: GumroadSale, clock: Clock
 ) -> None:
     sold.purchase = RENEWAL | {"refunded": True}
     check(clock, DAY + HOUR)
@@ -114,7 +116,7 @@ def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_h
 
 
 def test_a_licence_in_whose_place_there_is_another_is_charged_too(
-    sold: Sale, agent: Agent, gumroad: GumroadServer, clock: Clock
+    sold: GumroadSale, agent: Agent, gumroad: GumroadServer, clock: Clock
 ) -> None:
     gumroad.sell(OTHER, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
     activate(agent, clock, OTHER)

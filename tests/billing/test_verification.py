@@ -17,7 +17,7 @@ from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
 from tests.agents.conftest import MakeAgent, event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
 from tests.billing.licences import KEY, LEMON, activate, check, confirmed, kinds, licence_of
-from tests.doubles.gumroad_server import DISABLED, NO_PRODUCT, GumroadServer, Sale
+from tests.doubles.gumroad_server import DISABLED, NO_PRODUCT, GumroadSale, GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +37,7 @@ def mode(agent: Agent, clock: Clock) -> TermMode:
 
 
 def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
-    sale: Sale, clock: Clock, gumroad: GumroadServer
+    sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     assert check(clock, DAY - MINUTE) == 0
     assert check(clock, MINUTE) == 1
@@ -48,7 +48,7 @@ def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
 
 @pytest.mark.sampled
 @pytest.mark.unmeasured
-def test_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     uses = sale.uses
     for _ in range(40):
         check(clock, DAY)
@@ -62,7 +62,9 @@ def test_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: Sa
     assert len(confirmed(agent)) == 12
 
 
-def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(
+    agent: Agent, sale: GumroadSale, clock: Clock
+) -> None:
     check(clock, at=END - HOUR)
     assert licence_of(agent).check_at == END
     assert check(clock, at=END) == 1
@@ -79,7 +81,7 @@ def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(agent: Age
 # Day 7: the end of the trial.
 @pytest.mark.parametrize(("after", "stops"), [(DAY, NOON + 7 * DAY), (10 * DAY, NOON + 13 * DAY)])
 def test_what_was_reversed_expires_at_once_and_grace_begins(
-    agent: Agent, sale: Sale, clock: Clock, purchase: dict[str, Any], after: timedelta, stops: datetime
+    agent: Agent, sale: GumroadSale, clock: Clock, purchase: dict[str, Any], after: timedelta, stops: datetime
 ) -> None:
     sale.purchase = purchase
     check(clock, after)
@@ -92,13 +94,13 @@ def test_what_was_reversed_expires_at_once_and_grace_begins(
     assert "agent.stopped" in event_types(agent)
 
 
-def test_a_key_that_was_disabled_expires_at_once(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_key_that_was_disabled_expires_at_once(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     sale.gone = DISABLED
     check(clock, DAY)
     assert (licence_of(agent).status, mode(agent, clock)) == (EXPIRED, TermMode.GRACE)
 
 
-def test_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     sale.purchase = {"disputed": True}
     check(clock, DAY)
     sale.purchase = {"disputed": True, "dispute_won": True}
@@ -108,7 +110,9 @@ def test_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: Sale, c
     assert (mode(agent, clock), Subscription.objects.count()) == (TermMode.PAID, 1)
 
 
-def test_a_cancellation_in_the_future_keeps_the_pod_running_until_then(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_cancellation_in_the_future_keeps_the_pod_running_until_then(
+    agent: Agent, sale: GumroadSale, clock: Clock
+) -> None:
     sale.purchase = {"subscription_cancelled_at": "2026-12-21T12:00:00Z"}
     check(clock, DAY)
     row = licence_of(agent)
@@ -120,7 +124,9 @@ def test_a_cancellation_in_the_future_keeps_the_pod_running_until_then(agent: Ag
     assert (row.status, row.expired_at, mode(agent, clock)) == (EXPIRED, END, TermMode.GRACE)
 
 
-def test_a_cancellation_that_is_taken_back_there_is_taken_back_here(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_cancellation_that_is_taken_back_there_is_taken_back_here(
+    agent: Agent, sale: GumroadSale, clock: Clock
+) -> None:
     sale.purchase = {"subscription_cancelled_at": "2026-12-21T12:00:00Z"}
     check(clock, DAY)
     sale.purchase = {}
@@ -130,7 +136,7 @@ def test_a_cancellation_that_is_taken_back_there_is_taken_back_here(agent: Agent
 
 
 def test_what_its_owner_canceled_here_stays_so_until_the_provider_renews_it(
-    agent: Agent, sale: Sale, clock: Clock, client: APIClient
+    agent: Agent, sale: GumroadSale, clock: Clock, client: APIClient
 ) -> None:
     answer = client.post(f"/subscriptions/{licence_of(agent).pk}/cancel").json()["subscription"]
     assert (answer["status"], answer["currentPeriodEnd"]) == ("canceled", "2026-12-21T12:00:00Z")
@@ -141,7 +147,7 @@ def test_what_its_owner_canceled_here_stays_so_until_the_provider_renews_it(
 
 
 def test_while_the_provider_waits_for_a_failed_renewal_it_is_paid_and_then_it_is_over(
-    agent: Agent, sale: Sale, clock: Clock
+    agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
     check(clock, at=END)
     assert (licence_of(agent).status, mode(agent, clock)) == (ACTIVE, TermMode.PAID)
@@ -154,7 +160,7 @@ def test_while_the_provider_waits_for_a_failed_renewal_it_is_paid_and_then_it_is
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", [500, 503, 429, b"<html>", "cut"])
 def test_a_provider_that_is_away_at_the_end_of_the_period_leaves_it_paid_and_alarms(
-    agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture, how: Any
+    agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture, how: Any
 ) -> None:
     gumroad.fail(how)
     check(clock, at=END)
@@ -186,7 +192,7 @@ def silent_for_good(agent: Agent, clock: Clock, gumroad: GumroadServer) -> None:
 
 
 def test_a_provider_that_is_away_for_too_long_lets_it_expire_but_nothing_is_deleted(
-    agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
+    agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     silent_for_good(agent, clock, gumroad)
     check(clock)
@@ -206,7 +212,7 @@ def test_a_provider_that_is_away_for_too_long_lets_it_expire_but_nothing_is_dele
 
 
 def test_when_it_turns_out_to_be_paid_after_all_the_pod_comes_back(
-    agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
+    agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     silent_for_good(agent, clock, gumroad)
     check(clock)
@@ -217,7 +223,9 @@ def test_when_it_turns_out_to_be_paid_after_all_the_pod_comes_back(
     assert (licence_of(agent).status, tick(agent, clock).status) == (ACTIVE, Status.RUNNING)
 
 
-def test_a_licence_that_no_worker_asked_about_is_held_from_deletion(agent: Agent, sale: Sale, clock: Clock) -> None:
+def test_a_licence_that_no_worker_asked_about_is_held_from_deletion(
+    agent: Agent, sale: GumroadSale, clock: Clock
+) -> None:
     clock.at(END + 60 * DAY)
     tick(agent, clock)
     clock.go(60 * DAY)
@@ -225,7 +233,7 @@ def test_a_licence_that_no_worker_asked_about_is_held_from_deletion(agent: Agent
 
 
 def test_a_refusal_of_our_settings_touches_no_subscription(
-    agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
+    agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     gumroad.fail(500, body={"success": False, "message": NO_PRODUCT})
     check(clock, at=END)
@@ -233,7 +241,9 @@ def test_a_refusal_of_our_settings_touches_no_subscription(
     assert "check its settings" in caplog.text
 
 
-def test_settings_that_are_gone_are_no_answer_either(agent: Agent, sale: Sale, clock: Clock, settings: Any) -> None:
+def test_settings_that_are_gone_are_no_answer_either(
+    agent: Agent, sale: GumroadSale, clock: Clock, settings: Any
+) -> None:
     settings.GUMROAD_PRODUCTS = {}
     check(clock, at=END)
     row = licence_of(agent)
@@ -241,7 +251,7 @@ def test_settings_that_are_gone_are_no_answer_either(agent: Agent, sale: Sale, c
 
 
 def test_a_key_that_is_not_known_any_more_may_have_been_rotated(
-    agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
+    agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     gumroad.rotate(KEY, "NEW-KEY")
     check(clock, DAY)
@@ -253,7 +263,7 @@ def test_a_key_that_is_not_known_any_more_may_have_been_rotated(
 
 
 def test_a_key_that_is_not_known_at_the_end_of_the_period_expires_then(
-    agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
+    agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     gumroad.rotate(KEY, "NEW-KEY")
     check(clock, at=END)
@@ -275,7 +285,7 @@ def test_a_membership_of_the_thirty_first_keeps_its_day(
 
 
 def test_an_expired_key_that_is_paid_again_is_active_and_the_pod_resumes(
-    agent: Agent, sale: Sale, clock: Clock
+    agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
     sale.purchase = {"subscription_failed_at": "2026-12-21T12:00:00Z"}
     check(clock, at=END)
@@ -288,7 +298,9 @@ def test_an_expired_key_that_is_paid_again_is_active_and_the_pod_resumes(
     assert tick(agent, clock).status == Status.RUNNING
 
 
-def test_what_was_bought_beside_a_refunded_licence_runs_on(agent: Agent, sale: Sale, clock: Clock, pay: Pay) -> None:
+def test_what_was_bought_beside_a_refunded_licence_runs_on(
+    agent: Agent, sale: GumroadSale, clock: Clock, pay: Pay
+) -> None:
     pay(agent)
     sale.purchase = {"refunded": True}
     check(clock, DAY)
@@ -300,7 +312,7 @@ def test_what_was_bought_beside_a_refunded_licence_runs_on(agent: Agent, sale: S
     assert agent_terms.term(agent, now=clock.now).paid_till == till
 
 
-def test_two_workers_never_ask_about_the_same_licence(sale: Sale, clock: Clock, gumroad: GumroadServer) -> None:
+def test_two_workers_never_ask_about_the_same_licence(sale: GumroadSale, clock: Clock, gumroad: GumroadServer) -> None:
     clock.go(DAY)
     row = Subscription.objects.get()
     assert verification._lease(Subscription.objects.all(), now=clock.now) == row
@@ -323,7 +335,7 @@ def test_a_provider_that_is_silent_is_left_alone_until_the_next_run(
 
 
 def test_holding_ourselves_back_is_no_silence_of_the_provider(
-    agent: Agent, sale: Sale, clock: Clock, settings: Any, gumroad: GumroadServer
+    agent: Agent, sale: GumroadSale, clock: Clock, settings: Any, gumroad: GumroadServer
 ) -> None:
     settings.GUMROAD_REQUESTS_PER_MINUTE = 1
     clock.go(DAY)

@@ -14,7 +14,7 @@ from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
 from tests.billing.licences import activate, check
-from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
+from tests.doubles.gumroad_server import DISABLED, GumroadSale, GumroadServer
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -35,7 +35,7 @@ def charged() -> int:
 
 
 def test_a_key_that_was_disabled_and_is_enabled_again_is_no_second_charge_though_a_part_went_back(
-    agent: Agent, gumroad: GumroadServer, sale: Sale, clock: Clock
+    agent: Agent, gumroad: GumroadServer, sale: GumroadSale, clock: Clock
 ) -> None:
     paid = Payment.objects.get(agent=agent, kind="payment")
     sale.gone = DISABLED

@@ -15,7 +15,7 @@ import pytest
 
 from tests.config.conftest import ROOT, MakeRun, Run
 from tests.doubles import pebble
-from tests.doubles.name_server import NameServer, Text
+from tests.doubles.name_server import NameServer, TxtRecord
 from tests.doubles.pebble import Pebble
 from tests.ports import free_port
 from tests.visitor import TlsReply, TlsVisitor
@@ -191,7 +191,7 @@ def a_customers_name_has_one_once_dns_leads_here(run: Served) -> None:
     assert answer.status == 200, answer.body
     text, address = answer.json()["records"]
     assert refused_within(run, NAME) < QUICK_SECONDS
-    run.names.answers(text["name"], [Text(text["value"])])
+    run.names.answers(text["name"], [TxtRecord(text["value"])])
     assert run.ask(path, method="PUT", body={"domain": NAME}).json()["check"]["dns"]["status"] == "unresolved"
     assert refused_within(run, NAME) < QUICK_SECONDS, "proved, but an authority would go elsewhere"
     run.names.answers(address["name"], [address["value"]])

@@ -38,6 +38,7 @@ from tests.agents.conftest import GatewayOf
 from tests.at_length import examples
 from tests.fuzz.run import FuzzPlan, new_caller, run
 from webhooks import events, hooks
+from webhooks.event_types import EventType
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),  # requests end as in production, and release their connections
@@ -99,7 +100,7 @@ def test_generated_requests_get_documented_answers(
     if tag == "Talking":
         gateway_of(running)
     hooks.install(running, url="https://receiver.example.com/", now=timezone.now())
-    event = events.emit(running, events.EventType.TEST, {"note": "hello"}, now=timezone.now())
+    event = events.emit(running, EventType.TEST, {"note": "hello"}, now=timezone.now())
     own = {"id": running.pk, "delivery": event.pk, "model": running.pk, "name": "20260101-000000-000000"}
     for operation in operations(document, tag):
         if tag == "Personas":

@@ -16,7 +16,7 @@ Event = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ReceivedTurn:
     session_id: str
     message: str
     at: float
@@ -26,7 +26,7 @@ def line(text: str, *, source: str = "engine", level: str | None = None, at: flo
     return {"s": source, "t": at or time.time(), "l": level, "x": text}
 
 
-def echo(turn: Turn) -> Iterable[Event]:
+def echo(turn: ReceivedTurn) -> Iterable[Event]:
     """The engine's answer, unless a test scripts another one."""
     yield {"type": "delta", "text": "you said "}
     yield {"type": "delta", "text": turn.message}
@@ -67,10 +67,10 @@ class BridgeDouble:
         self.backup_seconds = 0.0  # seconds until the state of the backup is known
         self.restores: list[dict[str, Any]] = []
         self._reset_messages()
-        self.turn: Callable[[Turn], Iterable[Event | bytes]] = echo  # bytes are a line that is no event
-        self.turns: list[Turn] = []
+        self.turn: Callable[[ReceivedTurn], Iterable[Event | bytes]] = echo  # bytes are a line that is no event
+        self.turns: list[ReceivedTurn] = []
         self.configs: list[dict[str, Any]] = []
-        self.aborted: list[Turn] = []
+        self.aborted: list[ReceivedTurn] = []
         if self._http is None:
             self._http = _Http(("127.0.0.1", self._port), _Handler)
             self._http.double = self
@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._body()
         if not self._has_token():
             return
-        turn = Turn(body["session_id"], body["message"], time.monotonic())
+        turn = ReceivedTurn(body["session_id"], body["message"], time.monotonic())
         double.turns.append(turn)
         if double.busy:
             self._json(409, {"message": double.busy})

@@ -30,7 +30,7 @@ TOKEN: dict[str, Any] = json.loads((Path(__file__).parent / "tokens" / "Token.js
 
 
 @dataclass(frozen=True)
-class Token:
+class TokenContract:
     chain: Chain
     address: str
     decimals: int
@@ -87,10 +87,10 @@ class Chain:
             raise RuntimeError(f"{method}: {answer['error']}")
         return answer["result"]
 
-    def deploy(self, symbol: str, decimals: int) -> Token:
+    def deploy(self, symbol: str, decimals: int) -> TokenContract:
         arguments = encode(["string", "uint8"], [symbol, decimals]).hex()
         receipt = self._worked({"data": TOKEN["bytecode"] + arguments}, self.customer)
-        token = Token(self, receipt["contractAddress"], decimals)
+        token = TokenContract(self, receipt["contractAddress"], decimals)
         token.do("mint(address,uint256)", self.customer, 10**40)
         return token
 
@@ -113,7 +113,7 @@ class Chain:
         """Send the chain's own coin from a customer. Returns the hash of the transaction."""
         return str(self._worked({"to": owner, "value": hex(amount)}, self.customer)["transactionHash"])
 
-    def sweep(self, token: Token, owner: str, amount: int) -> str:
+    def sweep(self, token: TokenContract, owner: str, amount: int) -> str:
         """Empty a deposit address as an operator's wallet does, even if the token refuses. Returns the hash."""
         self.rpc("anvil_impersonateAccount", owner)
         self.rpc("anvil_setBalance", owner, hex(10**18))

@@ -93,7 +93,7 @@ async def _serve(engine: PartsEngine, directory: Path, port: int) -> tuple[web.A
     status = StatusFile(directory / "state.json", engine_log=log, engine_pid=engine_processes.main_pid)
     status.revision = 1
     status.show(Phase.READY)
-    no: Any = None  # what turns do not need
+    no: Any = None  # for arguments that turns do not need
     server = BridgeServer(
         token=TOKEN,
         supervisor=no,

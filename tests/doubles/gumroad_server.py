@@ -22,7 +22,7 @@ NO_PRODUCT = (
 
 
 @dataclass
-class Sale:
+class GumroadSale:
     """One licence key and its purchase; `purchase` overrides any field of the purchase."""
 
     product: str
@@ -80,10 +80,10 @@ class GumroadServer(LicenceServer):
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(port)
-        self.sales: dict[str, Sale] = {}
+        self.sales: dict[str, GumroadSale] = {}
 
-    def sell(self, key: str, product: str = "prod-tiny==", **changes: Any) -> Sale:
-        sale = Sale(product, number=len(self.sales) + 1, **changes)
+    def sell(self, key: str, product: str = "prod-tiny==", **changes: Any) -> GumroadSale:
+        sale = GumroadSale(product, number=len(self.sales) + 1, **changes)
         self.sales[key] = sale
         return sale
 

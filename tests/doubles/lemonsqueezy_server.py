@@ -47,7 +47,7 @@ class Charge:
 
 
 @dataclass
-class Licence:
+class LemonSqueezyLicence:
     number: int
     variant: int
     store: int = 1
@@ -117,12 +117,12 @@ class LemonSqueezyServer(LicenceServer):
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(port)
-        self.licences: dict[str, Licence] = {}
+        self.licences: dict[str, LemonSqueezyLicence] = {}
         self.made = 0
         self.api_key = API_KEY
 
-    def sell(self, key: str, variant: int = 101, **changes: Any) -> Licence:
-        self.licences[key] = Licence(len(self.licences) + 1, variant, **changes)
+    def sell(self, key: str, variant: int = 101, **changes: Any) -> LemonSqueezyLicence:
+        self.licences[key] = LemonSqueezyLicence(len(self.licences) + 1, variant, **changes)
         return self.licences[key]
 
     def rotate(self, old: str, new: str) -> None:
@@ -140,13 +140,13 @@ class LemonSqueezyServer(LicenceServer):
         verbs = {"validate": self._validate, "activate": self._activate, "deactivate": self._deactivate}
         return verbs[verb](text, licence, fields)
 
-    def _validate(self, text: str, licence: Licence, fields: Fields) -> Answer:
+    def _validate(self, text: str, licence: LemonSqueezyLicence, fields: Fields) -> Answer:
         usable = licence.status in {"inactive", "active"}
         error = None if usable else f"license_key {licence.status}"
         body = {"valid": usable, "error": error, "license_key": licence.key(text), "instance": None}
         return (200 if usable else 400), body | {"meta": licence.meta()}
 
-    def _activate(self, text: str, licence: Licence, fields: Fields) -> Answer:
+    def _activate(self, text: str, licence: LemonSqueezyLicence, fields: Fields) -> Answer:
         about = {"license_key": licence.key(text), "meta": licence.meta()}
         if len(licence.instances) >= licence.limit:
             error = "This license key has reached the activation limit."
@@ -158,7 +158,7 @@ class LemonSqueezyServer(LicenceServer):
         body = {"id": instance, "name": fields["instance_name"], "created_at": licence.created_at}
         return 200, {"activated": True, "error": None, "instance": body, **about | {"license_key": licence.key(text)}}
 
-    def _deactivate(self, text: str, licence: Licence, fields: Fields) -> Answer:
+    def _deactivate(self, text: str, licence: LemonSqueezyLicence, fields: Fields) -> Answer:
         if fields.get("instance_id") not in licence.instances:
             return 404, {"deactivated": False, "error": "license_key_instance not found."}
         del licence.instances[fields["instance_id"]]
@@ -187,7 +187,7 @@ class LemonSqueezyServer(LicenceServer):
             return 200, {"data": rows}
         return self._cancel([one for one in subscribed if name == str(500 + one.number)])
 
-    def _cancel(self, found: list[Licence]) -> Answer:
+    def _cancel(self, found: list[LemonSqueezyLicence]) -> Answer:
         if not found:
             return 404, {"errors": [{"status": "404"}]}
         found[0].cancelled = True

@@ -28,7 +28,7 @@ class Cname(str):
     __slots__ = ()
 
 
-class Text(str):
+class TxtRecord(str):
     """Part of an answer: a TXT record. `Text("a|b")` has two strings."""
 
     __slots__ = ()
@@ -152,10 +152,10 @@ def _records(name: str, kind: str, found: list[str]) -> Iterator[dns.rrset.RRset
 
 
 def _quoted(text: str) -> str:
-    return " ".join(f'"{part}"' for part in text.split("|")) if isinstance(text, Text) else text
+    return " ".join(f'"{part}"' for part in text.split("|")) if isinstance(text, TxtRecord) else text
 
 
 def _kind(address: str) -> str:
-    if isinstance(address, Text):
+    if isinstance(address, TxtRecord):
         return "TXT"
     return "A" if ip_address(address).version == 4 else "AAAA"

@@ -18,7 +18,7 @@ class Request:
     body: bytes
 
 
-class Provider:
+class ModelVendor:
     """`answer` writes the answer; `requests` has the requests."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Provider:
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
-    double: Provider
+    double: ModelVendor
 
 
 class ProviderHandler(BaseHTTPRequestHandler):

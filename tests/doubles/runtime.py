@@ -16,7 +16,7 @@ NOWHERE = Endpoint(public_url="http://127.0.0.1:9", management_url="http://127.0
 
 
 @dataclass
-class Pod:
+class PodDouble:
     spec: PodSpec
     seen: Observation
 
@@ -25,7 +25,7 @@ class ScriptedRuntime:
     """New pods are at once in the phase `comes_up_as`; `trouble` makes every change fail."""
 
     def __init__(self) -> None:
-        self.pods: dict[str, Pod] = {}
+        self.pods: dict[str, PodDouble] = {}
         self.data: set[str] = set()
         self.calls: list[tuple[str, str]] = []
         self.comes_up_as = Phase.READY
@@ -56,7 +56,7 @@ class ScriptedRuntime:
         known = self.pods.get(spec.namespace)
         if known and known.seen.phase != Phase.STOPPED and known.seen.gateway_alive:
             return
-        self.pods[spec.namespace] = Pod(spec, _fresh(spec, self.comes_up_as))
+        self.pods[spec.namespace] = PodDouble(spec, _fresh(spec, self.comes_up_as))
 
     def configure(self, spec: PodSpec) -> None:
         self._record("configure", spec.namespace)

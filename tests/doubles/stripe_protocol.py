@@ -47,7 +47,7 @@ PARAMETERS: dict[str, type] = {
 }
 
 
-class Refused(Exception):
+class StripeRefusal(Exception):
     """An error in Stripe's format."""
 
     def __init__(self, message: str, *, status: int = 400, kind: str = "invalid_request_error", code: str = "") -> None:
@@ -56,8 +56,8 @@ class Refused(Exception):
         self.body: Json = {"error": {"type": kind, "message": message, **({"code": code} if code else {})}}
 
 
-def missing(kind: str, name: str) -> Refused:
-    return Refused(f"No such {kind}: '{name}'", status=404, code="resource_missing")
+def missing(kind: str, name: str) -> StripeRefusal:
+    return StripeRefusal(f"No such {kind}: '{name}'", status=404, code="resource_missing")
 
 
 def form(text: str) -> Json:
@@ -92,15 +92,15 @@ def check_parameters(call: str, given: Json) -> None:
 def _check(shape: type, given: Any, *, place: str, leave_out: frozenset[str] | set[str] = frozenset()) -> None:
     hints = {name: hint for name, hint in _hints(shape).items() if name not in leave_out}
     if not isinstance(given, dict):
-        raise Refused(f"Invalid object: {place}")
+        raise StripeRefusal(f"Invalid object: {place}")
     for name, value in given.items():
         if name not in hints:
-            raise Refused(f"Received unknown parameter: {place}{name}", code="parameter_unknown")
+            raise StripeRefusal(f"Received unknown parameter: {place}{name}", code="parameter_unknown")
         for inner, one in _inside(hints[name], value):
             _check(inner, one, place=f"{place}{name}.")
     for name in shape.__required_keys__ - set(leave_out):  # type: ignore[attr-defined]  # a TypedDict's
         if name in hints and name not in given and not _is_optional(shape, name):
-            raise Refused(f"Missing required param: {place}{name}.", code="parameter_missing")
+            raise StripeRefusal(f"Missing required param: {place}{name}.", code="parameter_missing")
 
 
 def _is_optional(shape: type, name: str) -> bool:

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from tests.doubles.stripe_protocol import PARAMETERS, Json, Refused, check_parameters, form, signature
+from tests.doubles.stripe_protocol import PARAMETERS, Json, StripeRefusal, check_parameters, form, signature
 from tests.doubles.stripe_world import StripeObjects
 
 KEY = "sk_test_double00000000000000"
@@ -31,7 +31,7 @@ Post = Callable[[str, str], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class StripeFault:
     """How the next call fails. `done` says whether the call takes effect anyway."""
 
     status: int = 500
@@ -62,7 +62,7 @@ class StripeDouble:
         self.world = StripeObjects(self._happened)
         self._queued: list[Json] = []
         self._answering: set[threading.Thread] = set()
-        self._faults: dict[str, list[Fault]] = {}
+        self._faults: dict[str, list[StripeFault]] = {}
         self._answers: dict[str, tuple[str, Json, int, Json]] = {}
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.double = self
@@ -105,11 +105,11 @@ class StripeDouble:
 
     # The API.
 
-    def fail_next(self, name: str, *faults: Fault) -> None:
+    def fail_next(self, name: str, *faults: StripeFault) -> None:
         """Make the next calls fail. `name` is a method and a path, such as `GET /v1/invoices`."""
         self._faults.setdefault(name, []).extend(faults)
 
-    def fault_of(self, call: str) -> Fault | None:
+    def fault_of(self, call: str) -> StripeFault | None:
         with self.world.lock:
             waiting = next((faults for name, faults in self._faults.items() if call.startswith(name) and faults), None)
             return waiting.pop(0) if waiting else None
@@ -122,17 +122,17 @@ class StripeDouble:
             self._answering.add(threading.current_thread())
             try:
                 return self._answer(method, path, fields, headers)
-            except Refused as refusal:
+            except StripeRefusal as refusal:
                 return refusal.status, refusal.body
             finally:
                 self._answering.discard(threading.current_thread())
 
     def _answer(self, method: str, path: str, fields: Json, headers: dict[str, str]) -> tuple[int, Json]:
         if headers.get("authorization") != f"Bearer {KEY}":
-            raise Refused("Invalid API Key provided", status=401)
+            raise StripeRefusal("Invalid API Key provided", status=401)
         call, name = _call(method, path)
         if call not in PARAMETERS:
-            raise Refused(f"Unrecognized request URL ({method}: {path}).", status=404)
+            raise StripeRefusal(f"Unrecognized request URL ({method}: {path}).", status=404)
         key = headers.get("idempotency-key", "")
         self.calls.append(Call(call, fields, key, headers.get("stripe-version", "")))
         if method == "POST" and key in self._answers:
@@ -146,7 +146,7 @@ class StripeDouble:
     def _again(self, key: str, call: str, fields: Json) -> tuple[int, Json]:
         before, sent, status, shown = self._answers[key]
         if (before, sent) != (call, fields):
-            raise Refused(
+            raise StripeRefusal(
                 "Keys for idempotent requests can only be used with the same parameters.", kind="idempotency_error"
             )
         return status, shown
@@ -264,7 +264,7 @@ def _call(method: str, path: str) -> tuple[str, str]:
 
 def _must(holds: bool, problem: str) -> None:
     if not holds:
-        raise Refused(problem)
+        raise StripeRefusal(problem)
 
 
 def _shown(value: Any) -> Any:

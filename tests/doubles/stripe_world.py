@@ -12,7 +12,7 @@ from typing import Any
 import stripe
 from dateutil.relativedelta import relativedelta
 
-from tests.doubles.stripe_protocol import Json, Refused, check_fields, missing
+from tests.doubles.stripe_protocol import Json, StripeRefusal, check_fields, missing
 
 SHAPES: dict[str, type] = {
     "customer": stripe.Customer,
@@ -80,7 +80,7 @@ class StripeObjects:
         with self.lock:
             session = self.get(session_id, "checkout.session")
             if session["status"] != "open" or session["expires_at"] <= now():
-                raise Refused("This Checkout Session is no longer open")
+                raise StripeRefusal("This Checkout Session is no longer open")
             subscription = self._subscribe(session)
             session.update(status="complete", payment_status="paid", subscription=subscription["id"], url=None)
             self.happen("customer.subscription.created", subscription)
@@ -90,10 +90,10 @@ class StripeObjects:
             self.happen("checkout.session.completed", session)
             return subscription
 
-    def decline(self, session_id: str) -> Refused:
+    def decline(self, session_id: str) -> StripeRefusal:
         """The bank refuses, or the customer leaves at 3-D Secure: the form stays open, and nothing else happens."""
         self.get(session_id, "checkout.session")
-        return Refused("Your card was declined.", status=402, kind="card_error", code="card_declined")
+        return StripeRefusal("Your card was declined.", status=402, kind="card_error", code="card_declined")
 
     def _subscribe(self, session: Json) -> Json:
         line, data = session["_line"], session["_data"]
@@ -147,7 +147,7 @@ class StripeObjects:
                 raise missing("subscription_item", change["id"])
             price = self._price(change["price_data"])
             if price["recurring"]["interval"] != subscription["_interval"]:
-                raise Refused("Stripe would begin another period at once")
+                raise StripeRefusal("Stripe would begin another period at once")
             item["price"] = price
             self.happen("customer.subscription.updated", subscription)
             return subscription
@@ -159,7 +159,7 @@ class StripeObjects:
         with self.lock:
             subscription = self.get(subscription_id, "subscription")
             if subscription["status"] == "canceled":
-                raise Refused("This subscription is canceled")
+                raise StripeRefusal("This subscription is canceled")
             item = subscription["items"]["data"][0]
             if subscription["cancel_at_period_end"]:
                 return self.end(subscription_id)
@@ -320,9 +320,9 @@ class StripeObjects:
             left = charge["amount"] - charge["amount_refunded"]
             amount = left if cents is None else cents
             if left == 0:
-                raise Refused(f"Charge {charge_id} has already been refunded.", code="charge_already_refunded")
+                raise StripeRefusal(f"Charge {charge_id} has already been refunded.", code="charge_already_refunded")
             if amount > left:
-                raise Refused(f"Refund amount is greater than unrefunded amount on charge ({left})")
+                raise StripeRefusal(f"Refund amount is greater than unrefunded amount on charge ({left})")
             charge["amount_refunded"] += amount
             charge["refunded"] = charge["amount_refunded"] == charge["amount"]
             made = self.new(

@@ -31,7 +31,7 @@ TOO_OLD = "Bad Request: query is too old and response timeout expired or query I
 Post = Callable[[str, Json, str], int]
 
 
-class Refused(Exception):
+class TelegramRefusal(Exception):
     def __init__(self, description: str, *, status: int = 400) -> None:
         super().__init__(description)
         self.status = status
@@ -39,7 +39,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class TelegramFault:
     """How the next call fails. `done` says whether the call takes effect anyway."""
 
     status: int = 200
@@ -49,7 +49,7 @@ class Fault:
     done: bool = False
 
     @classmethod
-    def flood(cls, retry_after: int) -> Fault:
+    def flood(cls, retry_after: int) -> TelegramFault:
         text = f"Too Many Requests: retry after {retry_after}"
         body = {"ok": False, "error_code": 429, "description": text, "parameters": {"retry_after": retry_after}}
         return cls(status=429, body=json.dumps(body).encode())
@@ -77,7 +77,7 @@ class TelegramPayments:
         self.webhook: Json = {}
         self.calls: list[tuple[str, Json]] = []
         self.transactions: list[Json] = []
-        self._faults: dict[str, list[Fault]] = {}
+        self._faults: dict[str, list[TelegramFault]] = {}
         self._invoices: dict[str, _Invoice] = {}
         self._queries: dict[str, _Query] = {}
         self._charges: dict[str, Json] = {}
@@ -167,10 +167,10 @@ class TelegramPayments:
 
     # Actions of the server.
 
-    def fail_next(self, method: str, *faults: Fault) -> None:
+    def fail_next(self, method: str, *faults: TelegramFault) -> None:
         self._faults.setdefault(method, []).extend(faults)
 
-    def fault_of(self, method: str) -> Fault | None:
+    def fault_of(self, method: str) -> TelegramFault | None:
         with self._lock:
             waiting = self._faults.get(method)
             return waiting.pop(0) if waiting else None
@@ -182,7 +182,7 @@ class TelegramPayments:
         """The result of a call. Raises Refused."""
         shown, _, method = path.removeprefix("/bot").partition("/")
         if shown != self.token:
-            raise Refused("Unauthorized", status=401)
+            raise TelegramRefusal("Unauthorized", status=401)
         with self._lock:
             self.calls.append((method, fields))
             answers: dict[str, Callable[[Json], Any]] = {
@@ -193,7 +193,7 @@ class TelegramPayments:
                 "setWebhook": self._set_webhook,
             }
             if method not in answers:
-                raise Refused("Not Found", status=404)
+                raise TelegramRefusal("Not Found", status=404)
             return answers[method](fields)
 
     def _create_invoice_link(self, fields: Json) -> str:
@@ -212,7 +212,7 @@ class TelegramPayments:
     def _answer_query(self, fields: Json) -> bool:
         query = self._queries.get(str(fields.get("pre_checkout_query_id")))
         if query is None or query.answer or time.monotonic() - query.asked_at > LATEST_ANSWER_SECONDS:
-            raise Refused(TOO_OLD)
+            raise TelegramRefusal(TOO_OLD)
         _check(fields.get("ok") is True or bool(fields.get("error_message")), "error message is empty")
         query.answer = fields
         query.answered.set()
@@ -250,7 +250,7 @@ def message_of(paid: Json, name: str, *, person: int = 77) -> Json:
 
 def _check(holds: bool, problem: str) -> None:
     if not holds:
-        raise Refused(f"Bad Request: {problem}")
+        raise TelegramRefusal(f"Bad Request: {problem}")
 
 
 def _person(number: int) -> Json:
@@ -291,7 +291,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answered(self, path: str, fields: Json) -> tuple[int, bytes]:
         try:
             status, body = 200, {"ok": True, "result": self.server.double.answer(path, fields)}
-        except Refused as refusal:
+        except TelegramRefusal as refusal:
             status = refusal.status
             body = {"ok": False, "error_code": status, "description": refusal.description}
         return status, json.dumps(body).encode()

@@ -39,7 +39,7 @@ class InProcess(Client):
         return answer.json()
 
 
-class Outbox(WebhookReceiver):
+class DatabaseReceiver(WebhookReceiver):
     """A receiver that reads the events from the database instead of receiving them."""
 
     def wait_for(self, event_type: str, *, seconds: float, skip: int = 0) -> Received:
@@ -55,7 +55,7 @@ def outside() -> Iterator[Outside]:
 
 @pytest.fixture
 def paying(outside: Outside, client: APIClient, running: Agent) -> Iterator[Paying]:
-    receiver = Outbox()
+    receiver = DatabaseReceiver()
     steps = Paying(InProcess(client), receiver, outside)
     steps.agent_id = running.pk
     yield steps

@@ -15,7 +15,7 @@ from catalog.models import Persona, Tier
 from catalog.serializers.catalog import PersonaSerializer
 from catalog.views import publication
 from pages import warming
-from pages.public import shelves, sitemap
+from pages.public import persona_lists, sitemap
 
 
 @pytest.fixture(autouse=True)
@@ -113,8 +113,8 @@ def test_another_price_of_a_plan_is_shown_by_its_personas(api: APIClient, commun
 @pytest.mark.usefixtures("catalog")
 def test_shelves_and_sitemap_are_those_of_the_catalog_now(community: Persona) -> None:
     warming.once()
-    sorted_once, listed_once = shelves.current(), sitemap.listed()
+    sorted_once, listed_once = persona_lists.current(), sitemap.listed()
     assert community.id in {one.id for one in sorted_once.newest}
     warming.once()
-    assert shelves.current() is sorted_once
+    assert persona_lists.current() is sorted_once
     assert sitemap.listed() is listed_once

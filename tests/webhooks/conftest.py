@@ -19,7 +19,8 @@ from agents.models import Agent, Status
 from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver
 from webhooks import delivery_loop, events, hooks, sender
-from webhooks.models import Delivery, Event, EventType, Hook
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Event, Hook
 
 MakeAgent = Callable[..., Agent]
 

@@ -10,7 +10,8 @@ from tests.doubles.receiver import Receiver, after, status
 from tests.patience import wait_until
 from tests.webhooks.conftest import HookClock, delivery_of, emit, hook_of
 from webhooks import hooks, signing
-from webhooks.models import EventType, Hook, State
+from webhooks.event_types import EventType
+from webhooks.models import Hook, State
 
 Deliver = Callable[[], int]
 

@@ -19,7 +19,8 @@ from tests.patience import wait_until
 from tests.webhooks.conftest import HookClock, MakeAgent, delivery_of, emit, hook_of
 from tests.workers import database_url
 from webhooks import delivery_loop, outbox, signing
-from webhooks.models import Delivery, Event, EventType, Hook, State
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Event, Hook, State
 
 Deliver = Callable[[], int]
 

@@ -10,7 +10,8 @@ from django.db import transaction
 from agents.models import Agent, Status
 from tests.webhooks.conftest import MakeAgent, emit
 from webhooks import events
-from webhooks.models import Delivery, Event, EventType, State
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Event, State
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -12,7 +12,8 @@ import pytest
 from tests.webhooks.conftest import HookClock, MakeAgent, delivery_of, emit, hook_of
 from webhooks import deliveries, delivery_loop, outbox
 from webhooks.deliveries import AttemptResult, Claim
-from webhooks.models import Delivery, EventType, Hook, Problem, State
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Hook, Problem, State
 from webhooks.outbox import Outbox
 
 T = TypeVar("T")

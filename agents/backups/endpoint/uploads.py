@@ -21,7 +21,7 @@ BODY_SECONDS = 120.0
 # A body that is slower than this (bytes per second) after so many seconds is given up if another request waits. At that
 # speed a whole pack would not arrive in time either.
 SLOW_BYTES, GRACE_SECONDS = 64 * 1024, 5.0
-# All agents whose body was given up have so many places together, for so many seconds after that.
+# After a body was given up, its agent shares SLOW_PLACES places with all such agents, for SLOW_SECONDS.
 SLOW_PLACES, SLOW_SECONDS = 4, 600.0
 LOOK_SECONDS = 1.0
 

@@ -61,7 +61,7 @@ Regains = Callable[[str], None]
 
 
 def _nobody(words: str) -> None:
-    """The default for Regains: does nothing, for a namespace in which nothing was noted."""
+    """The default: tell nobody that rights were lost and given again."""
 
 
 class Inside:

@@ -87,7 +87,7 @@ class EngineLog:
 
 
 class _Hearing:
-    """One output stream, cut into lines. Of a long line the beginning is kept, of a flood the last lines."""
+    """One output stream, cut into lines. It keeps the beginning of a long line, and the last lines of a flood."""
 
     def __init__(self, log: EngineLog) -> None:
         self._log = log

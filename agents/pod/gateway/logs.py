@@ -29,7 +29,7 @@ LIFE_HEADER = "Log-Life"
 AGAIN_SECONDS = 1.0
 SILENCE_SECONDS = 20.0  # the bridge sends a sign of life every 5 seconds
 LINE_BYTES = 64 * 1024
-# What is accepted from the bridge. Above this, the bridge waits, and drops what it cannot hold.
+# The most bytes that are accepted from the bridge. Above this, the bridge waits, and drops lines that it cannot hold.
 BYTES_PER_SECOND, BURST_BYTES = 256.0 * 1024, 2.0 * 1024 * 1024
 # Limits for the gateway's own log lines.
 LINES_PER_SECOND, BURST_LINES = 10.0, 300.0

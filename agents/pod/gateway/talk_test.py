@@ -30,7 +30,7 @@ _WEB = "web"
 
 
 @dataclass(slots=True)
-class Tried:
+class HopResult:
     """The result of one hop. `ms` is None if the hop was not tried."""
 
     hop: str
@@ -50,12 +50,12 @@ class PodTalkTest:
         hops = await self._run()
         return web.json_response({"hops": [self._wire(hop) for hop in hops]})
 
-    async def _run(self) -> list[Tried]:
+    async def _run(self) -> list[HopResult]:
         """Test gateway, engine and model, then each channel. If the engine does not work, the hops behind it are not
         tried.
         """
-        gateway, engine, model = Tried(Hop.GATEWAY, ok=True, ms=0), Tried(Hop.ENGINE), Tried(Hop.MODEL)
-        channels = [Tried(name) for name in self._pod.config.channels]
+        gateway, engine, model = HopResult(Hop.GATEWAY, ok=True, ms=0), HopResult(Hop.ENGINE), HopResult(Hop.MODEL)
+        channels = [HopResult(name) for name in self._pod.config.channels]
         async with _timed(engine):
             await self._health()
         if engine.ok:
@@ -76,7 +76,7 @@ class PodTalkTest:
             reason = state.message or f"the engine is {state.phase}"
             raise EngineError(f"{cause}: {reason}" if cause else reason)
 
-    async def _turn(self, hops: dict[Hop, Tried]) -> None:
+    async def _turn(self, hops: dict[Hop, HopResult]) -> None:
         """Run a real turn in a new conversation. It can show that an engine does not work although its state looks
         healthy.
         """
@@ -104,7 +104,7 @@ class PodTalkTest:
             return HopFailure(self._turns.slow_hop(), f"no answer within {TURN_SECONDS:.0f} s")
         return EngineError("the engine ended the turn without an answer")
 
-    async def _channels(self, channels: list[Tried]) -> None:
+    async def _channels(self, channels: list[HopResult]) -> None:
         started = time.monotonic()
         try:
             reasons = (await self._bridge.channels()).reasons
@@ -134,13 +134,13 @@ class PodTalkTest:
         if status >= 500:
             raise HopFailure(Hop.GATEWAY, f"the pod's page answers {status}")
 
-    def _wire(self, hop: Tried) -> dict[str, object]:
+    def _wire(self, hop: HopResult) -> dict[str, object]:
         error = mask_text(hop.error, self._pod.secret_texts()) if hop.error else None
         return {"hop": hop.hop, "ok": hop.ok, "ms": hop.ms, "error": error}
 
 
 @asynccontextmanager
-async def _timed(hop: Tried, *, already: float = 0.0) -> AsyncIterator[None]:
+async def _timed(hop: HopResult, *, already: float = 0.0) -> AsyncIterator[None]:
     started = time.monotonic()
     try:
         yield

@@ -1,6 +1,5 @@
-"""The events of a turn, and their form inside: one JSON object a line (NDJSON), from the bridge to the gateway and from
-there to the control plane. What readers outside get is made of them at the edge (server-sent events, OpenAI's protocol,
-A2A).
+"""The events of a turn. From the bridge to the gateway, and from there to the control plane, they are NDJSON: one JSON
+object per line. At the edge they are converted for clients (server-sent events, OpenAI's protocol, A2A).
 
 `delta` {text}, `part` {part}, then `done` {reply, session_id, ending} or `error` {hop, message, reason}. Empty lines
 show that the turn still runs.
@@ -62,17 +61,17 @@ def _ending(ending: TurnEnding) -> dict[str, str]:
 
 
 class EventReader:
-    """Reads the events of one turn as another program tells them. That program may be hostile, or of another release:
-    unknown fields are overlooked.
+    """Reads the events of one turn, which another program sends. That program may be hostile, or of another release:
+    unknown fields are ignored.
     """
 
     def __init__(self, teller: Hop, *, broken: str) -> None:
-        """`broken` is the message of the failure if the teller does not keep to this form."""
+        """`broken` is the message of the failure if the other program (`teller`) does not keep to this form."""
         self.broken = HopFailure(teller, broken)
         self.parts = Allowance()
 
     def read(self, told: Any) -> TurnEvent | None:
-        """The event; None for a part above the limit of parts. Raises HopFailure: the one that is told, or `broken`."""
+        """The event; None for a part above the limit of parts. Raises HopFailure: the reported one, or `broken`."""
         match told:
             case {"type": "delta", "text": str(text)}:
                 return Delta(text)

@@ -37,7 +37,7 @@ class HopFailure(Exception):
 
 
 class EngineError(HopFailure):
-    """The engine itself failed: it is dead, it hangs, or it refused. So did its bridge if nobody answers there."""
+    """The engine failed: it is dead, it hangs, or it refused. A bridge that does not answer counts as this too."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Hop.ENGINE, message)

@@ -32,7 +32,7 @@ Spent = Mapping[tuple[str, str, str], set[str]]  # (transaction, receiver, token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class ReceivedUnits:
     """The received units of each order since its baseline, up to `block`, which most nodes call final."""
 
     units: Mapping[str, int]
@@ -40,14 +40,14 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stand:
+class BlockHeights:
     """The newest block and the newest final block, of one node or of most nodes."""
 
     latest: int
     final: int
 
 
-def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int) -> Came:
+def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int) -> ReceivedUnits:
     """What a majority reports for the same block: `block`, or an earlier one that is final for most nodes.
 
     So money after that block is never counted as received. Each node is asked once for all orders, so a node that hangs
@@ -55,13 +55,13 @@ def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: i
     after this order's baseline. Never raises: money that cannot be read counts as not received yet.
     """
     if not orders:
-        return Came(units={}, block=block)
-    finals = {url: stand.final for url, stand in _stands(settings).items()}
+        return ReceivedUnits(units={}, block=block)
+    finals = {url: height.final for url, height in _all_heights(settings).items()}
     known = min(block, _reached(list(finals.values())))
     spent, taken = _spent(settings, orders), swept(orders)
     asked = [url for url, final in finals.items() if 0 <= known <= final]
     words = [_said(settings, url, orders, known, taken, spent) for url in asked]
-    return Came(units={order.pk: _agreed(settings, order, words) for order in orders}, block=known)
+    return ReceivedUnits(units={order.pk: _agreed(settings, order, words) for order in orders}, block=known)
 
 
 def most(settings: Configuration, work: Callable[[Node], T]) -> T:
@@ -81,27 +81,27 @@ def most(settings: Configuration, work: Callable[[Node], T]) -> T:
     raise Unknown(f"most of {len(settings.urls)} endpoints do not agree: {len(said)} answers")
 
 
-def stand(settings: Configuration) -> Stand:
+def heights(settings: Configuration) -> BlockHeights:
     """The newest blocks that most nodes have reached, so that one node cannot invent or hold back blocks.
 
     Raises Unknown.
     """
-    known = _stands(settings).values()
-    found = Stand(latest=_reached([one.latest for one in known]), final=_reached([one.final for one in known]))
+    known = _all_heights(settings).values()
+    found = BlockHeights(latest=_reached([one.latest for one in known]), final=_reached([one.final for one in known]))
     if found.latest < 0:
         raise Unknown(f"most of {len(settings.urls)} endpoints do not answer")
     return found
 
 
-def _stands(settings: Configuration) -> dict[str, Stand]:
-    return {url: _stand(settings, url) for url in settings.urls}
+def _all_heights(settings: Configuration) -> dict[str, BlockHeights]:
+    return {url: _heights_of(settings, url) for url in settings.urls}
 
 
-def _stand(settings: Configuration, url: str) -> Stand:
+def _heights_of(settings: Configuration, url: str) -> BlockHeights:
     try:
-        return chain.read_by(url, settings, lambda node: Stand(latest=node.latest.number, final=node.final))
+        return chain.read_by(url, settings, lambda node: BlockHeights(latest=node.latest.number, final=node.final))
     except Unknown:
-        return Stand(latest=-1, final=-1)
+        return BlockHeights(latest=-1, final=-1)
 
 
 def _reached(blocks: list[int]) -> int:

@@ -1,7 +1,7 @@
 """The baseline of an order: the balance of its address before the order. It is read again once its block is final.
 
 It is read at the newest block, because money that is already on its way does not belong to a new order. One node may be
-behind, so the highest balance that we saw also counts, and the block is the newest one that the node has told of. With
+behind, so the highest balance that we saw also counts, and the block is the newest one that the node has reported. With
 several nodes, a majority must report the same for a block that most have: a baseline invented by one node could hide
 the payment.
 """
@@ -77,8 +77,8 @@ def _agreed(configuration: Configuration, token: Token, address: DepositAddress,
 
     It is read some blocks before the newest one, because one URL may lead to several nodes, and some are behind.
     """
-    stand = agreement.stand(configuration)
-    at = max(stand.latest - LAG_BLOCKS, _counted_to(configuration, token, address))
+    heights = agreement.heights(configuration)
+    at = max(heights.latest - LAG_BLOCKS, _counted_to(configuration, token, address))
 
     def work(node: Node) -> tuple[str, int, tuple[int, str]]:
         if node.latest.number < at:
@@ -88,7 +88,7 @@ def _agreed(configuration: Configuration, token: Token, address: DepositAddress,
 
     name, balance, facts = agreement.most(configuration, work)
     tokens.check(token, facts)
-    chain.begin(configuration.chain_id, head=at, final=stand.final, now=now)
+    chain.begin(configuration.chain_id, head=at, final=heights.final, now=now)
     note(address.pk, configuration.chain_id, token.asset, balance=balance, block=at)
     return Baseline(balance=balance, block=at, hash=name)
 

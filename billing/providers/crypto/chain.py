@@ -1,4 +1,4 @@
-"""What we know of the chain. One node at a time reads it, and never a node that is behind what was read before."""
+"""What we know of the chain. One node is read at a time, and never one that is behind the last reading."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ class Coin(Currency):
         self.code, self.name = asset.value, asset.upper()
 
     def decimals(self, payment: Payment | None = None) -> int | None:
-        """Those of the payment's order, whose id is the first part of `external_id`, also for refunds.
+        """The decimals of the payment's order. The order's id is the first part of `external_id`, also for refunds.
 
-        Without an order, those of the agent's newest order in the same coin. Without any, those in the settings, or
-        else of the coin's newest order.
+        Without an order: the decimals of the agent's newest order in the same coin, else those in the settings, else
+        those of the coin's newest order.
         """
         newest = CryptoOrder.objects.filter(asset=self.code).order_by("-created_at")
         if payment is not None:

@@ -98,7 +98,7 @@ def _majority(settings: Configuration) -> int:
 def _words(settings: Configuration, deposits: Sequence[Deposit]) -> list[Words]:
     """The answers of the nodes that are as far as most. A node that is behind does not know new transfers yet."""
     try:
-        reached = agreement.stand(settings).latest
+        reached = agreement.heights(settings).latest
     except Unknown:
         return []
     return [word for url in settings.urls if (word := _said(settings, url, deposits, reached=reached)) is not None]

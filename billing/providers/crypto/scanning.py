@@ -17,7 +17,7 @@ from django.db.models.functions import Greatest
 from agents.models import Desired
 from billing.models import ChainState, CryptoOrder, Order
 from billing.providers.crypto import agreement, baselines, chain, configuration, replaced, settling
-from billing.providers.crypto.agreement import Came
+from billing.providers.crypto.agreement import ReceivedUnits
 from billing.providers.crypto.configuration import Configuration
 from billing.providers.crypto.errors import Unknown
 from billing.providers.crypto.reading import Balances, Before, ChainReading, Moved, look, moved
@@ -133,7 +133,7 @@ def _note(
         CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
 
 
-def _settle(order: CryptoOrder, reading: ChainReading, came: Came, taken: Swept, *, now: datetime) -> None:
+def _settle(order: CryptoOrder, reading: ChainReading, came: ReceivedUnits, taken: Swept, *, now: datetime) -> None:
     unsettled = _seen(order, reading, taken) - _settled(order, reading, taken)
     if (units := came.units.get(order.pk, 0)) >= order.amount:
         settling.pay(order.pk, received=units, block=came.block, now=now)
@@ -153,7 +153,9 @@ def _settled(order: CryptoOrder, reading: ChainReading, taken: Swept) -> int:
     return 0 if final is None else max(final - int(order.baseline) + taken.since(order, until=reading.final), 0)
 
 
-def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: ChainReading, taken: Swept) -> Came:
+def agreed_on(
+    settings: Configuration, orders: Sequence[CryptoOrder], reading: ChainReading, taken: Swept
+) -> ReceivedUnits:
     """What most nodes report for the orders that one node reports as paid.
 
     One node's report, by the balance or by transfers, is the reason to ask all nodes. Transfers that the balance does

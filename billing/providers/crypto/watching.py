@@ -13,7 +13,7 @@ from agents.models import Agent, Reason
 from billing.errors import AskedAlready
 from billing.models import ChainState, CryptoOrder, DepositAddress
 from billing.providers.crypto import agreement, chain, configuration, dropped, formerly, settling, tokens
-from billing.providers.crypto.agreement import Came
+from billing.providers.crypto.agreement import ReceivedUnits
 from billing.providers.crypto.configuration import Configuration
 from billing.providers.crypto.errors import Misconfigured, Unknown
 from billing.providers.crypto.reading import look, moved, transfers
@@ -102,11 +102,11 @@ def _record(settings: Configuration, state: ChainState, *, now: datetime) -> Non
             settling.record(found.transfers, settings, now=now)
             ends[number] = found.to
     to = sorted(ends, reverse=True)[len(ends) // 2]
-    if to != state.all_to:  # the block may also go back: then only one node had read so far
+    if to != state.all_to:  # it may also be an earlier block, if only one node had read up to the later one
         ChainState.objects.filter(pk=state.pk).update(all_to=to)
 
 
-def _settle(order: CryptoOrder, came: Came, *, now: datetime) -> None:
+def _settle(order: CryptoOrder, came: ReceivedUnits, *, now: datetime) -> None:
     if (units := came.units.get(order.pk, 0)) >= order.amount:
         settling.pay(order.pk, received=units, block=came.block, now=now)
 

@@ -13,7 +13,7 @@ UNKNOWN_KEY = gettext_noop(
     " again soon"
 )
 DISABLED = gettext_noop("gumroad says that this key was disabled")
-NO_PURCHASE = gettext_noop("gumroad knows of no purchase for this key")
+NO_PURCHASE = gettext_noop("gumroad has no purchase for this key")
 TEST = gettext_noop("this is a test purchase, for which nobody paid")
 REFUNDED = gettext_noop("it was refunded")
 DISPUTED = gettext_noop("its payment was disputed")

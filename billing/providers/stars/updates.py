@@ -102,7 +102,7 @@ def _transferred(transaction: Json, side: str) -> StarsCharge | None:
 
 
 def _is_other_sale(partner: Json) -> bool:
-    """Whether it is not for an invoice but for a gift, paid media and so on. Older servers do not say."""
+    """Whether the payment is not for an invoice but for a gift, paid media and so on. Older servers do not say so."""
     return bool(partner.get("transaction_type", "invoice_payment") != "invoice_payment")
 
 

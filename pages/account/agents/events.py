@@ -8,7 +8,7 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from pages.account import words
-from pages.account.agents import told_events
+from pages.account.agents import event_texts
 from pages.account.agents.base import AgentPagePage
 from webhooks import event_log
 
@@ -26,7 +26,7 @@ class EventsPage(AgentPagePage):
         context = {
             "agent": agent,
             "events": [
-                {"text": told_events.sentence(one), "moment": words.moment(one.created_at), "at": one.created_at}
+                {"text": event_texts.sentence(one), "moment": words.moment(one.created_at), "at": one.created_at}
                 for one in page.events
             ],
             "older": f"{here}?{urlencode({'before': page.cursor})}" if page.cursor else None,

@@ -17,10 +17,11 @@ from catalog.engines import engine_of
 from config import waiting
 from config.errors import BadRequest, Conflict, ServiceError
 from pages.account import words
-from pages.account.agents import agent_refusals, told_events
+from pages.account.agents import agent_refusals, event_texts
 from pages.account.agents.base import AgentPagePage
 from webhooks import addresses, deliveries, delivery_log, hooks, redelivery, testing
-from webhooks.models import Delivery, EventType, Hook, Problem, State
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Hook, Problem, State
 
 ON_A_PAGE = 20
 STATES: dict[str, Promise] = {
@@ -65,7 +66,7 @@ class WebhookPage(AgentPagePage):
             "agent": agent,
             "hook": hook,
             "typed": typed or (hook.url if hook else ""),
-            "events": [told_events.TYPES[name] for name in EventType.values],
+            "events": [event_texts.TYPES[name] for name in EventType.values],
             "lines": [_line(delivery) for delivery in page.deliveries],
             "going_on": any(one.state == State.PENDING for one in page.deliveries),
             "older": _older(here, page.next_url),
@@ -116,7 +117,7 @@ class WebhookRemovalPage(WebhookActPage):
 def _line(delivery: Delivery) -> dict[str, Any]:
     return {
         "id": delivery.pk,
-        "event": told_events.TYPES[delivery.event.type],
+        "event": event_texts.TYPES[delivery.event.type],
         "state": STATES[delivery.state],
         "colour": COLOURS.get(State(delivery.state), ""),
         "moment": words.moment(delivery.created_at),

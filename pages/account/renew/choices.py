@@ -91,7 +91,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
 def refuse_unreadable(wanted: WantedRenewal, key: str) -> None:
     """Refuse a text that no seller would give out as a key. Raises LicenceRefused."""
     if wanted.provider in LICENSED and (len(key) > LONGEST_KEY or not key.strip().isprintable()):
-        raise LicenceRefused(gettext_noop("no key is so long, or has such characters"))
+        raise LicenceRefused(gettext_noop("this key is too long, or has characters that no key has"))
 
 
 def plans(agent: Agent) -> list[PlanChoice]:

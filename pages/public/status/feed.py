@@ -17,7 +17,7 @@ from pages.public.plain import line
 from pages.public.printing import printed
 from pages.public.status import keeping, report
 from pages.public.status.page import FEED, PATH
-from pages.public.status.report import Story
+from pages.public.status.report import ShownIncident
 
 KIND = "application/atom+xml; charset=utf-8"
 NAMESPACE = "http://www.w3.org/2005/Atom"
@@ -33,10 +33,10 @@ class FeedViewSet(PublicPageViewSet):
 def _feed(language: Language) -> str:
     with translation.override(language.code):
         found = report.now(at=timezone.now())
-        told = report.stories(found)
+        told = report.shown_incidents(found)
         here = address(FEED, language)
-        entries = "".join(_entry(story, language) for story in told)
-        changed = max((story.changed_at for story in told), default=datetime(2026, 1, 1, tzinfo=found.at.tzinfo))
+        entries = "".join(_entry(incident, language) for incident in told)
+        changed = max((incident.changed_at for incident in told), default=datetime(2026, 1, 1, tzinfo=found.at.tzinfo))
         return (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
             f'<feed xmlns="{NAMESPACE}" xml:lang="{language.code}">\n'
@@ -48,14 +48,14 @@ def _feed(language: Language) -> str:
         )
 
 
-def _entry(story: Story, language: Language) -> str:
-    place = f"{address(PATH, language)}#{story.id}"
-    text = "".join(f"<p>{escape(_said(one.at, str(one.stage), one.text))}</p>" for one in story.told)
-    text = text or f"<p>{escape(_said(story.started_at, str(story.stage), ''))}</p>"
+def _entry(incident: ShownIncident, language: Language) -> str:
+    place = f"{address(PATH, language)}#{incident.id}"
+    text = "".join(f"<p>{escape(_said(one.at, str(one.stage), one.text))}</p>" for one in incident.told)
+    text = text or f"<p>{escape(_said(incident.started_at, str(incident.stage), ''))}</p>"
     return (
-        f"<entry>\n<id>{escape(f'{settings.BASE_URL}/{PATH}#{story.id}')}</id>\n"
-        f"<title>{escape(line(story.title))}</title>\n"
-        f"<published>{_time(story.started_at)}</published>\n<updated>{_time(story.changed_at)}</updated>\n"
+        f"<entry>\n<id>{escape(f'{settings.BASE_URL}/{PATH}#{incident.id}')}</id>\n"
+        f"<title>{escape(line(incident.title))}</title>\n"
+        f"<published>{_time(incident.started_at)}</published>\n<updated>{_time(incident.changed_at)}</updated>\n"
         f'<link rel="alternate" type="text/html" href={quoteattr(place)}/>\n'
         f'<content type="html">{escape(text)}</content>\n</entry>\n'
     )

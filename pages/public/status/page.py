@@ -34,7 +34,7 @@ class PageOfStatusViewSet(PublicPageViewSet):
 
 def _content(language: Language) -> dict[str, Any]:
     found = report.now(at=timezone.now())
-    told = report.stories(found)
+    told = report.shown_incidents(found)
     return {
         "title": gettext("Status"),
         "overall": found.platform.status,

@@ -31,7 +31,7 @@ class ComponentRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ShownUpdate:
     """One update of an incident."""
 
     at: datetime
@@ -40,7 +40,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class ShownIncident:
     """An incident as the page shows it."""
 
     id: str
@@ -50,7 +50,7 @@ class Story:
     changed_at: datetime
     stage: Promise
     hurt: list[Promise]
-    told: list[Told]  # newest first
+    told: list[ShownUpdate]  # newest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +73,16 @@ def lines(report: PlatformReport) -> list[ComponentRow]:
     return [_line(name, by_id.get(name, []), report) for name in COMPONENTS]
 
 
-def stories(report: PlatformReport) -> list[Story]:
+def shown_incidents(report: PlatformReport) -> list[ShownIncident]:
     """All incidents that are read, newest first."""
-    return [_story(one) for one in report.incidents or ()]
+    return [_shown(one) for one in report.incidents or ()]
 
 
-def still_open(told: Sequence[Story]) -> list[Story]:
+def still_open(told: Sequence[ShownIncident]) -> list[ShownIncident]:
     return [one for one in told if one.resolved_at is None]
 
 
-def lately_over(told: Sequence[Story], *, at: datetime) -> list[Story]:
+def lately_over(told: Sequence[ShownIncident], *, at: datetime) -> list[ShownIncident]:
     return [one for one in told if one.resolved_at and one.resolved_at > at - timedelta(days=PAST_DAYS)]
 
 
@@ -116,9 +116,9 @@ def _summary(days: Sequence[Day]) -> str:
     return text % {"count": hurt, "days": HISTORY_DAYS}
 
 
-def _story(incident: Incident) -> Story:
-    told = [Told(at=one.at, stage=STAGES[one.status], text=one.text) for one in incident.updates.all()]
-    return Story(
+def _shown(incident: Incident) -> ShownIncident:
+    told = [ShownUpdate(at=one.at, stage=STAGES[one.status], text=one.text) for one in incident.updates.all()]
+    return ShownIncident(
         id=incident.id,
         title=incident.title,
         started_at=incident.started_at,

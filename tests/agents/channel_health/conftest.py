@@ -16,7 +16,7 @@ from agents.channel_health import looking
 from agents.configuring import llm_key
 from agents.models import Agent, Reason, Transition
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.bridge import BridgeDouble
 
 TOKEN = "4711081500:AAbot-token-of-the-owners-telegram-bot"
@@ -39,7 +39,7 @@ def make_listening(make_agent: MakeAgent) -> MakeListening:
     return make
 
 
-def serve(agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, **given: Any) -> Gateway:
+def serve(agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, **given: Any) -> GatewayProcess:
     """Start a gateway for the agent. Gateway and engine have the agent's present configuration."""
     agent.refresh_from_db()
     bridge.revision = agent.spec_revision
@@ -56,7 +56,7 @@ def listening(make_listening: MakeListening, gateway_of: GatewayOf, bridge: Brid
 
 
 @dataclass
-class Watch:
+class MinuteWatch:
     """The look of each minute. Between two looks the time stands still."""
 
     now: datetime
@@ -73,8 +73,8 @@ class Watch:
 
 
 @pytest.fixture
-def watch() -> Watch:
-    return Watch(timezone.now())
+def watch() -> MinuteWatch:
+    return MinuteWatch(timezone.now())
 
 
 def told(agent: Agent) -> list[str]:

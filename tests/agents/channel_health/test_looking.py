@@ -19,7 +19,7 @@ from agents.models import Agent, ChannelState
 from agents.running import identity
 from agents.runtimes import management
 from agents.runtimes.base import Identity
-from tests.agents.channel_health.conftest import REFUSED, MakeListening, Watch, told
+from tests.agents.channel_health.conftest import REFUSED, MakeListening, MinuteWatch, told
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.lying_gateway import LyingGateway
 from tests.doubles.runtime import ScriptedRuntime
@@ -60,7 +60,7 @@ def lying(runtime: ScriptedRuntime, tmp_path: Path) -> Iterator[Lie]:
 @pytest.mark.sampled
 @pytest.mark.parametrize("said", LIES.values(), ids=LIES)
 def test_what_is_no_word_about_a_channel_of_the_agent_changes_nothing(
-    make_listening: MakeListening, lying: Lie, watch: Watch, said: Any
+    make_listening: MakeListening, lying: Lie, watch: MinuteWatch, said: Any
 ) -> None:
     agent = make_listening()
     gateway = lying(agent)
@@ -73,7 +73,9 @@ def test_what_is_no_word_about_a_channel_of_the_agent_changes_nothing(
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"channels":' * 20_000, b"\xff\xfe", b"", b'"\\ud800"'])
-def test_what_is_no_json_changes_nothing(make_listening: MakeListening, lying: Lie, watch: Watch, body: bytes) -> None:
+def test_what_is_no_json_changes_nothing(
+    make_listening: MakeListening, lying: Lie, watch: MinuteWatch, body: bytes
+) -> None:
     agent = make_listening()
     lying(agent).body = body
     watch.minutes(4)
@@ -81,7 +83,7 @@ def test_what_is_no_json_changes_nothing(make_listening: MakeListening, lying: L
 
 
 def test_a_pod_that_answers_a_byte_now_and_then_holds_nobody_up_for_long(
-    make_listening: MakeListening, lying: Lie, watch: Watch, monkeypatch: pytest.MonkeyPatch
+    make_listening: MakeListening, lying: Lie, watch: MinuteWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(management, "CHANNELS_SECONDS", 1.0)
     slow, quick = make_listening(), make_listening()
@@ -94,7 +96,7 @@ def test_a_pod_that_answers_a_byte_now_and_then_holds_nobody_up_for_long(
 
 
 def test_each_agent_is_asked_once_a_minute_and_one_without_other_channels_never(
-    make_listening: MakeListening, make_agent: MakeAgent, lying: Lie, watch: Watch
+    make_listening: MakeListening, make_agent: MakeAgent, lying: Lie, watch: MinuteWatch
 ) -> None:
     agent, web = make_listening(), make_listening(channels=["web"], channel_secrets={})
     listening, other = lying(agent), lying(web)
@@ -108,7 +110,7 @@ def test_each_agent_is_asked_once_a_minute_and_one_without_other_channels_never(
 
 
 def test_no_account_keeps_others_waiting(
-    make_listening: MakeListening, stranger: User, watch: Watch, monkeypatch: pytest.MonkeyPatch, settings: Any
+    make_listening: MakeListening, stranger: User, watch: MinuteWatch, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.MAX_FREE_AGENTS = settings.MAX_TRIALS = 10
     monkeypatch.setattr(looking, "OF_ONE_ACCOUNT", 2)
@@ -122,7 +124,7 @@ def test_no_account_keeps_others_waiting(
 
 
 def test_a_round_that_has_lasted_for_long_begins_no_further_calls(
-    make_listening: MakeListening, lying: Lie, watch: Watch, monkeypatch: pytest.MonkeyPatch
+    make_listening: MakeListening, lying: Lie, watch: MinuteWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(looking, "ROUND_SECONDS", -1.0)
     gateway = lying(make_listening())
@@ -131,7 +133,7 @@ def test_a_round_that_has_lasted_for_long_begins_no_further_calls(
 
 @pytest.mark.django_db(transaction=True)
 def test_workers_at_once_ask_each_pod_once_and_tell_once(
-    make_listening: MakeListening, lying: Lie, watch: Watch
+    make_listening: MakeListening, lying: Lie, watch: MinuteWatch
 ) -> None:
     agents = [make_listening() for _ in range(3)]
     gateways = [lying(agent) for agent in agents]
@@ -154,7 +156,7 @@ def test_workers_at_once_ask_each_pod_once_and_tell_once(
 
 
 def test_a_worker_that_comes_late_with_an_old_word_changes_nothing(
-    make_listening: MakeListening, lying: Lie, watch: Watch
+    make_listening: MakeListening, lying: Lie, watch: MinuteWatch
 ) -> None:
     agent = make_listening()
     lying(agent).body = b'{"channels": {"telegram": null}}'
@@ -165,7 +167,7 @@ def test_a_worker_that_comes_late_with_an_old_word_changes_nothing(
 
 
 def test_what_is_due_and_whom_to_enlist_is_found_by_indexes(
-    make_listening: MakeListening, make_agent: MakeAgent, watch: Watch
+    make_listening: MakeListening, make_agent: MakeAgent, watch: MinuteWatch
 ) -> None:
     make_listening()
     for _ in range(2):

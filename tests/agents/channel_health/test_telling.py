@@ -21,7 +21,7 @@ from agents.models import Agent, AgentQuota, ChannelState, QuotaStatus, Reason, 
 from agents.running import lifecycle
 from agents.runtimes.base import Phase
 from config import outgoing_mail
-from tests.agents.channel_health.conftest import KEY, REFUSED, TOKEN, MakeListening, Watch, mailed, serve, told
+from tests.agents.channel_health.conftest import KEY, REFUSED, TOKEN, MakeListening, MinuteWatch, mailed, serve, told
 from tests.agents.conftest import GatewayOf, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
@@ -40,7 +40,7 @@ def others(explanation: Any) -> list[str]:
 
 
 def test_a_channel_that_is_silent_for_two_minutes_is_explained_with_the_call_that_sets_a_new_token(
-    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: Watch
+    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(1)
@@ -71,7 +71,7 @@ def test_another_channel_is_explained_by_its_own_reason_and_secrets(
     make_listening: MakeListening,
     gateway_of: GatewayOf,
     bridge: BridgeDouble,
-    watch: Watch,
+    watch: MinuteWatch,
     channel: str,
     names: list[str],
     why: str,
@@ -88,7 +88,7 @@ def test_another_channel_is_explained_by_its_own_reason_and_secrets(
 
 @pytest.mark.sampled
 def test_its_owner_is_written_to_once_however_long_it_lasts(
-    listening: Agent, owner: User, bridge: BridgeDouble, watch: Watch, settings: Any
+    listening: Agent, owner: User, bridge: BridgeDouble, watch: MinuteWatch, settings: Any
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(200)
@@ -100,7 +100,7 @@ def test_its_owner_is_written_to_once_however_long_it_lasts(
 
 
 def test_one_that_hears_again_is_well_and_on_the_timeline(
-    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: Watch
+    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)
@@ -110,7 +110,7 @@ def test_one_that_hears_again_is_well_and_on_the_timeline(
     assert told(listening) == [SILENT, "telegram hears again"]
 
 
-def test_a_silence_shorter_than_two_minutes_is_none(listening: Agent, bridge: BridgeDouble, watch: Watch) -> None:
+def test_a_silence_shorter_than_two_minutes_is_none(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     for _ in range(5):
         bridge.channels["telegram"] = REFUSED
         watch.minutes(1)
@@ -121,7 +121,7 @@ def test_a_silence_shorter_than_two_minutes_is_none(listening: Agent, bridge: Br
 
 @pytest.mark.sampled
 def test_a_silence_soon_after_another_is_mailed_when_it_still_lasts_an_hour_after_that_mail(
-    listening: Agent, bridge: BridgeDouble, watch: Watch
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(4)
@@ -140,7 +140,7 @@ def test_a_silence_soon_after_another_is_mailed_when_it_still_lasts_an_hour_afte
 
 
 def test_a_pod_that_does_not_answer_or_has_no_engine_says_nothing_of_channels(
-    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: Watch
+    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     for phase in ("starting", "unhealthy"):
@@ -162,7 +162,7 @@ def test_a_pod_that_does_not_answer_or_has_no_engine_says_nothing_of_channels(
 
 
 def test_an_agent_without_a_model_key_waits_for_it(
-    make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: Watch
+    make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     agent = make_listening()
     serve(agent, gateway_of, bridge)
@@ -173,7 +173,7 @@ def test_an_agent_without_a_model_key_waits_for_it(
 
 
 def test_a_paused_agent_is_not_written_about_and_its_silence_begins_anew(
-    listening: Agent, bridge: BridgeDouble, watch: Watch
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(1)
@@ -191,7 +191,7 @@ def test_a_paused_agent_is_not_written_about_and_its_silence_begins_anew(
 
 
 def test_a_silence_goes_on_over_a_pod_that_was_lost(
-    listening: Agent, bridge: BridgeDouble, watch: Watch, runtime: ScriptedRuntime, gateway_of: GatewayOf
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, runtime: ScriptedRuntime, gateway_of: GatewayOf
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)
@@ -207,7 +207,7 @@ def test_a_silence_goes_on_over_a_pod_that_was_lost(
     assert (told(listening), len(mailed())) == ([SILENT], 1)
 
 
-def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble, watch: Watch) -> None:
+def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(1)
     lifecycle.delete(listening, actor="user:x")
@@ -216,7 +216,7 @@ def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble
 
 
 def test_an_owner_who_is_suspended_is_not_written_to(
-    listening: Agent, owner: User, bridge: BridgeDouble, watch: Watch
+    listening: Agent, owner: User, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     User.objects.filter(pk=owner.pk).update(is_active=False)
     bridge.channels["telegram"] = REFUSED
@@ -225,7 +225,7 @@ def test_an_owner_who_is_suspended_is_not_written_to(
 
 
 def test_what_is_worse_comes_first_and_an_engine_that_is_down_alone(
-    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: Watch
+    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)
@@ -239,7 +239,7 @@ def test_what_is_worse_comes_first_and_an_engine_that_is_down_alone(
 
 
 def test_a_key_that_was_not_checked_comes_behind_it_and_a_model_that_fails_before_it(
-    client: APIClient, make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: Watch
+    client: APIClient, make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     listening = make_listening()
     gateway = serve(listening, gateway_of, bridge, llm_base_url="http://127.0.0.1:9/v1")
@@ -254,7 +254,7 @@ def test_a_key_that_was_not_checked_comes_behind_it_and_a_model_that_fails_befor
 
 
 def test_after_another_configuration_nothing_is_known_until_the_next_look(
-    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: Watch
+    client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)
@@ -269,7 +269,7 @@ def test_after_another_configuration_nothing_is_known_until_the_next_look(
 
 
 def test_a_channel_that_was_given_up_is_forgotten(
-    listening: Agent, bridge: BridgeDouble, watch: Watch, client: APIClient
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, client: APIClient
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)
@@ -282,7 +282,7 @@ def test_a_channel_that_was_given_up_is_forgotten(
 @pytest.mark.sampled
 @pytest.mark.parametrize("lang", ["en", "es", "id", "pt", "ru", "tr"])
 def test_the_mail_is_in_the_agents_language_and_has_no_word_of_the_pod(
-    listening: Agent, bridge: BridgeDouble, watch: Watch, lang: str
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, lang: str
 ) -> None:
     """Otherwise a hostile engine could write to its owner in our name."""
     Agent.objects.update(lang=lang)
@@ -297,7 +297,7 @@ def test_the_mail_is_in_the_agents_language_and_has_no_word_of_the_pod(
 
 
 def test_no_secret_control_character_or_flood_of_words_is_stored(
-    listening: Agent, bridge: BridgeDouble, watch: Watch
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
     bridge.channels["telegram"] = f"\x1b[31m{TOKEN}\n\x00{KEY}\u202e" + "x" * 50_000
     watch.minutes(5)
@@ -310,7 +310,7 @@ def test_no_secret_control_character_or_flood_of_words_is_stored(
         assert len(text) < 350
 
 
-class Killed(BaseException):
+class WorkerKilled(BaseException):
     """As if the worker was killed here."""
 
 
@@ -318,7 +318,7 @@ class Killed(BaseException):
 def killed_at_the_mail() -> Iterator[None]:
     def kill(user_id: str, mail: object) -> None:
         letters.carry(user_id, mail)  # type: ignore[arg-type]  # a mail
-        raise Killed
+        raise WorkerKilled
 
     outgoing_mail.carried_by(kill)
     yield
@@ -326,12 +326,12 @@ def killed_at_the_mail() -> Iterator[None]:
 
 
 def test_a_worker_that_is_killed_at_the_mail_has_told_nothing_and_the_next_tells_all(
-    listening: Agent, bridge: BridgeDouble, watch: Watch, killed_at_the_mail: None
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, killed_at_the_mail: None
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(1)
     watch.now += timedelta(minutes=1)
-    with pytest.raises(Killed):
+    with pytest.raises(WorkerKilled):
         watch.look()
     assert (told(listening), Letter.objects.count()) == ([], 0)
     outgoing_mail.carried_by(letters.carry)
@@ -340,7 +340,7 @@ def test_a_worker_that_is_killed_at_the_mail_has_told_nothing_and_the_next_tells
 
 
 def test_another_revision_than_the_one_that_was_asked_for_says_nothing(
-    listening: Agent, bridge: BridgeDouble, watch: Watch, runtime: ScriptedRuntime
+    listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, runtime: ScriptedRuntime
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     bridge.revision = listening.spec_revision - 1
@@ -350,7 +350,7 @@ def test_another_revision_than_the_one_that_was_asked_for_says_nothing(
     assert told(listening) == []
 
 
-def test_operators_see_it_on_the_agents_page(listening: Agent, bridge: BridgeDouble, watch: Watch) -> None:
+def test_operators_see_it_on_the_agents_page(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)
     console = Client()

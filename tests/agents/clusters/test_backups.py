@@ -19,7 +19,7 @@ from agents.pod.archive import OWN
 from tests.agents.backups.killing import Child, Started, bytes_in
 from tests.agents.backups.orders import contents
 from tests.agents.clusters import ground
-from tests.agents.clusters.test_flow import Owner
+from tests.agents.clusters.test_flow import ApiOwner
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import REAL_KEY
 from tests.doubles.kube_api import KubeApi
@@ -48,7 +48,7 @@ def api(tmp_path: Path, settings: Settings, program: Path, url: str) -> Iterator
 
 @pytest.mark.slow
 def test_it_is_backed_up_restored_repaired_deleted_and_brought_back(client: APIClient, api: KubeApi) -> None:
-    owner = Owner(client)
+    owner = ApiOwner(client)
     owner.until("running")
     assert owner.say("say one") == "one"
     name = owner.post("/backups")["backup"]["name"]
@@ -88,7 +88,7 @@ def large(
     program: Path,
     store: Path,
     endpoint: Started,
-) -> Iterator[tuple[Owner, Path, Child]]:
+) -> Iterator[tuple[ApiOwner, Path, Child]]:
     """A running agent with so much data that a kill comes before the end, and the endpoint as a process."""
     settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
     settings.BACKUP_URL, start = endpoint
@@ -99,7 +99,7 @@ def large(
         ground.backing_up(),
     ):
         first = start()
-        owner = Owner(client)
+        owner = ApiOwner(client)
         owner.until("running")
         (volume,) = found.objects("PersistentVolume")
         (home,) = found.directory_of(volume["metadata"]["name"]).rglob("pi")
@@ -112,7 +112,7 @@ def large(
 
 @pytest.mark.slow
 def test_an_endpoint_that_is_killed_is_waited_for_and_what_came_of_it_is_told(
-    large: tuple[Owner, Path, Child],
+    large: tuple[ApiOwner, Path, Child],
     store: Path,
     endpoint: Started,
 ) -> None:

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from agents.clusters.api.client import Connection
 from tests.agents.clusters import ground
-from tests.agents.clusters.test_flow import Owner
+from tests.agents.clusters.test_flow import ApiOwner
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.kube_api import KubeApi
 
@@ -32,9 +32,9 @@ def api(tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
 
 
 @pytest.fixture
-def owner(client: APIClient, api: KubeApi) -> Owner:
+def owner(client: APIClient, api: KubeApi) -> ApiOwner:
     """The owner of a running agent that has answered once."""
-    made = Owner(client)
+    made = ApiOwner(client)
     made.until("running")
     assert made.say("say hello") == "hello"
     return made
@@ -51,7 +51,7 @@ def delete(api: KubeApi, path: str) -> None:
         connection.delete(path)
 
 
-def is_told(owner: Owner) -> None:
+def is_told(owner: ApiOwner) -> None:
     owner.until("failed")
     found = owner.get("/explain")["explanation"]
     assert (found["cause"], found["next"]) == ("DATA_LOST", f"POST {owner.path}/rebuild")
@@ -59,7 +59,7 @@ def is_told(owner: Owner) -> None:
 
 
 @pytest.mark.sampled
-def test_a_pod_that_the_cluster_started_by_itself_finds_an_empty_disk(owner: Owner, api: KubeApi) -> None:
+def test_a_pod_that_the_cluster_started_by_itself_finds_an_empty_disk(owner: ApiOwner, api: KubeApi) -> None:
     """There was no deployment since the agent came up, so only the document in the cluster says that there was data."""
     namespace = owner.row().namespace
     found = disk(api)
@@ -74,7 +74,7 @@ def test_a_pod_that_the_cluster_started_by_itself_finds_an_empty_disk(owner: Own
 
 @pytest.mark.sampled
 def test_a_namespace_that_somebody_removed_with_its_volume_is_not_quietly_built_anew(
-    owner: Owner, api: KubeApi
+    owner: ApiOwner, api: KubeApi
 ) -> None:
     (volume,) = api.objects("PersistentVolume")
     path = f"/api/v1/persistentvolumes/{volume['metadata']['name']}"

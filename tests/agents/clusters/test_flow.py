@@ -33,7 +33,7 @@ def cluster(tmp_path: Path, settings: Settings) -> Iterator[Cluster]:
         yield row
 
 
-class Owner:
+class ApiOwner:
     """A customer with one agent, who calls the API."""
 
     def __init__(self, api: APIClient) -> None:
@@ -75,7 +75,7 @@ class Owner:
 
 
 def test_an_agent_lives_its_life_on_a_cluster(client: APIClient, cluster: Cluster) -> None:
-    owner = Owner(client)
+    owner = ApiOwner(client)
     first = owner.row().namespace
     assert owner.until("running")["dseq"] == first
     assert owner.say("say hello") == "hello"

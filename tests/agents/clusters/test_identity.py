@@ -1,4 +1,4 @@
-"""Gateways in clusters prove their identity, and gateways that cannot are replaced: through the API, on the double."""
+"""Gateways in clusters prove their identity, and those that cannot are replaced. Tested through the API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.clusters import connections
 from agents.clusters.api import names
 from agents.models import Cluster, Pod
 from tests.agents.clusters import ground
-from tests.agents.clusters.test_flow import Owner
+from tests.agents.clusters.test_flow import ApiOwner
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.impostor import Impostor
 from tests.doubles.kube_api import KubeApi
@@ -35,10 +35,10 @@ def double(tmp_path: Path, settings: Settings) -> Iterator[tuple[KubeApi, Cluste
 
 
 @pytest.fixture
-def owner(client: APIClient, double: tuple[KubeApi, Cluster]) -> Owner:
+def owner(client: APIClient, double: tuple[KubeApi, Cluster]) -> ApiOwner:
     """The owner of a running agent that has answered once."""
     with ground.reconciling():
-        made = Owner(client)
+        made = ApiOwner(client)
         made.until("running")
     assert made.say("say hello") == "hello"
     return made
@@ -46,7 +46,7 @@ def owner(client: APIClient, double: tuple[KubeApi, Cluster]) -> Owner:
 
 @pytest.mark.slow
 def test_a_pod_of_a_release_without_certificates_is_replaced_and_keeps_its_conversations(
-    owner: Owner, double: tuple[KubeApi, Cluster]
+    owner: ApiOwner, double: tuple[KubeApi, Cluster]
 ) -> None:
     namespace = owner.row().namespace
     older = {"metadata": {"labels": {names.CERTIFICATE_LABEL: None}}}
@@ -71,7 +71,7 @@ def is_well(namespace: str) -> bool:
 
 @pytest.mark.sampled
 def test_an_engine_on_the_management_port_of_its_gateway_is_told_nothing(
-    owner: Owner, double: tuple[KubeApi, Cluster]
+    owner: ApiOwner, double: tuple[KubeApi, Cluster]
 ) -> None:
     agent = owner.row()
     address = str(Pod.objects.get(pk=agent.namespace).pod_ip)
@@ -87,7 +87,7 @@ def test_an_engine_on_the_management_port_of_its_gateway_is_told_nothing(
     assert owner.say("count") == "2"
 
 
-def answers(owner: Owner, message: str) -> bool:
+def answers(owner: ApiOwner, message: str) -> bool:
     asked = {"message": message, "sessionId": "s1"}
     return bool(owner.api.post(f"{owner.path}/chat", asked, format="json").status_code == 200)
 

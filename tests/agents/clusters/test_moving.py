@@ -24,7 +24,7 @@ from agents.runtimes.base import Phase, RuntimeFailure
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.clusters import ground
 from tests.agents.clusters.moves import OPERATOR, asked, backed_up, come_up, has_no_volume, notes, place
-from tests.agents.clusters.test_flow import Owner, leaves_nothing
+from tests.agents.clusters.test_flow import ApiOwner, leaves_nothing
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import AGENT, pod_spec
@@ -252,7 +252,7 @@ def test_one_that_is_deleted_on_the_way_leaves_nothing_at_either_place(tmp_path:
 @pytest.mark.skipif(ground.is_real, reason="there is one real cluster")
 @pytest.mark.slow
 def test_an_agent_remembers_where_it_moved_what_it_was_told_before(client: APIClient, two: list[Cluster]) -> None:
-    owner = Owner(client)
+    owner = ApiOwner(client)
     owner.until("running")
     assert owner.say("say one") == "one"
     agent = owner.row()

@@ -1,4 +1,4 @@
-"""An agent that does not run can move: a stopped one with the backup of its stop, a failed one if its pod makes one."""
+"""An agent that does not run can move. A stopped one takes the backup of its stop; a failed one needs a new backup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.running import lifecycle, sweeper
 from agents.runtimes.base import Phase
 from tests.agents.clusters import ground
 from tests.agents.clusters.moves import OPERATOR, asked, backed_up, come_up, has_no_volume, notes, place
-from tests.agents.clusters.test_flow import Owner
+from tests.agents.clusters.test_flow import ApiOwner
 from tests.agents.conftest import event_types, settle
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.runtime import ScriptedRuntime
@@ -176,7 +176,7 @@ def test_a_failed_one_whose_pod_makes_none_is_built_again_where_it_is(
 def test_a_stopped_one_that_is_started_elsewhere_remembers_what_it_was_told(
     client: APIClient, two: list[Cluster]
 ) -> None:
-    owner = Owner(client)
+    owner = ApiOwner(client)
     owner.until("running")
     assert owner.say("say one") == "one"
     owner.post("/pause")

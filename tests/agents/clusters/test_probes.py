@@ -27,7 +27,7 @@ WANT = Want(revision=2, access=ACCESS)
 GOOD = GatewayHealth(revision=2, has_key=True, engine={"phase": "ready", "revision": 2})
 
 
-class Clock:
+class ProbeClock:
     def __init__(self) -> None:
         self.now = 1000.0
 
@@ -76,8 +76,8 @@ class Events:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ProbeClock:
+    return ProbeClock()
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def news() -> list[str]:
 
 
 @pytest.fixture
-def asks(clock: Clock, gateways: Gateways, events: Events, news: list[str]) -> Probes:
+def asks(clock: ProbeClock, gateways: Gateways, events: Events, news: list[str]) -> Probes:
     return Probes(AtOnce(), events, news.append, clock=clock)
 
 
@@ -116,7 +116,7 @@ def test_an_address_of_the_newer_kind_is_written_as_urls_want_it() -> None:
 
 
 def test_a_gateway_is_asked_at_most_once_a_second_and_the_same_again_is_no_news(
-    asks: Probes, gateways: Gateways, clock: Clock, news: list[str]
+    asks: Probes, gateways: Gateways, clock: ProbeClock, news: list[str]
 ) -> None:
     for _ in range(10):
         asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
@@ -125,14 +125,16 @@ def test_a_gateway_is_asked_at_most_once_a_second_and_the_same_again_is_no_news(
     assert news == ["pod-a-1"]
 
 
-def test_one_that_says_the_same_for_long_is_asked_less_often(asks: Probes, gateways: Gateways, clock: Clock) -> None:
+def test_one_that_says_the_same_for_long_is_asked_less_often(
+    asks: Probes, gateways: Gateways, clock: ProbeClock
+) -> None:
     for _ in range(100):
         asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
         clock.now += 1
     assert 40 <= len(gateways.asked) <= 50
 
 
-def test_one_that_does_not_answer_is_asked_less_and_less(asks: Probes, gateways: Gateways, clock: Clock) -> None:
+def test_one_that_does_not_answer_is_asked_less_and_less(asks: Probes, gateways: Gateways, clock: ProbeClock) -> None:
     gateways.answer = HopFailure(Hop.GATEWAY, "silent")
     for _ in range(60):
         asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
@@ -148,7 +150,7 @@ def test_a_new_revision_is_asked_for_at_once(asks: Probes, gateways: Gateways) -
 
 
 def test_what_a_gateway_said_counts_while_it_answers_and_in_that_life_of_the_pod(
-    asks: Probes, gateways: Gateways, clock: Clock, news: list[str]
+    asks: Probes, gateways: Gateways, clock: ProbeClock, news: list[str]
 ) -> None:
     asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
     assert asks.health("pod-a-1", ("127.8.0.1", 1)) is None
@@ -166,7 +168,7 @@ def test_what_a_gateway_said_is_forgotten_with_the_question(asks: Probes) -> Non
 
 
 def test_events_are_read_at_most_once_in_ten_seconds(
-    asks: Probes, events: Events, clock: Clock, news: list[str]
+    asks: Probes, events: Events, clock: ProbeClock, news: list[str]
 ) -> None:
     events.items = [event("FailedMount", "no such volume")]
     for _ in range(21):
@@ -179,7 +181,7 @@ def test_events_are_read_at_most_once_in_ten_seconds(
     assert asks.events("pod-a-1") == []
 
 
-def test_events_that_are_not_told_are_asked_for_later(asks: Probes, events: Events, clock: Clock) -> None:
+def test_events_that_are_not_told_are_asked_for_later(asks: Probes, events: Events, clock: ProbeClock) -> None:
     events.failure = ClusterFailure("one", "not reached")
     asks.ask_events({"pod-a-1"})
     events.failure = None
@@ -188,7 +190,7 @@ def test_events_that_are_not_told_are_asked_for_later(asks: Probes, events: Even
     assert len(events.asked) == 2
 
 
-def test_one_that_is_being_asked_is_not_asked_twice(clock: Clock) -> None:
+def test_one_that_is_being_asked_is_not_asked_twice(clock: ProbeClock) -> None:
     rounds = ProbeSchedule(clock)
     assert rounds.begin({"a": 1, "b": 1}) == ["a", "b"]
     clock.now += 100

@@ -169,7 +169,7 @@ def test_a_revision_is_applied_when_gateway_and_ready_engine_have_it(
     assert reading.applied(health) == revision
 
 
-# Of which pods events are read.
+# For which pods events are read.
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from django.db import connection
 from agents.configuring import vendors
 from agents.running import pods
 from tests.agents.conftest import MakeAgent
-from tests.doubles.provider import Provider
+from tests.doubles.provider import ModelVendor
 
 
 @pytest.mark.django_db(transaction=True)
 def test_who_waits_for_a_provider_holds_no_database_connection(settings: Any) -> None:
     settings.LLM_KEY_CHECK = True
     connection.ensure_connection()
-    with Provider() as provider:
+    with ModelVendor() as provider:
         settings.LLM_BASE_URLS = {"openai": f"{provider.url}/v1"}
         vendors.check_key("openai", "sk-one")
     assert connection.connection is None
@@ -29,7 +29,7 @@ def test_who_waits_for_a_provider_holds_no_database_connection(settings: Any) ->
 )
 def test_only_a_clear_answer_checks_a_key(settings: Any, db: None, status: int, checked: bool) -> None:
     settings.LLM_KEY_CHECK = True
-    with Provider() as provider:
+    with ModelVendor() as provider:
         provider.answer = lambda handler: handler.whole(status, b"{}")
         settings.LLM_BASE_URLS = {"openai": f"{provider.url}/v1"}
         assert vendors.check_key("openai", "sk-one") is checked

@@ -14,7 +14,7 @@ from agents.domains import certificates, claims, records
 from agents.models import Agent
 from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent
-from tests.doubles.name_server import NameServer, Text
+from tests.doubles.name_server import NameServer, TxtRecord
 from tests.fixtures import OUR_ADDRESS
 
 NAME = "bot.example.org"
@@ -37,7 +37,7 @@ def claimed(agent: Agent, domain: str = NAME) -> None:
 
 def test_a_proved_name_has_one_once_dns_leads_here(make_agent: MakeAgent, dns: NameServer) -> None:
     agent = make_agent()
-    dns.answers(f"_agentpods.{NAME}", [Text(claims.value_of(agent.user_id))])
+    dns.answers(f"_agentpods.{NAME}", [TxtRecord(claims.value_of(agent.user_id))])
     claimed(agent)
     assert not certificates.may_have(NAME), "a handshake would wait for an authority that goes elsewhere"
     dns.answers(NAME, [OUR_ADDRESS])
@@ -89,7 +89,7 @@ def test_an_account_has_only_so_many_new_ones_in_a_week(make_agent: MakeAgent, d
     for number in range(3):
         domain = f"n{number}.example.org"
         dns.answers(domain, [OUR_ADDRESS])
-        dns.answers(f"_agentpods.{domain}", [Text(claims.value_of(agent.user_id))])
+        dns.answers(f"_agentpods.{domain}", [TxtRecord(claims.value_of(agent.user_id))])
         claimed(agent, domain)
         assert certificates.may_have(domain) == (number < 2)
     claimed(agent, "n1.example.org")

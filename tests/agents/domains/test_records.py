@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.domains import records
-from tests.doubles.name_server import FAILURE, FORGERY, GARBAGE, SILENCE, Cname, NameServer, Text
+from tests.doubles.name_server import FAILURE, FORGERY, GARBAGE, SILENCE, Cname, NameServer, TxtRecord
 from tests.fixtures import OUR_ADDRESS
 
 NAME, PROOF = "agent.example.org", "_agentpods.agent.example.org"
@@ -48,11 +48,11 @@ def test_a_name_may_lead_here_by_ipv6(dns: NameServer, settings: Any) -> None:
 @pytest.mark.parametrize(
     "texts",
     [
-        [Text("the-value")],
-        [Text("the-|val|ue")],
-        [Text(" the-value ")],
-        [Text("v=spf1 -all"), Text("the-value"), Text("other")],
-        [Cname("proofs.example.net"), Text("the-value")],
+        [TxtRecord("the-value")],
+        [TxtRecord("the-|val|ue")],
+        [TxtRecord(" the-value ")],
+        [TxtRecord("v=spf1 -all"), TxtRecord("the-value"), TxtRecord("other")],
+        [Cname("proofs.example.net"), TxtRecord("the-value")],
     ],
 )
 def test_the_proof_is_one_of_the_texts(dns: NameServer, texts: list[str]) -> None:
@@ -60,7 +60,7 @@ def test_the_proof_is_one_of_the_texts(dns: NameServer, texts: list[str]) -> Non
     assert records.look(NAME).proves("the-value")
 
 
-@pytest.mark.parametrize("texts", [[Text("the-value-and-more")], [Text("the-|other")], [Text("")], []])
+@pytest.mark.parametrize("texts", [[TxtRecord("the-value-and-more")], [TxtRecord("the-|other")], [TxtRecord("")], []])
 def test_other_texts_prove_nothing(dns: NameServer, texts: list[str]) -> None:
     dns.answers(PROOF, texts)
     assert not records.look(NAME).proves("the-value")
@@ -86,7 +86,7 @@ def test_a_server_that_gives_no_answer_leaves_it_unknown(
 def test_a_huge_answer_is_read_over_tcp_and_not_kept_whole(dns: NameServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "LOOK_SECONDS", 20.0)
     monkeypatch.setattr(records, "WAIT_SECONDS", 30.0)
-    dns.answers(PROOF, [Text("the-value"), *(Text(f"{number:03}" + "x" * 200) for number in range(250))])
+    dns.answers(PROOF, [TxtRecord("the-value"), *(TxtRecord(f"{number:03}" + "x" * 200) for number in range(250))])
     dns.answers(NAME, [f"198.18.{number // 250}.{number % 250}" for number in range(2_000)])
     seen = records.look(NAME)
     assert seen.texts is not None

@@ -60,7 +60,7 @@ def _catalog(name: str) -> list[dict[str, Any]]:
     return [*entries, *({"id": engine_id, **package.row} for engine_id, package in theirs)]
 
 
-class Pod:
+class EnginePod:
     """One agent's pod on the local runtime, used as the control plane uses it."""
 
     is_here = True  # its processes and files are on this machine
@@ -279,7 +279,7 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def pod(request: pytest.FixtureRequest, engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
+def pod(request: pytest.FixtureRequest, engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[EnginePod]:
     """A pod that is not started yet. All tests of the machine share the engine's installation, as all agents do."""
     if IN_CLUSTER in os.environ:
         from tests.agents.engines.in_a_cluster import pod_of
@@ -289,17 +289,17 @@ def pod(request: pytest.FixtureRequest, engine: Engine, model: ModelServer, tmp_
         return
     home = (tmp_path / "home").resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
-    pod = Pod(engine, runtime, model, home)
+    pod = EnginePod(engine, runtime, model, home)
     yield pod
     runtime.delete(pod.namespace, agent_id="agt_real", data=True)
 
 
 @pytest.fixture
-def second(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
+def second(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[EnginePod]:
     """A pod with a home of its own, as on another machine."""
     home = (tmp_path / "second").resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
-    pod = Pod(engine, runtime, model, home)
+    pod = EnginePod(engine, runtime, model, home)
     yield pod
     runtime.delete(pod.namespace, agent_id="agt_real", data=True)
 

@@ -10,7 +10,7 @@ from agents.engines import PACKAGES
 from tests.doubles.model_protocols import Protocol, Seen
 
 if TYPE_CHECKING:
-    from tests.agents.engines.conftest import Pod
+    from tests.agents.engines.conftest import EnginePod
 
 WITHOUT_TOOLS = "stt"  # a toolset for which no engine has a tool; hermes hears voice messages with it
 
@@ -192,5 +192,5 @@ EXPECTED = {
 EXPECTED |= {engine_id: Expected(**package.conformance) for engine_id, package in PACKAGES.items()}
 
 
-def expected(pod: Pod) -> Expected:
+def expected(pod: EnginePod) -> Expected:
     return EXPECTED[pod.engine.id]

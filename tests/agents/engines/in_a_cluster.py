@@ -28,7 +28,7 @@ from agents.runtimes.base import Observation
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.reaping import ADMIN_KUBECONFIG
 from tests.agents.engines import looking
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.doubles.model_server import ModelServer
 from tests.doubles.reached import ADDRESS
 
@@ -116,7 +116,7 @@ def deed(secrets, directories):
 )
 
 
-class ClusterPod(Pod):
+class ClusterPod(EnginePod):
     """A pod in a cluster, with the same methods. Tests that look at this machine's processes or files skip it."""
 
     is_here = False

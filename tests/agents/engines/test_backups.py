@@ -17,9 +17,9 @@ from agents.pod import restic
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from agents.runtimes.management import BackupOrder, BackupState
-from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.conftest import ACCESS, EnginePod
 from tests.agents.engines.expectations import expected
-from tests.agents.engines.test_n8n_owner import HOOK, Owner, call, start
+from tests.agents.engines.test_n8n_owner import HOOK, N8nOwner, call, start
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.web_page import WebPage
 
@@ -37,7 +37,7 @@ def order(program: Path, url: str, tmp_path: Path) -> BackupOrder:  # fixtures
     return BackupOrder(id="bkp_1", url=url, credential=may_add, password=PASSWORD, most_bytes=10**9)
 
 
-def back_up(pod: Pod, order: BackupOrder) -> str:
+def back_up(pod: EnginePod, order: BackupOrder) -> str:
     """Make a backup while the pod runs. Returns its snapshot."""
 
     def made() -> BackupState | None:
@@ -52,7 +52,7 @@ def back_up(pod: Pod, order: BackupOrder) -> str:
     return str(taken.snapshot)
 
 
-def restore(pod: Pod, order: BackupOrder, snapshot: str, begin: Callable[[], None]) -> None:
+def restore(pod: EnginePod, order: BackupOrder, snapshot: str, begin: Callable[[], None]) -> None:
     """Restore the snapshot. `begin` starts the pod; its engine starts when the data is there."""
     pod.spec = dataclasses.replace(pod.spec, restore="bkp_1.2")
     begin()
@@ -68,7 +68,7 @@ def restore(pod: Pod, order: BackupOrder, snapshot: str, begin: Callable[[], Non
     pod.wait_ready(within=120)
 
 
-def rebuild(pod: Pod) -> None:
+def rebuild(pod: EnginePod) -> None:
     """Replace this pod with another one that has the same data."""
     pod.runtime.delete(pod.namespace, agent_id=AGENT, data=False)
     number = int(pod.namespace.rpartition("-")[2]) + 1
@@ -77,11 +77,11 @@ def rebuild(pod: Pod) -> None:
     pod.runtime.deploy(pod.spec)
 
 
-def said(pod: Pod) -> list[str]:
+def said(pod: EnginePod) -> list[str]:
     return expected(pod).said(pod.model.turns()[-1])
 
 
-def test_a_conversation_is_restored_into_the_next_pod_and_stays_there(pod: Pod, order: BackupOrder) -> None:
+def test_a_conversation_is_restored_into_the_next_pod_and_stays_there(pod: EnginePod, order: BackupOrder) -> None:
     pod.start()
     pod.say("My boat is called Nautilus.")
     snapshot = back_up(pod, order)
@@ -95,7 +95,7 @@ def test_a_conversation_is_restored_into_the_next_pod_and_stays_there(pod: Pod, 
     assert said(pod)[-3:] == ["What is its name?", "pong", "Still?"]
 
 
-def test_a_conversation_is_restored_in_another_directory(pod: Pod, second: Pod, order: BackupOrder) -> None:
+def test_a_conversation_is_restored_in_another_directory(pod: EnginePod, second: EnginePod, order: BackupOrder) -> None:
     """The first pod still runs. The second pod must not mistake the first pod's notes about its process for its own."""
     pod.start()
     pod.say("My boat is called Nautilus.")
@@ -108,7 +108,7 @@ def test_a_conversation_is_restored_in_another_directory(pod: Pod, second: Pod, 
 
 @pytest.mark.parametrize("engine", ["n8n"], indirect=True)
 def test_what_an_owner_built_in_n8n_is_restored_and_opens_his_credentials(
-    pod: Pod, second: Pod, order: BackupOrder
+    pod: EnginePod, second: EnginePod, order: BackupOrder
 ) -> None:
     with WebPage("the shop") as shop:
         owner = start(pod)
@@ -129,14 +129,14 @@ def test_what_an_owner_built_in_n8n_is_restored_and_opens_his_credentials(
         _works(pod, shop)
 
 
-def _works(pod: Pod, shop: WebPage) -> None:
-    root = Owner(pod).root
+def _works(pod: EnginePod, shop: WebPage) -> None:
+    root = N8nOwner(pod).root
     assert call(root, 21).json() == {"twice": 42}
     assert requests.post(f"{root}/webhook/shop", json={}, timeout=60).ok
     assert shop.headers.pop()["x-shop"] == "secret-of-the-shop"
 
 
-def _asks_the_shop(owner: Owner, url: str) -> dict[str, Any]:  # an address
+def _asks_the_shop(owner: N8nOwner, url: str) -> dict[str, Any]:  # an address
     secret = {"name": "Shop", "type": "httpHeaderAuth", "data": {"name": "x-shop", "value": "secret-of-the-shop"}}
     made = owner.done("POST", "/rest/credentials", secret)
     hook = HOOK["nodes"][0]

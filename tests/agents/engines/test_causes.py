@@ -13,7 +13,7 @@ from agents.engines.base import Processes
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.management import ModelRefusal, TriedHop
-from tests.agents.engines.conftest import ACCESS, REAL_KEY, Pod
+from tests.agents.engines.conftest import ACCESS, REAL_KEY, EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.small_disk import SmallDisk
 
@@ -24,29 +24,29 @@ with_a_port = pytest.mark.parametrize(
 )
 
 
-def talk_test(pod: Pod) -> dict[str, TriedHop]:
+def talk_test(pod: EnginePod) -> dict[str, TriedHop]:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return {hop.hop: hop for hop in management.talk_test(endpoint, ACCESS)}
 
 
-def silent(pod: Pod) -> set[str]:
+def silent(pod: EnginePod) -> set[str]:
     return {name for name, hop in talk_test(pod).items() if not hop.ok}
 
 
-def last_word(pod: Pod) -> ModelRefusal | None:
+def last_word(pod: EnginePod) -> ModelRefusal | None:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return management.health(endpoint, ACCESS).model
 
 
-def test_a_healthy_pod_has_no_silent_hop(pod: Pod) -> None:
+def test_a_healthy_pod_has_no_silent_hop(pod: EnginePod) -> None:
     pod.start()
     assert silent(pod) == set()
     assert last_word(pod) is None
 
 
-def test_a_refused_key_is_the_providers_last_word_until_there_is_another(pod: Pod) -> None:
+def test_a_refused_key_is_the_providers_last_word_until_there_is_another(pod: EnginePod) -> None:
     pod.start()
     pod.model.key = "sk-the-only-good-key-0815"
     assert pod.failing_hop() == "model"
@@ -60,7 +60,7 @@ def test_a_refused_key_is_the_providers_last_word_until_there_is_another(pod: Po
     assert REAL_KEY not in said.message
 
 
-def test_a_dead_model_server_is_the_silent_hop(pod: Pod) -> None:
+def test_a_dead_model_server_is_the_silent_hop(pod: EnginePod) -> None:
     pod.start()
     pod.model.stop()
     hops = talk_test(pod)
@@ -72,7 +72,7 @@ def test_a_dead_model_server_is_the_silent_hop(pod: Pod) -> None:
 
 
 @pytest.fixture
-def disk(pod: Pod) -> Iterator[SmallDisk]:
+def disk(pod: EnginePod) -> Iterator[SmallDisk]:
     disk = SmallDisk(pod.data, megabytes=4)
     yield disk
     pod.runtime.delete(pod.namespace, agent_id="agt_real", data=False)
@@ -80,7 +80,7 @@ def disk(pod: Pod) -> Iterator[SmallDisk]:
 
 
 @pytest.mark.parametrize("engine", ["pi"], indirect=True)
-def test_a_full_disk_is_the_engines_silence_and_not_the_models(pod: Pod, disk: SmallDisk) -> None:
+def test_a_full_disk_is_the_engines_silence_and_not_the_models(pod: EnginePod, disk: SmallDisk) -> None:
     pod.start()
     pod.say("one")
     disk.fill()
@@ -92,7 +92,7 @@ def test_a_full_disk_is_the_engines_silence_and_not_the_models(pod: Pod, disk: S
 
 
 @with_a_port
-def test_an_engine_whose_own_port_was_taken_says_so(pod: Pod) -> None:
+def test_an_engine_whose_own_port_was_taken_says_so(pod: EnginePod) -> None:
     pod.start()
     record = pod.runtime.home.record(pod.namespace)
     assert record

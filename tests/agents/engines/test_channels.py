@@ -11,7 +11,7 @@ import requests
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.runtimes.local.programs import PodProgram
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.telegram import TOKEN, TelegramDouble
@@ -31,7 +31,7 @@ def telegram() -> Iterator[TelegramDouble]:
         yield double
 
 
-def state_of(pod: Pod) -> dict[str, str | None]:
+def state_of(pod: EnginePod) -> dict[str, str | None]:
     """The states of the channels, as the bridge tells them to the gateway."""
     record = pod.runtime.home.record(pod.namespace)
     assert record
@@ -53,7 +53,7 @@ def converse(telegram: TelegramDouble, text: str) -> str:
 
 
 def test_a_person_on_telegram_is_answered_by_the_model_with_this_soul_and_these_tools(
-    pod: Pod, telegram: TelegramDouble
+    pod: EnginePod, telegram: TelegramDouble
 ) -> None:
     pod.start(toolsets=["file"], telegram_api_url=telegram.url, **WEB_AND_TELEGRAM)
     assert converse(telegram, "My boat is called Nautilus.") == "pong"
@@ -70,14 +70,14 @@ def test_a_person_on_telegram_is_answered_by_the_model_with_this_soul_and_these_
     assert seen.tools == set(pod.engine.toolsets[expected(pod).deed[0]])
 
 
-def test_a_conversation_on_the_web_knows_nothing_of_one_on_telegram(pod: Pod, telegram: TelegramDouble) -> None:
+def test_a_conversation_on_the_web_knows_nothing_of_one_on_telegram(pod: EnginePod, telegram: TelegramDouble) -> None:
     pod.start(telegram_api_url=telegram.url, **WEB_AND_TELEGRAM)
     converse(telegram, "My boat is called Nautilus.")
     pod.say("hello")
     assert [text for _, text in pod.model.turns()[-1].said] == ["hello"]
 
 
-def test_a_token_that_telegram_refuses_is_told_and_the_web_works_on(pod: Pod, telegram: TelegramDouble) -> None:
+def test_a_token_that_telegram_refuses_is_told_and_the_web_works_on(pod: EnginePod, telegram: TelegramDouble) -> None:
     telegram.token = "1:another"
     pod.start(telegram_api_url=telegram.url, **WEB_AND_TELEGRAM)
     eventually(lambda: state_of(pod)["telegram"] is not None, what="the refusal")
@@ -85,7 +85,7 @@ def test_a_token_that_telegram_refuses_is_told_and_the_web_works_on(pod: Pod, te
     assert pod.say("hello") == "pong"
 
 
-def test_commands_of_the_engine_are_refused_to_people_on_telegram(pod: Pod, telegram: TelegramDouble) -> None:
+def test_commands_of_the_engine_are_refused_to_people_on_telegram(pod: EnginePod, telegram: TelegramDouble) -> None:
     pod.start(telegram_api_url=telegram.url, **WEB_AND_TELEGRAM)
     converse(telegram, "/model gpt-4")
     assert pod.model.turns() == []
@@ -93,7 +93,7 @@ def test_commands_of_the_engine_are_refused_to_people_on_telegram(pod: Pod, tele
     assert pod.model.turns()[-1].model == "gpt-6-luna"
 
 
-def test_without_a_key_telegram_stays_silent_until_there_is_one(pod: Pod, telegram: TelegramDouble) -> None:
+def test_without_a_key_telegram_stays_silent_until_there_is_one(pod: EnginePod, telegram: TelegramDouble) -> None:
     pod.start(key=None, has_key=False, telegram_api_url=telegram.url, **WEB_AND_TELEGRAM)
     assert "model key" in (state_of(pod)["telegram"] or "")
     assert telegram.calls == []
@@ -102,7 +102,7 @@ def test_without_a_key_telegram_stays_silent_until_there_is_one(pod: Pod, telegr
     assert converse(telegram, "hello") == "pong"
 
 
-def test_the_bots_token_is_in_no_log_and_in_no_argument(pod: Pod, telegram: TelegramDouble) -> None:
+def test_the_bots_token_is_in_no_log_and_in_no_argument(pod: EnginePod, telegram: TelegramDouble) -> None:
     pod.start(telegram_api_url=telegram.url, **WEB_AND_TELEGRAM)
     converse(telegram, "hello")
     for path in pod.home.rglob("*"):

@@ -15,7 +15,7 @@ import pytest
 
 from agents.engines.claude_code import CLAUDE_CODE
 from agents.runtimes import management
-from tests.agents.engines.conftest import ACCESS, IDENTITY, Pod
+from tests.agents.engines.conftest import ACCESS, IDENTITY, EnginePod
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import Mood
 
@@ -29,7 +29,7 @@ DOT = base64.b64decode(
 )
 
 
-def use(pod: Pod, *calls: ToolCall, session: str = "talk") -> str:
+def use(pod: EnginePod, *calls: ToolCall, session: str = "talk") -> str:
     """The model makes these calls, one after the other. Returns all messages that the model has got in the end."""
     pod.model.tool_calls = list(calls)
     assert pod.say("use it", session) == "pong"
@@ -55,7 +55,9 @@ def page(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
     server.server_close()
 
 
-def test_web_goes_to_the_page_itself_and_believes_no_false_certificate(pod: Pod, page: tuple[str, list[str]]) -> None:
+def test_web_goes_to_the_page_itself_and_believes_no_false_certificate(
+    pod: EnginePod, page: tuple[str, list[str]]
+) -> None:
     url, tried = page
     pod.start(toolsets=["web"])
     assert "certificate" in use(pod, ToolCall("WebFetch", {"url": url, "prompt": "Which kettle?"}))
@@ -63,7 +65,7 @@ def test_web_goes_to_the_page_itself_and_believes_no_false_certificate(pod: Pod,
 
 
 @pytest.mark.parametrize("toolset", ["web", "search"])
-def test_search_is_the_models_own(pod: Pod, toolset: str) -> None:
+def test_search_is_the_models_own(pod: EnginePod, toolset: str) -> None:
     """The vendor searches: the same model is called with the vendor's search tool, through the key proxy."""
     pod.start(toolsets=[toolset])
     pod.model.reply = lambda seen: "it is blue" if seen.tools == {"web_search"} else "pong"
@@ -71,7 +73,7 @@ def test_search_is_the_models_own(pod: Pod, toolset: str) -> None:
     assert {seen.model for seen in pod.model.turns()} == {pod.spec.config.model}
 
 
-def test_file_reads_searches_writes_and_edits_in_the_workspace(pod: Pod) -> None:
+def test_file_reads_searches_writes_and_edits_in_the_workspace(pod: EnginePod) -> None:
     pod.start(toolsets=["file"])
     heard = use(
         pod,
@@ -85,25 +87,25 @@ def test_file_reads_searches_writes_and_edits_in_the_workspace(pod: Pod) -> None
     assert (pod.data / "workspace" / "notes.txt").read_text() == "the kettle is green"
 
 
-def test_terminal_runs_commands(pod: Pod) -> None:
+def test_terminal_runs_commands(pod: EnginePod) -> None:
     pod.start(toolsets=["terminal"])
     assert "from-42" in use(pod, ToolCall("Bash", {"command": "echo from-$((40 + 2))"}))
 
 
-def test_vision_shows_the_image_to_the_model(pod: Pod) -> None:
+def test_vision_shows_the_image_to_the_model(pod: EnginePod) -> None:
     pod.start(toolsets=["vision"])
     (pod.data / "workspace" / "dot.png").write_bytes(DOT)
     heard = use(pod, ToolCall("Read", {"file_path": "dot.png"}))
     assert '"type": "image"' in heard
 
 
-def test_todo_keeps_a_list(pod: Pod) -> None:
+def test_todo_keeps_a_list(pod: EnginePod) -> None:
     pod.start(toolsets=["todo"])
     step = {"content": "boil water", "status": "pending", "activeForm": "boiling water"}
     assert "modified successfully" in use(pod, ToolCall("TodoWrite", {"todos": [step]}))
 
 
-def test_memory_is_known_in_the_next_conversation_and_to_the_owner(pod: Pod) -> None:
+def test_memory_is_known_in_the_next_conversation_and_to_the_owner(pod: EnginePod) -> None:
     pod.start(toolsets=["memory"])
     memory = pod.data / "claude" / "memory" / "MEMORY.md"
     use(pod, ToolCall("Write", {"file_path": str(memory), "content": "- The owner likes green tea.\n"}))
@@ -117,7 +119,7 @@ def test_memory_is_known_in_the_next_conversation_and_to_the_owner(pod: Pod) -> 
     assert "green tea" not in json.dumps(pod.model.turns()[-1].body["messages"])
 
 
-def test_skills_are_announced_and_read_but_their_commands_do_not_run(pod: Pod) -> None:
+def test_skills_are_announced_and_read_but_their_commands_do_not_run(pod: EnginePod) -> None:
     skill = pod.data / "claude" / "skills" / "tea" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: tea\ndescription: How to make tea.\n---\nAt 80 degrees.\n!`touch made-by-a-skill`\n")
@@ -128,7 +130,7 @@ def test_skills_are_announced_and_read_but_their_commands_do_not_run(pod: Pod) -
     assert not list(pod.data.rglob("made-by-a-skill"))
 
 
-def test_delegation_has_the_same_model_no_more_tools_and_an_answer_within_the_turn(pod: Pod) -> None:
+def test_delegation_has_the_same_model_no_more_tools_and_an_answer_within_the_turn(pod: EnginePod) -> None:
     pod.start(toolsets=["delegation", "todo"])
     pod.model.reply = lambda seen: "it is blue" if "given a piece of work" in seen.system else "pong"
     call = ToolCall("Agent", {"description": "look", "prompt": "Which kettle?", "subagent_type": "helper"})
@@ -139,7 +141,7 @@ def test_delegation_has_the_same_model_no_more_tools_and_an_answer_within_the_tu
     assert helpers[0].model == pod.spec.config.model
 
 
-def test_without_a_shell_its_files_are_the_workspace_alone(pod: Pod, tmp_path: Path) -> None:
+def test_without_a_shell_its_files_are_the_workspace_alone(pod: EnginePod, tmp_path: Path) -> None:
     pod.start(toolsets=["file"])
     elsewhere = tmp_path / "elsewhere.txt"
     elsewhere.write_text("nobody's business")
@@ -155,7 +157,7 @@ def test_without_a_shell_its_files_are_the_workspace_alone(pod: Pod, tmp_path: P
     assert not settings.exists()
 
 
-def test_what_was_written_into_its_settings_runs_nothing(pod: Pod) -> None:
+def test_what_was_written_into_its_settings_runs_nothing(pod: EnginePod) -> None:
     hook = {"hooks": [{"type": "command", "command": f"touch {pod.data}/made-by-a-hook"}]}
     settings = pod.data / "claude" / "settings.json"
     settings.parent.mkdir(parents=True)
@@ -166,7 +168,7 @@ def test_what_was_written_into_its_settings_runs_nothing(pod: Pod) -> None:
 
 
 @pytest.mark.parametrize("message", ["/clear", "/model opus", "/help", "!touch made", "@notes.txt", "/tea"])
-def test_a_message_is_never_a_command_of_its_own(pod: Pod, message: str) -> None:
+def test_a_message_is_never_a_command_of_its_own(pod: EnginePod, message: str) -> None:
     pod.start()
     (pod.data / "workspace" / "notes.txt").write_text("nobody's business")
     pod.say("My boat is called Nautilus.")
@@ -177,14 +179,14 @@ def test_a_message_is_never_a_command_of_its_own(pod: Pod, message: str) -> None
     assert "nobody's business" not in json.dumps(seen.body)
 
 
-def test_it_makes_no_call_but_those_of_its_turns(pod: Pod) -> None:
+def test_it_makes_no_call_but_those_of_its_turns(pod: EnginePod) -> None:
     pod.start()
     pod.say("one")
     pod.say("two")
     assert [seen.path for seen in pod.model.seen] == ["/v1/messages", "/v1/messages"]
 
 
-def test_a_provider_that_asks_for_a_minute_is_not_waited_for(pod: Pod) -> None:
+def test_a_provider_that_asks_for_a_minute_is_not_waited_for(pod: EnginePod) -> None:
     pod.start()
     pod.model.mood, pod.model.retry_after = Mood.RATE_LIMITED, 50
     started = time.monotonic()

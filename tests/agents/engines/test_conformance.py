@@ -15,7 +15,7 @@ from agents.pod.turns.events import Delta
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import PodProgram
-from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
+from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, EnginePod, each
 from tests.agents.engines.expectations import WITHOUT_TOOLS, expected
 from tests.agents.engines.looking import found_in_memory
 from tests.agents.pod.bridge.process import eventually
@@ -31,7 +31,7 @@ LEAVE_SOMETHING = (
 )
 
 
-def test_without_a_key_it_is_healthy_and_says_nothing(pod: Pod) -> None:
+def test_without_a_key_it_is_healthy_and_says_nothing(pod: EnginePod) -> None:
     pod.start(key=None)
     assert pod.say("hello") == ""
     assert pod.model.turns() == []
@@ -39,7 +39,7 @@ def test_without_a_key_it_is_healthy_and_says_nothing(pod: Pod) -> None:
     assert pod.say("hello") == "pong"
 
 
-def test_a_conversation_keeps_its_context_over_a_death_of_the_engine(pod: Pod) -> None:
+def test_a_conversation_keeps_its_context_over_a_death_of_the_engine(pod: EnginePod) -> None:
     pod.start()
     pod.say("My boat is called Nautilus.")
     before = pod.deaths()
@@ -51,7 +51,7 @@ def test_a_conversation_keeps_its_context_over_a_death_of_the_engine(pod: Pod) -
     assert _said(pod) == ["My boat is called Nautilus.", "pong", "What is its name?"]
 
 
-def test_a_conversation_keeps_its_context_over_a_restart_of_the_pod(pod: Pod) -> None:
+def test_a_conversation_keeps_its_context_over_a_restart_of_the_pod(pod: EnginePod) -> None:
     pod.start()
     pod.say("one")
     pod.runtime.stop(pod.namespace)
@@ -61,14 +61,14 @@ def test_a_conversation_keeps_its_context_over_a_restart_of_the_pod(pod: Pod) ->
     assert _said(pod) == ["one", "pong", "two"]
 
 
-def test_conversations_are_apart(pod: Pod) -> None:
+def test_conversations_are_apart(pod: EnginePod) -> None:
     pod.start()
     pod.say("one", "first")
     pod.say("two", "second")
     assert _said(pod) == ["two"]
 
 
-def test_while_it_is_killed_again_and_again_it_does_not_answer(pod: Pod) -> None:
+def test_while_it_is_killed_again_and_again_it_does_not_answer(pod: EnginePod) -> None:
     pod.start()
     pod.say("one")
     asked = len(pod.model.turns())
@@ -82,7 +82,7 @@ def test_while_it_is_killed_again_and_again_it_does_not_answer(pod: Pod) -> None
     assert pod.say("three") == "pong"
 
 
-def test_while_it_is_stopped_by_a_signal_it_does_not_answer(pod: Pod) -> None:
+def test_while_it_is_stopped_by_a_signal_it_does_not_answer(pod: EnginePod) -> None:
     pod.start()
     pod.say("one")
     pod.signal_engine(signal.SIGSTOP)
@@ -94,7 +94,7 @@ def test_while_it_is_stopped_by_a_signal_it_does_not_answer(pod: Pod) -> None:
     assert "two" not in _said(pod)
 
 
-def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversation(pod: Pod) -> None:
+def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversation(pod: EnginePod) -> None:
     pod.start()
     pod.say("one")
     assert pod.change(soul="You are Nurse Blip.", extra_soul="Whisper.", lang="ru", timezone="Asia/Tokyo") < 30
@@ -108,7 +108,7 @@ def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversa
     assert _said(pod) == ["one", "pong", "two"]
 
 
-def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Pod) -> None:
+def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: EnginePod) -> None:
     pod.start(toolsets=list(pod.engine.toolsets), extra_soul="Whisper.")
     pod.say("one")
     pod.change(soul="You are Captain Zorblax. You like tea.")
@@ -131,7 +131,7 @@ def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Po
     each(lambda known: [(provider,) for provider in known.servers]),
     indirect=["engine"],
 )
-def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod: Pod, provider: str) -> None:
+def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod: EnginePod, provider: str) -> None:
     """The server speaks chat completions for all engines that can use them. For an engine of one vendor, the server
     speaks that vendor's protocol.
     """
@@ -157,7 +157,7 @@ def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod:
     }
 
 
-def test_a_conversation_goes_on_when_its_server_becomes_the_operators_own(pod: Pod) -> None:
+def test_a_conversation_goes_on_when_its_server_becomes_the_operators_own(pod: EnginePod) -> None:
     pod.start(model=expected(pod).models[0])
     pod.say("one")
     pod.model.speaks = frozenset({expected(pod).servers[expected(pod).start[0]]})
@@ -166,7 +166,7 @@ def test_a_conversation_goes_on_when_its_server_becomes_the_operators_own(pod: P
     assert _said(pod) == ["one", "pong", "two"]
 
 
-def test_many_changes_in_a_row_are_each_in_force_in_time(pod: Pod) -> None:
+def test_many_changes_in_a_row_are_each_in_force_in_time(pod: EnginePod) -> None:
     pod.start()
     for number in range(8):
         assert pod.change(extra_soul=f"Remember the number {number}.") < 30
@@ -174,7 +174,7 @@ def test_many_changes_in_a_row_are_each_in_force_in_time(pod: Pod) -> None:
     assert "number 7" in pod.model.turns()[-1].system
 
 
-def test_the_model_changes_in_place_also_for_a_running_conversation(pod: Pod) -> None:
+def test_the_model_changes_in_place_also_for_a_running_conversation(pod: EnginePod) -> None:
     names = [*expected(pod).models, "a-model-that-no-engine-knows:free"]
     pod.start(model=names[0])
     pod.say("one")
@@ -190,7 +190,9 @@ def test_the_model_changes_in_place_also_for_a_running_conversation(pod: Pod) ->
     each(lambda known: [known.another] if known.another else []),
     indirect=["engine"],
 )
-def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod, provider: str, name: str) -> None:
+def test_the_provider_changes_in_place_also_for_a_running_conversation(
+    pod: EnginePod, provider: str, name: str
+) -> None:
     pod.start()
     pod.say("one")
     pod.change(provider=provider, model=name)
@@ -205,7 +207,7 @@ def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod,
     indirect=["engine"],
 )
 def test_a_disabled_tool_is_absent_from_the_request_also_in_a_running_conversation(
-    pod: Pod, provider: str, name: str
+    pod: EnginePod, provider: str, name: str
 ) -> None:
     toolset, tool, _ = expected(pod).deed
     kept = expected(pod).kept
@@ -217,7 +219,7 @@ def test_a_disabled_tool_is_absent_from_the_request_also_in_a_running_conversati
     assert expected(pod).whole(pod.model.turns()[-1].tools) == set(pod.engine.toolsets.get(kept, ()))
 
 
-def test_an_empty_choice_is_the_safe_set(pod: Pod) -> None:
+def test_an_empty_choice_is_the_safe_set(pod: EnginePod) -> None:
     pod.start(toolsets=[])
     pod.say("one")
     safe = {tool for toolset in pod.engine.safe_toolsets for tool in pod.engine.toolsets[toolset]}
@@ -226,13 +228,13 @@ def test_an_empty_choice_is_the_safe_set(pod: Pod) -> None:
     assert runs_commands is None or runs_commands[1] not in safe
 
 
-def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
+def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: EnginePod) -> None:
     pod.start(toolsets=[WITHOUT_TOOLS])
     pod.say("one")
     assert pod.model.turns()[-1].tools == set()
 
 
-def test_every_provider_it_claims_is_driven_through_the_key_proxy(pod: Pod) -> None:
+def test_every_provider_it_claims_is_driven_through_the_key_proxy(pod: EnginePod) -> None:
     assert set(expected(pod).paths) == pod.engine.providers
     pod.start()
     for provider, (model, path) in expected(pod).paths.items():
@@ -243,7 +245,7 @@ def test_every_provider_it_claims_is_driven_through_the_key_proxy(pod: Pod) -> N
 
 
 @pytest.mark.parametrize("mood", [Mood.UNAUTHORIZED, Mood.RATE_LIMITED, Mood.BROKEN])
-def test_a_provider_that_refuses_is_the_models_failure(pod: Pod, mood: Mood) -> None:
+def test_a_provider_that_refuses_is_the_models_failure(pod: EnginePod, mood: Mood) -> None:
     pod.start()
     pod.model.mood = mood
     started = time.monotonic()
@@ -253,13 +255,13 @@ def test_a_provider_that_refuses_is_the_models_failure(pod: Pod, mood: Mood) -> 
     assert pod.say("again") == "pong"
 
 
-def test_a_provider_that_is_not_there_is_the_models_failure(pod: Pod) -> None:
+def test_a_provider_that_is_not_there_is_the_models_failure(pod: EnginePod) -> None:
     pod.start()
     pod.model.stop()
     assert pod.failing_hop() == "model"
 
 
-def test_a_caller_that_hangs_up_ends_the_model_call(pod: Pod) -> None:
+def test_a_caller_that_hangs_up_ends_the_model_call(pod: EnginePod) -> None:
     pod.start()
     pod.model.mood, pod.model.pause, pod.model.reply = Mood.SLOW, 0.3, "word " * 200
     endpoint = pod.runtime.endpoint(pod.namespace)
@@ -273,7 +275,7 @@ def test_a_caller_that_hangs_up_ends_the_model_call(pod: Pod) -> None:
     assert pod.say("again") == "pong"
 
 
-def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_child(pod: Pod) -> None:
+def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_child(pod: EnginePod) -> None:
     known = expected(pod)
     pod.start(toolsets=[known.deed[0]] if known.can_act else [])
     if known.exec:
@@ -294,7 +296,7 @@ def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_ch
 
 
 @pytest.mark.here
-def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: Pod) -> None:
+def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: EnginePod) -> None:
     known = expected(pod)
     pod.start(toolsets=[known.kept, *([known.deed[0]] if known.can_act else [])])
     if known.exec:
@@ -315,7 +317,7 @@ def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: Pod)
 
 
 @pytest.mark.here
-def test_key_and_tokens_are_not_in_the_memory_of_its_processes(pod: Pod) -> None:
+def test_key_and_tokens_are_not_in_the_memory_of_its_processes(pod: EnginePod) -> None:
     pod.start()
     pod.model.reply = f"I was called with {REAL_KEY}"
     pod.say("tell me all you know")
@@ -326,7 +328,7 @@ def test_key_and_tokens_are_not_in_the_memory_of_its_processes(pod: Pod) -> None
 
 
 @pytest.mark.here
-def test_it_speaks_to_nobody_but_the_key_proxy(pod: Pod) -> None:
+def test_it_speaks_to_nobody_but_the_key_proxy(pod: EnginePod) -> None:
     pod.start()
     pod.model.mood, pod.model.pause = Mood.SLOW, 0.2
     pod.say("hello")
@@ -337,7 +339,7 @@ def test_it_speaks_to_nobody_but_the_key_proxy(pod: Pod) -> None:
 
 @pytest.mark.here
 @pytest.mark.parametrize("name", list(PodProgram))
-def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: Pod, name: PodProgram) -> None:
+def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: EnginePod, name: PodProgram) -> None:
     pod.start()
     pod.say("one")
     pod.program(name).kill()
@@ -349,7 +351,7 @@ def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: 
     assert len(pod.engines()) == expected(pod).processes
 
 
-def test_it_fits_the_smallest_tier_it_is_offered_on(pod: Pod) -> None:
+def test_it_fits_the_smallest_tier_it_is_offered_on(pod: EnginePod) -> None:
     pod.start()
     for session in ("a", "b", "c"):
         pod.say("hello", session)
@@ -359,7 +361,7 @@ def test_it_fits_the_smallest_tier_it_is_offered_on(pod: Pod) -> None:
 
 
 @pytest.mark.here
-def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
+def test_no_process_of_it_is_a_zombie(pod: EnginePod) -> None:
     pod.start()
     for session in ("a", "b", "c", "d"):
         pod.say("hello", session)
@@ -371,6 +373,6 @@ def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
     )
 
 
-def _said(pod: Pod) -> list[str]:
+def _said(pod: EnginePod) -> list[str]:
     """The words of people and agent up to the last call of the model."""
     return expected(pod).said(pod.model.turns()[-1])

@@ -13,16 +13,18 @@ from agents.pod import processes
 from agents.pod.bridge import install
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import PodProgram
-from tests.agents.engines.conftest import TRIED, Pod
+from tests.agents.engines.conftest import TRIED, EnginePod
 from tests.agents.pod.bridge.process import eventually
 
 INSTALLED = [name for name in TRIED if not isinstance(ENGINES[name].package, ShippedProgram)]
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", INSTALLED, indirect=True)]
 
 
-def test_agents_that_start_at_once_on_a_fresh_machine_install_it_once(engine: Engine, pod: Pod, tmp_path: Path) -> None:
+def test_agents_that_start_at_once_on_a_fresh_machine_install_it_once(
+    engine: Engine, pod: EnginePod, tmp_path: Path
+) -> None:
     pod.runtime._engine_cache = tmp_path / "fresh"
-    second = Pod(engine, pod.runtime, pod.model, pod.home)
+    second = EnginePod(engine, pod.runtime, pod.model, pod.home)
     second.namespace = "pod-second-1"
     second.spec = dataclasses.replace(second.spec, namespace="pod-second-1", agent_id="agt_second")
     pod.runtime.deploy(pod.spec)
@@ -36,7 +38,7 @@ def test_agents_that_start_at_once_on_a_fresh_machine_install_it_once(engine: En
     second.runtime.delete("pod-second-1", agent_id="agt_second", data=True)
 
 
-def test_an_installation_cut_short_is_done_again(engine: Engine, pod: Pod, tmp_path: Path) -> None:
+def test_an_installation_cut_short_is_done_again(engine: Engine, pod: EnginePod, tmp_path: Path) -> None:
     pod.runtime._engine_cache = tmp_path / "fresh"
     pod.runtime.deploy(pod.spec)
     eventually(lambda: processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm")

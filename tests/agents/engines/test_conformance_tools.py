@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agents.engines.conftest import Pod, those
+from tests.agents.engines.conftest import EnginePod, those
 from tests.agents.engines.expectations import expected
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.web_page import WebPage
@@ -18,7 +18,7 @@ with_fetch = pytest.mark.parametrize("engine", those(lambda known: known.fetch),
 
 
 @with_exec
-def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod) -> None:
+def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: EnginePod) -> None:
     toolset, tool, argument = expected(pod).deed
     pod.start(toolsets=[toolset], timezone="Asia/Tokyo")
     pod.model.tool_calls = [ToolCall(tool, {argument: "date +zone-%Z; pwd; echo made > made-by-a-tool"})]
@@ -30,7 +30,7 @@ def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod
 
 
 @with_fetch
-def test_a_page_of_the_web_is_got_and_its_text_alone_is_heard(pod: Pod) -> None:
+def test_a_page_of_the_web_is_got_and_its_text_alone_is_heard(pod: EnginePod) -> None:
     toolset, tool, argument = expected(pod).deed
     pod.start(toolsets=[toolset])
     with WebPage("the treasure is under the oak") as page:
@@ -43,7 +43,7 @@ def test_a_page_of_the_web_is_got_and_its_text_alone_is_heard(pod: Pod) -> None:
 
 
 @with_search
-def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
+def test_a_search_finds_text_in_the_agents_files(pod: EnginePod) -> None:
     pod.start(toolsets=["file"])
     search = expected(pod).search
     assert search

@@ -12,7 +12,7 @@ from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
-from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.conftest import ACCESS, EnginePod
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.discord import BOB, BOT, TEXT_CHANNEL, TOKEN, DiscordDouble
@@ -30,7 +30,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def talking(pod: Pod, discord: DiscordDouble) -> Pod:
+def talking(pod: EnginePod, discord: DiscordDouble) -> EnginePod:
     """A pod that has answered one message of Ann."""
     pod.start(discord_api_url=discord.url, **CHANNELS)
     eventually(lambda: discord.is_connected, within=60, what="the connection")
@@ -46,12 +46,12 @@ def answers(discord: DiscordDouble, number: int) -> list[str]:
     return [said.text for said in discord.sent]
 
 
-def questions(pod: Pod) -> list[str]:
+def questions(pod: EnginePod) -> list[str]:
     """For each turn: the last words of a person that the model got."""
     return [[text for text in expected(pod).said(seen) if text][-1] for seen in pod.model.turns()]
 
 
-def silence(pod: Pod) -> str | None:
+def silence(pod: EnginePod) -> str | None:
     """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy."""
     time.sleep(1)
     endpoint = pod.runtime.endpoint(pod.namespace)
@@ -62,7 +62,9 @@ def silence(pod: Pod) -> str | None:
         return ""
 
 
-def test_a_person_on_discord_is_answered_by_the_model_with_this_soul(talking: Pod, discord: DiscordDouble) -> None:
+def test_a_person_on_discord_is_answered_by_the_model_with_this_soul(
+    talking: EnginePod, discord: DiscordDouble
+) -> None:
     assert "Captain Zorblax" in talking.model.turns()[-1].system
     discord.write("What is its name?")
     assert answers(discord, 2) == ["pong", "pong"]
@@ -79,7 +81,7 @@ def test_a_person_on_discord_is_answered_by_the_model_with_this_soul(talking: Po
 
 @ENDS
 def test_messages_that_arrive_while_the_engine_restarts_are_answered_afterwards_once(
-    talking: Pod, discord: DiscordDouble, end: signal.Signals
+    talking: EnginePod, discord: DiscordDouble, end: signal.Signals
 ) -> None:
     talking.signal_engine(end)
     eventually(lambda: not discord.is_connected, what="the end")
@@ -95,7 +97,7 @@ def test_messages_that_arrive_while_the_engine_restarts_are_answered_afterwards_
 
 @ENDS
 def test_a_message_whose_turn_the_engines_end_cuts_off_is_answered_afterwards_once(
-    talking: Pod, discord: DiscordDouble, end: signal.Signals
+    talking: EnginePod, discord: DiscordDouble, end: signal.Signals
 ) -> None:
     talking.model.mood = Mood.HANGING
     discord.write("What is its name?")
@@ -108,7 +110,7 @@ def test_a_message_whose_turn_the_engines_end_cuts_off_is_answered_afterwards_on
 
 
 def test_a_connection_that_breaks_is_resumed_and_nothing_is_answered_twice(
-    talking: Pod, discord: DiscordDouble
+    talking: EnginePod, discord: DiscordDouble
 ) -> None:
     discord.cut()
     discord.write("What is its name?")
@@ -117,7 +119,7 @@ def test_a_connection_that_breaks_is_resumed_and_nothing_is_answered_twice(
 
 
 def test_a_token_that_discord_refuses_is_told_and_never_shown_and_the_web_works_on(
-    pod: Pod, discord: DiscordDouble
+    pod: EnginePod, discord: DiscordDouble
 ) -> None:
     discord.token = "another"
     pod.start(discord_api_url=discord.url, **CHANNELS)

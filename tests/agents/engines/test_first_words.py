@@ -6,7 +6,7 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
-from tests.agents.engines.conftest import REAL_KEY, Pod
+from tests.agents.engines.conftest import REAL_KEY, EnginePod
 from tests.agents.engines.expectations import expected
 
 OTHERS = [pytest.param(name, marks=pytest.mark.engines) for name in sorted(ENGINES) if name != "pi"]
@@ -18,7 +18,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.mark.anywhere
-def test_a_real_engine_comes_up_and_answers_with_the_models_words(pod: Pod) -> None:
+def test_a_real_engine_comes_up_and_answers_with_the_models_words(pod: EnginePod) -> None:
     pod.model.reply = "Ahoy from the model"
     pod.start()
     assert pod.say("Who are you?") == "Ahoy from the model"

@@ -13,7 +13,7 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import Mood
@@ -30,7 +30,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
 
 
-def set_up(pod: Pod, when: str) -> None:
+def set_up(pod: EnginePod, when: str) -> None:
     """A person asks for the task, and the model sets it up."""
     pod.start(toolsets=["cronjob"])
     task = {"action": "create", "schedule": when, "prompt": TASK, "name": "plants", "deliver": "local"}
@@ -39,12 +39,12 @@ def set_up(pod: Pod, when: str) -> None:
     assert [job["name"] for job in jobs(pod)] == ["plants"]
 
 
-def jobs(pod: Pod) -> list[dict[str, Any]]:
+def jobs(pod: EnginePod) -> list[dict[str, Any]]:
     known: list[dict[str, Any]] = json.loads((pod.data / "hermes" / "cron" / "jobs.json").read_text())["jobs"]
     return known
 
 
-def change(pod: Pod, set_to: Callable[[dict[str, Any]], None]) -> None:
+def change(pod: EnginePod, set_to: Callable[[dict[str, Any]], None]) -> None:
     """Change all jobs in hermes' file, while the pod is down."""
     file = pod.data / "hermes" / "cron" / "jobs.json"
     kept = json.loads(file.read_text())
@@ -60,16 +60,16 @@ def due(job: dict[str, Any], *, hours_ago: float = 1.0) -> None:
         job["schedule"]["run_at"] = at
 
 
-def runs(pod: Pod) -> int:
+def runs(pod: EnginePod) -> int:
     """How often the schedule, and not a person, asked the model to do the task."""
     return sum(TASK in str(seen.said[-1][1]) for seen in pod.model.turns())
 
 
-def await_run(pod: Pod, number: int) -> None:
+def await_run(pod: EnginePod, number: int) -> None:
     eventually(lambda: runs(pod) >= number, within=WITHIN, what=f"run {number}")
 
 
-def settled(pod: Pod, number: int) -> int:
+def settled(pod: EnginePod, number: int) -> int:
     """The number of runs, after this many runs and one more pause of hermes between two looks at its schedules."""
     await_run(pod, number)
     time.sleep(65)
@@ -77,7 +77,7 @@ def settled(pod: Pod, number: int) -> int:
 
 
 @SCHEDULES
-def test_a_run_that_was_due_while_the_pod_was_down_is_caught_up_once(pod: Pod, schedule: str) -> None:
+def test_a_run_that_was_due_while_the_pod_was_down_is_caught_up_once(pod: EnginePod, schedule: str) -> None:
     set_up(pod, schedule)
     pod.runtime.stop(pod.namespace)
     eventually(lambda: not pod.engine_processes(), what="the end")
@@ -88,7 +88,9 @@ def test_a_run_that_was_due_while_the_pod_was_down_is_caught_up_once(pod: Pod, s
 
 @ENDS
 @SCHEDULES
-def test_a_run_that_the_engines_end_cuts_off_is_begun_once_more(pod: Pod, schedule: str, end: signal.Signals) -> None:
+def test_a_run_that_the_engines_end_cuts_off_is_begun_once_more(
+    pod: EnginePod, schedule: str, end: signal.Signals
+) -> None:
     set_up(pod, schedule)
     pod.runtime.stop(pod.namespace)
     eventually(lambda: not pod.engine_processes(), what="the end")
@@ -103,7 +105,7 @@ def test_a_run_that_the_engines_end_cuts_off_is_begun_once_more(pod: Pod, schedu
     assert sum("pong" in output.read_text() for output in outputs) == 1
 
 
-def test_a_run_that_ends_the_engine_each_time_is_given_up_and_reported(pod: Pod) -> None:
+def test_a_run_that_ends_the_engine_each_time_is_given_up_and_reported(pod: EnginePod) -> None:
     set_up(pod, "every 2h")
     pod.runtime.stop(pod.namespace)
     eventually(lambda: not pod.engine_processes(), what="the end")

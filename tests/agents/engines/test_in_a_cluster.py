@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agents.engines.conftest import MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod
+from tests.agents.engines.conftest import MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, EnginePod
 from tests.agents.engines.expectations import expected
 from tests.doubles.model_protocols import ToolCall
 
 pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 
 
-def test_key_and_tokens_are_nowhere_in_the_engines_container(pod: Pod) -> None:
+def test_key_and_tokens_are_nowhere_in_the_engines_container(pod: EnginePod) -> None:
     from tests.agents.engines.in_a_cluster import ClusterPod
 
     assert isinstance(pod, ClusterPod)
@@ -29,7 +29,7 @@ def test_key_and_tokens_are_nowhere_in_the_engines_container(pod: Pod) -> None:
     assert pod.held(*secrets) == []
 
 
-def test_nothing_of_it_runs_as_root_or_can_become_root(pod: Pod) -> None:
+def test_nothing_of_it_runs_as_root_or_can_become_root(pod: EnginePod) -> None:
     from tests.agents.engines.in_a_cluster import ClusterPod
 
     assert isinstance(pod, ClusterPod)

@@ -25,7 +25,7 @@ from agents.pod.bridge import damage, databases
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from agents.runtimes.base import Phase, RuntimeFailure
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import Seen
@@ -58,7 +58,7 @@ def answered(seen: Seen) -> str:
 class Talk:
     """A person who asks one question after the other, and remembers which questions were answered."""
 
-    def __init__(self, pod: Pod, session: str) -> None:
+    def __init__(self, pod: EnginePod, session: str) -> None:
         self.session = session
         self.answered: list[str] = []
         self.failed = 0
@@ -98,7 +98,7 @@ class Talk:
 
 
 @contextmanager
-def talking(pod: Pod) -> Iterator[list[Talk]]:
+def talking(pod: EnginePod) -> Iterator[list[Talk]]:
     talks = [Talk(pod, session) for session in SESSIONS]
     try:
         yield talks
@@ -109,7 +109,7 @@ def talking(pod: Pod) -> Iterator[list[Talk]]:
             talk.end()
 
 
-def test_what_was_answered_outlives_a_storm_of_kills(pod: Pod) -> None:
+def test_what_was_answered_outlives_a_storm_of_kills(pod: EnginePod) -> None:
     chance = random.Random(SEED)
     pod.model.mood, pod.model.pause, pod.model.reply = Mood.SLOW, 0.1, answered
     pod.start()
@@ -138,7 +138,7 @@ def test_what_was_answered_outlives_a_storm_of_kills(pod: Pod) -> None:
         assert _broken(pod.data) == []
 
 
-def _bring_back(pod: Pod, talks: list[Talk], chance: random.Random) -> None:
+def _bring_back(pod: EnginePod, talks: list[Talk], chance: random.Random) -> None:
     """Start the pod again, as the reconciler does sooner or later. The next kill hits turns, or the start."""
     time.sleep(chance.uniform(0, 1))
     before = [len(talk.answered) for talk in talks]
@@ -148,19 +148,19 @@ def _bring_back(pod: Pod, talks: list[Talk], chance: random.Random) -> None:
     time.sleep(chance.uniform(0.2, 3))
 
 
-def _deploy(pod: Pod) -> None:
+def _deploy(pod: EnginePod) -> None:
     with suppress(RuntimeFailure):
         pod.runtime.deploy(pod.spec)
 
 
-def _went_on(pod: Pod, talks: list[Talk], before: list[int]) -> bool:
+def _went_on(pod: EnginePod, talks: list[Talk], before: list[int]) -> bool:
     """Whether each conversation has a new answer. Also starts programs again that are missing."""
     _deploy(pod)
     time.sleep(0.5)
     return all(talk.has_more_than(known) for talk, known in zip(talks, before, strict=True))
 
 
-def _is_remembered(pod: Pod, talk: Talk) -> None:
+def _is_remembered(pod: EnginePod, talk: Talk) -> None:
     """Checks that each answered question is remembered with its answer, once, and in the order of the questions."""
     assert pod.say("hello again", talk.session)
     said = expected(pod).said(pod.model.turns()[-1])
@@ -174,7 +174,7 @@ def _is_remembered(pod: Pod, talk: Talk) -> None:
         place = told[0]
 
 
-def _left_over(pod: Pod) -> list[str]:
+def _left_over(pod: EnginePod) -> list[str]:
     """Processes that have the pod's directory in their arguments or environment."""
     mark = str(pod.home).encode()
     found = []

@@ -12,7 +12,7 @@ from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
-from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.conftest import ACCESS, EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.mailbox import ADDRESS, PASSWORD, MailboxDouble
 from tests.doubles.model_server import Mood
@@ -39,7 +39,7 @@ def channels(mailbox: MailboxDouble) -> dict[str, Any]:
 
 
 @pytest.fixture
-def talking(pod: Pod, mailbox: MailboxDouble) -> Pod:
+def talking(pod: EnginePod, mailbox: MailboxDouble) -> EnginePod:
     """A pod that has answered one mail."""
     mailbox.write("from before the agent")
     pod.start(**channels(mailbox))
@@ -56,11 +56,11 @@ def answers(mailbox: MailboxDouble, number: int) -> list[str]:
     return [mail.get_body().get_content().strip() for mail in mailbox.sent]  # type: ignore[union-attr]
 
 
-def questions(pod: Pod) -> list[str]:
+def questions(pod: EnginePod) -> list[str]:
     return [seen.said[-1][1] for seen in pod.model.turns()]
 
 
-def silence(pod: Pod) -> str | None:
+def silence(pod: EnginePod) -> str | None:
     """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy."""
     time.sleep(1)
     endpoint = pod.runtime.endpoint(pod.namespace)
@@ -71,7 +71,9 @@ def silence(pod: Pod) -> str | None:
         return ""
 
 
-def test_a_mail_is_answered_by_the_model_with_this_soul_and_becomes_read(talking: Pod, mailbox: MailboxDouble) -> None:
+def test_a_mail_is_answered_by_the_model_with_this_soul_and_becomes_read(
+    talking: EnginePod, mailbox: MailboxDouble
+) -> None:
     assert "Captain Zorblax" in talking.model.turns()[-1].system
     assert questions(talking) == ["[Subject: hello]\n\nMy boat is called Nautilus."]
     answer = mailbox.sent[0]
@@ -83,7 +85,7 @@ def test_a_mail_is_answered_by_the_model_with_this_soul_and_becomes_read(talking
 
 @ENDS
 def test_a_mail_that_arrives_while_the_engine_restarts_is_answered_afterwards_once(
-    talking: Pod, mailbox: MailboxDouble, end: signal.Signals
+    talking: EnginePod, mailbox: MailboxDouble, end: signal.Signals
 ) -> None:
     talking.signal_engine(end)
     eventually(lambda: not talking.engine_processes(), what="the end")
@@ -95,7 +97,7 @@ def test_a_mail_that_arrives_while_the_engine_restarts_is_answered_afterwards_on
 
 @ENDS
 def test_a_mail_whose_turn_the_engines_end_cuts_off_is_answered_afterwards_once(
-    talking: Pod, mailbox: MailboxDouble, end: signal.Signals
+    talking: EnginePod, mailbox: MailboxDouble, end: signal.Signals
 ) -> None:
     talking.model.mood = Mood.HANGING
     mailbox.write("What is its name?")
@@ -108,7 +110,7 @@ def test_a_mail_whose_turn_the_engines_end_cuts_off_is_answered_afterwards_once(
 
 
 def test_a_password_that_the_mail_server_refuses_is_told_and_never_shown_and_the_web_works_on(
-    pod: Pod, mailbox: MailboxDouble
+    pod: EnginePod, mailbox: MailboxDouble
 ) -> None:
     mailbox.password = "another"
     pod.start(**channels(mailbox))
@@ -117,7 +119,7 @@ def test_a_password_that_the_mail_server_refuses_is_told_and_never_shown_and_the
     assert pod.say("hello") == "pong"
 
 
-def test_a_password_that_is_changed_while_it_runs_is_told(talking: Pod, mailbox: MailboxDouble) -> None:
+def test_a_password_that_is_changed_while_it_runs_is_told(talking: EnginePod, mailbox: MailboxDouble) -> None:
     assert silence(talking) is None
     mailbox.password = "another"
     said = eventually(lambda: silence(talking), within=WITHIN, what="the refusal")
@@ -125,7 +127,7 @@ def test_a_password_that_is_changed_while_it_runs_is_told(talking: Pod, mailbox:
 
 
 def test_a_mail_server_whose_certificate_is_not_its_own_gets_no_password(
-    pod: Pod, mailbox: MailboxDouble, monkeypatch: pytest.MonkeyPatch
+    pod: EnginePod, mailbox: MailboxDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
     pod.start(**channels(mailbox))

@@ -12,7 +12,7 @@ import pytest
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.runtimes.local.programs import PodProgram
-from tests.agents.engines.conftest import TRIED, Pod, those
+from tests.agents.engines.conftest import TRIED, EnginePod, those
 from tests.agents.engines.expectations import WITHOUT_TOOLS, expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles import mcp_stdio, mcp_tools
@@ -46,16 +46,16 @@ def journal(tmp_path: Path) -> Path:
     return tmp_path / "mcp.jsonl"
 
 
-def tool(pod: Pod, server: str, name: str) -> str:
+def tool(pod: EnginePod, server: str, name: str) -> str:
     return expected(pod).mcp.format(server=server, tool=name)
 
 
-def tools_of(pod: Pod, server: str) -> set[str]:
+def tools_of(pod: EnginePod, server: str) -> set[str]:
     prefix = tool(pod, server, "")
     return {name for name in pod.model.turns()[-1].tools if name.startswith(prefix)}
 
 
-def ask(pod: Pod, call: str, arguments: dict[str, Any], session: str = "talk") -> str:
+def ask(pod: EnginePod, call: str, arguments: dict[str, Any], session: str = "talk") -> str:
     """The model calls this tool. Returns the text of the request that brings the tool's result to the model."""
     pod.model.tool_calls = [ToolCall(call, arguments)]
     assert pod.say("use it", session) == "pong"
@@ -64,7 +64,7 @@ def ask(pod: Pod, call: str, arguments: dict[str, Any], session: str = "talk") -
 
 
 @pytest.mark.parametrize("json_response", [False, True], ids=["streamed", "plain json"])
-def test_an_http_server_is_listed_called_and_gets_its_headers(pod: Pod, json_response: bool) -> None:
+def test_an_http_server_is_listed_called_and_gets_its_headers(pod: EnginePod, json_response: bool) -> None:
     with McpHttpServer(require=HEADERS, json_response=json_response, page=3) as crm:
         pod.start(mcp_servers=[crm.entry("crm")])
         heard = ask(pod, tool(pod, "crm", "add"), {"a": 40, "b": 2})
@@ -78,7 +78,7 @@ def test_an_http_server_is_listed_called_and_gets_its_headers(pod: Pod, json_res
 
 @pytest.mark.here
 @with_stdio
-def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: Pod, journal: Path) -> None:
+def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: EnginePod, journal: Path) -> None:
     pod.start(mcp_servers=[mcp_stdio.entry("files", journal, FILES_TOKEN="token-of-the-customer")])
     heard = ask(pod, tool(pod, "files", "echo"), {"text": "salt and pepper"})
     assert "stdio echoes salt and pepper" in heard
@@ -94,7 +94,7 @@ def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: P
 
 @pytest.mark.here
 @with_stdio
-def test_a_stdio_server_does_not_outlive_its_pod(pod: Pod, journal: Path) -> None:
+def test_a_stdio_server_does_not_outlive_its_pod(pod: EnginePod, journal: Path) -> None:
     pod.start(mcp_servers=[mcp_stdio.entry("files", journal)])
     pod.say("hello")
     pids = {message["pid"] for message in mcp_stdio.read_journal(journal)}
@@ -103,7 +103,7 @@ def test_a_stdio_server_does_not_outlive_its_pod(pod: Pod, journal: Path) -> Non
     eventually(lambda: not pids & {process.pid for process in pod.engine_processes()}, within=20, what="its end")
 
 
-def test_tools_of_an_added_and_of_a_removed_server_change_in_place(pod: Pod, crm: McpHttpServer) -> None:
+def test_tools_of_an_added_and_of_a_removed_server_change_in_place(pod: EnginePod, crm: McpHttpServer) -> None:
     pod.start()
     pod.say("one")
     assert tools_of(pod, "crm") == set()
@@ -117,7 +117,7 @@ def test_tools_of_an_added_and_of_a_removed_server_change_in_place(pod: Pod, crm
     assert pod.model.turns()[-1].tools == built_in
 
 
-def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm: McpHttpServer) -> None:
+def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: EnginePod, crm: McpHttpServer) -> None:
     toolset, name, _ = expected(pod).deed
     kept = expected(pod).kept
     pod.start(mcp_servers=[crm.entry("crm")], toolsets=[kept])
@@ -135,7 +135,7 @@ def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm
 
 @pytest.mark.here
 def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from_working(
-    pod: Pod, crm: McpHttpServer
+    pod: EnginePod, crm: McpHttpServer
 ) -> None:
     """One server refuses the connection, one accepts it and never answers, and one wants another key."""
     with _hanging() as hanging:
@@ -150,7 +150,7 @@ def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from
 
 
 @pytest.mark.parametrize("engine", ["hermes", "n8n", "pi"], indirect=True)
-def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
+def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: EnginePod) -> None:
     """Not tried: opencode sends such names unchanged, and claude-code offers only one of two that become equal."""
     with McpHttpServer() as crm:
         crm.tools = [mcp_tools.tool(name, "A tool") for name in ("a.b", "a/b", "x" * 90 + "1", "x" * 90 + "2")]
@@ -162,13 +162,13 @@ def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
         assert max(map(len, names)) <= 64
 
 
-def test_a_tool_that_fails_is_heard_by_the_model_and_the_turn_goes_on(pod: Pod, crm: McpHttpServer) -> None:
+def test_a_tool_that_fails_is_heard_by_the_model_and_the_turn_goes_on(pod: EnginePod, crm: McpHttpServer) -> None:
     pod.start(mcp_servers=[crm.entry("crm")])
     assert "it failed as told" in ask(pod, tool(pod, "crm", "fail"), {})
 
 
 @pytest.mark.here
-def test_the_keys_of_a_server_are_in_no_argument_and_in_no_evidence(pod: Pod, crm: McpHttpServer) -> None:
+def test_the_keys_of_a_server_are_in_no_argument_and_in_no_evidence(pod: EnginePod, crm: McpHttpServer) -> None:
     pod.start(mcp_servers=[crm.entry("crm")])
     pod.say("hello")
     for process in pod.engine_processes():

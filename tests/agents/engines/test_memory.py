@@ -7,12 +7,12 @@ import signal
 import pytest
 
 from agents.runtimes import management
-from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.conftest import ACCESS, EnginePod
 
 pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 
 
-def test_what_it_has_learned_is_read_from_its_own_files(pod: Pod) -> None:
+def test_what_it_has_learned_is_read_from_its_own_files(pod: EnginePod) -> None:
     pod.start()
     before = _memory(pod)
     pod.say("one", "first")
@@ -31,7 +31,7 @@ def test_what_it_has_learned_is_read_from_its_own_files(pod: Pod) -> None:
     assert _memory(pod) == found
 
 
-def _memory(pod: Pod) -> management.Memory:
+def _memory(pod: EnginePod) -> management.Memory:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return management.memory(endpoint, ACCESS)

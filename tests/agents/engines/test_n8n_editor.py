@@ -16,8 +16,8 @@ import requests
 from playwright.async_api import Locator, Page, expect
 
 from agents.engines.n8n_workflow import AGENT_ID
-from tests.agents.engines.conftest import REAL_KEY, Pod
-from tests.agents.engines.test_n8n_owner import HOOK, PASSWORD, USERNAME, Owner, start
+from tests.agents.engines.conftest import REAL_KEY, EnginePod
+from tests.agents.engines.test_n8n_owner import HOOK, PASSWORD, USERNAME, N8nOwner, start
 from tests.browser import complaints, one_window
 from tests.doubles.web_page import WebPage
 
@@ -32,7 +32,7 @@ PICTURES = "N8N_PICTURES"  # the variable that names a directory for screenshots
 
 
 @asynccontextmanager
-async def editor(owner: Owner) -> AsyncIterator[Page]:
+async def editor(owner: N8nOwner) -> AsyncIterator[Page]:
     async with one_window(owner.root) as page:
         page.set_default_timeout(MILLISECONDS)
         yield page
@@ -59,7 +59,7 @@ async def sign_in_as_owner(page: Page) -> None:
     await page.locator("form button").click()
 
 
-def test_its_owner_tries_the_agent_and_his_new_workflow_is_saved(pod: Pod) -> None:
+def test_its_owner_tries_the_agent_and_his_new_workflow_is_saved(pod: EnginePod) -> None:
     owner = start(pod)
     pod.model.reply = "Ahoy from the model"
     asyncio.run(_try_and_build(owner, lambda: len(_own(owner)) == 1))
@@ -69,11 +69,11 @@ def test_its_owner_tries_the_agent_and_his_new_workflow_is_saved(pod: Pod) -> No
     assert [node["type"] for node in whole["nodes"]] == ["n8n-nodes-base.scheduleTrigger"]
 
 
-def _own(owner: Owner) -> list[dict[str, Any]]:
+def _own(owner: N8nOwner) -> list[dict[str, Any]]:
     return [one for one in owner.done("GET", "/rest/workflows") if one["id"] != AGENT_ID]
 
 
-async def _try_and_build(owner: Owner, is_saved: Callable[[], bool]) -> None:
+async def _try_and_build(owner: N8nOwner, is_saved: Callable[[], bool]) -> None:
     async with editor(owner) as page:
         await sign_in_as_owner(page)
         await shows(part(page, "workflow-card-name"), "(kept by Agentpods)")
@@ -99,7 +99,7 @@ async def _try_and_build(owner: Owner, is_saved: Callable[[], bool]) -> None:
         await keep(page, "new")
 
 
-def test_nobody_and_no_visitor_of_another_agent_sees_it(pod: Pod, second: Pod) -> None:
+def test_nobody_and_no_visitor_of_another_agent_sees_it(pod: EnginePod, second: EnginePod) -> None:
     owner, other = start(pod), start(second)
     (foreign,) = other._session.cookies.get_dict().values()
     (name,) = owner._session.cookies.get_dict()
@@ -110,7 +110,7 @@ def test_nobody_and_no_visitor_of_another_agent_sees_it(pod: Pod, second: Pod) -
     asyncio.run(_look_as_nobody(owner))
 
 
-async def _look_as_nobody(owner: Owner) -> None:
+async def _look_as_nobody(owner: N8nOwner) -> None:
     """The error page loads nothing of the editor."""
     async with editor(owner) as page:
         await page.goto(f"/workflow/{AGENT_ID}", wait_until="networkidle")
@@ -119,7 +119,7 @@ async def _look_as_nobody(owner: Owner) -> None:
         assert [url for url in asked if "/rest/" in url or "n8n" in url] == []
 
 
-def test_no_workflow_of_its_owner_gets_the_key(pod: Pod) -> None:
+def test_no_workflow_of_its_owner_gets_the_key(pod: EnginePod) -> None:
     """One workflow sends the agent's credential to a page of the owner. The other looks around in its own process."""
     owner = start(pod)
     record = pod.runtime.home.record(pod.namespace)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import pytest
 import requests
 
-from tests.agents.engines.conftest import Pod
-from tests.agents.engines.test_n8n_owner import Owner, start
+from tests.agents.engines.conftest import EnginePod
+from tests.agents.engines.test_n8n_owner import N8nOwner, start
 from tests.doubles.oauth_service import TOKEN, OauthService
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["n8n"], indirect=True)]
 CALLBACK = "/rest/oauth2-credential/callback"
 
 
-def connect(owner: Owner, service: OauthService) -> str:
+def connect(owner: N8nOwner, service: OauthService) -> str:
     """Make a credential and accept it at the service. Returns the page to which the service leads the owner back."""
     data = {
         "grantType": "authorizationCode",
@@ -39,11 +39,11 @@ def connect(owner: Owner, service: OauthService) -> str:
     return shown.text
 
 
-def test_a_service_leads_him_back_to_each_address_where_he_sees_the_editor(pod: Pod) -> None:
+def test_a_service_leads_him_back_to_each_address_where_he_sees_the_editor(pod: EnginePod) -> None:
     owner = start(pod, public_url="http://ada.agents.example")
     with OauthService() as service:
         for address in ("http://ada.agents.example", "http://shop.example", ""):
-            owner = Owner(pod, address=address)
+            owner = N8nOwner(pod, address=address)
             callbacks = owner.done("GET", "/rest/settings")["oauthCallbackUrls"]
             assert callbacks["oauth2"] == f"{owner.address}{CALLBACK}"
             connect(owner, service)

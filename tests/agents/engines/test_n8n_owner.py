@@ -15,7 +15,7 @@ import requests
 from agents.engines.n8n_workflow import AGENT_ID
 from agents.pod.bridge.backup import COMMON
 from agents.runtimes.base import Phase
-from tests.agents.engines.conftest import REAL_KEY, Pod
+from tests.agents.engines.conftest import REAL_KEY, EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_server import Mood
 
@@ -48,10 +48,10 @@ HOOK: dict[str, Any] = {
 }
 
 
-class Owner:
+class N8nOwner:
     """The owner, signed in at the pod's public address as with a browser."""
 
-    def __init__(self, pod: Pod, *, address: str = "") -> None:
+    def __init__(self, pod: EnginePod, *, address: str = "") -> None:
         """`address` leads browsers to the pod. The test connects to the pod directly, and sends this host name."""
         endpoint = pod.runtime.endpoint(pod.namespace)
         assert endpoint
@@ -77,11 +77,11 @@ class Owner:
         return str(made["id"])
 
 
-def start(pod: Pod, **config: Any) -> Owner:
+def start(pod: EnginePod, **config: Any) -> N8nOwner:
     secrets = dataclasses.replace(pod.spec.secrets, dash_username=USERNAME, dash_password=PASSWORD)
     pod.spec = dataclasses.replace(pod.spec, secrets=secrets)
     pod.start(dashboard=True, **config)
-    return Owner(pod)
+    return N8nOwner(pod)
 
 
 def call(root: str, order: int) -> requests.Response:
@@ -89,7 +89,7 @@ def call(root: str, order: int) -> requests.Response:
     return requests.post(f"{root}/webhook/orders", json={"order": order}, timeout=60)
 
 
-def test_his_editor_needs_no_second_login_and_shows_the_agent_which_it_may_not_change(pod: Pod) -> None:
+def test_his_editor_needs_no_second_login_and_shows_the_agent_which_it_may_not_change(pod: EnginePod) -> None:
     owner = start(pod)
     shown = owner.ask("GET", "/home/workflows")
     assert shown.status_code == 200
@@ -109,7 +109,7 @@ def test_his_editor_needs_no_second_login_and_shows_the_agent_which_it_may_not_c
     assert stranger.status_code == 404
 
 
-def test_his_webhooks_answer_anybody_and_stay_his_when_the_agent_changes(pod: Pod) -> None:
+def test_his_webhooks_answer_anybody_and_stay_his_when_the_agent_changes(pod: EnginePod) -> None:
     owner = start(pod)
     workflow = owner.publish(HOOK)
     before = owner.done("GET", f"/rest/workflows/{workflow}")
@@ -126,7 +126,9 @@ def test_his_webhooks_answer_anybody_and_stay_his_when_the_agent_changes(pod: Po
     assert len(pod.model.turns()) == asked
 
 
-def test_a_backup_holds_conversations_workflows_and_credentials_that_can_be_read(pod: Pod, second: Pod) -> None:
+def test_a_backup_holds_conversations_workflows_and_credentials_that_can_be_read(
+    pod: EnginePod, second: EnginePod
+) -> None:
     owner = start(pod)
     owner.publish(HOOK)
     credential = {"name": "Shop", "type": "httpHeaderAuth", "data": {"name": "x-shop", "value": "secret-of-the-shop"}}
@@ -144,13 +146,13 @@ def test_a_backup_holds_conversations_workflows_and_credentials_that_can_be_read
     assert kept["data"]["name"] == "x-shop"
 
 
-def test_an_owner_who_looks_into_the_agents_credential_finds_no_key(pod: Pod) -> None:
+def test_an_owner_who_looks_into_the_agents_credential_finds_no_key(pod: EnginePod) -> None:
     owner = start(pod)
     credential = owner.done("GET", f"/rest/credentials/{AGENT_ID}-model?includeData=true")
     assert REAL_KEY not in str(credential)
 
 
-def _copy_as_a_backup_does(one: Pod, other: Pod) -> None:
+def _copy_as_a_backup_does(one: EnginePod, other: EnginePod) -> None:
     patterns = (*one.engine.stores.left_out, *COMMON)
     for path in one.data.rglob("*"):
         name = path.relative_to(one.data)
@@ -162,7 +164,7 @@ def _copy_as_a_backup_does(one: Pod, other: Pod) -> None:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "google"])
-def test_models_whose_nodes_try_for_minutes_fail_in_time(pod: Pod, provider: str) -> None:
+def test_models_whose_nodes_try_for_minutes_fail_in_time(pod: EnginePod, provider: str) -> None:
     pod.start(provider=provider, model={"anthropic": "claude-opus-5-5", "google": "gemini-2.5-flash"}[provider])
     for mood in (Mood.BROKEN, Mood.RATE_LIMITED):
         pod.model.mood = mood

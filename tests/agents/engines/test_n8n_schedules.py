@@ -13,7 +13,7 @@ import pytest
 
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import PodProgram
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.engines.test_n8n_owner import start
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.web_page import WebPage
@@ -58,12 +58,12 @@ def wait_for(moment: datetime) -> None:
     time.sleep(max((moment - datetime.now(UTC)).total_seconds() + 1, 0))
 
 
-def stop(pod: Pod) -> None:
+def stop(pod: EnginePod) -> None:
     pod.runtime.stop(pod.namespace)
     eventually(lambda: pod.seen().phase == Phase.STOPPED, within=25, what="the stop")
 
 
-def kill(pod: Pod) -> None:
+def kill(pod: EnginePod) -> None:
     """Kill all of the pod at once, as when its machine fails."""
     for process in [*pod.engine_processes(), *map(pod.program, PodProgram)]:
         process.send_signal(signal.SIGKILL)
@@ -74,13 +74,15 @@ def runs(page: WebPage) -> list[str]:
     return [path.partition("?")[2] for path in page.asked]
 
 
-def log_of(pod: Pod) -> str:
+def log_of(pod: EnginePod) -> str:
     directory = pod.home / "pods" / pod.namespace
     return "".join(path.read_text(errors="replace") for path in directory.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("down", [stop, kill])
-def test_a_run_that_was_due_while_the_pod_was_down_is_made_up_for_once(pod: Pod, page: WebPage, down: Any) -> None:
+def test_a_run_that_was_due_while_the_pod_was_down_is_made_up_for_once(
+    pod: EnginePod, page: WebPage, down: Any
+) -> None:
     owner = start(pod, timezone="UTC")
     due = soon()
     owner.publish(daily("missed", due, page))
@@ -106,7 +108,7 @@ def _cron(due: datetime) -> dict[str, Any]:
     return {"mode": "custom", "cronExpression": f"{due.second} {due.minute} {due.hour} * * *"}
 
 
-def test_of_many_missed_runs_one_is_made_up_for_and_one_in_time_is_not_run_again(pod: Pod, page: WebPage) -> None:
+def test_of_many_missed_runs_one_is_made_up_for_and_one_in_time_is_not_run_again(pod: EnginePod, page: WebPage) -> None:
     owner = start(pod, timezone="UTC")
     due = soon()
     owner.publish(daily("once", due, page))
@@ -125,7 +127,7 @@ def test_of_many_missed_runs_one_is_made_up_for_and_one_in_time_is_not_run_again
     assert runs(page).count("once") == 1
 
 
-def test_who_is_killed_in_the_moment_of_a_run_neither_loses_nor_repeats_it(pod: Pod, page: WebPage) -> None:
+def test_who_is_killed_in_the_moment_of_a_run_neither_loses_nor_repeats_it(pod: EnginePod, page: WebPage) -> None:
     owner = start(pod, timezone="UTC")
     due = soon()
     workflow = owner.publish(daily("now", due, page))

@@ -19,7 +19,7 @@ from playwright.async_api import expect
 
 from agents.engines.openclaw import OPENCLAW
 from agents.pod import tickets
-from tests.agents.engines.conftest import REAL_KEY, TICKET_KEY, Pod
+from tests.agents.engines.conftest import REAL_KEY, TICKET_KEY, EnginePod
 from tests.browser import complaints, one_window
 from tests.doubles.mcp_http import McpHttpServer
 from tests.doubles.telegram import TOKEN, TelegramDouble
@@ -34,13 +34,13 @@ WANTED = ("read", "write", "admin", "approvals", "pairing", "questions", "talk.s
 HEADERS = {"x-crm-key": "key-of-the-owners-crm"}
 
 
-def root(pod: Pod) -> str:
+def root(pod: EnginePod) -> str:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return endpoint.public_url
 
 
-def door(pod: Pod) -> str:
+def door(pod: EnginePod) -> str:
     return f"{root(pod)}/ticket?t={tickets.mint(TICKET_KEY, pod.namespace, datetime.now(UTC))}"
 
 
@@ -92,7 +92,7 @@ def _text(raw: bytes) -> str:
 
 
 @asynccontextmanager
-async def reader(pod: Pod) -> AsyncIterator[Reader]:
+async def reader(pod: EnginePod) -> AsyncIterator[Reader]:
     """A reader that is signed in to the agent, as the page is."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar) as client:
@@ -103,7 +103,7 @@ async def reader(pod: Pod) -> AsyncIterator[Reader]:
             yield await Reader(line).greet()
 
 
-def test_its_page_asks_its_owner_for_nothing_and_the_agent_answers_on_it(pod: Pod) -> None:
+def test_its_page_asks_its_owner_for_nothing_and_the_agent_answers_on_it(pod: EnginePod) -> None:
     pod.start()
     pod.say("My boat is called Nautilus.", "earlier")
     asyncio.run(_talk_on_the_page(pod))
@@ -114,7 +114,7 @@ def test_its_page_asks_its_owner_for_nothing_and_the_agent_answers_on_it(pod: Po
     assert "Nautilus" not in said
 
 
-async def _talk_on_the_page(pod: Pod) -> None:
+async def _talk_on_the_page(pod: EnginePod) -> None:
     async with one_window(root(pod), width=1200) as page:
         page.set_default_timeout(SECONDS * 1000)
         shown, box = page.locator("body"), page.locator("textarea").first
@@ -128,7 +128,7 @@ async def _talk_on_the_page(pod: Pod) -> None:
         assert not [line for line in await complaints(page) if "Content Security Policy" in line]
 
 
-def test_the_reader_talks_and_looks_but_changes_nothing_that_the_console_decides(pod: Pod) -> None:
+def test_the_reader_talks_and_looks_but_changes_nothing_that_the_console_decides(pod: EnginePod) -> None:
     pod.start(toolsets=["file", "terminal", "cronjob"])
     allowed, refused = asyncio.run(_what_he_may(pod))
     assert {name for name, answer in allowed.items() if not answer["ok"]} == set()
@@ -136,7 +136,7 @@ def test_the_reader_talks_and_looks_but_changes_nothing_that_the_console_decides
     assert pod.say("hello") == "pong"
 
 
-async def _what_he_may(pod: Pod) -> tuple[dict[str, Any], dict[str, Any]]:
+async def _what_he_may(pod: EnginePod) -> tuple[dict[str, Any], dict[str, Any]]:
     job = {
         "name": "boats",
         "schedule": {"kind": "every", "everyMs": 60000},
@@ -185,7 +185,7 @@ SHOWN: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def test_nothing_that_the_page_is_told_has_a_key_a_token_or_a_password_in_it(pod: Pod) -> None:
+def test_nothing_that_the_page_is_told_has_a_key_a_token_or_a_password_in_it(pod: EnginePod) -> None:
     with TelegramDouble() as telegram, McpHttpServer(require=HEADERS) as crm:
         pod.start(
             telegram_api_url=telegram.url,
@@ -209,7 +209,7 @@ def test_nothing_that_the_page_is_told_has_a_key_a_token_or_a_password_in_it(pod
     assert [name for name, secret in secrets.items() if secret in told] == []
 
 
-async def _all_that_is_shown(pod: Pod) -> str:
+async def _all_that_is_shown(pod: EnginePod) -> str:
     async with reader(pod) as his:
         answers = [json.dumps(his.hello)]
         for method, params in SHOWN:

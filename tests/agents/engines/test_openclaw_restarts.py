@@ -11,7 +11,7 @@ import pytest
 
 from agents.engines.openclaw import OPENCLAW
 from agents.runtimes.base import Phase
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import Mood
@@ -31,14 +31,14 @@ def telegram() -> Iterator[TelegramDouble]:
         yield double
 
 
-def start(pod: Pod, telegram: TelegramDouble) -> None:
+def start(pod: EnginePod, telegram: TelegramDouble) -> None:
     secrets = {"channel_secrets": {"telegramToken": TOKEN}}
     pod.start(telegram_api_url=telegram.url, channels=["web", "telegram"], **secrets)
     telegram.write("hello")
     eventually(lambda: telegram.sent, within=60, what="the first answer")
 
 
-def die(pod: Pod, number: signal.Signals) -> None:
+def die(pod: EnginePod, number: signal.Signals) -> None:
     pod.signal_engine(number)
     eventually(lambda: pod.seen().phase == Phase.UNHEALTHY, within=40, what="the death")
 
@@ -49,7 +49,7 @@ def answers(telegram: TelegramDouble) -> list[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_message_that_comes_while_the_engine_is_down_is_answered_once(
-    pod: Pod, telegram: TelegramDouble, number: signal.Signals
+    pod: EnginePod, telegram: TelegramDouble, number: signal.Signals
 ) -> None:
     start(pod, telegram)
     pod.model.reply = "Here I am again."
@@ -65,7 +65,7 @@ def test_a_message_that_comes_while_the_engine_is_down_is_answered_once(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_message_whose_turn_is_cut_short_is_answered_once(
-    pod: Pod, telegram: TelegramDouble, number: signal.Signals
+    pod: EnginePod, telegram: TelegramDouble, number: signal.Signals
 ) -> None:
     start(pod, telegram)
     pod.model.reply = "Here I am again."
@@ -92,7 +92,7 @@ def test_a_message_whose_turn_is_cut_short_is_answered_once(
     assert "Queued user message" not in said
 
 
-def schedule(pod: Pod, **when: object) -> None:
+def schedule(pod: EnginePod, **when: object) -> None:
     """The model makes a schedule. Each run of the schedule is a turn with these words."""
     job = {
         "name": "boats",
@@ -107,12 +107,12 @@ def schedule(pod: Pod, **when: object) -> None:
     assert "boats" in str([entry for entry in pod.model.turns()[-1].body["input"] if "output" in entry])
 
 
-def runs(pod: Pod) -> int:
+def runs(pod: EnginePod) -> int:
     return len([turn for turn in pod.model.turns() if "Count the boats." in str(turn.said)])
 
 
 @pytest.mark.parametrize("repeats", [False, True], ids=["a single one", "a repeated one"])
-def test_a_run_that_was_due_while_the_pod_was_down_is_caught_up_once(pod: Pod, repeats: bool) -> None:
+def test_a_run_that_was_due_while_the_pod_was_down_is_caught_up_once(pod: EnginePod, repeats: bool) -> None:
     pod.start(toolsets=["cronjob"])
     due = datetime.now(UTC) + timedelta(seconds=30)
     # The repeating schedule misses three runs. The run after them comes long after this test.

@@ -13,7 +13,7 @@ import pytest
 
 from agents.engines.openclaw import OPENCLAW
 from agents.runtimes.base import Phase
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import Seen, ToolCall
 from tests.doubles.model_server import Mood
@@ -52,7 +52,7 @@ CALLS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
 }
 
 
-def test_each_tool_of_each_toolset_is_called_by_the_model_and_works(pod: Pod) -> None:
+def test_each_tool_of_each_toolset_is_called_by_the_model_and_works(pod: EnginePod) -> None:
     assert {name for name, tools in OPENCLAW.toolsets.items() for _ in tools} == {*CALLS, "delegation"}
     called = {tool for calls in CALLS.values() for tool, _, _ in calls}
     offered = {tool for tools in OPENCLAW.toolsets.values() for tool in tools}
@@ -79,7 +79,7 @@ def heard(turns: list[Seen]) -> str:
     return json.dumps(entries, ensure_ascii=False)
 
 
-def test_a_helper_does_its_task_and_the_turn_that_asked_gets_what_it_found(pod: Pod) -> None:
+def test_a_helper_does_its_task_and_the_turn_that_asked_gets_what_it_found(pod: EnginePod) -> None:
     def is_helpers(turn: Seen) -> bool:
         return "[Subagent Task]" in str(turn.said)
 
@@ -107,7 +107,7 @@ def test_a_helper_does_its_task_and_the_turn_that_asked_gets_what_it_found(pod: 
     assert len(pod.model.turns()) == turns  # no later turn follows, which nobody would see
 
 
-def test_a_turn_that_was_killed_is_not_taken_up_by_itself(pod: Pod) -> None:
+def test_a_turn_that_was_killed_is_not_taken_up_by_itself(pod: EnginePod) -> None:
     pod.start()
     pod.say("one")
     pod.model.mood = Mood.HANGING

@@ -1,4 +1,4 @@
-"""An agent asks its peer and gets the answer, with two real pods. Each engine is tried as the one that asks."""
+"""An agent asks its peer and gets the answer, with two real pods. Each engine is tried as the asking one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.conf import settings
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.runtimes.local import LocalRuntime
-from tests.agents.engines.conftest import Pod, those
+from tests.agents.engines.conftest import EnginePod, those
 from tests.agents.engines.expectations import expected
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import ModelServer
@@ -32,34 +32,34 @@ LOOPBACK = ["127.0.0.0/8"]
 
 
 @pytest.fixture
-def bob(model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
+def bob(model: ModelServer, tmp_path: Path) -> Iterator[EnginePod]:
     """Bob: an agent with the engine pi, which other agents may ask."""
     home = (tmp_path / "bob").resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
-    bob = Pod(ENGINES["pi"], runtime, model, home)
+    bob = EnginePod(ENGINES["pi"], runtime, model, home)
     bob.spec = dataclasses.replace(bob.spec, secrets=dataclasses.replace(bob.spec.secrets, a2a_token=BOB_TOKEN))
     bob.start(a2a_enabled=True, soul="You are Bob, who knows boats.")
     yield bob
     runtime.delete(bob.namespace, agent_id="agt_real", data=True)
 
 
-def address(pod: Pod) -> str:
+def address(pod: EnginePod) -> str:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return f"{endpoint.public_url}/a2a"
 
 
-def know(pod: Pod, *peers: dict[str, Any]) -> None:
+def know(pod: EnginePod, *peers: dict[str, Any]) -> None:
     """Put these peers into the next configuration of the gateway."""
     secrets = dataclasses.replace(pod.spec.secrets, a2a_peers=list(peers), peer_networks=LOOPBACK)
     pod.spec = dataclasses.replace(pod.spec, secrets=secrets)
 
 
-def tools(pod: Pod) -> dict[str, str]:
+def tools(pod: EnginePod) -> dict[str, str]:
     return {name: expected(pod).mcp.format(server="a2a", tool=name) for name in ("list_peers", "send_message")}
 
 
-def ask(pod: Pod, tool: str, arguments: dict[str, Any]) -> str:
+def ask(pod: EnginePod, tool: str, arguments: dict[str, Any]) -> str:
     """The model of this pod calls the tool, and the peer's model answers. Returns the request with the result."""
     pod.model.tool_calls = [ToolCall(tool, arguments)]
     assert pod.say("use it") == "pong"
@@ -67,7 +67,7 @@ def ask(pod: Pod, tool: str, arguments: dict[str, Any]) -> str:
     return json.dumps(pod.model.turns()[-1].body)
 
 
-def test_an_agent_asks_its_peer_and_gets_the_answer(pod: Pod, bob: Pod) -> None:
+def test_an_agent_asks_its_peer_and_gets_the_answer(pod: EnginePod, bob: EnginePod) -> None:
     know(pod, {"name": "bob", "url": address(bob), "token": BOB_TOKEN})
     pod.start(a2a_enabled=True, has_peers=True)
     names = tools(pod)
@@ -84,7 +84,7 @@ def test_an_agent_asks_its_peer_and_gets_the_answer(pod: Pod, bob: Pod) -> None:
     assert written == []
 
 
-def test_peers_that_change_do_not_restart_the_engine(pod: Pod, bob: Pod) -> None:
+def test_peers_that_change_do_not_restart_the_engine(pod: EnginePod, bob: EnginePod) -> None:
     know(pod, {"name": "robert", "url": address(bob), "token": "wrong"})
     pod.start(a2a_enabled=True, has_peers=True)
     send = tools(pod)["send_message"]
@@ -96,7 +96,7 @@ def test_peers_that_change_do_not_restart_the_engine(pod: Pod, bob: Pod) -> None
     assert "completed" in ask(pod, send, {"peer": "bob", "message": "hi again"})
 
 
-def test_without_peers_no_tool_of_them_is_offered(pod: Pod, bob: Pod) -> None:
+def test_without_peers_no_tool_of_them_is_offered(pod: EnginePod, bob: EnginePod) -> None:
     pod.start(a2a_enabled=True)
     pod.say("hello")
     offered = pod.model.turns()[-1].tools

@@ -24,7 +24,7 @@ from agents.models import Agent
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
 from tests.agents.conftest import MakeAgent, settle
-from tests.agents.engines.conftest import ACCESS, REAL_KEY, Pod
+from tests.agents.engines.conftest import ACCESS, REAL_KEY, EnginePod
 from tests.agents.engines.test_discord import CHANNELS as ON_DISCORD
 from tests.agents.engines.test_mail import channels
 from tests.agents.pod.bridge.process import eventually
@@ -46,10 +46,10 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
 
 
-class Owner:
+class ChannelOwner:
     """The owner of the agent with this pod. The owner is told the result of the look of each minute."""
 
-    def __init__(self, client: APIClient, agent: Agent, pod: Pod, runtime: ScriptedRuntime) -> None:
+    def __init__(self, client: APIClient, agent: Agent, pod: EnginePod, runtime: ScriptedRuntime) -> None:
         self.client, self.agent, self.channel = client, agent, agent.channels[-1]
         self.agent.management_token, self.agent.gateway_certificate = ACCESS.token, ACCESS.certificate
         self.agent.save(update_fields=["management_token", "gateway_certificate"])
@@ -114,14 +114,14 @@ class Owner:
 
 
 @pytest.fixture
-def owner_of(client: APIClient, make_agent: MakeAgent, runtime: ScriptedRuntime) -> Callable[..., Owner]:
-    def made(pod: Pod, config: dict[str, Any]) -> Owner:
+def owner_of(client: APIClient, make_agent: MakeAgent, runtime: ScriptedRuntime) -> Callable[..., ChannelOwner]:
+    def made(pod: EnginePod, config: dict[str, Any]) -> ChannelOwner:
         wanted = {name: config[name] for name in ("channels", "channel_secrets")}
         agent = settle(make_agent(engine="hermes", tier="small", **wanted))
         agent = settle(llm_key.install(agent, provider="openai", key=REAL_KEY))
         Agent.objects.filter(pk=agent.pk).update(llm_key_checked=True)
         agent.refresh_from_db()
-        return Owner(client, agent, pod, runtime)
+        return ChannelOwner(client, agent, pod, runtime)
 
     return made
 
@@ -145,9 +145,9 @@ def no_server(discord: DiscordDouble) -> None:
     ids=["refused", "no answer", "gone"],
 )
 def test_an_agent_that_discord_does_not_hear_is_explained_and_mailed_once(
-    pod: Pod,
+    pod: EnginePod,
     discord: DiscordDouble,
-    owner_of: Callable[..., Owner],
+    owner_of: Callable[..., ChannelOwner],
     trouble: DiscordTrouble,
     why: str,
 ) -> None:
@@ -185,9 +185,9 @@ def no_mail_server(mailbox: MailboxDouble) -> None:
     ids=["refused", "no answer", "gone"],
 )
 def test_an_agent_that_reads_no_mail_is_explained_and_mailed_once(
-    pod: Pod,
+    pod: EnginePod,
     mailbox: MailboxDouble,
-    owner_of: Callable[..., Owner],
+    owner_of: Callable[..., ChannelOwner],
     trouble: MailTrouble,
     why: str,
 ) -> None:

@@ -15,7 +15,7 @@ from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import management
-from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.conftest import ACCESS, EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.telegram import TOKEN, TelegramDouble
 
@@ -34,7 +34,7 @@ def telegram() -> Iterator[TelegramDouble]:
         yield double
 
 
-def silence(pod: Pod) -> str | None:
+def silence(pod: EnginePod) -> str | None:
     """The reason for a silent channel, as asked each minute: None if it is heard, "" if the pod is too busy.
 
     It waits for a second first, so that the questions take no time away from the engine.
@@ -48,7 +48,7 @@ def silence(pod: Pod) -> str | None:
         return ""
 
 
-def start(pod: Pod, telegram: TelegramDouble) -> None:
+def start(pod: EnginePod, telegram: TelegramDouble) -> None:
     secrets: dict[str, Any] = {"channel_secrets": {"telegramToken": TOKEN}}
     pod.start(telegram_api_url=telegram.url, channels=["web", "telegram"], **secrets)
     eventually(lambda: silence(pod) is None, within=60, what="the channel")
@@ -82,7 +82,7 @@ def polled_by_another(telegram: TelegramDouble) -> None:
     threading.Thread(target=poll, daemon=True).start()
 
 
-def test_a_bot_that_nobody_writes_to_is_heard(pod: Pod, telegram: TelegramDouble) -> None:
+def test_a_bot_that_nobody_writes_to_is_heard(pod: EnginePod, telegram: TelegramDouble) -> None:
     start(pod, telegram)
     until = time.monotonic() + 80
     while time.monotonic() < until:
@@ -90,7 +90,7 @@ def test_a_bot_that_nobody_writes_to_is_heard(pod: Pod, telegram: TelegramDouble
 
 
 def test_a_token_that_is_revoked_while_it_runs_is_told_at_once_and_never_shown(
-    pod: Pod, telegram: TelegramDouble
+    pod: EnginePod, telegram: TelegramDouble
 ) -> None:
     start(pod, telegram)
     revoked(telegram)
@@ -111,7 +111,7 @@ def test_a_token_that_is_revoked_while_it_runs_is_told_at_once_and_never_shown(
     ids=["hanging", "failing", "gone", "polled by another"],
 )
 def test_polls_that_bring_nothing_for_a_minute_are_told_with_the_reason(
-    pod: Pod, telegram: TelegramDouble, trouble: Trouble, why: dict[str, str]
+    pod: EnginePod, telegram: TelegramDouble, trouble: Trouble, why: dict[str, str]
 ) -> None:
     start(pod, telegram)
     trouble(telegram)
@@ -122,7 +122,7 @@ def test_polls_that_bring_nothing_for_a_minute_are_told_with_the_reason(
     assert TOKEN not in said
 
 
-def test_a_service_that_answers_again_is_heard_again(pod: Pod, telegram: TelegramDouble) -> None:
+def test_a_service_that_answers_again_is_heard_again(pod: EnginePod, telegram: TelegramDouble) -> None:
     start(pod, telegram)
     telegram.polls_hang = True
     eventually(lambda: silence(pod), within=100, what="the silence")

@@ -11,7 +11,7 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_server import Mood
 from tests.doubles.telegram import TOKEN, TelegramDouble
@@ -34,7 +34,7 @@ def telegram() -> Iterator[TelegramDouble]:
 
 
 @pytest.fixture
-def talking(pod: Pod, telegram: TelegramDouble) -> Pod:
+def talking(pod: EnginePod, telegram: TelegramDouble) -> EnginePod:
     """A pod that has answered one message of Ann."""
     secrets: dict[str, Any] = {"channel_secrets": {"telegramToken": TOKEN}}
     pod.start(telegram_api_url=telegram.url, channels=["web", "telegram"], **secrets)
@@ -55,16 +55,16 @@ def said_to(telegram: TelegramDouble, person: int) -> list[str]:
     return [sent.text for sent in telegram.sent if sent.chat_id == person and not sent.text.startswith("⏳")]
 
 
-def questions(pod: Pod) -> list[str]:
+def questions(pod: EnginePod) -> list[str]:
     """For each turn: the last text that the model got."""
     return [seen.said[-1][1] for seen in pod.model.turns()]
 
 
-def await_turn(pod: Pod, number: int) -> None:
+def await_turn(pod: EnginePod, number: int) -> None:
     eventually(lambda: len(pod.model.turns()) >= number, within=60, what=f"turn {number}")
 
 
-def hang(pod: Pod, telegram: TelegramDouble, *texts: str, person: int = ANN) -> None:
+def hang(pod: EnginePod, telegram: TelegramDouble, *texts: str, person: int = ANN) -> None:
     """The person sends these texts. The turn of the first text does not end, and the others wait behind it."""
     pod.model.mood = Mood.HANGING
     asked = len(pod.model.turns())
@@ -76,7 +76,7 @@ def hang(pod: Pod, telegram: TelegramDouble, *texts: str, person: int = ANN) -> 
 
 @ENDS
 def test_a_message_that_arrives_while_the_engine_restarts_is_answered_afterwards_once(
-    talking: Pod, telegram: TelegramDouble, end: signal.Signals
+    talking: EnginePod, telegram: TelegramDouble, end: signal.Signals
 ) -> None:
     talking.signal_engine(end)
     eventually(lambda: not talking.engine_processes(), what="the end")
@@ -88,7 +88,7 @@ def test_a_message_that_arrives_while_the_engine_restarts_is_answered_afterwards
 
 @ENDS
 def test_a_message_whose_turn_the_engines_end_cuts_off_is_answered_afterwards_once(
-    talking: Pod, telegram: TelegramDouble, end: signal.Signals
+    talking: EnginePod, telegram: TelegramDouble, end: signal.Signals
 ) -> None:
     hang(talking, telegram, "What is its name?")
     talking.model.mood = Mood.FINE
@@ -101,7 +101,7 @@ def test_a_message_whose_turn_the_engines_end_cuts_off_is_answered_afterwards_on
 
 @ENDS
 def test_messages_behind_a_turn_that_is_cut_off_are_answered_each_once_and_in_their_order(
-    talking: Pod, telegram: TelegramDouble, end: signal.Signals
+    talking: EnginePod, telegram: TelegramDouble, end: signal.Signals
 ) -> None:
     hang(talking, telegram, "one")
     telegram.write("two")
@@ -123,7 +123,7 @@ def test_messages_behind_a_turn_that_is_cut_off_are_answered_each_once_and_in_th
 
 
 def test_what_was_answered_is_not_answered_again_after_any_number_of_ends(
-    talking: Pod, telegram: TelegramDouble
+    talking: EnginePod, telegram: TelegramDouble
 ) -> None:
     for end in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
         talking.signal_engine(end)
@@ -134,7 +134,7 @@ def test_what_was_answered_is_not_answered_again_after_any_number_of_ends(
     assert questions(talking) == ["My boat is called Nautilus.", "hello"]
 
 
-def test_a_message_that_ends_the_engine_each_time_is_given_up(talking: Pod, telegram: TelegramDouble) -> None:
+def test_a_message_that_ends_the_engine_each_time_is_given_up(talking: EnginePod, telegram: TelegramDouble) -> None:
     hang(talking, telegram, "poison")
     for turn in range(3, 6):
         talking.signal_engine(signal.SIGKILL)
@@ -148,7 +148,7 @@ def test_a_message_that_ends_the_engine_each_time_is_given_up(talking: Pod, tele
     eventually(lambda: questions(talking)[-1] == "hello", within=60, what="the next message's turn")
 
 
-def test_the_answer_of_a_failed_delivery_is_not_asked_for_again(talking: Pod, telegram: TelegramDouble) -> None:
+def test_the_answer_of_a_failed_delivery_is_not_asked_for_again(talking: EnginePod, telegram: TelegramDouble) -> None:
     """The engine is killed while it sends the answer."""
     telegram.sends_hang = True
     telegram.write("What is its name?")

@@ -11,7 +11,7 @@ import pytest
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import EnginePod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.telegram import TOKEN, TelegramDouble
@@ -32,20 +32,20 @@ def services() -> Iterator[ToolServicesDouble]:
         yield double
 
 
-def start(pod: Pod, services: ToolServicesDouble, toolset: str, **config: Any) -> None:
+def start(pod: EnginePod, services: ToolServicesDouble, toolset: str, **config: Any) -> None:
     secrets = dataclasses.replace(pod.spec.secrets, tool_keys=KEYS, tool_urls=services.urls)
     pod.spec = dataclasses.replace(pod.spec, secrets=secrets)
     pod.start(toolsets=[toolset], **config)
 
 
-def called(pod: Pod, tool: str, **arguments: Any) -> str:
+def called(pod: EnginePod, tool: str, **arguments: Any) -> str:
     """The model calls this tool. Returns the request that brings the tool's result to the model."""
     pod.model.tool_calls = [ToolCall(tool, arguments)]
     assert pod.say("do it", session=tool) == "pong"
     return str(pod.model.turns()[-1].body)
 
 
-def test_the_web_is_searched_and_a_page_is_read(pod: Pod, services: ToolServicesDouble) -> None:
+def test_the_web_is_searched_and_a_page_is_read(pod: EnginePod, services: ToolServicesDouble) -> None:
     start(pod, services, "web")
     assert "under the oak" in called(pod, "web_search", query="treasure")
     assert "the treasure" in called(pod, "web_extract", urls=["http://93.184.215.14/"])
@@ -54,13 +54,13 @@ def test_the_web_is_searched_and_a_page_is_read(pod: Pod, services: ToolServices
     assert "api_key" not in services.said_to("/tavily/search")[0]
 
 
-def test_a_search_alone_opens_no_page(pod: Pod, services: ToolServicesDouble) -> None:
+def test_a_search_alone_opens_no_page(pod: EnginePod, services: ToolServicesDouble) -> None:
     start(pod, services, "search")
     assert "under the oak" in called(pod, "web_search", query="treasure")
     assert pod.model.turns()[-1].tools == {"web_search"}
 
 
-def test_a_picture_is_made(pod: Pod, services: ToolServicesDouble) -> None:
+def test_a_picture_is_made(pod: EnginePod, services: ToolServicesDouble) -> None:
     start(pod, services, "image_gen")
     called(pod, "image_generate", prompt="an oak")
     assert json.loads(services.said_to("/openai/v1/images/generations")[0])["prompt"] == "an oak"
@@ -68,14 +68,14 @@ def test_a_picture_is_made(pod: Pod, services: ToolServicesDouble) -> None:
     assert services.keys == {KEY}
 
 
-def test_speech_is_made(pod: Pod, services: ToolServicesDouble) -> None:
+def test_speech_is_made(pod: EnginePod, services: ToolServicesDouble) -> None:
     start(pod, services, "tts")
     called(pod, "text_to_speech", text="Ahoy")
     assert json.loads(services.said_to("/openai/v1/audio/speech")[0])["input"] == "Ahoy"
     assert [path for path in pod.data.rglob("*") if path.is_file() and path.read_bytes() == SOUND]
 
 
-def test_a_voice_message_is_understood(pod: Pod, services: ToolServicesDouble) -> None:
+def test_a_voice_message_is_understood(pod: EnginePod, services: ToolServicesDouble) -> None:
     with TelegramDouble() as telegram:
         channels = {"channels": ["web", "telegram"], "channel_secrets": {"telegramToken": TOKEN}}
         start(pod, services, "stt", telegram_api_url=telegram.url, **channels)
@@ -85,7 +85,7 @@ def test_a_voice_message_is_understood(pod: Pod, services: ToolServicesDouble) -
     assert SOUND.decode() in services.said_to("/openai/v1/audio/transcriptions")[0]
 
 
-def test_a_refused_key_is_said_to_the_model_and_not_the_key(pod: Pod, services: ToolServicesDouble) -> None:
+def test_a_refused_key_is_said_to_the_model_and_not_the_key(pod: EnginePod, services: ToolServicesDouble) -> None:
     start(pod, services, "search")
     wrong = dataclasses.replace(pod.spec.secrets, tool_keys={"tavily": "tk-wrong-key-0815"}, tool_urls=services.urls)
     pod.spec = dataclasses.replace(pod.spec, secrets=wrong)
@@ -95,7 +95,9 @@ def test_a_refused_key_is_said_to_the_model_and_not_the_key(pod: Pod, services: 
     assert "tk-wrong" not in heard
 
 
-def test_the_keys_are_neither_in_the_engines_environment_nor_its_files(pod: Pod, services: ToolServicesDouble) -> None:
+def test_the_keys_are_neither_in_the_engines_environment_nor_its_files(
+    pod: EnginePod, services: ToolServicesDouble
+) -> None:
     start(pod, services, "web")
     called(pod, "web_search", query="treasure")
     seen = [str(process.environ()) for process in pod.engine_processes()]

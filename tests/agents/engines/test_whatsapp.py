@@ -13,7 +13,7 @@ from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import inbound, management
-from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.conftest import ACCESS, EnginePod
 from tests.agents.inbound.conftest import call_of, text
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_server import Mood
@@ -41,14 +41,14 @@ def meta() -> Iterator[WhatsappDouble]:
         yield double
 
 
-def bring(pod: Pod, name: str, words: str = "hello", *, sender: str = ANN) -> bool:
+def bring(pod: EnginePod, name: str, words: str = "hello", *, sender: str = ANN) -> bool:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     body = json.dumps(call_of(text(name, words, sender=sender), phone=PHONE))
     return inbound.hand_over(endpoint, ACCESS, channel="whatsapp", name=name, body=body)
 
 
-def begin(pod: Pod, name: str, *, sender: str = ANN) -> None:
+def begin(pod: EnginePod, name: str, *, sender: str = ANN) -> None:
     """Bring the message until the engine takes it. Then its turn runs."""
 
     def is_taken() -> bool:
@@ -61,7 +61,7 @@ def begin(pod: Pod, name: str, *, sender: str = ANN) -> None:
     eventually(is_taken, within=20, what="the message's turn")
 
 
-def bring_until_over(pod: Pod, name: str, words: str = "hello", *, sender: str = ANN) -> None:
+def bring_until_over(pod: EnginePod, name: str, words: str = "hello", *, sender: str = ANN) -> None:
     """Bring the message again and again until its turn is over, as the platform does."""
 
     def is_over() -> bool:
@@ -73,7 +73,7 @@ def bring_until_over(pod: Pod, name: str, words: str = "hello", *, sender: str =
     eventually(is_over, within=60, what="the end of the turn")
 
 
-def test_a_person_on_whatsapp_is_answered_by_the_model_with_this_soul(pod: Pod, meta: WhatsappDouble) -> None:
+def test_a_person_on_whatsapp_is_answered_by_the_model_with_this_soul(pod: EnginePod, meta: WhatsappDouble) -> None:
     pod.start(whatsapp_api_url=meta.url, **CHANNELS)
     bring_until_over(pod, "wamid.1", "My boat is called Nautilus.")
     assert meta.sent == [(ANN, "pong")]
@@ -86,7 +86,7 @@ def test_a_person_on_whatsapp_is_answered_by_the_model_with_this_soul(pod: Pod, 
     assert [whom for whom, _ in meta.sent] == [ANN, ANN, BOB]
 
 
-def test_a_message_that_comes_again_is_read_once_also_after_a_restart(pod: Pod, meta: WhatsappDouble) -> None:
+def test_a_message_that_comes_again_is_read_once_also_after_a_restart(pod: EnginePod, meta: WhatsappDouble) -> None:
     pod.start(whatsapp_api_url=meta.url, **CHANNELS)
     bring_until_over(pod, "wamid.1")
     assert bring(pod, "wamid.1")
@@ -97,7 +97,7 @@ def test_a_message_that_comes_again_is_read_once_also_after_a_restart(pod: Pod, 
 
 
 def test_a_message_that_arrives_while_the_engine_restarts_is_answered_afterwards(
-    pod: Pod, meta: WhatsappDouble
+    pod: EnginePod, meta: WhatsappDouble
 ) -> None:
     pod.start(whatsapp_api_url=meta.url, **CHANNELS)
     pod.signal_engine(signal.SIGKILL)
@@ -109,7 +109,7 @@ def test_a_message_that_arrives_while_the_engine_restarts_is_answered_afterwards
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_turn_that_the_engines_end_cuts_off_is_taken_once_more(
-    pod: Pod, meta: WhatsappDouble, number: signal.Signals
+    pod: EnginePod, meta: WhatsappDouble, number: signal.Signals
 ) -> None:
     pod.start(whatsapp_api_url=meta.url, **CHANNELS)
     pod.model.mood = Mood.HANGING
@@ -123,7 +123,7 @@ def test_a_turn_that_the_engines_end_cuts_off_is_taken_once_more(
     assert all("restored" not in str(seen.said) for seen in pod.model.turns())
 
 
-def test_two_people_are_served_at_once(pod: Pod, meta: WhatsappDouble) -> None:
+def test_two_people_are_served_at_once(pod: EnginePod, meta: WhatsappDouble) -> None:
     pod.start(whatsapp_api_url=meta.url, **CHANNELS)
     pod.model.mood = Mood.HANGING
     begin(pod, "wamid.1", sender=ANN)
@@ -138,7 +138,7 @@ def test_two_people_are_served_at_once(pod: Pod, meta: WhatsappDouble) -> None:
 
 
 def test_the_talk_test_finds_the_channel_well_and_names_what_an_older_agent_lacks(
-    pod: Pod, meta: WhatsappDouble
+    pod: EnginePod, meta: WhatsappDouble
 ) -> None:
     pod.start(whatsapp_api_url=meta.url, **CHANNELS)
     assert hop(pod) is None
@@ -147,7 +147,7 @@ def test_the_talk_test_finds_the_channel_well_and_names_what_an_older_agent_lack
     eventually(lambda: "whatsappAppSecret" in (hop(pod) or ""), within=30, what="the missing secret")
 
 
-def hop(pod: Pod) -> str | None:
+def hop(pod: EnginePod) -> str | None:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return next(one.error for one in management.talk_test(endpoint, ACCESS) if one.hop == "whatsapp")

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestClient
 
 from agents.models import Agent
 from agents.router import proxy
-from tests.agents.router.test_proxy import Pod, between
+from tests.agents.router.test_proxy import ListenerPod, between
 
 OPENING = (
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -48,7 +48,7 @@ def test_a_packed_message_does_not_go_off_in_the_router(host: str, running: Agen
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     bomb = packer.compress(bytes(4 * 1024 * 1024)) + packer.flush(zlib.Z_SYNC_FLUSH)
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         reader, writer = await asked(client, host, "/socket", OPENING)
         writer.write(frame(TEXT | PACKED, bomb))
         assert await close_code(reader) == aiohttp.WSCloseCode.PROTOCOL_ERROR
@@ -62,7 +62,7 @@ def test_a_message_that_does_not_end_is_not_gathered(
 ) -> None:
     monkeypatch.setattr(proxy, "MESSAGE_BYTES", 100_000)
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         reader, writer = await asked(client, host, "/socket", OPENING)
         writer.write(frame(TEXT, bytes(60_000), last=False) + frame(MORE, bytes(60_000), last=False))
         assert await close_code(reader) == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
@@ -74,7 +74,7 @@ def test_a_message_that_does_not_end_is_not_gathered(
 def test_who_sends_nothing_but_pings_is_cut_off_and_holds_up_nobody(host: str, running: Agent) -> None:
     """Empty pings cost six bytes, and the library answers all of them before it does anything else."""
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         reader, writer = await asked(client, host, "/socket", OPENING)
         writer.write(bytes([0x89, 0x80, 0, 0, 0, 0]) * 50_000)
         async with client.get("/", headers={"Host": host}) as reply:
@@ -96,7 +96,7 @@ def test_who_reads_nothing_does_not_keep_his_place(
         monkeypatch.setattr(proxy, name, 0.5)
     monkeypatch.setattr(proxy, "MOST_OF_ONE_AGENT", 1)
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         _, writer = await asked(client, host, "/flood", headers)
         assert await status_once_free(client, host) == 207
         if headers:
@@ -120,7 +120,7 @@ def test_the_visitors_of_one_agent_are_so_many_at_once(
 ) -> None:
     monkeypatch.setattr(proxy, "MOST_OF_ONE_AGENT", 2)
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         _, first = await asked(client, host, "/stream")
         _, second = await asked(client, host, "/socket", OPENING)
         async with client.get("/", headers={"Host": host}) as reply:
@@ -135,7 +135,7 @@ def test_the_visitors_of_one_agent_are_so_many_at_once(
 
 
 def test_a_socket_that_the_pod_refuses_is_refused_with_its_status(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await client.ws_connect("/refuses", headers={"Host": host})
         assert refused.value.headers

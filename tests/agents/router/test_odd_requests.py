@@ -10,7 +10,7 @@ import pytest
 from aiohttp.test_utils import TestClient
 
 from agents.models import Agent
-from tests.agents.router.test_proxy import Pod, between
+from tests.agents.router.test_proxy import ListenerPod, between
 
 pytestmark = pytest.mark.unmeasured
 
@@ -35,7 +35,7 @@ async def answer(client: TestClient[Any, Any], sent: bytes) -> int:
 
 
 def test_a_host_that_is_no_hostname_is_a_400_page(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         for odd in NO_HOSTS:
             assert await answer(client, b"GET / HTTP/1.1\r\nHost: " + odd + b"\r\n\r\n") == 400, odd[:40]
         assert await answer(client, b"GET / HTTP/1.0\r\n\r\n") == 400
@@ -45,7 +45,7 @@ def test_a_host_that_is_no_hostname_is_a_400_page(host: str, running: Agent) -> 
 
 
 def test_a_hostname_of_nobody_is_a_404_page(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         for odd in NO_AGENTS:
             assert await answer(client, b"GET / HTTP/1.1\r\nHost: " + odd + b"\r\n\r\n") == 404, odd[:40]
 
@@ -70,7 +70,7 @@ def test_a_hostname_of_nobody_is_a_404_page(host: str, running: Agent) -> None:
 def test_odd_paths_and_headers_reach_the_pod_or_are_refused(
     host: str, running: Agent, line: bytes, headers: bytes, status: int
 ) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         sent = line + b"\r\nHost: " + host.encode() + b"\r\n" + headers + b"\r\n"
         assert await answer(client, sent) == status
 
@@ -80,7 +80,7 @@ def test_odd_paths_and_headers_reach_the_pod_or_are_refused(
 def test_a_packed_body_is_unpacked_by_the_pod_alone(host: str, running: Agent) -> None:
     """Otherwise a compression bomb would fill the router's memory, and the pod would get less than its header says."""
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         headers = {"Host": host, "Content-Encoding": "gzip"}
         async with client.post("/", headers=headers, data=gzip.compress(b"hello")) as reply:
             assert (await reply.json())["body"] == "hello"  # the pod's own server has unpacked it

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestClient
 from agents.models import Agent, Status
 from agents.router.addresses import FRESH_SECONDS
 from agents.router.words import WORDS
-from tests.agents.router.test_proxy import Pod, between
+from tests.agents.router.test_proxy import ListenerPod, between
 
 
 def test_its_pages_come_in_the_language_of_the_browser_and_else_in_the_agents(host: str, running: Agent) -> None:
@@ -21,7 +21,7 @@ def test_its_pages_come_in_the_language_of_the_browser_and_else_in_the_agents(ho
             assert f'<html lang="{lang}">' in page
             assert all(WORDS[lang][word] in page for word in words)
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         for lang in WORDS:
             await shows(client, host, f"de, {lang};q=0.8", lang, "asleep_title", "asleep_stopped", "asleep_link")
             await shows(client, "elsewhere.example", f"{lang}-XX", lang, "gone_title", "gone_text")
@@ -35,7 +35,7 @@ def test_its_pages_come_in_the_language_of_the_browser_and_else_in_the_agents(ho
 def test_a_pod_that_is_not_reached_and_a_socket_that_is_not_opened_are_told_in_it_too(
     host: str, running: Agent
 ) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         socket = {"Connection": "Upgrade", "Upgrade": "websocket"}
         for asked, lang in (("pt-BR", "pt"), ("ja", "ru")):
             headers = {"Host": host, "Accept-Language": asked, **socket}

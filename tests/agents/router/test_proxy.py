@@ -21,10 +21,10 @@ from agents.router.addresses import FRESH_SECONDS
 from agents.router.proxy import SERVING, application
 from tests.workers import database_url
 
-Scenario = Callable[[TestClient[Any, Any], "Pod"], Awaitable[None]]
+Scenario = Callable[[TestClient[Any, Any], "ListenerPod"], Awaitable[None]]
 
 
-class Pod:
+class ListenerPod:
     """A pod's public listener that answers with the request it got."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def between(agent: Agent, scenario: Scenario, **changes: Any) -> None:
     """Run a scenario with a client in front of the router and a pod of the agent behind it."""
 
     async def run() -> None:
-        pod = Pod()
+        pod = ListenerPod()
         async with TestServer(pod.app()) as listener:
             endpoint = str(listener.make_url("")).rstrip("/")
             await Agent.objects.filter(pk=agent.pk).aupdate(**({"endpoint_url": endpoint} | changes))
@@ -110,7 +110,7 @@ def between(agent: Agent, scenario: Scenario, **changes: Any) -> None:
 
 
 def test_an_agents_hostname_leads_to_its_pod(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.post("/a%2Fb?x=1%20", headers={"Host": host.upper()}, data=b"hello") as reply:
             assert (reply.status, reply.headers["X-Pod"]) == (207, "yes")
             told = await reply.json()
@@ -126,7 +126,7 @@ def test_a_customers_own_domain_leads_to_its_pod_once_it_is_proved(host: str, ru
     def seen(*texts: str) -> DnsAnswers:
         return DnsAnswers(addresses=(), texts=frozenset(texts))
 
-    async def status(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def status(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/", headers={"Host": "agent.customer.example"}) as reply:
             statuses.append(reply.status)
 
@@ -144,7 +144,7 @@ def test_the_consoles_cookies_stay_outside_of_pods(host: str, running: Agent) ->
     own = "session=a; __Host-session=b; csrf=c; agentpods-account=d; __Host-agentpods-account=e; agentpods-lang=ru"
     cookies = f"{own}; theme=dark; agent=1"
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/", headers={"Host": host, "Cookie": cookies}) as reply:
             assert (await reply.json())["headers"]["Cookie"] == "theme=dark; agent=1"
             assert reply.headers.getall("Set-Cookie") == ["agent=1; Path=/"]
@@ -155,7 +155,7 @@ def test_the_consoles_cookies_stay_outside_of_pods(host: str, running: Agent) ->
 def test_a_visitor_cannot_say_where_they_come_from(host: str, running: Agent) -> None:
     claims = {"X-Forwarded-For": "8.8.8.8", "X-Forwarded-Proto": "https", "X-Real-IP": "8.8.8.8", "Forwarded": "for=x"}
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/", headers={"Host": host, **claims}) as reply:
             told = (await reply.json())["headers"]
         assert (told["X-Forwarded-For"], told["X-Forwarded-Proto"]) == ("127.0.0.1", "http")
@@ -167,7 +167,7 @@ def test_a_visitor_cannot_say_where_they_come_from(host: str, running: Agent) ->
 def test_a_trusted_proxy_may_say_it(host: str, running: Agent, settings: Any) -> None:
     settings.TRUSTED_PROXIES = [ip_network("127.0.0.0/8")]
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         claims = {"X-Forwarded-For": "198.51.100.7", "X-Forwarded-Proto": "https"}
         async with client.get("/", headers={"Host": host, **claims}) as reply:
             told = (await reply.json())["headers"]
@@ -177,7 +177,7 @@ def test_a_trusted_proxy_may_say_it(host: str, running: Agent, settings: Any) ->
 
 
 def test_a_stream_arrives_as_it_is_written_and_ends_with_its_reader(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/stream", headers={"Host": host}) as reply:
             assert await asyncio.wait_for(reply.content.readline(), 5) == b"data: one\n"
         await asyncio.wait_for(pod.gone.wait(), 5)
@@ -186,7 +186,7 @@ def test_a_stream_arrives_as_it_is_written_and_ends_with_its_reader(host: str, r
 
 
 def test_half_a_reply_does_not_look_like_a_whole_one(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/half", headers={"Host": host}) as reply:
             with pytest.raises(aiohttp.ClientError):
                 await reply.read()
@@ -195,7 +195,7 @@ def test_half_a_reply_does_not_look_like_a_whole_one(host: str, running: Agent) 
 
 
 def test_a_websocket_goes_both_ways_and_closes_with_its_code(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.ws_connect("/socket", headers={"Host": host}, protocols=["chat"]) as socket:
             assert socket.protocol == "chat"
             await socket.send_str("hello")
@@ -212,7 +212,7 @@ def test_a_websocket_goes_both_ways_and_closes_with_its_code(host: str, running:
 def test_a_pod_that_does_not_listen_is_a_503_page(host: str, running: Agent, path: str) -> None:
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"} if path == "/socket" else {}
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get(path, headers={"Host": host, **upgrade}) as reply:
             assert (reply.status, reply.content_type) == (503, "text/html")
             assert reply.headers["Retry-After"]
@@ -235,7 +235,7 @@ def test_an_agent_that_is_not_running_has_a_page_that_says_so(
 ) -> None:
     """A visitor sees that the agent is stopped, but not the owner's reason."""
 
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/", headers={"Host": host}) as reply:
             assert (reply.status, reply.content_type) == (status, "text/html")
             assert reply.headers["Agent-State"] == state
@@ -248,7 +248,7 @@ def test_an_agent_that_is_not_running_has_a_page_that_says_so(
 
 
 def test_while_the_database_hangs_known_names_go_on(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/", headers={"Host": host}) as reply:
             assert reply.status == 207
         await asyncio.sleep(FRESH_SECONDS)
@@ -264,7 +264,7 @@ def test_while_the_database_hangs_known_names_go_on(host: str, running: Agent) -
 
 @pytest.mark.parametrize("name", ["nobody.pods.localhost", "pods.localhost", "127.0.0.1", "elsewhere.example"])
 def test_an_unknown_hostname_is_a_404_page(host: str, running: Agent, name: str) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/", headers={"Host": name}) as reply:
             assert (reply.status, reply.content_type) == (404, "text/html")
 

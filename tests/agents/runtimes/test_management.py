@@ -32,7 +32,7 @@ def gateway(answer: Answer, identity: Identity = IDENTITY) -> Iterator[tuple[End
     """A gateway that gives this answer, and the requests that it got."""
     asked: list[BaseHTTPRequestHandler] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class ManagementHandler(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             asked.append(self)
@@ -43,7 +43,7 @@ def gateway(answer: Answer, identity: Identity = IDENTITY) -> Iterator[tuple[End
         def log_message(self, *_: object) -> None:
             """Write no log."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ManagementHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     server.socket = server_context(identity).wrap_socket(server.socket, server_side=True)
     url = f"https://127.0.0.1:{server.server_address[1]}"

@@ -18,9 +18,9 @@ from agents.running import lifecycle
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint
 from tests.agents.conftest import MakeAgent, settle
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.views.conftest import GatewayOf
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 
 
 def say(client: APIClient, agent: Agent, **body: Any) -> Any:
@@ -45,7 +45,7 @@ def test_the_reply_is_the_engines(
 FILE = FilePart(name="output.txt", media_type="text/plain", content=b"tck")
 
 
-def gives_a_file(_: Turn) -> list[Event]:
+def gives_a_file(_: ReceivedTurn) -> list[Event]:
     return [
         {"type": "delta", "text": "here"},
         {"type": "part", "part": wire(FILE)},
@@ -185,7 +185,7 @@ def test_an_engine_that_has_nothing_to_say_is_not_asked_again(
     assert (answer.status_code, said["reply"], len(bridge.turns)) == (200, "", 1)
 
 
-def _bring_key(gateway: Gateway) -> None:
+def _bring_key(gateway: GatewayProcess) -> None:
     time.sleep(0.5)
     management.configure(
         Endpoint(public_url=gateway.public, management_url=gateway.management),

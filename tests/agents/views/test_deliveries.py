@@ -18,7 +18,8 @@ from agents.models import Agent
 from tests.agents.conftest import MakeAgent
 from tests.doubles.receiver import Receiver, status
 from webhooks import delivery_loop, events, hooks
-from webhooks.models import Delivery, Event, EventType
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Event
 
 FIELDS = {"id", "type", "state", "status", "error", "attempts", "durationMs", "createdAt", "finishedAt"}
 UNKNOWN = "evt_" + "0" * 32

@@ -18,7 +18,7 @@ from agents.router.addresses import find
 from catalog import snapshot
 from catalog.models import Engine
 from tests.agents.conftest import PERSONA, MakeAgent, event_types, settle
-from tests.doubles.name_server import NameServer, Text
+from tests.doubles.name_server import NameServer, TxtRecord
 from tests.fixtures import OUR_ADDRESS
 from webhooks.models import Event
 
@@ -42,7 +42,7 @@ def serves(domain: str = NAME) -> str | None:
 
 
 def proves(dns: NameServer, user: User, domain: str = NAME) -> None:
-    dns.answers(f"_agentpods.{domain}", [Text(claims.value_of(user.pk))])
+    dns.answers(f"_agentpods.{domain}", [TxtRecord(claims.value_of(user.pk))])
 
 
 @pytest.fixture

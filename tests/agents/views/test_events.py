@@ -17,7 +17,8 @@ from agents.models import Agent, Reason
 from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent, settle
 from webhooks import events, hooks, testing
-from webhooks.models import Delivery, Event, EventType
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Event
 
 DATA = {"from": "provisioning", "to": "running"}
 

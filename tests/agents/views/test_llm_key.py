@@ -11,15 +11,15 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from tests.agents.conftest import settle
-from tests.doubles.provider import Provider
+from tests.doubles.provider import ModelVendor
 from tests.doubles.runtime import ScriptedRuntime
 
 MODEL = "openai:gpt-6-luna"
 
 
 @pytest.fixture
-def provider(settings: Any) -> Iterator[Provider]:
-    with Provider() as double:
+def provider(settings: Any) -> Iterator[ModelVendor]:
+    with ModelVendor() as double:
         settings.LLM_KEY_CHECK = True
         settings.LLM_BASE_URLS = dict.fromkeys(("openai", "xai", "gemini"), f"{double.url}/v1")
         yield double
@@ -92,7 +92,7 @@ def test_a_wrong_field_is_named_and_changes_nothing(
 
 
 def test_a_definite_refusal_of_the_provider_names_the_key(
-    client: APIClient, running: Agent, provider: Provider
+    client: APIClient, running: Agent, provider: ModelVendor
 ) -> None:
     provider.answer = lambda handler: handler.whole(401, b"{}")
     answer = patch(client, running, provider="openai", key="sk-bad")
@@ -102,7 +102,7 @@ def test_a_definite_refusal_of_the_provider_names_the_key(
 
 @pytest.mark.parametrize("status", [200, 403, 404, 429, 500, 503])
 def test_anything_but_a_definite_refusal_is_accepted(
-    client: APIClient, running: Agent, provider: Provider, status: int
+    client: APIClient, running: Agent, provider: ModelVendor, status: int
 ) -> None:
     provider.answer = lambda handler: handler.whole(status, b"{}")
     assert patch(client, running, provider="openai", key="sk-any").status_code == 200

@@ -17,7 +17,8 @@ from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.receiver import Receiver, status
 from webhooks import delivery_loop, signing
-from webhooks.models import Delivery, EventType, Hook
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Hook
 
 URL = "https://8.8.8.8/hook"
 FOUR = {"webhookUrl", "webhookLastStatus", "webhookLastAt", "webhookLastEvent"}

@@ -17,7 +17,7 @@ from agents.watching import explanation
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.certificates import Certificates
-from tests.doubles.provider import Provider
+from tests.doubles.provider import ModelVendor
 from tests.doubles.receiver import Receiver, status
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -120,7 +120,7 @@ def test_an_unwell_pod_is_not_asked_and_comes_before_its_key(running: Agent, run
 def test_a_key_that_could_not_be_checked_is_told_until_the_model_has_answered(
     running: Agent, gateway_of: GatewayOf, settings: Any
 ) -> None:
-    with Provider() as provider:
+    with ModelVendor() as provider:
         settings.LLM_KEY_CHECK, settings.LLM_BASE_URLS = True, {"openai": "http://127.0.0.1:1/v1"}
         agent = llm_key.install(running, provider="openai", key="sk-one")
         gateway = gateway_of(agent, revision=agent.spec_revision, llm_key="sk-one", llm_base_url=f"{provider.url}/v1")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agents.models import QuotaStatus
 from agents.watching import quota
-from agents.watching.quota import Standing
+from agents.watching.quota import QuotaState
 from catalog.models import Tier
 from tests.at_length import examples
 
@@ -39,16 +39,16 @@ uses = st.lists(st.one_of(st.tuples(st.integers(0, 2**50), st.integers(1, 2**50)
 A_LETTER_EACH = {0.5: "l", 0.8: "m", 0.9: "h", 1.0: "f"}
 
 
-def course(pcts: list[float], *, of: QuotaStatus = OK) -> list[Standing]:
-    """The standing before the first measurement and after each one. There is one measurement a minute."""
-    standings = [Standing(of, "", START)]
+def course(pcts: list[float], *, of: QuotaStatus = OK) -> list[QuotaState]:
+    """The state before the first measurement and after each one. There is one measurement a minute."""
+    states = [QuotaState(of, "", START)]
     for minute, pct in enumerate(pcts, start=1):
-        standings.append(quota.step(standings[-1], pct=pct, now=START + minute * MINUTE))
-    return standings
+        states.append(quota.step(states[-1], pct=pct, now=START + minute * MINUTE))
+    return states
 
 
 def statuses(pcts: list[float], *, of: QuotaStatus = OK) -> list[str]:
-    return [standing.status.value for standing in course(pcts, of=of)[1:]]
+    return [state.status.value for state in course(pcts, of=of)[1:]]
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_an_agent_that_stays_over_its_limit_is_warned_then_in_grace_for_an_hour_
 
 
 def test_an_hour_that_passes_without_measurements_is_over_at_the_next_one() -> None:
-    late = quota.step(Standing(GRACE, "fffff", START), pct=1.0, now=START + timedelta(hours=9))
+    late = quota.step(QuotaState(GRACE, "fffff", START), pct=1.0, now=START + timedelta(hours=9))
     assert late.status == PAUSED
 
 
 def test_whoever_has_come_below_the_limit_in_time_is_not_stopped_by_the_same_measurement() -> None:
-    below = quota.step(Standing(GRACE, "hhhh", START), pct=0.9, now=START + quota.GRACE_PERIOD)
+    below = quota.step(QuotaState(GRACE, "hhhh", START), pct=0.9, now=START + quota.GRACE_PERIOD)
     assert below.status == WARN
 
 
@@ -104,12 +104,12 @@ def test_only_the_moves_of_the_table_happen_and_since_tells_when(pcts: list[floa
 
 @given(readings)
 def test_a_stop_always_follows_an_hour_of_grace_that_five_full_measurements_began(pcts: list[float]) -> None:
-    standings = course(pcts)
-    for minute, (before, after) in enumerate(pairwise(standings), start=1):
+    states = course(pcts)
+    for minute, (before, after) in enumerate(pairwise(states), start=1):
         if after.status == GRACE != before.status:
             assert all(pct >= 0.95 for pct in pcts[minute - 5 : minute])
         if after.status == PAUSED != before.status:
-            assert all(standing.status == GRACE for standing in standings[minute - 60 : minute])
+            assert all(state.status == GRACE for state in states[minute - 60 : minute])
 
 
 @given(st.lists(st.floats(0, 0.8499), max_size=90))
@@ -136,7 +136,7 @@ def test_nobody_moves_by_a_measurement_that_the_sweep_leaves_in_the_database(
 ) -> None:
     windows = [window for length in range(quota.WINDOW + 1) for window in product("lmhf", repeat=length)]
     for window, (pct, letter) in product(windows, A_LETTER_EACH.items()):
-        after = quota.step(Standing(of, "".join(window), START), pct=pct, now=START + waited)
+        after = quota.step(QuotaState(of, "".join(window), START), pct=pct, now=START + waited)
         assert after.status == of or of + letter in quota.MAY_MOVE
 
 

@@ -23,7 +23,7 @@ from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Statu
 from agents.running import lifecycle
 from agents.runtimes.base import Phase, Usage
 from agents.watching import quota, sampling
-from agents.watching.quota import Move, Standing
+from agents.watching.quota import Move, QuotaState
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.at_length import examples
 from tests.doubles.runtime import ScriptedRuntime
@@ -271,7 +271,7 @@ def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: Minu
     row = AgentQuota.objects.get()
     decided = Move(
         agent_id=agent.id,
-        was=Standing(QuotaStatus.GRACE, row.recent, row.since),
+        was=QuotaState(QuotaStatus.GRACE, row.recent, row.since),
         to=QuotaStatus.PAUSED,
         why="memory 100%",
     )
@@ -324,7 +324,7 @@ def test_what_the_sweep_writes_is_what_the_state_machine_says(
 ) -> None:
     AgentQuota.objects.all().delete()
     Agent.objects.filter(pk=agent.pk).update(desired=Desired.RUNNING)
-    now, expected = START, Standing(QuotaStatus.OK, "", START + timedelta(minutes=stretches[0][2]))
+    now, expected = START, QuotaState(QuotaStatus.OK, "", START + timedelta(minutes=stretches[0][2]))
     for memory, minutes, gap in stretches:
         for minute in range(minutes):
             now += timedelta(minutes=1 if minute else gap)
@@ -332,7 +332,7 @@ def test_what_the_sweep_writes_is_what_the_state_machine_says(
             if memory is not None:
                 expected = quota.step(expected, pct=memory / TINY_MEMORY, now=now)
             row = AgentQuota.objects.get()
-            assert Standing(QuotaStatus(row.status), row.recent, row.since) == expected
+            assert QuotaState(QuotaStatus(row.status), row.recent, row.since) == expected
 
 
 def test_a_second_sampler_at_the_same_time_writes_nothing(clock: MinuteClock, agent: Agent) -> None:

@@ -26,7 +26,7 @@ from tests import operating
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.agents.conftest import settle as rest
 from tests.billing.conftest import Clock
-from tests.billing.histories.model import Life, Membership, Part
+from tests.billing.histories.model import Life, Membership, TermPart
 from tests.billing.histories.sellers import Seller
 from tests.billing.providers.stripe.shop import work
 from tests.doubles.chain import Chain
@@ -80,7 +80,7 @@ class Disputed:
     cents: int
     held: bool = False
     holder: str = ""
-    taken: Part | None = None
+    taken: TermPart | None = None
     tier: str = ""
     period: str = ""
     by: list[str] = field(default_factory=list)

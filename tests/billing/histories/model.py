@@ -50,7 +50,7 @@ class HomePart:
 
 
 @dataclass
-class Part:
+class TermPart:
     whose: str  # the payment; empty for given time
     seconds: int
     usd: Fraction
@@ -126,7 +126,7 @@ class Life:
     free_until: datetime
     tier: str = "tiny"
     period: str = "monthly"
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TermPart] = field(default_factory=list)
     day: int = 0  # the day of the month that plain renewals keep; 0 after the end was moved
     licence: ModelLicence | None = None
     granted: bool = False
@@ -196,7 +196,7 @@ class Life:
         months = MONTHS[period]
         if self.licence:
             length = int((month_after(self.now, months, self.now.day) - self.now) / S)
-            self.parts.append(Part(whose, length, usd))
+            self.parts.append(TermPart(whose, length, usd))
             if self.tier == tier:
                 self.by.append(whose)
             return
@@ -205,14 +205,14 @@ class Life:
             assert end
             self.day = self.day or end.day
             length = int((month_after(end, months, self.day) - end) / S)
-            self.parts.append(Part(whose, length, usd))
+            self.parts.append(TermPart(whose, length, usd))
             self.by.append(whose)
         else:
             start = self.begins()
             self._convert(tier, period)
             self.day = 0 if self.parts else start.day
             length = int((month_after(start, months, start.day) - start) / S)
-            self.parts.insert(0, Part(whose, length, usd))
+            self.parts.insert(0, TermPart(whose, length, usd))
             self.by = [whose]
         self.tier, self.period = tier, period
 
@@ -220,7 +220,7 @@ class Life:
         if not self.parts and not self.licence:
             self.period, self.by = "monthly", []
         length = days * 86_400
-        self.parts.append(Part("", length, length * per_second(self.tier, "monthly")))
+        self.parts.append(TermPart("", length, length * per_second(self.tier, "monthly")))
         self.day = 0
 
     def license(self, tier: str, period: str, sold: datetime) -> None:
@@ -275,7 +275,7 @@ class Life:
         if paid and self.terms.get(paid[0], ("", ""))[0] == self.tier:
             self.period = self.terms[paid[0]][1]
 
-    def take_back(self, whose: str) -> Part | None:
+    def take_back(self, whose: str) -> TermPart | None:
         """Remove the rest of this payment's time and return it."""
         found = [part for part in self.parts if part.whose == whose]
         if not found:
@@ -291,7 +291,7 @@ class Life:
         assert len(found) == 1
         return found[0]
 
-    def add(self, parts: list[Part], tier: str, period: str, by: list[str]) -> None:
+    def add(self, parts: list[TermPart], tier: str, period: str, by: list[str]) -> None:
         """Add time from another agent."""
         if not self.parts and not self.licence:
             self.tier, self.period, self.by = tier, period, list(by)

@@ -8,7 +8,7 @@ from typing import Protocol
 from tests.billing.conftest import Clock
 from tests.billing.histories.model import month_after
 from tests.doubles.gumroad_server import GumroadServer
-from tests.doubles.lemonsqueezy_server import LemonSqueezyServer, Licence
+from tests.doubles.lemonsqueezy_server import LemonSqueezyLicence, LemonSqueezyServer
 
 PRODUCTS = {"tiny": "prod-tiny==", "small": "prod-tiers=="}
 VARIANTS = {"tiny": 101, "small": 102}
@@ -87,7 +87,7 @@ class Lemons:
             if licence.number not in self.ended:
                 self._charge_for(licence)
 
-    def _charge_for(self, licence: Licence) -> None:
+    def _charge_for(self, licence: LemonSqueezyLicence) -> None:
         sold, count = datetime.fromisoformat(licence.created_at), len(licence.charges)
         while (end := month_after(sold, count, sold.day)) <= self.clock.now:
             if licence.cancelled:

@@ -46,7 +46,7 @@ def seeds() -> list[int]:
     return list(range(int(first), int(last or first) + 1))
 
 
-class World(Choosing, Memberships, Banks, ByHand, Agreeing):
+class HistoryWorld(Choosing, Memberships, Banks, ByHand, Agreeing):
     def step(self) -> None:
         self.live(self.clock.now + self.some_time(), lazy=self.chance.random() < 0.3)
         if not self.alive():
@@ -124,7 +124,7 @@ def doubles(
 def test_a_random_history_is_what_the_rules_say(
     seed: int, doubles: Doubles, clock: Clock, make_agent: MakeAgent, owner: User, admin_client: Client
 ) -> None:
-    world = World(seed, clock, make_agent, owner, admin_client, doubles)
+    world = HistoryWorld(seed, clock, make_agent, owner, admin_client, doubles)
     try:
         for _ in range(STEPS):
             world.step()

@@ -12,24 +12,24 @@ from pytest_django import DjangoDbBlocker
 
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
-from tests.billing.replaying.scenes import World
-from tests.billing.replaying.stage import End, Stage, Told
+from tests.billing.replaying.scenes import ProviderWorld
+from tests.billing.replaying.stage import ProcessEnd, WorkOrder, WorkProcess
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.workers import database_url
 
-Act = Callable[..., list[End]]
+Act = Callable[..., list[ProcessEnd]]
 NO_MAIL = "django.core.mail.backends.dummy.EmailBackend"
 PROVIDERS = ("GUMROAD_", "LEMONSQUEEZY_", "STARS_", "STRIPE_", "TELEGRAM_API", "CRYPTO_")
 
 
 @pytest.fixture(scope="session")
-def stage(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Stage]:
+def stage(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WorkProcess]:
     with django_db_blocker.unblock():
         url = database_url()
-    with Stage({"DATABASE_URL": url}) as processes:
+    with WorkProcess({"DATABASE_URL": url}) as processes:
         yield processes
 
 
@@ -41,22 +41,22 @@ def world(
     gumroad: GumroadServer,
     lemon: LemonSqueezyServer,
     telegram: TelegramPayments,
-) -> World:
+) -> ProviderWorld:
     telegram.lost = True
-    return World(make_agent, gumroad, lemon, telegram, clock)
+    return ProviderWorld(make_agent, gumroad, lemon, telegram, clock)
 
 
 @pytest.fixture
-def chain_world(world: World, coins: Chain) -> World:
+def chain_world(world: ProviderWorld, coins: Chain) -> ProviderWorld:
     world.chain = coins
     return world
 
 
 @pytest.fixture
-def act(stage: Stage, world: World) -> Act:
+def act(stage: WorkProcess, world: ProviderWorld) -> Act:
     """`act(told, now=…)` runs these requests and tasks in processes with the settings of this test."""
 
-    def acted(told: Sequence[Told], *, now: datetime, **how: Any) -> list[End]:
+    def acted(told: Sequence[WorkOrder], *, now: datetime, **how: Any) -> list[ProcessEnd]:
         return stage.run(told, settings=providers(), now=now, **how)
 
     return acted

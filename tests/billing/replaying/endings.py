@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from billing.models import Subscription
 from tests.billing.conftest import DAY, NOON
-from tests.billing.replaying.scenes import DUE, MINUTE, STEP, Make, Scene, World, activate, buys, ping
+from tests.billing.replaying.scenes import DUE, MINUTE, STEP, Make, ProviderWorld, Scene, activate, buys, ping
 
 
-def gumroad_refunded(world: World) -> Scene:
+def gumroad_refunded(world: ProviderWorld) -> Scene:
     """The licence is over. Its provider is still asked, because the card may be charged again."""
     agent, key = world.agent(), f"GUM-{next(world.numbers)}"
     sale = world.gumroad.sell(key)

@@ -27,7 +27,7 @@ from tests import operating
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, tick
 from tests.billing.providers.stars.bot import SECRET
-from tests.billing.replaying.stage import Told, tell
+from tests.billing.replaying.stage import WorkOrder, tell
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
@@ -37,16 +37,16 @@ from webhooks.models import Delivery, Event, State
 
 MONTH, TWO_MONTHS = NOON.replace(month=12), NOON.replace(year=2027, month=1)
 MINUTE = timedelta(minutes=1)
-STEP = Told(rule="billing.dunning.step_due")
-DUE = Told(task="billing.verify_due")
+STEP = WorkOrder(rule="billing.dunning.step_due")
+DUE = WorkOrder(task="billing.verify_due")
 
 
 @dataclass(kw_only=True)
 class Scene:
     """A payment. `again` has the ways in which it may be reported after a crash; each must repair everything."""
 
-    told: Sequence[Told]
-    again: Sequence[Sequence[Told]]
+    told: Sequence[WorkOrder]
+    again: Sequence[Sequence[WorkOrder]]
     check: Callable[[], None]
     now: datetime = NOON
     wait: timedelta = MINUTE
@@ -58,7 +58,7 @@ class Scene:
 
 
 @dataclass
-class World:
+class ProviderWorld:
     """The payment providers. People pay here, but nobody reports the payments: the processes do that."""
 
     make_agent: MakeAgent
@@ -133,33 +133,33 @@ def sound(now: datetime) -> None:
 # Licences.
 
 
-def buys(agent: Agent, key: str, provider: str) -> Told:
+def buys(agent: Agent, key: str, provider: str) -> WorkOrder:
     """The owner's request with the key, and with an Idempotency-Key."""
     token = sessions.start(agent.user, attribution=None, now=NOON)[1]
-    return Told(
+    return WorkOrder(
         path="/subscriptions",
         body={"agentId": agent.pk, "period": "monthly", "provider": provider, "licenseKey": key},
         headers={"Authorization": f"Bearer {token}", "Idempotency-Key": key},
     )
 
 
-def ping(key: str) -> Told:
+def ping(key: str) -> WorkOrder:
     """Gumroad's webhook for this key."""
-    return Told(path="/payments/gumroad/callback", body=urlencode({"license_key": key}), form=True)
+    return WorkOrder(path="/payments/gumroad/callback", body=urlencode({"license_key": key}), form=True)
 
 
-def hook(key: str) -> Told:
+def hook(key: str) -> WorkOrder:
     """Lemon Squeezy's webhook for this key."""
     body = {"meta": {"event_name": "license_key_updated"}, "data": {"type": "license-keys", "attributes": {"key": key}}}
-    return Told(path="/payments/lemonsqueezy/callback", body=body)
+    return WorkOrder(path="/payments/lemonsqueezy/callback", body=body)
 
 
-def activate(asked: Told) -> None:
+def activate(asked: WorkOrder) -> None:
     """Send this request before the scene begins."""
     assert tell(replace(asked, headers={"Authorization": asked.headers["Authorization"]})) == 200
 
 
-def gumroad_bought(world: World) -> Scene:
+def gumroad_bought(world: ProviderWorld) -> Scene:
     agent, key = world.agent(), f"GUM-{next(world.numbers)}"
     sale = world.gumroad.sell(key)
     asked = buys(agent, key, "gumroad")
@@ -171,7 +171,7 @@ def gumroad_bought(world: World) -> Scene:
     return Scene(told=[asked], again=[[asked, STEP], [asked, ping(key), DUE, STEP]], check=check, agents=[agent])
 
 
-def gumroad_renewed(world: World) -> Scene:
+def gumroad_renewed(world: ProviderWorld) -> Scene:
     agent, key = world.agent(), f"GUM-{next(world.numbers)}"
     world.gumroad.sell(key)
     activate(buys(agent, key, "gumroad"))
@@ -183,7 +183,7 @@ def gumroad_renewed(world: World) -> Scene:
     return Scene(told=[ping(key), DUE], again=again, check=check, now=MONTH, wait=6 * MINUTE, agents=[agent])
 
 
-def lemon_bought(world: World) -> Scene:
+def lemon_bought(world: ProviderWorld) -> Scene:
     agent, key = world.agent(), f"LEMON-{next(world.numbers)}"
     licence = world.lemon.sell(key, limit=5)
     asked = buys(agent, key, "lemonsqueezy")
@@ -196,7 +196,7 @@ def lemon_bought(world: World) -> Scene:
     return Scene(told=[asked], again=again, check=check, wait=6 * MINUTE, agents=[agent])
 
 
-def lemon_renewed(world: World) -> Scene:
+def lemon_renewed(world: ProviderWorld) -> Scene:
     agent, key = world.agent(), f"LEMON-{next(world.numbers)}"
     licence = world.lemon.sell(key)
     activate(buys(agent, key, "lemonsqueezy"))
@@ -210,7 +210,7 @@ def lemon_renewed(world: World) -> Scene:
     return Scene(told=[hook(key), DUE], again=again, check=check, now=MONTH, wait=6 * MINUTE, agents=[agent])
 
 
-def lemon_released(world: World) -> Scene:
+def lemon_released(world: ProviderWorld) -> Scene:
     """The agent is deleted, and the activation is given back."""
     agent, key = world.agent(), f"LEMON-{next(world.numbers)}"
     licence = world.lemon.sell(key)
@@ -229,11 +229,11 @@ def lemon_released(world: World) -> Scene:
 # Stablecoins.
 
 
-def ordered(world: World, agent: Agent) -> CryptoOrder:
+def ordered(world: ProviderWorld, agent: Agent) -> CryptoOrder:
     return crypto_orders.place(agent, asset=Asset.USDT, tier=None, period=Period.MONTHLY, now=NOON)
 
 
-def deposit(world: World, order: CryptoOrder) -> None:
+def deposit(world: ProviderWorld, order: CryptoOrder) -> None:
     if world.chain is None:
         raise RuntimeError("a world without a chain")
     world.chain.usdt.send(order.deposit_address.address, int(order.amount))
@@ -247,21 +247,21 @@ def _counted(order: CryptoOrder, agent: Agent) -> None:
     assert sum(one.amount for one in row.deposits.all()) == row.amount
 
 
-def crypto_paid(world: World) -> Scene:
+def crypto_paid(world: ProviderWorld) -> Scene:
     agent = world.agent()
     order = ordered(world, agent)
     deposit(world, order)
-    scan = Told(task="billing.scan_chain")
-    again = [[scan, STEP], [scan, Told(task="billing.watch_chain"), STEP]]
+    scan = WorkOrder(task="billing.scan_chain")
+    again = [[scan, STEP], [scan, WorkOrder(task="billing.watch_chain"), STEP]]
     return Scene(told=[scan], again=again, check=lambda: _counted(order, agent), agents=[agent])
 
 
-def crypto_late(world: World) -> Scene:
+def crypto_late(world: ProviderWorld) -> Scene:
     agent = world.agent()
     order = ordered(world, agent)
     settling.expire(order.pk)
     deposit(world, order)
-    watch = Told(task="billing.watch_chain")
+    watch = WorkOrder(task="billing.watch_chain")
 
     def check() -> None:
         _counted(order, agent)
@@ -273,18 +273,18 @@ def crypto_late(world: World) -> Scene:
 # Stars.
 
 
-def update(paid: Json, name: str = "successful_payment", *, person: int = 77) -> Told:
+def update(paid: Json, name: str = "successful_payment", *, person: int = 77) -> WorkOrder:
     body = {"update_id": 1, **message_of(paid, name, person=person)}
     headers = {"X-Telegram-Bot-Api-Secret-Token": SECRET}
-    return Told(path="/payments/stars/callback", body=body, headers=headers)
+    return WorkOrder(path="/payments/stars/callback", body=body, headers=headers)
 
 
-def _invoice(world: World, agent: Agent) -> StarsOrder:
+def _invoice(world: ProviderWorld, agent: Agent) -> StarsOrder:
     world.telegram.lost = True
     return stars_orders.order(agent, tier=None, period=Period.MONTHLY, now=NOON)
 
 
-def stars_paid(world: World) -> Scene:
+def stars_paid(world: ProviderWorld) -> Scene:
     agent = world.agent()
     order = _invoice(world, agent)
     paid = world.telegram.charge(order.invoice_link)
@@ -294,17 +294,17 @@ def stars_paid(world: World) -> Scene:
         order.refresh_from_db()
         assert (order.status, order.charge_id) == (OrderStatus.PAID, paid["telegram_payment_charge_id"])
 
-    again = [[update(paid), STEP], [Told(task="billing.reconcile_stars"), STEP]]
+    again = [[update(paid), STEP], [WorkOrder(task="billing.reconcile_stars"), STEP]]
     return Scene(told=[update(paid)], again=again, check=check, agents=[agent])
 
 
-def stars_twice(world: World) -> Scene:
+def stars_twice(world: ProviderWorld) -> Scene:
     """Two people pay one invoice, and one of them gets the Stars back."""
     agent = world.agent()
     order = _invoice(world, agent)
     first, second = (world.telegram.charge(order.invoice_link, person=one) for one in (77, 78))
     updates = [update(first), update(second, person=78)]
-    send = Told(task="billing.send_back_stars")
+    send = WorkOrder(task="billing.send_back_stars")
 
     def check() -> None:
         paid_once(agent, kinds=["payment", "payment", "refund"])
@@ -315,11 +315,11 @@ def stars_twice(world: World) -> Scene:
         assert stray.refunded_at is not None
         assert world.sent_back(first, second) == [stray.charge_id]
 
-    again = [[*updates, send, STEP], [Told(task="billing.reconcile_stars"), send, STEP]]
+    again = [[*updates, send, STEP], [WorkOrder(task="billing.reconcile_stars"), send, STEP]]
     return Scene(told=[*updates, send], again=again, check=check, wait=2 * MINUTE, agents=[agent])
 
 
-def stars_refunded(world: World) -> Scene:
+def stars_refunded(world: ProviderWorld) -> Scene:
     """An operator refunds a payment in the console."""
     agent = world.agent()
     paid = world.telegram.charge(_invoice(world, agent).invoice_link)
@@ -331,8 +331,8 @@ def stars_refunded(world: World) -> Scene:
     body = urlencode({seen: value, "reason": "asked for it", "confirm": "1"})
     cookie = {"Cookie": "; ".join(f"{name}={one.value}" for name, one in console.cookies.items())}
     path = f"{page.request['PATH_INFO']}?{page.request['QUERY_STRING']}"
-    asked = Told(path=path, body=body, form=True, headers=cookie)
-    send = Told(task="billing.send_back_stars")
+    asked = WorkOrder(path=path, body=body, form=True, headers=cookie)
+    send = WorkOrder(task="billing.send_back_stars")
 
     def check() -> None:
         assert Subscription.objects.get(agent=agent).status == "expired"
@@ -344,7 +344,7 @@ def stars_refunded(world: World) -> Scene:
     return Scene(told=[asked, send], again=[[asked, send, STEP]], check=check, wait=2 * MINUTE, agents=[agent])
 
 
-def stars_after_the_end(world: World) -> Scene:
+def stars_after_the_end(world: ProviderWorld) -> Scene:
     """The trial is over and the pod is stopped: a payment now starts the agent again."""
     agent = world.agent()
     now = NOON + 8 * DAY
@@ -358,14 +358,14 @@ def stars_after_the_end(world: World) -> Scene:
         assert list(agent.lapses.values_list("ended_at", flat=True)) != [None]
         assert Event.objects.filter(agent=agent, type="deletion.warning").count() == 1
 
-    again = [[update(paid), STEP], [Told(task="billing.reconcile_stars"), STEP]]
+    again = [[update(paid), STEP], [WorkOrder(task="billing.reconcile_stars"), STEP]]
     return Scene(told=[update(paid), STEP], again=again, check=check, now=now, agents=[agent])
 
 
-def warned(world: World) -> Scene:
+def warned(world: ProviderWorld) -> Scene:
     """Nobody pays and the trial ends soon: the owner gets an event and a mail."""
     agent = world.agent()
-    mail = Told(task="accounts.send_letters")
+    mail = WorkOrder(task="accounts.send_letters")
 
     def check() -> None:
         assert Event.objects.filter(agent=agent, type="deletion.warning").count() == 1
@@ -378,7 +378,7 @@ def warned(world: World) -> Scene:
     return Scene(told=[STEP, mail], again=again, check=check, now=NOON + 4 * DAY, wait=61 * MINUTE, agents=[agent])
 
 
-Make = Callable[[World], Scene]
+Make = Callable[[ProviderWorld], Scene]
 OFF_CHAIN: list[Make] = [
     gumroad_bought,
     gumroad_renewed,

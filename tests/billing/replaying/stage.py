@@ -1,7 +1,7 @@
 """Separate processes that send requests to our API or run tasks. Each process can kill itself at a given point.
 
-`Stage` starts one process that has loaded everything and has no open connection, and forks the others from it. Each
-process counts points: each statement, and both sides of each COMMIT. Before the point `die_at` it gets SIGKILL.
+`WorkProcess` starts one process that has loaded everything and has no open connection, and forks the others from it.
+Each process counts points: each statement, and both sides of each COMMIT. Before the point `die_at` it gets SIGKILL.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PATIENCE, PAUSE = 900, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class WorkOrder:
     """A request to our API, a task that a worker runs, or a rule (for a task that does nothing at this time)."""
 
     path: str = ""
@@ -45,7 +45,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ProcessEnd:
     """The end of a process: the statuses of its answers, or the point where it was killed."""
 
     answers: list[int]
@@ -57,7 +57,7 @@ class End:
         return bool(self.killed)
 
 
-class Stage:
+class WorkProcess:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.billing.replaying.stage"],
@@ -76,7 +76,7 @@ class Stage:
 
     def run(
         self,
-        told: Sequence[Told],
+        told: Sequence[WorkOrder],
         *,
         settings: Mapping[str, Any],
         now: datetime,
@@ -85,7 +85,7 @@ class Stage:
         die_at: int = 0,
         seed: int | None = None,
         patient: bool = False,
-    ) -> list[End]:
+    ) -> list[ProcessEnd]:
         """Run these in processes. `seed` shuffles the order in each process; `patient` repeats failed requests."""
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("started without pipes")
@@ -101,7 +101,7 @@ class Stage:
         }
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
-        return [End(**one) for one in json.loads(self._process.stdout.readline())]
+        return [ProcessEnd(**one) for one in json.loads(self._process.stdout.readline())]
 
 
 class Points:
@@ -183,7 +183,7 @@ def _act(job: Json, number: int, out: int) -> None:
     clock.now = timezone.now  # the database's clock differs from the stage's
     points = Points(job["die_at"], out)
     points.watch(connection)
-    told = [Told(**one) for one in job["told"]] * job["times"]
+    told = [WorkOrder(**one) for one in job["told"]] * job["times"]
     if job["seed"] is not None:
         random.Random(f"{job['seed']} {number}").shuffle(told)
     with time_machine.travel(datetime.fromisoformat(job["now"]), tick=job["patient"]):
@@ -191,7 +191,7 @@ def _act(job: Json, number: int, out: int) -> None:
     _say(out, {"answers": answers, "points": points.passed, "killed": ""})
 
 
-def tell(one: Told) -> int:
+def tell(one: WorkOrder) -> int:
     """Send this request or run this task in this process. Returns the status, or 0 for a task."""
     from celery import current_app
     from django.utils import timezone
@@ -214,7 +214,7 @@ def tell(one: Told) -> int:
     return int(caller.post(one.path, **given, **names).status_code)  # type: ignore[arg-type]  # a table of them
 
 
-def tell_until_heard(one: Told) -> int:
+def tell_until_heard(one: WorkOrder) -> int:
     """Repeat until it succeeds, as providers and Celery beat do."""
     from django.db import connection
 

@@ -20,15 +20,15 @@ from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, tick
 from tests.billing.providers.stripe.shop import work
 from tests.billing.replaying.conftest import Act
-from tests.billing.replaying.scenes import World, sound
-from tests.billing.replaying.stage import Told
+from tests.billing.replaying.scenes import ProviderWorld, sound
+from tests.billing.replaying.stage import WorkOrder
 from tests.billing.test_storms import storm
 from tests.doubles.stripe_server import StripeDouble
 
 pytestmark = pytest.mark.unmeasured
 
-PROCESS = Told(rule="billing.providers.stripe.inbox.process_due")
-REPRICE = Told(rule="billing.providers.stripe.repricing.reprice_due")
+PROCESS = WorkOrder(rule="billing.providers.stripe.inbox.process_due")
+REPRICE = WorkOrder(rule="billing.providers.stripe.repricing.reprice_due")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def right_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def agent(world: World, stripe: StripeDouble) -> Agent:
+def agent(world: ProviderWorld, stripe: StripeDouble) -> Agent:
     """An agent whose card pays $19 a month for medium since the end of the free days."""
     made = world.agent()
     world.clock.at(FREE_UNTIL + DAY)
@@ -54,7 +54,7 @@ def price(stripe: StripeDouble) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("point", range(1, 70, 3))
 def test_whoever_is_killed_while_a_smaller_plan_begins_loses_and_doubles_nothing(
-    agent: Agent, world: World, stripe: StripeDouble, act: Act, point: int
+    agent: Agent, world: ProviderWorld, stripe: StripeDouble, act: Act, point: int
 ) -> None:
     row, clock = Subscription.objects.paid().get(), world.clock
     next_plans.choose(agent.user, row.pk, tier="tiny", actor="user:x", now=clock.now)
@@ -82,7 +82,7 @@ def test_whoever_is_killed_while_a_smaller_plan_begins_loses_and_doubles_nothing
 
 
 @pytest.fixture
-def sixty_connections(world: World) -> Iterator[None]:
+def sixty_connections(world: ProviderWorld) -> Iterator[None]:
     pool = connection.pool  # type: ignore[attr-defined]  # of Django's backend for PostgreSQL
     before = pool.max_size
     pool.resize(1, 60)
@@ -92,7 +92,7 @@ def sixty_connections(world: World) -> Iterator[None]:
 
 @pytest.mark.sampled
 @pytest.mark.usefixtures("sixty_connections")
-def test_fifty_threads_choose_keep_and_are_looked_at(agent: Agent, world: World, stripe: StripeDouble) -> None:
+def test_fifty_threads_choose_keep_and_are_looked_at(agent: Agent, world: ProviderWorld, stripe: StripeDouble) -> None:
     row, clock, codes = Subscription.objects.paid().get(), world.clock, list[int]()
     mine = [signed_in(agent.user) for _ in range(9)]
     at = f"/subscriptions/{row.pk}/next-plan"

@@ -16,7 +16,7 @@ from django.db import connection
 from tests.billing.replaying.conftest import providers
 from tests.billing.replaying.scenes import (
     Make,
-    World,
+    ProviderWorld,
     crypto_late,
     crypto_paid,
     gumroad_bought,
@@ -25,8 +25,8 @@ from tests.billing.replaying.scenes import (
     stars_paid,
     stars_twice,
 )
-from tests.billing.replaying.stage import End, Stage
-from tests.stores import THROWAWAY, Stores
+from tests.billing.replaying.stage import ProcessEnd, WorkProcess
+from tests.stores import THROWAWAY, StoreServers
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +36,9 @@ LASTS = 2.0  # seconds without a database
 
 
 @pytest.fixture
-def stores(transactional_db: None) -> Iterator[Stores]:
+def stores(transactional_db: None) -> Iterator[StoreServers]:
     """Servers for this test alone, which keep committed data. Django in this process uses them too."""
-    own = Stores(THROWAWAY | {"synchronous_commit": "on"})
+    own = StoreServers(THROWAWAY | {"synchronous_commit": "on"})
     own.embedded.update({"DATABASE_URL", "REDIS_URL"})
     own.start()
     own.create_database()
@@ -62,7 +62,7 @@ def _point(host: str, name: str) -> None:
 class Outages:
     """Stops and starts servers, each time after a number of payments in the ledger."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: StoreServers) -> None:
         self.stores, self.done = stores, list[str]()
         self._database, self._redis = stores.processes
 
@@ -106,13 +106,13 @@ class Outages:
 
 
 def test_a_batch_of_payments_survives_restarts_of_postgres_and_the_loss_of_redis(
-    stores: Stores, chain_world: World
+    stores: StoreServers, chain_world: ProviderWorld
 ) -> None:
     scenes = [make(chain_world) for _ in range(EACH) for make in MAKES]
     told = [one for scene in scenes for one in scene.told]
-    ends: list[End] = []
+    ends: list[ProcessEnd] = []
     environment = {"DATABASE_URL": stores.database_url, "REDIS_URL": stores.redis_url}
-    with Stage(environment) as stage:
+    with WorkProcess(environment) as stage:
         how: dict[str, Any] = {"settings": providers(), "now": scenes[0].now}
         batch = threading.Thread(
             target=lambda: ends.extend(stage.run(told, processes=PROCESSES, times=2, seed=1, patient=True, **how))

@@ -9,7 +9,7 @@ import pytest
 from tests.billing.replaying.conftest import Act
 from tests.billing.replaying.scenes import (
     Make,
-    World,
+    ProviderWorld,
     crypto_late,
     crypto_paid,
     gumroad_bought,
@@ -27,7 +27,7 @@ RENEWALS: list[Make] = [gumroad_renewed, lemon_renewed]
 HELD_BACK = 429  # an account may try only ten activations an hour
 
 
-def replays(world: World, act: Act, makes: list[Make], *, processes: int, times: int) -> None:
+def replays(world: ProviderWorld, act: Act, makes: list[Make], *, processes: int, times: int) -> None:
     scenes = [make(world) for make in makes]
     told = [one for scene in scenes for one in (*scene.told, *(one for way in scene.again for one in way))]
     ends = act(told, now=scenes[0].now, processes=processes, times=times, seed=random.randrange(10**9))
@@ -42,7 +42,7 @@ def replays(world: World, act: Act, makes: list[Make], *, processes: int, times:
 
 @pytest.mark.slow
 def test_three_processes_that_replay_every_callback_five_times_count_each_payment_once(
-    chain_world: World, act: Act
+    chain_world: ProviderWorld, act: Act
 ) -> None:
     replays(chain_world, act, FEW, processes=3, times=5)
 
@@ -50,6 +50,6 @@ def test_three_processes_that_replay_every_callback_five_times_count_each_paymen
 @pytest.mark.slow
 @pytest.mark.parametrize("makes", [NEW, RENEWALS], ids=["new", "renewals"])
 def test_eight_processes_that_replay_every_callback_twenty_times_count_each_payment_once(
-    chain_world: World, act: Act, makes: list[Make]
+    chain_world: ProviderWorld, act: Act, makes: list[Make]
 ) -> None:
     replays(chain_world, act, makes, processes=8, times=20)

@@ -19,15 +19,15 @@ from tests.billing.conftest import NOON
 from tests.billing.providers.stripe.conftest import ordered
 from tests.billing.providers.stripe.shop import CALLBACK
 from tests.billing.replaying.conftest import Act
-from tests.billing.replaying.scenes import MINUTE, World, paid_once, sound, told
-from tests.billing.replaying.stage import Told
+from tests.billing.replaying.scenes import MINUTE, ProviderWorld, paid_once, sound, told
+from tests.billing.replaying.stage import WorkOrder
 from tests.doubles.stripe_protocol import Json, signature
 from tests.doubles.stripe_server import SECRET, StripeDouble, wire
 
 pytestmark = pytest.mark.unmeasured
 
 THREADS = 5
-PROCESS = Told(rule="billing.providers.stripe.inbox.process_due")
+PROCESS = WorkOrder(rule="billing.providers.stripe.inbox.process_due")
 LIKELY = 60  # the payment has at least this many points
 
 
@@ -38,7 +38,7 @@ def right_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def connections(world: World) -> Iterator[None]:
+def connections(world: ProviderWorld) -> Iterator[None]:
     """A database connection for each thread."""
     pool = connection.pool  # type: ignore[attr-defined]  # of Django's backend for PostgreSQL
     before = pool.max_size
@@ -62,7 +62,7 @@ def at_once(act: object, times: int = THREADS) -> list[object]:
 
 
 @pytest.fixture
-def events(world: World, stripe: StripeDouble) -> list[Json]:
+def events(world: ProviderWorld, stripe: StripeDouble) -> list[Json]:
     """The events of a card that was charged, not yet sent to us."""
     stripe.waiting = True
     agent = world.agent()
@@ -70,10 +70,10 @@ def events(world: World, stripe: StripeDouble) -> list[Json]:
     return list(stripe.world.events)
 
 
-def in_process(event: Json) -> Told:
+def in_process(event: Json) -> WorkOrder:
     """A webhook, for a separate process."""
     body = wire(event)
-    return Told(
+    return WorkOrder(
         path=CALLBACK, raw=body, headers={"Stripe-Signature": signature(body, secret=SECRET, at=int(NOON.timestamp()))}
     )
 

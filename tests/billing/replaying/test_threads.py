@@ -24,8 +24,8 @@ from tests.billing.replaying.scenes import (
     DUE,
     STEP,
     Make,
+    ProviderWorld,
     Scene,
-    World,
     crypto_paid,
     gumroad_bought,
     lemon_bought,
@@ -45,7 +45,7 @@ def right_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def connections(world: World) -> Iterator[None]:
+def connections(world: ProviderWorld) -> Iterator[None]:
     """A database connection for each thread."""
     pool = connection.pool  # type: ignore[attr-defined]  # of Django's backend for PostgreSQL
     before = pool.max_size
@@ -77,7 +77,7 @@ def ends_well(scene: Scene) -> None:
     sound(scene.now)
 
 
-def test_one_receipt_is_one_payment(world: World) -> None:
+def test_one_receipt_is_one_payment(world: ProviderWorld) -> None:
     agent = world.agent()
     receipt = Receipt(provider=Provider.USDC, external_id="cry_1", agent_id=agent.pk, purchase=purchase())
     rows = at_once(lambda _: payments.apply_payment(receipt, now=NOON).pk)
@@ -88,7 +88,7 @@ def test_one_receipt_is_one_payment(world: World) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("make", [gumroad_bought, lemon_bought])
-def test_one_licence_is_one_subscription(world: World, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_licence_is_one_subscription(world: ProviderWorld, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(licences, "ACTIVATIONS", Limit(name="many", times=1000, seconds=60))
     scene = make(world)
     agent, asked = scene.agents[0], scene.told[0].body
@@ -108,13 +108,13 @@ def test_one_licence_is_one_subscription(world: World, make: Make, monkeypatch: 
 
 
 @pytest.mark.sampled
-def test_one_charge_is_one_payment(world: World) -> None:
+def test_one_charge_is_one_payment(world: ProviderWorld) -> None:
     scene = stars_paid(world)
     assert at_once(lambda _: tell(scene.told[0])) == {200}
     ends_well(scene)
 
 
-def test_one_deposit_is_one_payment(chain_world: World) -> None:
+def test_one_deposit_is_one_payment(chain_world: ProviderWorld) -> None:
     scene = crypto_paid(chain_world)
     order = CryptoOrder.objects.get()
     block = order.baseline_block + 1

@@ -13,7 +13,7 @@ from billing.licences import Key
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import Clock
 from tests.billing.licences import KEY, LEMON, check, licence_of
-from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
 
 
 @pytest.fixture
-def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> Sale:
+def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> GumroadSale:
     sold = gumroad.sell(KEY)
     key = Key(provider=Provider.GUMROAD, text=KEY)
     licences.activate(agent, key, tier=None, period=None, actor="user:x", now=clock.now)
@@ -38,7 +38,7 @@ def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> Sale:
 
 
 def test_a_word_of_the_provider_only_makes_us_ask(
-    agent: Agent, sale: Sale, clock: Clock, api: APIClient, gumroad: GumroadServer
+    agent: Agent, sale: GumroadSale, clock: Clock, api: APIClient, gumroad: GumroadServer
 ) -> None:
     clock.go(HOUR)
     sale.purchase = {"refunded": True}
@@ -51,7 +51,7 @@ def test_a_word_of_the_provider_only_makes_us_ask(
     assert licence_of(agent).status == EXPIRED
 
 
-def test_a_lie_about_a_licence_changes_nothing(agent: Agent, sale: Sale, clock: Clock, api: APIClient) -> None:
+def test_a_lie_about_a_licence_changes_nothing(agent: Agent, sale: GumroadSale, clock: Clock, api: APIClient) -> None:
     clock.go(HOUR)
     for body in ({"subscription_id": "membership-1", "refunded": True}, {"sale_id": "x"}, {}, {"license_key": "x"}):
         assert api.post("/payments/gumroad/callback", body, format="json").json() == {"ok": True}
@@ -60,7 +60,7 @@ def test_a_lie_about_a_licence_changes_nothing(agent: Agent, sale: Sale, clock: 
 
 
 def test_whoever_sends_words_all_day_has_us_ask_six_times_a_minute_at_most(
-    agent: Agent, sale: Sale, clock: Clock, api: APIClient, gumroad: GumroadServer
+    agent: Agent, sale: GumroadSale, clock: Clock, api: APIClient, gumroad: GumroadServer
 ) -> None:
     for _ in range(20):
         api.post("/payments/gumroad/callback", {"license_key": KEY}, format="json")

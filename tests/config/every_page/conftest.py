@@ -38,7 +38,7 @@ SECOND_KEY = "00112233-44556677-8899AABB-CCDDEEFF"
 BACKUP = "2026-11-26-0300"
 
 
-class World:
+class PageWorld:
     """The people who visit the pages, and the values of the names in `page_addresses.py`."""
 
     ticket: str  # leads to the agent `full`'s own page
@@ -60,11 +60,11 @@ def world(
     doors_of_money: None,
     settings: Any,
     tmp_path: Path,
-) -> World:
+) -> PageWorld:
     settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = 20, 0
     settings.SELLER_NAME, settings.SUPPORT_EMAIL = "Pods Ltd", "help@example.com"
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
-    made = World(owner)
+    made = PageWorld(owner)
     _agents(made, make_agent, gumroad)
     made.names["full"] = full.pk
     _backed_up(full)
@@ -80,7 +80,7 @@ def doors_of_money(gumroad: object, lemon: object, stripe: object, telegram: obj
     """All payment providers are set up."""
 
 
-def _agents(world: World, make_agent: MakeAgent, gumroad: GumroadServer) -> None:
+def _agents(world: PageWorld, make_agent: MakeAgent, gumroad: GumroadServer) -> None:
     now = timezone.now()
     world.names["starting"] = make_agent(name="Starting").pk
     running: dict[str, Callable[[Agent], object]] = {
@@ -157,7 +157,7 @@ def _measured(agent: Agent) -> None:
     )
 
 
-def _belongings(world: World) -> None:
+def _belongings(world: PageWorld) -> None:
     owner, now = world.people[OWNER], timezone.now()
     world.names["key"] = keys.create(owner, name="laptop " * 7, now=now)[0].pk
     draft = Persona.objects.create(pk="my-owl", name="Night Owl", tier="tiny", category="study", owner=owner)
@@ -168,7 +168,7 @@ def _belongings(world: World) -> None:
     exports.make_due(now=now)
 
 
-def _farewell(world: World, make_agent: MakeAgent, gumroad: GumroadServer) -> None:
+def _farewell(world: PageWorld, make_agent: MakeAgent, gumroad: GumroadServer) -> None:
     leaver = world.people[LEAVER]
     _licensed(settle(make_agent(leaver, tier="small", name="Left")), gumroad, SECOND_KEY)
     closing.ask(leaver, lang="en", now=timezone.now())

@@ -15,7 +15,7 @@ from django.test.signals import template_rendered
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser import running_browser, signed_in
-from tests.config.every_page.conftest import World
+from tests.config.every_page.conftest import PageWorld
 from tests.config.every_page.page_addresses import PLACES, UNSEEN, Place
 from tests.config.every_page.page_checks import findings, findings_at_an_agents_own
 
@@ -36,7 +36,7 @@ def shown() -> Iterator[set[str]]:
     template_rendered.disconnect(note)
 
 
-async def _findings(server: str, world: World, cookies: dict[str, dict[str, str]]) -> list[str]:
+async def _findings(server: str, world: PageWorld, cookies: dict[str, dict[str, str]]) -> list[str]:
     found = []
     async with running_browser() as browser:
         for place in PLACES:
@@ -54,7 +54,7 @@ def _picture(place: Place) -> Path | None:
 
 
 def test_no_page_has_a_barrier_or_is_too_wide_or_asks_elsewhere_or_needs_a_script(
-    live_server: LiveServer, world: World, shown: set[str]
+    live_server: LiveServer, world: PageWorld, shown: set[str]
 ) -> None:
     cookies = {who: signed_in(user) for who, user in world.people.items()}
     assert "\n".join(asyncio.run(_findings(live_server.url, world, cookies))) == ""

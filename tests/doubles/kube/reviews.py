@@ -13,7 +13,7 @@ _MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def answer(route: str, access: ClusterAccess, account: str) -> Callable[[bytes], Object] | None:
-    """A function from the body of such a question to its answer; None if the route is not such a question."""
+    """The function that answers a review of this route, from its body. None if the route is no review."""
 
     def who(body: bytes) -> Object:
         return {**json.loads(body), "status": {"userInfo": {"username": user(account)}}}

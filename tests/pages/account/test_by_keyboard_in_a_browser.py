@@ -16,7 +16,7 @@ from agents.models import Agent, Status
 from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.conftest import PERSONA, GatewayOf, settle
 from tests.browser import one_window, signed_in
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.doubles.runtime import ScriptedRuntime
 from tests.pages.account.test_tries_in_a_browser import PHONE, in_the_world, is_signed_in, mailed_code
 
@@ -52,8 +52,8 @@ class Typist:
         await self.page.keyboard.press("Enter")
 
 
-def _endless(released: threading.Event) -> Callable[[Turn], Iterable[Event]]:
-    def told(_: Turn) -> Iterable[Event]:
+def _endless(released: threading.Event) -> Callable[[ReceivedTurn], Iterable[Event]]:
+    def told(_: ReceivedTurn) -> Iterable[Event]:
         yield {"type": "delta", "text": "and on"}
         released.wait(30)
 

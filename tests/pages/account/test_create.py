@@ -13,7 +13,7 @@ from accounts.models import User
 from agents.models import Agent
 from config.crypto import sha256
 from tests.agents.conftest import PERSONA, MakeAgent
-from tests.doubles.provider import Provider
+from tests.doubles.provider import ModelVendor
 from tests.doubles.runtime import ScriptedRuntime
 from tests.pages.account.visitor import Visitor, text
 from tests.pages.page import Page
@@ -117,7 +117,7 @@ def test_a_form_whose_twin_is_still_on_its_way_says_so(visitor: Visitor, owner: 
 
 
 def test_a_key_that_its_provider_refuses_is_said_and_not_shown(visitor: Visitor, settings: Settings) -> None:
-    with Provider() as provider:
+    with ModelVendor() as provider:
         provider.answer = lambda handler: handler.whole(401, b"{}")
         settings.LLM_KEY_CHECK, settings.LLM_BASE_URLS = True, {"openai": f"{provider.url}/v1"}
         answer = send(visitor, name="Mine", provider="openai", key="sk-wrong-0815")

@@ -21,7 +21,7 @@ from billing.leaving import closing, exports
 from tests.agents.conftest import GatewayOf, settle
 from tests.agents.pod.gateway.talking import begin_to_say
 from tests.browser import one_window, running_browser, signed_in, width_of, window
-from tests.doubles.name_server import NameServer, Text
+from tests.doubles.name_server import NameServer, TxtRecord
 from tests.doubles.runtime import ScriptedRuntime
 from tests.fixtures import OUR_ADDRESS
 
@@ -138,7 +138,7 @@ async def _move(server: str, agent: Agent, cookies: dict[str, str], dns: NameSer
         await person.press("Save")
         for text in (f"_agentpods.{DOMAIN}", proof, OUR_ADDRESS, "not found yet"):
             await expect(shown).to_contain_text(text)
-        dns.answers(f"_agentpods.{DOMAIN}", [Text(proof)])
+        dns.answers(f"_agentpods.{DOMAIN}", [TxtRecord(proof)])
         dns.answers(DOMAIN, [OUR_ADDRESS])
         await person.press("Check now")
         await expect(shown).not_to_contain_text("not found yet")

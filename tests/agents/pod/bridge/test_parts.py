@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from agents.pod.turns.parts import FILE_BYTES, DataPart, FilePart, LinkPart, TurnEnding, wire
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.bridge import TOKEN
 from tests.doubles.engine import PartsEngine, bridge_of
 
@@ -69,7 +69,7 @@ def test_a_turn_that_does_not_end_with_an_answer_says_how(
 def test_what_an_adapter_gives_reaches_owner_and_peer(engine: PartsEngine, bridge_url: str, tmp_path: Path) -> None:
     engine.says = ["here it is", FILE]
     given = {"bridge_url": bridge_url, "run_dir": str(tmp_path), "a2a_enabled": True, "a2a_token": "peers-token"}
-    gateway = Gateway(given)
+    gateway = GatewayProcess(given)
     try:
         gateway.wait_until_up()
         assert gateway.chat("draw it", "s").json() == {

@@ -21,7 +21,7 @@ from agents.pod.gateway.pod import Pod
 from agents.pod.masking import MaskingFormatter
 from agents.pod.start import GatewayStart
 
-# Whose code runs. All tasks of a gateway inherit it, so each gateway's log has its own lines alone.
+# The gateway whose code runs. All its tasks inherit this, so each gateway's log has only its own lines.
 _speaker: ContextVar[GatewayInProcess | None] = ContextVar("gateway", default=None)
 
 

@@ -75,7 +75,7 @@ def free_ports(count: int) -> list[int]:
             holder.close()
 
 
-class Gateway:
+class GatewayProcess:
     """A gateway process. `given` overrides any field of the start document, its config or its secrets.
 
     The process is copied from one that has already imported the gateway (tests/agents/pod/forking.py). Tests about the

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Page
 
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.browser import SECONDS, one_window
 
 OVER = "!running && !talk.turns.some((turn) => turn.drawing)"
@@ -53,7 +53,7 @@ async def focused(page: Page) -> str:
 
 
 @asynccontextmanager
-async def talking(gateway: Gateway, *, width: int = 1366, dark: bool = False) -> AsyncIterator[Page]:
+async def talking(gateway: GatewayProcess, *, width: int = 1366, dark: bool = False) -> AsyncIterator[Page]:
     """The chat page. The owner is signed in by a ticket."""
     async with one_window(gateway.public, width=width, dark=dark) as page:
         await page.goto(f"/ticket?t={gateway.ticket()}")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import KEY, Gateway
+from tests.agents.pod.gateway.process import KEY, GatewayProcess
 from tests.doubles.bridge import BridgeDouble
 
 TOKEN = "4711081500:AAbot-token-of-the-owners-telegram-bot"
 TELEGRAM: dict[str, Any] = {"channels": ["web", "telegram"], "channel_secrets": {"telegramToken": TOKEN}}
 
 
-def ask(gateway: Gateway) -> tuple[int, Any]:
+def ask(gateway: GatewayProcess) -> tuple[int, Any]:
     answer = gateway.ask("GET", "/channels")
     return answer.status_code, answer.json()
 
@@ -72,6 +72,6 @@ def test_an_engine_that_says_something_else_says_nothing(
     assert gateway.ask("GET", "/health").status_code == 200
 
 
-def test_only_the_management_token_opens_it(gateway: Gateway) -> None:
+def test_only_the_management_token_opens_it(gateway: GatewayProcess) -> None:
     answer = gateway.control_plane().get(f"{gateway.management}/channels", timeout=5)
     assert answer.status_code == 401

@@ -15,8 +15,8 @@ import pytest
 import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import MANAGEMENT_TOKEN, Gateway
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.agents.pod.gateway.process import MANAGEMENT_TOKEN, GatewayProcess
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.patience import Patience
 
 SSE = {"Accept": "text/event-stream"}
@@ -33,7 +33,7 @@ def lines(answer: requests.Response) -> list[dict[str, str]]:
     return [json.loads(line) for line in answer.text.split("\n") if line]
 
 
-def test_the_control_plane_gets_a_turn_as_lines(gateway: Gateway) -> None:
+def test_the_control_plane_gets_a_turn_as_lines(gateway: GatewayProcess) -> None:
     asked = {"message": "hello", "session_id": "ses_1"}
     assert lines(gateway.ask("POST", "/chat", json=asked, headers=LINES)) == [
         {"type": "delta", "text": "you said "},
@@ -42,7 +42,7 @@ def test_the_control_plane_gets_a_turn_as_lines(gateway: Gateway) -> None:
     ]
 
 
-def test_the_page_gets_no_lines(gateway: Gateway) -> None:
+def test_the_page_gets_no_lines(gateway: GatewayProcess) -> None:
     page = gateway.visitor()
     for accepted, given in (
         ("application/x-ndjson", "application/json; charset=utf-8"),
@@ -52,13 +52,13 @@ def test_the_page_gets_no_lines(gateway: Gateway) -> None:
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, given)
 
 
-def test_the_reply_is_the_engines(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_the_reply_is_the_engines(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     answer = gateway.chat("hello", "ses_1")
     assert (answer.status_code, answer.json()) == (200, {"reply": "you said hello", "session_id": "ses_1"})
     assert [(turn.session_id, turn.message) for turn in bridge.turns] == [("ses_1", "hello")]
 
 
-def test_a_session_without_a_name_gets_one(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_session_without_a_name_gets_one(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     named = gateway.chat().json()["session_id"]
     assert named.startswith("ses_")
     assert bridge.turns[0].session_id == named
@@ -73,8 +73,8 @@ def test_without_a_key_the_pod_answers_but_says_nothing(start_gateway: StartGate
     assert bridge.turns == []
 
 
-def test_words_are_streamed_as_they_come(gateway: Gateway, bridge: BridgeDouble) -> None:
-    def slowly(_: Turn) -> Iterable[Event]:
+def test_words_are_streamed_as_they_come(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
+    def slowly(_: ReceivedTurn) -> Iterable[Event]:
         for word in ("one", " two", " three"):
             yield {"type": "delta", "text": word}
             time.sleep(0.3)
@@ -97,7 +97,7 @@ def test_words_are_streamed_as_they_come(gateway: Gateway, bridge: BridgeDouble)
     assert min(gaps) > 0.15
 
 
-def test_a_turn_that_breaks_off_is_a_failure_not_a_reply(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_turn_that_breaks_off_is_a_failure_not_a_reply(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = lambda _: [{"type": "delta", "text": "half an ans"}]
     answer = gateway.chat()
     assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
@@ -109,7 +109,9 @@ def test_a_turn_that_breaks_off_is_a_failure_not_a_reply(gateway: Gateway, bridg
     assert error == {"type": "error", "hop": "engine", "message": "the engine broke off in the middle of the turn"}
 
 
-def test_a_stream_that_fails_before_its_first_word_is_a_plain_503(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_stream_that_fails_before_its_first_word_is_a_plain_503(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.phase = "unhealthy"
     for form in (SSE, LINES):
         answer = gateway.ask("POST", "/chat", json={"message": "hi"}, headers=form)
@@ -117,8 +119,10 @@ def test_a_stream_that_fails_before_its_first_word_is_a_plain_503(gateway: Gatew
 
 
 @pytest.mark.parametrize("headers", [{}, SSE, LINES])
-def test_a_caller_who_hangs_up_ends_the_turn(gateway: Gateway, bridge: BridgeDouble, headers: dict[str, str]) -> None:
-    def endless(_: Turn) -> Iterable[Event]:
+def test_a_caller_who_hangs_up_ends_the_turn(
+    gateway: GatewayProcess, bridge: BridgeDouble, headers: dict[str, str]
+) -> None:
+    def endless(_: ReceivedTurn) -> Iterable[Event]:
         while True:
             time.sleep(0.1)
             yield {"type": "delta", "text": "and "}
@@ -141,7 +145,7 @@ def test_a_caller_who_hangs_up_ends_the_turn(gateway: Gateway, bridge: BridgeDou
     assert gateway.chat("hi", "ses_1").json()["reply"] == "free again"
 
 
-def test_a_long_reply_passes_whole(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_long_reply_passes_whole(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     long = "длинный " * 60_000
     bridge.turn = lambda _: [{"type": "done", "reply": long}]
     assert gateway.chat().json()["reply"] == long
@@ -165,25 +169,25 @@ def test_a_long_reply_passes_whole(gateway: Gateway, bridge: BridgeDouble) -> No
         ([], "body"),
     ],
 )
-def test_wrong_fields_are_named(gateway: Gateway, bridge: BridgeDouble, body: object, names: str) -> None:
+def test_wrong_fields_are_named(gateway: GatewayProcess, bridge: BridgeDouble, body: object, names: str) -> None:
     answer = gateway.ask("POST", "/chat", json=body)
     assert answer.status_code == 400
     assert answer.json()["message"].startswith(f"{names}:")
     assert bridge.turns == []
 
 
-def test_half_a_character_is_refused(gateway: Gateway) -> None:
+def test_half_a_character_is_refused(gateway: GatewayProcess) -> None:
     headers = {"Content-Type": "application/json"}
     answer = gateway.ask("POST", "/chat", data=rb'{"message": "\ud800"}', headers=headers)
     assert answer.status_code == 400
 
 
-def test_a_message_at_the_limit_is_taken(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_message_at_the_limit_is_taken(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     assert gateway.chat("x" * 65_536).status_code == 200
     assert len(bridge.turns[0].message) == 65_536
 
 
-def test_a_body_that_is_no_json_or_far_too_long_is_refused(gateway: Gateway) -> None:
+def test_a_body_that_is_no_json_or_far_too_long_is_refused(gateway: GatewayProcess) -> None:
     text = {"Content-Type": "text/plain"}
     assert gateway.ask("POST", "/chat", data="hi", headers=text).status_code == 400
     json_type = {"Content-Type": "application/json"}

@@ -13,12 +13,12 @@ from playwright.async_api import Page, expect
 
 from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.pod.gateway.talking import begin_to_say, is_over, say, talking, turns, until
 from tests.agents.pod.gateway.test_conversations_in_a_browser import TITLES, titles
 from tests.agents.pod.gateway.test_page_in_a_browser import WATCH, whole
 from tests.browser import complaints
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 
 pytestmark = pytest.mark.browser
 
@@ -61,7 +61,9 @@ def test_a_hostile_name_is_a_name_and_fits_a_phone(start_gateway: StartGateway, 
     asyncio.run(there())
 
 
-def test_a_word_of_5000_characters_fits_a_phone_wherever_it_stands(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_word_of_5000_characters_fits_a_phone_wherever_it_stands(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     answer = f"# {LONG}\n\n{LONG}\n\n> {LONG}\n\n1. {LONG}\n\n`{LONG}`\n\nhttps://a.example/{LONG}\n\n~~{LONG}~~"
     given = [{"kind": "note", "text": LONG}, {"kind": "data", "data": {LONG: LONG}}]
     given += [{"kind": "link", "url": f"https://a.example/{LONG[:1000]}", "name": LONG[:255], "media_type": "a/b"}]
@@ -81,7 +83,7 @@ def test_a_word_of_5000_characters_fits_a_phone_wherever_it_stands(gateway: Gate
 
 
 @pytest.mark.parametrize("kind", HUGE)
-def test_a_huge_answer_leaves_the_page_quick(gateway: Gateway, bridge: BridgeDouble, kind: str) -> None:
+def test_a_huge_answer_leaves_the_page_quick(gateway: GatewayProcess, bridge: BridgeDouble, kind: str) -> None:
     text = HUGE[kind]
     bridge.turn = lambda _: [
         *({"type": "delta", "text": text[at : at + 16384]} for at in range(0, len(text), 16384)),
@@ -105,8 +107,10 @@ def test_a_huge_answer_leaves_the_page_quick(gateway: Gateway, bridge: BridgeDou
     asyncio.run(there())
 
 
-def test_an_answer_that_never_ends_is_stopped_and_the_page_stays_quick(gateway: Gateway, bridge: BridgeDouble) -> None:
-    def endless(_: Turn) -> Iterable[Event]:
+def test_an_answer_that_never_ends_is_stopped_and_the_page_stays_quick(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
+    def endless(_: ReceivedTurn) -> Iterable[Event]:
         while True:
             yield {"type": "delta", "text": "and on "}
 
@@ -136,7 +140,9 @@ def test_an_answer_that_never_ends_is_stopped_and_the_page_stays_quick(gateway: 
         [{"type": "error", "hop": "engine", "message": "x" * 200_000}],
     ],
 )  # fmt: skip
-def test_junk_of_an_engine_is_told_and_tried_again(gateway: Gateway, bridge: BridgeDouble, junk: list[Event]) -> None:
+def test_junk_of_an_engine_is_told_and_tried_again(
+    gateway: GatewayProcess, bridge: BridgeDouble, junk: list[Event]
+) -> None:
     bridge.turn = lambda _: junk
 
     async def there() -> None:
@@ -158,7 +164,7 @@ def test_a_gateway_that_is_gone_in_the_middle_is_told_with_what_came(
 ) -> None:
     gateway, waits = start_gateway(inside=False), threading.Event()
 
-    def halves(_: Turn) -> Iterable[Event]:
+    def halves(_: ReceivedTurn) -> Iterable[Event]:
         yield {"type": "delta", "text": "half"}
         waits.wait(20)
 
@@ -187,7 +193,9 @@ void 0;
 """
 
 
-def test_what_became_of_a_message_stands_below_it_also_on_a_slow_line(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_what_became_of_a_message_stands_below_it_also_on_a_slow_line(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.turn = lambda _: [{"type": "error", "hop": "engine", "message": "broken"}]
 
     async def there() -> None:
@@ -207,7 +215,7 @@ def test_what_became_of_a_message_stands_below_it_also_on_a_slow_line(gateway: G
     asyncio.run(there())
 
 
-def test_one_message_sent_twice_is_one(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_one_message_sent_twice_is_one(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     async def there() -> None:
         async with talking(gateway) as page:
             await page.evaluate("box.value = 'once'; grow(); box.form.requestSubmit(); box.form.requestSubmit(); 1")
@@ -227,10 +235,10 @@ async def _second(page: Page) -> Page:
     return other
 
 
-def test_two_tabs_of_one_conversation_lose_nothing_of_each_other(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_two_tabs_of_one_conversation_lose_nothing_of_each_other(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     released = {"one": threading.Event(), "two": threading.Event()}
 
-    def waits(turn: Turn) -> Iterable[Event]:
+    def waits(turn: ReceivedTurn) -> Iterable[Event]:
         yield {"type": "delta", "text": "well: "}
         if turn.message in released:
             released[turn.message].wait(20)
@@ -263,11 +271,11 @@ def test_two_tabs_of_one_conversation_lose_nothing_of_each_other(gateway: Gatewa
 
 
 def test_a_tab_that_is_still_answered_keeps_nothing_after_the_other_signed_out(
-    gateway: Gateway, bridge: BridgeDouble
+    gateway: GatewayProcess, bridge: BridgeDouble
 ) -> None:
     released = threading.Event()
 
-    def waits(_: Turn) -> Iterable[Event]:
+    def waits(_: ReceivedTurn) -> Iterable[Event]:
         yield {"type": "delta", "text": "secret "}
         released.wait(20)
         yield {"type": "done", "reply": "secret words"}
@@ -298,7 +306,7 @@ for (let room = true; room;) {
 """
 
 
-def test_storage_full_of_another_releases_conversations_is_made_free(gateway: Gateway) -> None:
+def test_storage_full_of_another_releases_conversations_is_made_free(gateway: GatewayProcess) -> None:
     async def there() -> None:
         async with talking(gateway) as page:
             await page.evaluate(FILL_WITH_OTHERS)
@@ -320,7 +328,7 @@ STUFF = """
 """
 
 
-def test_ten_thousand_conversations_and_one_of_ten_thousand_turns_are_bounded(gateway: Gateway) -> None:
+def test_ten_thousand_conversations_and_one_of_ten_thousand_turns_are_bounded(gateway: GatewayProcess) -> None:
     async def there() -> None:
         async with talking(gateway) as page:
             await page.evaluate(STUFF, f"web-{'0' * 24}")

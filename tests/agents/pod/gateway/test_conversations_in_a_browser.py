@@ -13,11 +13,11 @@ from playwright.async_api import Page, expect
 
 from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.pod.gateway.talking import begin_to_say, focused, is_over, say, talking, turns, until
 from tests.axe import barriers
 from tests.browser import width_of
-from tests.doubles.bridge import BridgeDouble, Event, Turn, echo
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn, echo
 
 pytestmark = pytest.mark.browser
 
@@ -55,7 +55,9 @@ async def titles(page: Page) -> list[str]:
     return found
 
 
-def test_conversations_are_listed_newest_first_and_go_on_after_a_reload(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_conversations_are_listed_newest_first_and_go_on_after_a_reload(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     async def there() -> None:
         async with talking(gateway) as page:
             assert await titles(page) == []
@@ -79,7 +81,7 @@ def test_conversations_are_listed_newest_first_and_go_on_after_a_reload(gateway:
     assert (first == third, first == second) == (True, False)
 
 
-def test_signing_out_leaves_nothing_and_another_agent_at_the_same_address_sees_nothing(gateway: Gateway) -> None:
+def test_signing_out_leaves_nothing_and_another_agent_at_the_same_address_sees_nothing(gateway: GatewayProcess) -> None:
     async def there() -> None:
         async with talking(gateway) as page:
             await keep(page, "agentpods-chat:agt_other:", "secret")
@@ -97,7 +99,9 @@ def test_signing_out_leaves_nothing_and_another_agent_at_the_same_address_sees_n
     asyncio.run(there())
 
 
-def test_what_is_kept_is_bounded_and_what_cannot_be_read_is_not_there(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_what_is_kept_is_bounded_and_what_cannot_be_read_is_not_there(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.turn = lambda _: [{"type": "done", "reply": "x" * 150_000}]
 
     async def there() -> None:
@@ -119,7 +123,7 @@ def test_what_is_kept_is_bounded_and_what_cannot_be_read_is_not_there(gateway: G
     asyncio.run(there())
 
 
-def test_a_turn_that_a_reload_broke_off_is_told_and_tried_again(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_turn_that_a_reload_broke_off_is_told_and_tried_again(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     async def there() -> None:
         async with talking(gateway) as page:
             await say(page, "hello")
@@ -135,9 +139,9 @@ def test_a_turn_that_a_reload_broke_off_is_told_and_tried_again(gateway: Gateway
 
 
 def test_whoever_goes_on_to_another_conversation_ends_the_turn_and_may_come_back(
-    gateway: Gateway, bridge: BridgeDouble
+    gateway: GatewayProcess, bridge: BridgeDouble
 ) -> None:
-    def endless(_: Turn) -> Iterable[Event]:
+    def endless(_: ReceivedTurn) -> Iterable[Event]:
         while True:
             time.sleep(0.05)
             yield {"type": "delta", "text": "and "}

@@ -16,7 +16,7 @@ from agents.pod.gateway.words import WORDS
 from agents.router import words as routers
 from pages.languages import LANGUAGES
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.pod.gateway.talking import talking
 from tests.agents.pod.gateway.test_page import words_of
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get
@@ -61,7 +61,7 @@ def test_each_page_comes_in_the_language_of_the_browser_and_else_in_the_agents(
         look("/", words)
 
 
-def send(gateway: Gateway, origin: str, lang: str) -> requests.Response:
+def send(gateway: GatewayProcess, origin: str, lang: str) -> requests.Response:
     """Send the sign-in form with a wrong password, as a page of that origin would."""
     headers = {**HTML, "Origin": origin, "Accept-Language": lang}
     return requests.post(f"{gateway.public}/login", data={"username": "ada"}, headers=headers, timeout=10)
@@ -80,7 +80,7 @@ def test_a_wrong_password_and_what_has_no_words_are_told_in_the_language_of_the_
     assert '<p lang="en">Origin: only the agent' in answer.text
 
 
-def test_programs_that_look_for_a_card_in_vain_hear_it_in_the_agents_language(gateway: Gateway) -> None:
+def test_programs_that_look_for_a_card_in_vain_hear_it_in_the_agents_language(gateway: GatewayProcess) -> None:
     for accept, lang in (("application/json", "en"), ("*/*", "en"), ("text/html", "es")):
         answer = get(gateway, CARD, **{"Accept": accept, "Accept-Language": "es"})
         assert (answer.status_code, answer.headers["Content-Language"]) == (404, lang)
@@ -107,7 +107,9 @@ def test_programs_that_look_for_a_card_in_vain_hear_it_in_the_agents_language(ga
         ("de," * 166 + "est", "en"),  # Estonian, cut after `es`, does not become Spanish
     ],
 )
-def test_the_header_is_read_as_its_standard_says_and_not_for_long(gateway: Gateway, header: str, lang: str) -> None:
+def test_the_header_is_read_as_its_standard_says_and_not_for_long(
+    gateway: GatewayProcess, header: str, lang: str
+) -> None:
     answer = get(gateway, "/", **HTML, **{"Accept-Language": header.encode()})  # type: ignore[arg-type]  # as bytes
     assert (answer.status_code, answer.headers["Content-Language"]) == (403, lang)
 

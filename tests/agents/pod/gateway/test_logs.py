@@ -15,32 +15,34 @@ from agents.runtimes import pod_logs
 from agents.runtimes.base import Endpoint
 from agents.runtimes.pod_logs import LogQuery, OtherLife
 from tests.agents.pod.bridge.process import eventually
-from tests.agents.pod.gateway.process import KEY, Gateway
+from tests.agents.pod.gateway.process import KEY, GatewayProcess
 from tests.doubles.bridge import BridgeDouble, line
 
 
 @pytest.fixture
-def gateway(start_gateway: Any) -> Gateway:
-    found: Gateway = start_gateway()
+def gateway(start_gateway: Any) -> GatewayProcess:
+    found: GatewayProcess = start_gateway()
     return found
 
 
-def page(gateway: Gateway, *, after: int | None = 0, **more: Any) -> LinesPage:
+def page(gateway: GatewayProcess, *, after: int | None = 0, **more: Any) -> LinesPage:
     endpoint = Endpoint(public_url=gateway.public, management_url=gateway.management)
     return pod_logs.page(endpoint, gateway.access, LogQuery(after=after, limit=1000, **more))
 
 
-def texts(gateway: Gateway) -> list[str]:
+def texts(gateway: GatewayProcess) -> list[str]:
     return [found.text for _, found in page(gateway).lines]
 
 
-def wait_for(gateway: Gateway, text: str) -> list[str]:
+def wait_for(gateway: GatewayProcess, text: str) -> list[str]:
     """Wait for this line. Returns all lines."""
     eventually(lambda: text in texts(gateway), what=text)
     return texts(gateway)
 
 
-def test_what_the_bridge_tells_is_kept_with_what_the_gateway_says(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_what_the_bridge_tells_is_kept_with_what_the_gateway_says(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.said.append(line("hello", level="warning"))
     wait_for(gateway, "hello")
     found = {one.text: (one.source, one.level) for _, one in page(gateway).lines}
@@ -48,12 +50,12 @@ def test_what_the_bridge_tells_is_kept_with_what_the_gateway_says(gateway: Gatew
     assert found["the gateway runs"] == ("gateway", "info")
 
 
-def test_the_model_key_is_masked_here_where_it_is_known(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_the_model_key_is_masked_here_where_it_is_known(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.said += [line(f"key {KEY[:9]}\x1b[0m{KEY[9:]} and {KEY}"), line("done")]
     assert "key [secret] and [secret]" in wait_for(gateway, "done")
 
 
-def test_a_bridge_that_lies_harms_nobody(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_bridge_that_lies_harms_nobody(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.said += [
         b"{",
         b"[1,2]",
@@ -78,14 +80,14 @@ def test_a_bridge_that_lies_harms_nobody(gateway: Gateway, bridge: BridgeDouble)
 def test_after_a_kill_it_goes_on_where_it_was_and_repeats_nothing(
     start_gateway: Any, bridge: BridgeDouble, tmp_path: Path
 ) -> None:
-    first: Gateway = start_gateway(inside=False)
+    first: GatewayProcess = start_gateway(inside=False)
     bridge.said += [line(f"line {number}") for number in range(50)]
     wait_for(first, "line 49")
     before = page(first)
     first.signal(signal.SIGKILL)
     first.process.wait(10)
     bridge.said += [line("while it was away")]
-    second: Gateway = start_gateway(run_dir=first.start.run_dir)
+    second: GatewayProcess = start_gateway(run_dir=first.start.run_dir)
     found = wait_for(second, "while it was away")
     assert len([text for text in found if text.startswith("line ")]) == 50
     assert page(second, life=before.life, after=before.next).gap is False
@@ -94,7 +96,7 @@ def test_after_a_kill_it_goes_on_where_it_was_and_repeats_nothing(
     ] == ["while it was away"]
 
 
-def test_a_log_of_another_life_and_odd_questions_are_refused(gateway: Gateway) -> None:
+def test_a_log_of_another_life_and_odd_questions_are_refused(gateway: GatewayProcess) -> None:
     with pytest.raises(OtherLife):
         page(gateway, life="0000000000000000")
     for path in ("/logs?after=-1", "/logs?after=x", "/logs?limit=9e9", "/logs?source=owner", "/logs?after=" + "9" * 30):
@@ -106,7 +108,7 @@ def test_a_log_of_another_life_and_odd_questions_are_refused(gateway: Gateway) -
         )
 
 
-def test_the_tail_is_told_once(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_the_tail_is_told_once(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.said += [line(f"line {number}") for number in range(50)]
     wait_for(gateway, "line 49")
     endpoint = Endpoint(public_url=gateway.public, management_url=gateway.management)

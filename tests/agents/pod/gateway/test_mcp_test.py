@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.mcp_http import McpHttpServer
 from tests.doubles.receiver import Behaviour, Receiver, raw, status
 
@@ -17,17 +17,17 @@ KEY = "Bearer key-of-the-owner-0123456789"
 
 
 @pytest.fixture
-def open_gateway(start_gateway: StartGateway) -> Gateway:
+def open_gateway(start_gateway: StartGateway) -> GatewayProcess:
     return start_gateway(peer_networks=LOOPBACK)
 
 
-def tried(gateway: Gateway, url: str, *, seconds: float = 15, **headers: str) -> Any:
+def tried(gateway: GatewayProcess, url: str, *, seconds: float = 15, **headers: str) -> Any:
     answer = gateway.ask("POST", "/mcp-test", json={"url": url, "headers": headers, "seconds": seconds})
     assert answer.status_code == 200, answer.content
     return answer.json()
 
 
-def test_a_server_that_answers_is_told_with_its_tools(open_gateway: Gateway) -> None:
+def test_a_server_that_answers_is_told_with_its_tools(open_gateway: GatewayProcess) -> None:
     shapes: list[dict[str, Any]] = [{}, {"json_response": True}, {"stateless": True}]
     for shape in shapes:
         with McpHttpServer(require={"Authorization": KEY}, **shape) as server:
@@ -40,7 +40,7 @@ def test_a_server_that_answers_is_told_with_its_tools(open_gateway: Gateway) -> 
             assert server.ended == (0 if "stateless" in shape else 1)
 
 
-def test_why_a_server_does_not_answer_is_told_without_the_key(open_gateway: Gateway) -> None:
+def test_why_a_server_does_not_answer_is_told_without_the_key(open_gateway: GatewayProcess) -> None:
     with McpHttpServer(require={"Authorization": "other"}) as server:
         assert tried(open_gateway, server.url, Authorization=KEY)["error"] == "it refused your headers (401)"
     gone = tried(open_gateway, "http://127.0.0.1:9/mcp")
@@ -65,7 +65,7 @@ LIES: list[tuple[Behaviour, str]] = [
 ]
 
 
-def test_servers_that_lie_or_speak_something_else_are_told(open_gateway: Gateway) -> None:
+def test_servers_that_lie_or_speak_something_else_are_told(open_gateway: GatewayProcess) -> None:
     for behaviour, words in LIES:
         with Receiver(behaviours=[behaviour]).listening() as server:
             found = tried(open_gateway, server.url, Authorization=KEY)
@@ -74,7 +74,7 @@ def test_servers_that_lie_or_speak_something_else_are_told(open_gateway: Gateway
         assert KEY not in found["error"]
 
 
-def test_a_server_that_drips_is_given_up_in_time(open_gateway: Gateway) -> None:
+def test_a_server_that_drips_is_given_up_in_time(open_gateway: GatewayProcess) -> None:
     endless = raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", b": \n", pause=0.5, repeat=True)
     with Receiver(behaviours=[endless]).listening() as server:
         started = time.monotonic()
@@ -82,7 +82,7 @@ def test_a_server_that_drips_is_given_up_in_time(open_gateway: Gateway) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_a_body_that_is_none_is_refused(open_gateway: Gateway) -> None:
+def test_a_body_that_is_none_is_refused(open_gateway: GatewayProcess) -> None:
     wrong: list[Any] = [{}, {"url": 5, "headers": {}}, {"url": "http://x", "headers": {"A": 1}}, []]
     wrong.append({"url": "http://x", "headers": {}, "seconds": "1"})
     for body in wrong:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import KEY, Gateway
+from tests.agents.pod.gateway.process import KEY, GatewayProcess
 from tests.doubles.bridge import BridgeDouble
 
 MESSAGE = {"channel": "whatsapp", "name": "wamid.1", "body": "{}"}
 
 
-def bring(gateway: Gateway) -> tuple[int, Any]:
+def bring(gateway: GatewayProcess) -> tuple[int, Any]:
     answer = gateway.ask("PUT", "/message", json=MESSAGE)
     return answer.status_code, answer.json()
 

@@ -18,9 +18,9 @@ from agents.pod.gateway.pages import assets
 from agents.pod.gateway.reasons import FailureReason
 from agents.pod.gateway.words import WORDS
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import CONSOLE, Gateway
+from tests.agents.pod.gateway.process import CONSOLE, GatewayProcess
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, post
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.patience import Patience
 
 
@@ -42,7 +42,7 @@ def test_the_owner_is_led_to_the_agents_page_and_others_hear_whom_to_ask(start_g
     assert CONSOLE not in page
 
 
-def test_the_page_loads_from_its_own_address_alone_and_makes_no_markup_of_texts(gateway: Gateway) -> None:
+def test_the_page_loads_from_its_own_address_alone_and_makes_no_markup_of_texts(gateway: GatewayProcess) -> None:
     answer = get(gateway, "/", Cookie=cookie_of(gateway))
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -53,7 +53,7 @@ def test_the_page_loads_from_its_own_address_alone_and_makes_no_markup_of_texts(
     assert set(loaded) <= {f"/assets/{name}" for name in assets()} | {"/dashboard"}
 
 
-def test_assets_travel_packed_where_the_browser_takes_it(gateway: Gateway) -> None:
+def test_assets_travel_packed_where_the_browser_takes_it(gateway: GatewayProcess) -> None:
     raw = {"Accept-Encoding": "identity"}
     for name in ("markdown.js", "purify.js", "chat.js"):
         with requests.get(f"{gateway.public}/assets/{name}", stream=True, timeout=10) as packed:
@@ -63,7 +63,7 @@ def test_assets_travel_packed_where_the_browser_takes_it(gateway: Gateway) -> No
             assert packed.headers["ETag"] == plain.headers["ETag"]
 
 
-def test_an_engine_that_does_not_come_up_is_not_called_a_moment(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_an_engine_that_does_not_come_up_is_not_called_a_moment(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.phase = "failed"
     gateway.look()
     page = get(gateway, "/", **HTML)
@@ -78,8 +78,10 @@ def test_every_reason_has_words_in_each_language() -> None:
         assert len(told) == len(FailureReason)
 
 
-def test_whoever_stops_reading_on_the_page_ends_the_turn_of_the_engine(gateway: Gateway, bridge: BridgeDouble) -> None:
-    def endless(_: Turn) -> Iterable[Event]:
+def test_whoever_stops_reading_on_the_page_ends_the_turn_of_the_engine(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
+    def endless(_: ReceivedTurn) -> Iterable[Event]:
         while True:
             time.sleep(0.05)
             yield {"type": "delta", "text": "and "}
@@ -98,5 +100,5 @@ def test_whoever_stops_reading_on_the_page_ends_the_turn_of_the_engine(gateway: 
 
 
 @pytest.mark.parametrize("name", ["../pages.py", "vendor/README.md", "turn.js"])
-def test_only_what_the_page_needs_is_served(gateway: Gateway, name: str) -> None:
+def test_only_what_the_page_needs_is_served(gateway: GatewayProcess, name: str) -> None:
     assert get(gateway, f"/assets/{name}").status_code == 404

@@ -13,12 +13,12 @@ from playwright.async_api import expect
 
 from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import CONSOLE, Gateway
+from tests.agents.pod.gateway.process import CONSOLE, GatewayProcess
 from tests.agents.pod.gateway.talking import begin_to_say, is_over, say, talking, turns, until
 from tests.agents.pod.gateway.visitor import PASSWORD
 from tests.browser import asked_elsewhere, complaints
-from tests.doubles.bridge import BridgeDouble, Event, Turn
-from tests.doubles.provider import Provider
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
+from tests.doubles.provider import ModelVendor
 
 pytestmark = pytest.mark.browser
 
@@ -73,7 +73,7 @@ def whole(text: str) -> list[Event]:
     return [{"type": "delta", "text": text}, {"type": "done", "reply": text}]
 
 
-def test_an_answer_is_read_as_markdown_and_its_code_is_copied(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_an_answer_is_read_as_markdown_and_its_code_is_copied(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = lambda _: whole(ANSWER)
 
     async def there() -> None:
@@ -98,7 +98,7 @@ def test_an_answer_is_read_as_markdown_and_its_code_is_copied(gateway: Gateway, 
     asyncio.run(there())
 
 
-def test_a_hostile_answer_neither_acts_nor_asks_another_host(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_hostile_answer_neither_acts_nor_asks_another_host(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = lambda _: whole(HOSTILE)
 
     async def there() -> None:
@@ -124,7 +124,7 @@ def test_a_hostile_answer_neither_acts_nor_asks_another_host(gateway: Gateway, b
     "text",
     ["word " * 210_000, "> " * 30_000, "|a" * 8_000 + "\n" + "|-" * 8_000 + "\n" + "|b" * 8_000, "*a **b " * 9_000],
 )
-def test_no_answer_hangs_the_page(gateway: Gateway, bridge: BridgeDouble, text: str) -> None:
+def test_no_answer_hangs_the_page(gateway: GatewayProcess, bridge: BridgeDouble, text: str) -> None:
     bridge.turn = lambda _: [
         *({"type": "delta", "text": text[at : at + 4096]} for at in range(0, len(text), 4096)),
         {"type": "done", "reply": text},
@@ -144,7 +144,7 @@ def test_no_answer_hangs_the_page(gateway: Gateway, bridge: BridgeDouble, text: 
     asyncio.run(there())
 
 
-def test_a_text_that_takes_too_long_to_read_is_shown_as_it_is(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_text_that_takes_too_long_to_read_is_shown_as_it_is(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = lambda _: whole("*slow*")
 
     async def there() -> None:
@@ -160,10 +160,10 @@ def test_a_text_that_takes_too_long_to_read_is_shown_as_it_is(gateway: Gateway, 
     asyncio.run(there())
 
 
-def test_words_are_readable_while_they_come(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_words_are_readable_while_they_come(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     released = threading.Event()
 
-    def halves(_: Turn) -> Iterable[Event]:
+    def halves(_: ReceivedTurn) -> Iterable[Event]:
         yield {"type": "delta", "text": "**Look** here:\n\n```python\nprint(1)\n"}
         released.wait(15)
         yield {"type": "done", "reply": "**Look** here:\n\n```python\nprint(1)\n```\n"}
@@ -187,10 +187,10 @@ def test_words_are_readable_while_they_come(gateway: Gateway, bridge: BridgeDoub
     asyncio.run(there())
 
 
-def test_words_come_also_while_their_reader_is_still_on_its_way(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_words_come_also_while_their_reader_is_still_on_its_way(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     released = threading.Event()
 
-    def slowly(_: Turn) -> Iterable[Event]:
+    def slowly(_: ReceivedTurn) -> Iterable[Event]:
         yield {"type": "delta", "text": "*one* "}
         time.sleep(1)
         yield {"type": "delta", "text": "*two*"}
@@ -209,8 +209,8 @@ def test_words_come_also_while_their_reader_is_still_on_its_way(gateway: Gateway
     asyncio.run(there())
 
 
-def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: Gateway, bridge: BridgeDouble) -> None:
-    def endless(_: Turn) -> Iterable[Event]:
+def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
+    def endless(_: ReceivedTurn) -> Iterable[Event]:
         while True:
             time.sleep(0.05)
             yield {"type": "delta", "text": "and "}
@@ -238,12 +238,12 @@ def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: Gateway, 
 
 
 def test_a_refused_key_is_told_in_words_with_the_page_that_helps(
-    start_gateway: StartGateway, bridge: BridgeDouble, provider: Provider
+    start_gateway: StartGateway, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:
     gateway = start_gateway(**PASSWORD)
     provider.answer = lambda handler: handler.whole(401, b'{"error": {"message": "Incorrect API key"}}')
 
-    def fails(_: Turn) -> Iterable[Event]:
+    def fails(_: ReceivedTurn) -> Iterable[Event]:
         gateway.call_model()
         yield {"type": "error", "hop": "engine", "message": "exit 1"}
 

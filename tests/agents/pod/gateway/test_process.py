@@ -19,10 +19,18 @@ import pytest
 import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import IDENTITY, KEY, LLM_TOKEN, MANAGEMENT_TOKEN, ROOT, TICKET_KEY, Gateway
+from tests.agents.pod.gateway.process import (
+    IDENTITY,
+    KEY,
+    LLM_TOKEN,
+    MANAGEMENT_TOKEN,
+    ROOT,
+    TICKET_KEY,
+    GatewayProcess,
+)
 from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
-from tests.doubles.bridge import BridgeDouble, Event, Turn
-from tests.doubles.provider import Provider
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
+from tests.doubles.provider import ModelVendor
 
 pytestmark = pytest.mark.unmeasured
 
@@ -39,9 +47,9 @@ ALL_SECRETS = [
 
 
 @pytest.fixture(scope="module")
-def whole(_bridge: BridgeDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+def whole(_bridge: BridgeDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """A process that is started as the runtime does it. Many tests share it, so each must leave it as it was."""
-    gateway = Gateway(
+    gateway = GatewayProcess(
         {"whole": True, "bridge_url": _bridge.url, "llm_base_url": "", "run_dir": str(tmp_path_factory.mktemp("whole"))}
     )
     gateway.wait_until_up()
@@ -53,7 +61,9 @@ def _found(text: bytes) -> list[str]:
     return [secret for secret in ALL_SECRETS if secret.encode() in text]
 
 
-def test_no_secret_is_in_arguments_environment_files_or_logs(start_gateway: StartGateway, provider: Provider) -> None:
+def test_no_secret_is_in_arguments_environment_files_or_logs(
+    start_gateway: StartGateway, provider: ModelVendor
+) -> None:
     fresh = start_gateway(whole=True, dash_username="ada", dash_password="dash-password-1", a2a_token="a2a-token-1")
     provider.answer = lambda handler: handler.whole(401, f'{{"error": {{"message": "bad key {KEY}"}}}}'.encode())
     fresh.chat()
@@ -109,12 +119,12 @@ def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> No
         ordinary.wait()
 
 
-def test_it_leaves_no_core(whole: Gateway) -> None:
+def test_it_leaves_no_core(whole: GatewayProcess) -> None:
     limits = Path(f"/proc/{whole.pid}/limits").read_text()
     assert next(line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core")) == ["0", "0"]
 
 
-def test_the_start_document_cannot_be_read_a_second_time(whole: Gateway) -> None:
+def test_the_start_document_cannot_be_read_a_second_time(whole: GatewayProcess) -> None:
     stdin = Path(f"/proc/{whole.pid}/fd/0")
     # Without root's rights, not even this link can be read.
     with contextlib.suppress(PermissionError):
@@ -131,7 +141,7 @@ def test_the_runtime_reads_the_revision_in_force_from_a_file(start_gateway: Star
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_all_listeners_are_on_loopback(whole: Gateway) -> None:
+def test_all_listeners_are_on_loopback(whole: GatewayProcess) -> None:
     ports = {whole.start.public_port, whole.start.management_port, whole.start.llm_port}
     listening = [(c.laddr.ip, c.laddr.port) for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr]
     assert sorted(address for address in listening if address[1] in ports) == sorted(
@@ -150,7 +160,7 @@ def test_sigterm_ends_it_even_in_a_turn(start_gateway: StartGateway, bridge: Bri
     fresh = start_gateway(whole=True)
     begun, released = threading.Event(), threading.Event()
 
-    def hang(_: Turn) -> Iterable[Event]:
+    def hang(_: ReceivedTurn) -> Iterable[Event]:
         begun.set()
         released.wait(30)
         yield {"type": "done", "reply": "too late"}
@@ -166,7 +176,7 @@ def test_sigterm_ends_it_even_in_a_turn(start_gateway: StartGateway, bridge: Bri
     asking.join()
 
 
-def _ask_in_vain(gateway: Gateway) -> None:
+def _ask_in_vain(gateway: GatewayProcess) -> None:
     with contextlib.suppress(requests.RequestException):
         gateway.chat("hello")
 
@@ -180,9 +190,9 @@ def test_it_ends_with_its_supervisor(start_gateway: StartGateway) -> None:
     assert gateway.process.wait(15) == 0
 
 
-def test_a_taken_port_has_an_exit_status_of_its_own(whole: Gateway, tmp_path: Path) -> None:
+def test_a_taken_port_has_an_exit_status_of_its_own(whole: GatewayProcess, tmp_path: Path) -> None:
     given = {"public_port": whole.start.public_port, "run_dir": str(tmp_path), "whole": True}
-    second = Gateway(given)
+    second = GatewayProcess(given)
     assert second.process.wait(15) == 98
     assert "address already in use" in second.log
 

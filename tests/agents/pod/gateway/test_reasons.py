@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from tests.agents.pod.gateway.process import Gateway
-from tests.doubles.bridge import BridgeDouble, Event, Turn
-from tests.doubles.provider import Provider, ProviderHandler
+from tests.agents.pod.gateway.process import GatewayProcess
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
+from tests.doubles.provider import ModelVendor, ProviderHandler
 
 SAID = [
     (401, "Incorrect API key provided: sk-x.", "key_refused"),
@@ -25,9 +25,9 @@ SAID = [
 
 
 def test_a_failure_of_the_model_has_the_reason_that_its_provider_means(
-    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+    gateway: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:
-    def fails(_: Turn) -> Iterable[Event]:
+    def fails(_: ReceivedTurn) -> Iterable[Event]:
         gateway.call_model()
         yield {"type": "error", "hop": "engine", "message": "exit 1"}
 
@@ -45,12 +45,12 @@ def test_a_failure_of_the_model_has_the_reason_that_its_provider_means(
 
 
 def test_a_provider_that_breaks_off_is_unreachable_and_an_engine_that_fails_has_no_reason_of_a_model(
-    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+    gateway: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:
     def cut(handler: ProviderHandler) -> None:
         handler.cut()
 
-    def fails(_: Turn) -> Iterable[Event]:
+    def fails(_: ReceivedTurn) -> Iterable[Event]:
         gateway.call_model()
         yield {"type": "error", "hop": "engine", "message": "exit 1"}
 

@@ -11,12 +11,12 @@ import requests
 
 from agents.pod import tickets
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import CONSOLE, MANAGEMENT_TOKEN, NAMESPACE, TICKET_KEY, Gateway
+from tests.agents.pod.gateway.process import CONSOLE, MANAGEMENT_TOKEN, NAMESPACE, TICKET_KEY, GatewayProcess
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, post
 from tests.doubles.bridge import BridgeDouble
 
 
-def test_a_ticket_signs_in_once(gateway: Gateway) -> None:
+def test_a_ticket_signs_in_once(gateway: GatewayProcess) -> None:
     ticket = gateway.ticket()
     answer = get(gateway, f"/ticket?t={ticket}")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/")
@@ -40,19 +40,19 @@ TICKETS: dict[str, Callable[[datetime], str]] = {
 
 
 @pytest.mark.parametrize("kind", TICKETS)
-def test_other_tickets_open_nothing(gateway: Gateway, kind: str) -> None:
+def test_other_tickets_open_nothing(gateway: GatewayProcess, kind: str) -> None:
     answer = get(gateway, f"/ticket?t={TICKETS[kind](datetime.now(UTC))}")
     assert (answer.status_code, answer.json()["error"]) == (403, "FORBIDDEN")
     assert "Set-Cookie" not in answer.headers
 
 
-def test_a_look_ahead_does_not_use_the_ticket_up(gateway: Gateway) -> None:
+def test_a_look_ahead_does_not_use_the_ticket_up(gateway: GatewayProcess) -> None:
     url = f"{gateway.public}/ticket?t={gateway.ticket()}"
     assert requests.head(url, timeout=5).status_code == 405
     assert requests.get(url, timeout=5, allow_redirects=False).status_code == 303
 
 
-def test_a_ticket_is_not_used_up_while_the_engine_is_not_ready(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_ticket_is_not_used_up_while_the_engine_is_not_ready(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     ticket = gateway.ticket()
     bridge.phase = "starting"
     gateway.look()
@@ -73,16 +73,16 @@ def test_behind_https_the_cookie_is_bound_to_the_host(start_gateway: StartGatewa
 
 
 @pytest.mark.parametrize("cookie", ["agent-{}=wrong", "agent-{}=", "__Host-agent=x", "agent-{}=\xff"])
-def test_made_up_cookies_open_nothing(gateway: Gateway, cookie: str) -> None:
+def test_made_up_cookies_open_nothing(gateway: GatewayProcess, cookie: str) -> None:
     assert get(gateway, "/", Cookie=cookie.format(NAMESPACE)).status_code == 403
 
 
-def test_the_management_token_opens_nothing_here(gateway: Gateway) -> None:
+def test_the_management_token_opens_nothing_here(gateway: GatewayProcess) -> None:
     assert get(gateway, "/state", Authorization=f"Bearer {MANAGEMENT_TOKEN}").status_code == 403
     assert get(gateway, "/health", Authorization=f"Bearer {MANAGEMENT_TOKEN}").status_code == 404
 
 
-def test_signing_out_ends_the_session_for_good(gateway: Gateway) -> None:
+def test_signing_out_ends_the_session_for_good(gateway: GatewayProcess) -> None:
     cookie = cookie_of(gateway)
     answer = post(gateway, "/logout", cookie=cookie)
     assert (answer.status_code, "Max-Age=0" in answer.headers["Set-Cookie"]) == (303, True)

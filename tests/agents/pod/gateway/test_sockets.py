@@ -21,7 +21,7 @@ from agents.pod.gateway import sockets
 from agents.pod.gateway.sockets import MESSAGE_BYTES, MOST_SOCKETS
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.pod.gateway.visitor import PASSWORD, cookie_of, get, post
 from tests.doubles.engine_page import PASSWORD as ENGINE_PASSWORD
 from tests.doubles.engine_socket import EngineSocket
@@ -37,12 +37,12 @@ def engine() -> Iterator[EngineSocket]:
 
 
 @pytest.fixture
-def pod(start_gateway: StartGateway, engine: EngineSocket) -> Gateway:
+def pod(start_gateway: StartGateway, engine: EngineSocket) -> GatewayProcess:
     return start_gateway(engine="openclaw", engine_url=engine.url, engine_password=ENGINE_PASSWORD, **PASSWORD)
 
 
 @asynccontextmanager
-async def line(pod: Gateway, path: str = PATH, **headers: str) -> AsyncIterator[Line]:
+async def line(pod: GatewayProcess, path: str = PATH, **headers: str) -> AsyncIterator[Line]:
     """Open a WebSocket as a browser on the pod's own page does. `headers` replace the browser's."""
     own = {"Origin": pod.public, **headers}
     async with (
@@ -52,7 +52,7 @@ async def line(pod: Gateway, path: str = PATH, **headers: str) -> AsyncIterator[
         yield opened
 
 
-def with_a_line(pod: Gateway, use: Callable[[Line], Awaitable[Any]], **headers: str) -> Any:
+def with_a_line(pod: GatewayProcess, use: Callable[[Line], Awaitable[Any]], **headers: str) -> Any:
     async def run() -> Any:
         async with line(pod, **{"Cookie": cookie_of(pod), **headers}) as opened:
             return await use(opened)
@@ -60,7 +60,7 @@ def with_a_line(pod: Gateway, use: Callable[[Line], Awaitable[Any]], **headers: 
     return asyncio.run(run())
 
 
-def refusal(pod: Gateway, path: str = PATH, **headers: str) -> int:
+def refusal(pod: GatewayProcess, path: str = PATH, **headers: str) -> int:
     async def run() -> int:
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             async with line(pod, path, **headers):
@@ -76,7 +76,7 @@ async def _end(opened: Line) -> int | None:
     return opened.close_code
 
 
-def test_messages_go_both_ways_as_they_are(pod: Gateway, engine: EngineSocket) -> None:
+def test_messages_go_both_ways_as_they_are(pod: GatewayProcess, engine: EngineSocket) -> None:
     async def talk(opened: Line) -> None:
         for text in ("hello", "Grüße 🦞", "", "x" * 100_000):
             await opened.send_str(text)
@@ -88,7 +88,7 @@ def test_messages_go_both_ways_as_they_are(pod: Gateway, engine: EngineSocket) -
 
 
 def test_the_engine_hears_of_a_reader_that_it_may_trust_and_nothing_of_his_login(
-    pod: Gateway, engine: EngineSocket
+    pod: GatewayProcess, engine: EngineSocket
 ) -> None:
     async def talk(opened: Line) -> None:
         await opened.send_str("hello")
@@ -107,7 +107,7 @@ def test_the_engine_hears_of_a_reader_that_it_may_trust_and_nothing_of_his_login
     assert ENGINE_PASSWORD not in str(seen)
 
 
-def test_a_stranger_and_another_sites_page_open_none(pod: Gateway, engine: EngineSocket) -> None:
+def test_a_stranger_and_another_sites_page_open_none(pod: GatewayProcess, engine: EngineSocket) -> None:
     cookie = cookie_of(pod)
     assert refusal(pod) == 404
     assert refusal(pod, Cookie="agent-pod-0123456789abcdef-1=forged") == 404
@@ -118,7 +118,7 @@ def test_a_stranger_and_another_sites_page_open_none(pod: Gateway, engine: Engin
 
 
 def test_there_is_one_where_the_page_has_it_and_nowhere_else(
-    pod: Gateway, engine: EngineSocket, start_gateway: StartGateway
+    pod: GatewayProcess, engine: EngineSocket, start_gateway: StartGateway
 ) -> None:
     cookie = cookie_of(pod)
     assert refusal(pod, "/openclaw/chat", Cookie=cookie) == 400
@@ -129,7 +129,7 @@ def test_there_is_one_where_the_page_has_it_and_nowhere_else(
     assert engine.opened == []
 
 
-def test_what_is_no_opening_of_a_websocket_is_refused(pod: Gateway, engine: EngineSocket) -> None:
+def test_what_is_no_opening_of_a_websocket_is_refused(pod: GatewayProcess, engine: EngineSocket) -> None:
     headers = {"Cookie": cookie_of(pod), "Origin": pod.public, "Upgrade": "websocket"}
     assert get(pod, PATH, **headers).status_code == 400
     assert get(pod, PATH, Connection="Upgrade", **{"Sec-WebSocket-Version": "8"}, **headers).status_code == 400
@@ -137,7 +137,7 @@ def test_what_is_no_opening_of_a_websocket_is_refused(pod: Gateway, engine: Engi
 
 
 @pytest.mark.parametrize("code", [1000, 1008, 1012, 4001])
-def test_the_reader_is_told_how_the_engine_closed(pod: Gateway, code: int) -> None:
+def test_the_reader_is_told_how_the_engine_closed(pod: GatewayProcess, code: int) -> None:
     async def ask(opened: Line) -> int | None:
         await opened.send_str(f"close {code}")
         return await _end(opened)
@@ -145,7 +145,7 @@ def test_the_reader_is_told_how_the_engine_closed(pod: Gateway, code: int) -> No
     assert with_a_line(pod, ask) == code
 
 
-def test_an_engine_that_breaks_off_is_a_close_and_not_a_silence(pod: Gateway) -> None:
+def test_an_engine_that_breaks_off_is_a_close_and_not_a_silence(pod: GatewayProcess) -> None:
     async def ask(opened: Line) -> int | None:
         await opened.send_str("drop")
         return await _end(opened)
@@ -154,7 +154,7 @@ def test_an_engine_that_breaks_off_is_a_close_and_not_a_silence(pod: Gateway) ->
 
 
 @pytest.mark.parametrize("code", [1000, 4002])
-def test_the_engine_is_told_how_the_reader_closed(pod: Gateway, engine: EngineSocket, code: int) -> None:
+def test_the_engine_is_told_how_the_reader_closed(pod: GatewayProcess, engine: EngineSocket, code: int) -> None:
     async def leave(opened: Line) -> None:
         await opened.send_str("hello")
         await opened.receive_str(timeout=10)
@@ -165,7 +165,7 @@ def test_the_engine_is_told_how_the_reader_closed(pod: Gateway, engine: EngineSo
     assert engine.closed == [code]
 
 
-def test_a_reader_who_is_gone_is_a_close_for_the_engine(pod: Gateway, engine: EngineSocket) -> None:
+def test_a_reader_who_is_gone_is_a_close_for_the_engine(pod: GatewayProcess, engine: EngineSocket) -> None:
     async def vanish(opened: Line) -> None:
         await opened.send_str("hello")
         await opened.receive_str(timeout=10)
@@ -177,7 +177,7 @@ def test_a_reader_who_is_gone_is_a_close_for_the_engine(pod: Gateway, engine: En
     eventually(lambda: engine.closed, what="the close")
 
 
-def test_who_signs_out_loses_his_connection_at_once(pod: Gateway, engine: EngineSocket) -> None:
+def test_who_signs_out_loses_his_connection_at_once(pod: GatewayProcess, engine: EngineSocket) -> None:
     cookie = cookie_of(pod)
 
     async def sign_out(opened: Line) -> int | None:
@@ -191,7 +191,7 @@ def test_who_signs_out_loses_his_connection_at_once(pod: Gateway, engine: Engine
     eventually(lambda: engine.closed, what="the close")
 
 
-def test_new_credentials_end_the_connections_of_the_old_ones(pod: Gateway) -> None:
+def test_new_credentials_end_the_connections_of_the_old_ones(pod: GatewayProcess) -> None:
     async def change(opened: Line) -> int | None:
         await opened.send_str("hello")
         await opened.receive_str(timeout=10)
@@ -202,7 +202,9 @@ def test_new_credentials_end_the_connections_of_the_old_ones(pod: Gateway) -> No
     assert with_a_line(pod, change) == aiohttp.WSCloseCode.POLICY_VIOLATION
 
 
-def test_a_gateway_that_ends_waits_for_no_reader_and_tells_both_sides(pod: Gateway, engine: EngineSocket) -> None:
+def test_a_gateway_that_ends_waits_for_no_reader_and_tells_both_sides(
+    pod: GatewayProcess, engine: EngineSocket
+) -> None:
     async def outlive(opened: Line) -> tuple[int | None, float]:
         await opened.send_str("hello")
         await opened.receive_str(timeout=10)
@@ -218,7 +220,9 @@ def test_a_gateway_that_ends_waits_for_no_reader_and_tells_both_sides(pod: Gatew
     eventually(lambda: engine.closed == [aiohttp.WSCloseCode.GOING_AWAY], what="the close")
 
 
-def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(pod: Gateway, engine: EngineSocket) -> None:
+def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(
+    pod: GatewayProcess, engine: EngineSocket
+) -> None:
     async def send(opened: Line) -> int | None:
         with suppress(ConnectionError):  # the gateway does not read the message to its end
             await opened.send_str("x" * (MESSAGE_BYTES + 1), compress=0)
@@ -235,7 +239,7 @@ def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(pod: Ga
 
 
 @pytest.mark.parametrize(("pings", "code"), [(100, None), (50_000, aiohttp.WSCloseCode.GOING_AWAY)])
-def test_an_engine_that_sends_nothing_but_pings_is_cut_off(pod: Gateway, pings: int, code: int | None) -> None:
+def test_an_engine_that_sends_nothing_but_pings_is_cut_off(pod: GatewayProcess, pings: int, code: int | None) -> None:
     async def ask(opened: Line) -> int | None:
         await opened.send_str(f"ping {pings}")
         if code is None:
@@ -248,7 +252,7 @@ def test_an_engine_that_sends_nothing_but_pings_is_cut_off(pod: Gateway, pings: 
     assert pod.chat().status_code == 200
 
 
-def test_a_pod_has_so_many_connections_and_each_that_ends_makes_room(pod: Gateway, engine: EngineSocket) -> None:
+def test_a_pod_has_so_many_connections_and_each_that_ends_makes_room(pod: GatewayProcess, engine: EngineSocket) -> None:
     cookie = cookie_of(pod)
 
     async def fill() -> list[int]:
@@ -268,7 +272,7 @@ def test_a_pod_has_so_many_connections_and_each_that_ends_makes_room(pod: Gatewa
     assert asyncio.run(fill()) == [429, 5]
 
 
-def test_an_engine_that_takes_none_or_is_gone_is_a_503(pod: Gateway, engine: EngineSocket) -> None:
+def test_an_engine_that_takes_none_or_is_gone_is_a_503(pod: GatewayProcess, engine: EngineSocket) -> None:
     cookie = cookie_of(pod)
     engine.takes = False
     assert refusal(pod, Cookie=cookie) == 503
@@ -277,7 +281,7 @@ def test_an_engine_that_takes_none_or_is_gone_is_a_503(pod: Gateway, engine: Eng
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/models", "/api/v1/admin/rpc", "/hooks/agent", "/openclawx"])
-def test_of_openclaws_server_its_page_alone_is_shown(pod: Gateway, engine: EngineSocket, path: str) -> None:
+def test_of_openclaws_server_its_page_alone_is_shown(pod: GatewayProcess, engine: EngineSocket, path: str) -> None:
     cookie = cookie_of(pod)
     if path != "/":
         assert get(pod, path, Cookie=cookie).status_code == 403

@@ -15,7 +15,7 @@ from agents.engines.n8n_http import HEADER
 from agents.engines.n8n_workflow import AGENT_ID
 from agents.pod.gateway.dashboard import MOST_STRANGERS
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, post
 from tests.doubles.engine_page import PASSWORD as ENGINE_PASSWORD
 from tests.doubles.engine_page import EnginePage
@@ -30,18 +30,18 @@ def page() -> Iterator[EnginePage]:
 
 
 @pytest.fixture
-def pod(start_gateway: StartGateway, page: EnginePage) -> Gateway:
+def pod(start_gateway: StartGateway, page: EnginePage) -> GatewayProcess:
     return start_gateway(engine="n8n", engine_url=page.url, engine_password=ENGINE_PASSWORD, **PASSWORD)
 
 
-def test_anybody_may_call_a_webhook_from_anywhere(pod: Gateway, page: EnginePage) -> None:
+def test_anybody_may_call_a_webhook_from_anywhere(pod: GatewayProcess, page: EnginePage) -> None:
     answer = post(pod, "/webhook/orders?id=7", origin=EVIL, json={"order": 7})
     assert answer.status_code == 200
     seen = page.seen[-1]
     assert (seen["method"], seen["path"], seen["body"]) == ("POST", "/webhook/orders?id=7", '{"order": 7}')
 
 
-def test_a_caller_keeps_his_own_login_and_never_gets_the_gateways(pod: Gateway, page: EnginePage) -> None:
+def test_a_caller_keeps_his_own_login_and_never_gets_the_gateways(pod: GatewayProcess, page: EnginePage) -> None:
     get(pod, "/webhook/orders", Authorization="Basic his-own", Cookie=cookie_of(pod), **{HEADER: "a guess"})
     headers = page.seen[-1]["headers"]
     assert headers["authorization"] == "Basic his-own"
@@ -50,7 +50,7 @@ def test_a_caller_keeps_his_own_login_and_never_gets_the_gateways(pod: Gateway, 
     assert ENGINE_PASSWORD not in str(headers)
 
 
-def test_what_a_webhook_answers_acts_in_nobodys_name(pod: Gateway) -> None:
+def test_what_a_webhook_answers_acts_in_nobodys_name(pod: GatewayProcess) -> None:
     """The answer comes from the same address as the editor, so a sandbox takes away the rights of that address."""
     answer = get(pod, "/webhook/file.html", Cookie=cookie_of(pod), **HTML)
     policy = answer.headers["Content-Security-Policy"]
@@ -63,24 +63,26 @@ def test_what_a_webhook_answers_acts_in_nobodys_name(pod: Gateway) -> None:
     "path",
     [f"/webhook/{AGENT_ID}/chat", "/webhook-test/orders", "/rest/workflows", "/home/workflows", "/agentpods/agent"],
 )
-def test_a_stranger_reaches_neither_the_agent_itself_nor_the_editor(pod: Gateway, page: EnginePage, path: str) -> None:
+def test_a_stranger_reaches_neither_the_agent_itself_nor_the_editor(
+    pod: GatewayProcess, page: EnginePage, path: str
+) -> None:
     assert get(pod, path).status_code == 404
     assert post(pod, path, json={}).status_code == 404
     assert page.seen == []
 
 
 @pytest.mark.parametrize("path", ["/webhook/x;y", "/webhook//rest/workflows", "/webhook/a%5Cb"])
-def test_a_crooked_path_is_no_webhook(pod: Gateway, page: EnginePage, path: str) -> None:
+def test_a_crooked_path_is_no_webhook(pod: GatewayProcess, page: EnginePage, path: str) -> None:
     assert get(pod, path).status_code == 404
     assert page.seen == []
 
 
-def test_a_strangers_body_has_a_limit(pod: Gateway, page: EnginePage) -> None:
+def test_a_strangers_body_has_a_limit(pod: GatewayProcess, page: EnginePage) -> None:
     assert post(pod, "/webhook/orders", data=b"x" * (4 * 1024 * 1024 + 1)).status_code == 413
     assert page.seen == []
 
 
-def test_a_packed_body_reaches_the_engine_as_what_it_says_it_is(pod: Gateway, page: EnginePage) -> None:
+def test_a_packed_body_reaches_the_engine_as_what_it_says_it_is(pod: GatewayProcess, page: EnginePage) -> None:
     """The gateway's server has already unpacked it."""
     headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
     answer = requests.post(f"{pod.public}/webhook/x", data=gzip.compress(b"hello"), headers=headers, timeout=10)
@@ -108,7 +110,7 @@ def test_strangers_cannot_fill_the_gateways_memory(start_gateway: StartGateway) 
         assert psutil.Process(pod.pid).memory_info().rss < 128 * 1024 * 1024
 
 
-def test_the_editor_is_shown_to_who_is_signed_in_as_n8ns_owner(pod: Gateway, page: EnginePage) -> None:
+def test_the_editor_is_shown_to_who_is_signed_in_as_n8ns_owner(pod: GatewayProcess, page: EnginePage) -> None:
     cookie = cookie_of(pod)
     assert get(pod, "/dashboard", Cookie=cookie).headers["Location"] == "/home/workflows"
     assert get(pod, "/home/workflows", Cookie=cookie, **HTML).status_code == 200

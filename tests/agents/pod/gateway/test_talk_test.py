@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import KEY, Gateway
-from tests.doubles.bridge import BridgeDouble, Turn
-from tests.doubles.provider import Provider
+from tests.agents.pod.gateway.process import KEY, GatewayProcess
+from tests.doubles.bridge import BridgeDouble, ReceivedTurn
+from tests.doubles.provider import ModelVendor
 
 Hops = dict[str, dict[str, Any]]
 
 
-def tried(gateway: Gateway) -> Hops:
+def tried(gateway: GatewayProcess) -> Hops:
     answer = gateway.ask("POST", "/talk-test")
     assert answer.status_code == 200, answer.text
     hops = answer.json()["hops"]
@@ -28,7 +28,7 @@ def silent(hops: Hops) -> list[str]:
     return [name for name, hop in hops.items() if not hop["ok"]]
 
 
-def test_every_hop_of_a_healthy_pod_answers_in_order(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_every_hop_of_a_healthy_pod_answers_in_order(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     hops = tried(gateway)
     assert list(hops) == ["gateway", "engine", "model", "web"]
     assert silent(hops) == []
@@ -36,7 +36,7 @@ def test_every_hop_of_a_healthy_pod_answers_in_order(gateway: Gateway, bridge: B
     assert len(bridge.turns) == 1
 
 
-def test_each_test_is_a_conversation_of_its_own(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_each_test_is_a_conversation_of_its_own(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     tried(gateway)
     tried(gateway)
     assert len({turn.session_id for turn in bridge.turns}) == 2
@@ -49,7 +49,9 @@ def test_without_a_key_only_the_health_is_asked(start_gateway: StartGateway, bri
     assert bridge.turns == []
 
 
-def test_an_engine_that_is_down_says_why_and_nothing_behind_it_is_tried(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_an_engine_that_is_down_says_why_and_nothing_behind_it_is_tried(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.phase, bridge.cause, bridge.message = "failed", "CRASH_LOOP", "3 times in a row: the engine ended"
     hops = tried(gateway)
     assert silent(hops) == ["engine", "model", "web"]
@@ -58,7 +60,7 @@ def test_an_engine_that_is_down_says_why_and_nothing_behind_it_is_tried(gateway:
     assert bridge.turns == []
 
 
-def test_a_bridge_that_is_gone_is_a_silent_engine(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_bridge_that_is_gone_is_a_silent_engine(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.stop()
     hops = tried(gateway)
     assert silent(hops) == ["engine", "model", "web"]
@@ -66,7 +68,7 @@ def test_a_bridge_that_is_gone_is_a_silent_engine(gateway: Gateway, bridge: Brid
 
 
 def test_an_engine_that_looks_healthy_and_fails_its_turn_is_the_silent_one(
-    gateway: Gateway, bridge: BridgeDouble
+    gateway: GatewayProcess, bridge: BridgeDouble
 ) -> None:
     bridge.turn = lambda turn: [{"type": "error", "hop": "engine", "message": "the engine broke"}]
     hops = tried(gateway)
@@ -76,9 +78,9 @@ def test_an_engine_that_looks_healthy_and_fails_its_turn_is_the_silent_one(
 
 @pytest.mark.parametrize("status", [401, 500])
 def test_a_provider_that_refuses_is_the_silent_hop_with_its_own_words(
-    gateway: Gateway, bridge: BridgeDouble, provider: Provider, status: int
+    gateway: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor, status: int
 ) -> None:
-    def call(_: Turn) -> list[dict[str, Any]]:
+    def call(_: ReceivedTurn) -> list[dict[str, Any]]:
         gateway.call_model()
         return [{"type": "done", "reply": ""}]
 
@@ -91,7 +93,7 @@ def test_a_provider_that_refuses_is_the_silent_hop_with_its_own_words(
     assert KEY not in str(hops)
 
 
-def test_a_model_without_a_word_is_silent(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_model_without_a_word_is_silent(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = lambda turn: [{"type": "done", "reply": " "}]
     hops = tried(gateway)
     assert (silent(hops), hops["model"]["error"]) == (["model"], "the model said nothing")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import requests
 
-from tests.agents.pod.gateway.process import Gateway
-from tests.doubles.bridge import BridgeDouble, Event, Turn
-from tests.doubles.provider import Provider, ProviderHandler
+from tests.agents.pod.gateway.process import GatewayProcess
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
+from tests.doubles.provider import ModelVendor, ProviderHandler
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from tests.doubles.provider import Provider, ProviderHandler
     ],
 )
 def test_an_engine_that_is_not_ready_is_named(
-    gateway: Gateway, bridge: BridgeDouble, phase: str, message: str | None, said: str
+    gateway: GatewayProcess, bridge: BridgeDouble, phase: str, message: str | None, said: str
 ) -> None:
     bridge.phase, bridge.message = phase, message
     answer = gateway.chat()
@@ -36,29 +36,31 @@ def test_an_engine_that_is_not_ready_is_named(
     assert bridge.turns == []
 
 
-def test_a_bridge_that_says_more_than_it_may_is_not_there(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_bridge_that_says_more_than_it_may_is_not_there(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     """The bridge is in the engine's container, so any program may answer there."""
     bridge.message = "x" * 1_000_000
     assert (gateway.chat().status_code, bridge.turns) == (503, [])
 
 
-def test_a_bridge_that_is_gone_is_the_engines_failure(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_bridge_that_is_gone_is_the_engines_failure(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.stop()
     answer = gateway.chat()
     assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
 
 
-def test_a_turn_that_the_bridge_does_not_take_fails_with_its_reason(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_turn_that_the_bridge_does_not_take_fails_with_its_reason(
+    gateway: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.busy = "x" * 1_000_000
     assert "answered more than" in gateway.chat().json()["message"]
     bridge.busy = "the engine is being stopped"
     assert gateway.chat().json() == {"error": "INTERNAL", "hop": "engine", "message": "the engine is being stopped"}
 
 
-def test_more_turns_than_a_pod_can_hold_are_refused_by_the_gateway(fresh: Gateway, bridge: BridgeDouble) -> None:
+def test_more_turns_than_a_pod_can_hold_are_refused_by_the_gateway(fresh: GatewayProcess, bridge: BridgeDouble) -> None:
     released = threading.Event()
 
-    def hold(_: Turn) -> Iterable[Event]:
+    def hold(_: ReceivedTurn) -> Iterable[Event]:
         released.wait(20)
         yield {"type": "done", "reply": "held"}
 
@@ -73,20 +75,20 @@ def test_more_turns_than_a_pod_can_hold_are_refused_by_the_gateway(fresh: Gatewa
 
 
 @pytest.mark.parametrize("hop", ["engine", "model"])
-def test_a_failure_keeps_the_hop_that_the_bridge_names(gateway: Gateway, bridge: BridgeDouble, hop: str) -> None:
+def test_a_failure_keeps_the_hop_that_the_bridge_names(gateway: GatewayProcess, bridge: BridgeDouble, hop: str) -> None:
     bridge.turn = lambda _: [{"type": "error", "hop": hop, "message": "it broke"}]
     answer = gateway.chat()
     assert answer.status_code == 503
     assert answer.json() == {"error": "INTERNAL", "hop": hop, "message": "it broke"}
 
 
-def _calls_the_model(gateway: Gateway, ending: Event) -> Iterable[Event]:
+def _calls_the_model(gateway: GatewayProcess, ending: Event) -> Iterable[Event]:
     gateway.call_model()
     yield ending
 
 
 def test_a_refusal_of_the_provider_is_told_in_its_words(
-    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+    gateway: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:
     provider.answer = lambda handler: handler.whole(401, b'{"error": {"message": "Incorrect API key provided"}}')
     failed = {"type": "error", "hop": "engine", "message": "exit 1"}
@@ -97,7 +99,7 @@ def test_a_refusal_of_the_provider_is_told_in_its_words(
 
 
 def test_silence_after_a_refusal_of_the_provider_is_no_reply(
-    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+    gateway: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:
     provider.answer = lambda handler: handler.whole(500, b"<html>oops</html>")
     bridge.turn = lambda _: _calls_the_model(gateway, {"type": "done", "reply": ""})
@@ -107,7 +109,7 @@ def test_silence_after_a_refusal_of_the_provider_is_no_reply(
 
 
 def test_an_earlier_refusal_is_not_blamed_for_a_later_failure(
-    fresh: Gateway, bridge: BridgeDouble, provider: Provider
+    fresh: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:
     provider.answer = lambda handler: handler.whole(500, b"{}")
     fresh.call_model()
@@ -115,11 +117,11 @@ def test_an_earlier_refusal_is_not_blamed_for_a_later_failure(
     assert fresh.chat().json()["hop"] == "engine"
 
 
-def test_turns_of_one_session_run_one_after_the_other(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_turns_of_one_session_run_one_after_the_other(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     running: list[str] = []
     most = 0
 
-    def watched(turn: Turn) -> Iterable[Event]:
+    def watched(turn: ReceivedTurn) -> Iterable[Event]:
         nonlocal most
         running.append(turn.message)
         most = max(most, len(running))
@@ -139,10 +141,10 @@ def test_turns_of_one_session_run_one_after_the_other(gateway: Gateway, bridge: 
     assert [turn.message for turn in bridge.turns] == replies
 
 
-def test_turns_of_different_sessions_run_side_by_side(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_turns_of_different_sessions_run_side_by_side(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     together = threading.Barrier(4, timeout=10)
 
-    def meets(turn: Turn) -> Iterable[Event]:
+    def meets(turn: ReceivedTurn) -> Iterable[Event]:
         together.wait()
         yield {"type": "done", "reply": turn.session_id}
 
@@ -152,7 +154,7 @@ def test_turns_of_different_sessions_run_side_by_side(gateway: Gateway, bridge: 
         assert [answer.result().json()["reply"] for answer in answers] == [f"ses_{n}" for n in range(4)]
 
 
-def test_a_turn_waits_for_the_engine_to_take_a_new_configuration(fresh: Gateway, bridge: BridgeDouble) -> None:
+def test_a_turn_waits_for_the_engine_to_take_a_new_configuration(fresh: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.applies = False
     bridge.phase = "starting"
     fresh.configure(soul="Be new.")
@@ -166,7 +168,7 @@ def test_a_turn_waits_for_the_engine_to_take_a_new_configuration(fresh: Gateway,
 
 
 def test_a_bridge_that_is_ahead_of_the_gateway_is_not_waited_for(
-    gateway: Gateway, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
+    gateway: GatewayProcess, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[dict[str, Any]] = []
     state = bridge.state
@@ -182,7 +184,7 @@ def test_a_bridge_that_is_ahead_of_the_gateway_is_not_waited_for(
 
 
 def test_the_model_in_the_middle_of_a_call_is_named_when_the_turn_is_cut(
-    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+    gateway: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:
     def cut(handler: ProviderHandler) -> None:
         handler.begin()
@@ -191,7 +193,7 @@ def test_the_model_in_the_middle_of_a_call_is_named_when_the_turn_is_cut(
 
     provider.answer = cut
 
-    def engine(_: Turn) -> Iterable[Event]:
+    def engine(_: ReceivedTurn) -> Iterable[Event]:
         with pytest.raises(requests.RequestException):
             gateway.call_model()
         yield {"type": "error", "hop": "engine", "message": "stream ended"}
@@ -204,7 +206,7 @@ def test_the_model_in_the_middle_of_a_call_is_named_when_the_turn_is_cut(
 @pytest.mark.slow
 @pytest.mark.parametrize("hop", ["engine", "model"])
 def test_a_turn_ends_after_110_seconds_and_names_who_is_late(
-    fresh: Gateway, bridge: BridgeDouble, provider: Provider, hop: str
+    fresh: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor, hop: str
 ) -> None:
     released = threading.Event()
     provider.answer = lambda handler: handler.begin() if released.wait(150) else None
@@ -213,7 +215,7 @@ def test_a_turn_ends_after_110_seconds_and_names_who_is_late(
         with contextlib.suppress(requests.RequestException):
             fresh.call_model(timeout=150)
 
-    def hang(_: Turn) -> Iterable[Event]:
+    def hang(_: ReceivedTurn) -> Iterable[Event]:
         if hop == "model":
             threading.Thread(target=ask_the_model, daemon=True).start()
         released.wait(150)

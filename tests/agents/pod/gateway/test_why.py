@@ -11,7 +11,7 @@ from agents.pod.gateway.pages import assets
 from agents.pod.gateway.words import WORDS
 from agents.pod.states import AgentState
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.pod.gateway.talking import talking
 from tests.agents.pod.gateway.visitor import cookie_of, get
 from tests.doubles.bridge import BridgeDouble
@@ -29,7 +29,7 @@ PHASES = {
 
 @pytest.mark.parametrize(("phase", "state"), PHASES.items())
 def test_an_engine_that_is_not_ready_says_what_it_does(
-    gateway: Gateway, bridge: BridgeDouble, phase: str, state: str
+    gateway: GatewayProcess, bridge: BridgeDouble, phase: str, state: str
 ) -> None:
     cookie = cookie_of(gateway)
     bridge.phase = phase
@@ -62,7 +62,7 @@ def test_an_open_page_says_what_is_so(start_gateway: StartGateway, bridge: Bridg
     assert WORDS["en"][f"chat_why_{why}"] in said
 
 
-async def _told(gateway: Gateway, bridge: BridgeDouble, phase: str) -> str:
+async def _told(gateway: GatewayProcess, bridge: BridgeDouble, phase: str) -> str:
     async with talking(gateway, width=800) as page:
         if phase == "gone":
             gateway.stop()

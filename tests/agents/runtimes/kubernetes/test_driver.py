@@ -23,7 +23,7 @@ NEXT = "pod-abc-2"
 WRITES = {"apply", "merge", "post", "delete"}
 
 
-class Killed(BaseException):
+class DriverKilled(BaseException):
     """Ends the work as SIGKILL would: no code catches it."""
 
 
@@ -62,7 +62,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], int]
             answer = change(self, *given, **named)
             made += 1
             if made == number:
-                raise Killed
+                raise DriverKilled
             return answer
 
         return once
@@ -244,7 +244,7 @@ def test_a_deploy_that_is_killed_anywhere_is_finished_by_the_next(
             made = killed_at(patch, number)
             try:
                 runtime.deploy(public_spec(namespace))
-            except Killed:
+            except DriverKilled:
                 pass
             else:
                 break
@@ -266,7 +266,7 @@ def test_a_removal_that_is_killed_anywhere_is_finished_by_the_next(
             killed_at(patch, number)
             try:
                 runtime.delete(namespace, agent_id=AGENT, data=True)
-            except Killed:
+            except DriverKilled:
                 runtime.delete(namespace, agent_id=AGENT, data=True)
         cluster.wait(lambda: not volumes(cluster))
         assert cluster.get("Namespace", namespace) is None
@@ -287,7 +287,7 @@ def test_a_move_that_is_killed_anywhere_loses_no_volume(
             try:
                 runtime.delete(old, agent_id=AGENT, data=False)
                 runtime.deploy(public_spec(new))
-            except Killed:
+            except DriverKilled:
                 runtime.delete(old, agent_id=AGENT, data=False)
                 runtime.deploy(public_spec(new))
         comes_up(cluster, new)

@@ -24,7 +24,7 @@ from agents.runtimes.base import Endpoint, Identity, Phase, RuntimeFailure
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import PodProgram
 from tests.agents.clusters import ground
-from tests.agents.clusters.test_flow import Owner
+from tests.agents.clusters.test_flow import ApiOwner
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, REAL_KEY, pod_spec, wait_for
 from tests.agents.runtimes.local.conftest import program, say
@@ -117,7 +117,7 @@ def test_the_owner_is_told_which_hop_is_silent_and_the_reconciler_brings_the_gat
     settings.LLM_KEY_CHECK = False
     monkeypatch.setattr("agents.runtimes._driver", lambda _: local)
     with ground.reconciling():
-        owner = Owner(client)
+        owner = ApiOwner(client)
         owner.until("running")
     assert owner.say("say hello") == "hello"
     agent = owner.row()

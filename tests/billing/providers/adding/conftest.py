@@ -13,6 +13,7 @@ import billing.urls
 import config.urls
 from billing.providers import registry
 from billing.vocabulary import Provider
+from tests import choices
 from tests.doubles.pennies_server import PenniesServer
 from tests.pages.account.renew.paying import agent, person
 
@@ -24,13 +25,8 @@ PACKAGE = "tests.billing.providers.adding.pennies"
 @pytest.fixture
 def its_id() -> Iterator[Provider]:
     """The line `PENNIES = "pennies"` in billing/vocabulary.py."""
-    added = str.__new__(Provider, "pennies")
-    added._name_, added._value_, added._label_ = "PENNIES", "pennies", "Pennies"
-    Provider._member_names_.append("PENNIES")
-    Provider._member_map_["PENNIES"] = Provider._value2member_map_["pennies"] = added
-    yield added
-    Provider._member_names_.remove("PENNIES")
-    del Provider._member_map_["PENNIES"], Provider._value2member_map_["pennies"]
+    with choices.added(Provider, "PENNIES", "pennies") as added:
+        yield added
 
 
 @pytest.fixture

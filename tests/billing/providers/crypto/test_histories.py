@@ -25,7 +25,7 @@ from billing.vocabulary import Asset, OrderStatus
 from tests.at_length import examples
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import HOUR, Order, fresh, looked, settle, to, watch
-from tests.doubles.chain import Chain, Token
+from tests.doubles.chain import Chain, TokenContract
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -56,7 +56,7 @@ class History:
     sent: list[Sent] = field(default_factory=list)
 
     def send(self, asset: Asset, usd: int) -> None:
-        token: Token = getattr(self.coins, asset)
+        token: TokenContract = getattr(self.coins, asset)
         amount = usd * 10**token.decimals
         self.sent.append(Sent(token.send(self.address, amount), amount, self.clock.now, self.newest.get(asset)))
 
@@ -77,7 +77,7 @@ class History:
 
     def sweep(self, asset: Asset) -> None:
         """Sweep the whole balance of a coin, seen or not, and record the sweep once it is final."""
-        token: Token = getattr(self.coins, asset)
+        token: TokenContract = getattr(self.coins, asset)
         if held := token.held(self.address):
             tx_hash = self.coins.sweep(token, self.address, held)
             self.coins.final()

@@ -13,7 +13,7 @@ from billing.providers.crypto.misplaced import LOOKALIKES
 from billing.vocabulary import OrderStatus
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import Order, fresh, settle, to, watch
-from tests.doubles.chain import CHAIN_ID, Chain, Token
+from tests.doubles.chain import CHAIN_ID, Chain, TokenContract
 from tests.doubles.rpc_proxy import RpcProxy
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +63,7 @@ def test_what_was_sent_on_another_chain_is_seen_there(
 ) -> None:
     address, there = to(order()), LOOKALIKES[OTHER]["USDC.e"]
     coins.rpc("anvil_setCode", there, coins.rpc("eth_getCode", coins.fake.address, "latest"))
-    Token(coins, there, 6).do("mint(address,uint256)", address, 7)
+    TokenContract(coins, there, 6).do("mint(address,uint256)", address, 7)
     misplaced.look(now=clock.now)
     assert lies() == {(OTHER, "USDC.e", 7)}
     assert polygon.requests > 0

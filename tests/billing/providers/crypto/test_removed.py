@@ -16,7 +16,7 @@ from billing.vocabulary import Asset, OrderStatus
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock, tick
 from tests.billing.crypto import HOUR, Order, fresh, pays, settle, to, wait, watch
-from tests.doubles.chain import Chain, Token
+from tests.doubles.chain import Chain, TokenContract
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -24,7 +24,7 @@ PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPI
 DAY = timedelta(days=1)
 
 
-def sells(settings: Settings, **tokens: Token) -> None:
+def sells(settings: Settings, **tokens: TokenContract) -> None:
     """Set CRYPTO_TOKENS to these tokens from now on."""
     symbols = {"usdt": "USDT", "usdc": "USDC"}
     settings.CRYPTO_TOKENS = {

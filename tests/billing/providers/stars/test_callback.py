@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from billing.models import Payment, StarsOrder, StrayCharge
 from tests.billing.providers.stars.bot import SECRET, deliver
-from tests.doubles.telegram_payments_server import Fault, Json, TelegramPayments, message_of
+from tests.doubles.telegram_payments_server import Json, TelegramFault, TelegramPayments, message_of
 
 pytestmark = pytest.mark.django_db
 
@@ -74,7 +74,7 @@ def test_when_the_answer_does_not_get_there_telegram_is_asked_to_tell_again(
         return told[-1]
 
     telegram.post = post
-    telegram.fail_next("answerPreCheckoutQuery", Fault(status=500, body=b""))
+    telegram.fail_next("answerPreCheckoutQuery", TelegramFault(status=500, body=b""))
     assert not telegram.check_out(order.invoice_link)["ok"]
     assert telegram.check_out(order.invoice_link)["ok"]
     assert told == [503, 200]

@@ -16,7 +16,7 @@ from config.celery import BEAT
 from tests.agents.conftest import event_types
 from tests.billing.conftest import Clock
 from tests.billing.providers.stars.conftest import PlaceOrder
-from tests.doubles.telegram_payments_server import Fault, Json, TelegramPayments
+from tests.doubles.telegram_payments_server import Json, TelegramFault, TelegramPayments
 
 pytestmark = pytest.mark.django_db
 
@@ -93,17 +93,17 @@ def test_a_long_list_is_read_to_its_end_and_then_only_its_end(
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(status=500, body=b"oops"),
-        Fault.flood(5),
-        Fault(body=b"[1, 2"),
-        Fault(body=b'{"ok": true, "result": []}'),
-        Fault(body=b'{"ok": true}'),
-        Fault(body=b"x" * 3_000_000),
+        TelegramFault(status=500, body=b"oops"),
+        TelegramFault.flood(5),
+        TelegramFault(body=b"[1, 2"),
+        TelegramFault(body=b'{"ok": true, "result": []}'),
+        TelegramFault(body=b'{"ok": true}'),
+        TelegramFault(body=b"x" * 3_000_000),
     ],
     ids=["500", "429", "no JSON", "wrong shape", "no result", "too long"],
 )
 def test_a_list_that_cannot_be_read_now_is_read_later(
-    order: StarsOrder, telegram: TelegramPayments, fault: Fault
+    order: StarsOrder, telegram: TelegramPayments, fault: TelegramFault
 ) -> None:
     telegram.lost = True
     telegram.charge(order.invoice_link)

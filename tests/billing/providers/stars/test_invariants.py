@@ -11,7 +11,7 @@ from billing import invariants
 from billing.models import StarsOrder, StrayCharge
 from billing.providers.stars import refunds
 from tests.billing.conftest import Clock
-from tests.doubles.telegram_payments_server import Fault, TelegramPayments
+from tests.doubles.telegram_payments_server import TelegramFault, TelegramPayments
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def charges(order: StarsOrder, telegram: TelegramPayments) -> None:
 
 def test_whatever_becomes_of_a_charge_breaks_no_invariant(telegram: TelegramPayments, clock: Clock) -> None:
     assert invariants.broken(now=clock.now) == []
-    telegram.fail_next("refundStarPayment", Fault(status=500, body=b""))
+    telegram.fail_next("refundStarPayment", TelegramFault(status=500, body=b""))
     refunds.send_due()
     assert invariants.broken(now=clock.now) == []
     refunds.send_due(now=clock.now + timedelta(minutes=1))

@@ -28,7 +28,7 @@ from catalog.models import Tier
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
 from tests.billing.providers.stars.conftest import PlaceOrder
-from tests.doubles.telegram_payments_server import Fault, TelegramPayments
+from tests.doubles.telegram_payments_server import TelegramFault, TelegramPayments
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +102,7 @@ def test_other_terms_replace_it_unless_somebody_is_just_paying_it(
 
 
 def test_a_telegram_that_is_away_leaves_no_order(client: APIClient, agent: Agent, telegram: TelegramPayments) -> None:
-    telegram.fail_next("createInvoiceLink", Fault(status=502, body=b"Bad Gateway"), Fault.flood(17))
+    telegram.fail_next("createInvoiceLink", TelegramFault(status=502, body=b"Bad Gateway"), TelegramFault.flood(17))
     assert post(client, agent).status_code == 503
     refused = post(client, agent)
     assert (refused.status_code, refused["Retry-After"]) == (503, "17")

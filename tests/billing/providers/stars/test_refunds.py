@@ -18,7 +18,7 @@ from tests import operating
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.billing.providers.stars.conftest import PlaceOrder
-from tests.doubles.telegram_payments_server import Fault, TelegramPayments, message_of
+from tests.doubles.telegram_payments_server import TelegramFault, TelegramPayments, message_of
 
 pytestmark = pytest.mark.django_db
 
@@ -39,11 +39,11 @@ def wait(stray: StrayCharge) -> timedelta:
 
 @pytest.mark.parametrize(
     ("fault", "seconds"),
-    [(Fault(status=500, body=b""), 10), (Fault.flood(700), 700), (Fault(body=b"<html>"), 10)],
+    [(TelegramFault(status=500, body=b""), 10), (TelegramFault.flood(700), 700), (TelegramFault(body=b"<html>"), 10)],
     ids=["500", "429", "no JSON"],
 )
 def test_a_refund_that_fails_is_tried_again_later(
-    stray: StrayCharge, telegram: TelegramPayments, clock: Clock, fault: Fault, seconds: int
+    stray: StrayCharge, telegram: TelegramPayments, clock: Clock, fault: TelegramFault, seconds: int
 ) -> None:
     telegram.fail_next("refundStarPayment", fault)
     assert refunds.send_due() == 0
@@ -57,7 +57,7 @@ def test_it_waits_twice_as_long_each_time_up_to_an_hour(
 ) -> None:
     waits = []
     for _ in range(12):
-        telegram.fail_next("refundStarPayment", Fault(status=502, body=b""))
+        telegram.fail_next("refundStarPayment", TelegramFault(status=502, body=b""))
         refunds.send_due()
         waits.append(wait(stray))
         clock.go(waits[-1])
@@ -66,7 +66,7 @@ def test_it_waits_twice_as_long_each_time_up_to_an_hour(
 
 
 def test_already_refunded_counts_as_done(stray: StrayCharge, telegram: TelegramPayments, clock: Clock) -> None:
-    telegram.fail_next("refundStarPayment", Fault(status=504, body=b"", done=True))
+    telegram.fail_next("refundStarPayment", TelegramFault(status=504, body=b"", done=True))
     assert refunds.send_due() == 0
     clock.go(wait(stray))
     assert refunds.send_due() == 1
@@ -137,7 +137,9 @@ def test_an_operators_refund_sends_the_stars_back_until_they_are(
     paid = telegram.charge(order.invoice_link)
     refund(agent, clock)
     assert Subscription.objects.get().expired_at == clock.now
-    telegram.fail_next("refundStarPayment", Fault(status=500, body=b""), Fault(status=504, body=b"", done=True))
+    telegram.fail_next(
+        "refundStarPayment", TelegramFault(status=500, body=b""), TelegramFault(status=504, body=b"", done=True)
+    )
     for done in (0, 0, 1, 0):
         assert refunds.send_due() == done
         clock.go(timedelta(minutes=1))

@@ -12,7 +12,7 @@ import pytest
 from billing.providers.stars import telegram
 from billing.providers.stars.telegram import TelegramAway, TelegramRefused
 from tests.billing.providers.stars.bot import configured
-from tests.doubles.telegram_payments_server import TOKEN, Fault, TelegramPayments
+from tests.doubles.telegram_payments_server import TOKEN, TelegramFault, TelegramPayments
 
 pytestmark = pytest.mark.django_db
 
@@ -27,19 +27,19 @@ def server(settings: Any) -> Iterator[TelegramPayments]:
 @pytest.mark.parametrize(
     ("fault", "retry_after"),
     [
-        (Fault.flood(30), "30"),
-        (Fault.flood(10**9), "3600"),
-        (Fault(status=429, body=b"slow down"), "5"),
-        (Fault(status=502, body=b"<html>"), "5"),
-        (Fault(status=302, body=b""), "5"),
-        (Fault(body=b"null"), "5"),
-        (Fault(body=b'{"ok": false}'), "5"),
-        (Fault(body=b'{"ok": true, "result": "no address"}'), "5"),
-        (Fault(body=b"[" * 100_000), "5"),
+        (TelegramFault.flood(30), "30"),
+        (TelegramFault.flood(10**9), "3600"),
+        (TelegramFault(status=429, body=b"slow down"), "5"),
+        (TelegramFault(status=502, body=b"<html>"), "5"),
+        (TelegramFault(status=302, body=b""), "5"),
+        (TelegramFault(body=b"null"), "5"),
+        (TelegramFault(body=b'{"ok": false}'), "5"),
+        (TelegramFault(body=b'{"ok": true, "result": "no address"}'), "5"),
+        (TelegramFault(body=b"[" * 100_000), "5"),
     ],
 )
 def test_what_is_no_answer_says_nothing_of_what_became_of_the_call(
-    server: TelegramPayments, fault: Fault, retry_after: str
+    server: TelegramPayments, fault: TelegramFault, retry_after: str
 ) -> None:
     server.fail_next("createInvoiceLink", fault)
     with pytest.raises(TelegramAway) as away:
@@ -51,7 +51,7 @@ def test_a_server_that_is_silent_or_gone_is_given_up(
     server: TelegramPayments, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(telegram, "READ_SECONDS", 0.05)
-    server.fail_next("setWebhook", Fault(seconds=0.5))
+    server.fail_next("setWebhook", TelegramFault(seconds=0.5))
     with pytest.raises(TelegramAway, match="ReadTimeout"):
         telegram.set_webhook("https://us.example/x", secret="s")
     settings.TELEGRAM_API_URL = "http://127.0.0.1:9"
@@ -61,7 +61,7 @@ def test_a_server_that_is_silent_or_gone_is_given_up(
 
 def test_an_answer_that_drips_in_is_given_up(server: TelegramPayments, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telegram, "TOTAL_SECONDS", 0.1)
-    server.fail_next("setWebhook", Fault(body=b'{"ok": true, "result": true}', drip=0.02))
+    server.fail_next("setWebhook", TelegramFault(body=b'{"ok": true, "result": true}', drip=0.02))
     with pytest.raises(TelegramAway, match="HTTP 200"):
         telegram.set_webhook("https://us.example/x", secret="s")
 

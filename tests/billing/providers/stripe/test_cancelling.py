@@ -17,7 +17,7 @@ from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.providers.stripe.conftest import ordered
 from tests.billing.providers.stripe.shop import PlaceOrder, work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = pytest.mark.django_db
 
@@ -67,9 +67,11 @@ def test_a_deleted_agents_card_is_not_charged_again(card: CardSubscription, agen
     assert at_stripe(stripe) == "canceled"
 
 
-@pytest.mark.parametrize("fault", [Fault(status=500), Fault(status=429), Fault(status=504, done=True)])
+@pytest.mark.parametrize(
+    "fault", [StripeFault(status=500), StripeFault(status=429), StripeFault(status=504, done=True)]
+)
 def test_it_is_asked_for_until_it_is_done(
-    client: APIClient, card: CardSubscription, stripe: StripeDouble, clock: Clock, fault: Fault
+    client: APIClient, card: CardSubscription, stripe: StripeDouble, clock: Clock, fault: StripeFault
 ) -> None:
     cancel(client)
     stripe.fail_next(CANCEL, fault, fault)
@@ -140,7 +142,7 @@ def test_with_its_account_a_customer_is_forgotten_there(card: CardSubscription, 
 def test_a_customer_that_stripe_cannot_be_told_of_stays_to_be_told_later(
     card: CardSubscription, stripe: StripeDouble
 ) -> None:
-    down = Fault(status=500)
+    down = StripeFault(status=500)
     stripe.fail_next("DELETE /v1/customers", *[down] * 5)
     with pytest.raises(StripeAway):
         customers.forget(card.agent.user)

@@ -18,7 +18,7 @@ from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.billing.providers.stripe.conftest import invoices
 from tests.billing.providers.stripe.shop import PlaceOrder, catch_up, work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = pytest.mark.django_db
 
@@ -125,11 +125,16 @@ def test_what_else_is_sold_at_stripe_is_none_of_our_business(order: StripeOrder,
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "fault",
-    [Fault(status=500), Fault(status=429), Fault(status=200, body=b"<html>"), Fault(status=200, body=b'{"id": 5}')],
+    [
+        StripeFault(status=500),
+        StripeFault(status=429),
+        StripeFault(status=200, body=b"<html>"),
+        StripeFault(status=200, body=b'{"id": 5}'),
+    ],
     ids=["500", "429", "no JSON", "no invoice"],
 )
 def test_a_stripe_that_does_not_answer_is_asked_again(
-    order: StripeOrder, stripe: StripeDouble, clock: Clock, fault: Fault
+    order: StripeOrder, stripe: StripeDouble, clock: Clock, fault: StripeFault
 ) -> None:
     stripe.fail_next("GET /v1/invoices", *[fault] * 3)
     stripe.world.pay(order.session_id)
@@ -193,7 +198,7 @@ def test_who_dies_between_the_inbox_and_the_work_has_it_done_by_the_next(
     order: StripeOrder, stripe: StripeDouble, clock: Clock
 ) -> None:
 
-    stripe.fail_next("GET /v1/subscriptions", Fault(status=500, seconds=0))
+    stripe.fail_next("GET /v1/subscriptions", StripeFault(status=500, seconds=0))
     stripe.world.pay(order.session_id)
     # A worker claimed it and never finished.
     StripeEvent.objects.update(due_at=clock.now + timedelta(minutes=2), attempts=1)

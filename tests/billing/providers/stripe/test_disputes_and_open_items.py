@@ -40,7 +40,7 @@ def values() -> list[Decimal]:
 def test_an_appeal_about_a_part_that_was_lost_takes_nothing_until_it_is_decided(
     charge: Json, stripe: StripeDouble, clock: Clock
 ) -> None:
-    """$3 and then $2 are lost; the second takes the time. It comes back with the value that the banks give back."""
+    """Disputes of $3 and then of $2 are lost, and the second one takes the time. The time comes back with the money."""
     part, rest = (stripe.world.dispute(charge["id"], cents=cents) for cents in (300, 200))
     work()
     decided(stripe, part, "lost")

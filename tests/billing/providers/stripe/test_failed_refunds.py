@@ -113,7 +113,7 @@ def test_a_part_that_fails_is_noted_as_a_part(charge: Json, stripe: StripeDouble
 def test_a_refund_that_failed_before_anybody_told_of_it_takes_what_it_would_have_taken(
     charge: Json, stripe: StripeDouble, cents: int, left: list[Decimal]
 ) -> None:
-    """The money waits for an operator, so it is no value of the time, no matter when we hear of the failure."""
+    """The money waits for an operator, so it does not count as value of the time, whenever we hear of the failure."""
     stripe.waiting = True
     stripe.world.fail_refund(stripe.world.refund(charge["id"], cents)["id"])
     stripe.waiting = False

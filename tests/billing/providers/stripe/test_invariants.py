@@ -12,7 +12,7 @@ from billing import invariants
 from billing.models import CardSubscription, Payment, StripeEvent, StripeInvoice, StripeRefund
 from tests.billing.conftest import DAY, Clock
 from tests.billing.providers.stripe.shop import work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +73,7 @@ def test_a_refund_that_nobody_sends_is_told_and_waits_in_the_books(card: CardSub
 
 def test_what_stripe_has_not_done_shows_its_words(card: CardSubscription, stripe: StripeDouble, clock: Clock) -> None:
     CardSubscription.objects.update(canceled_at=clock.now)
-    stripe.fail_next("DELETE /v1/subscriptions", Fault(status=500))
+    stripe.fail_next("DELETE /v1/subscriptions", StripeFault(status=500))
     work()
     card.refresh_from_db()
     assert "HTTP 500" in card.last_error

@@ -15,7 +15,7 @@ from billing.vocabulary import Period
 from tests.agents.conftest import event_types, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.providers.stripe.shop import work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = pytest.mark.django_db
 
@@ -104,9 +104,11 @@ def test_who_keeps_the_plan_after_all_is_charged_as_before(
     assert not NextPlan.objects.exists()
 
 
-@pytest.mark.parametrize("fault", [Fault(status=500), Fault(status=429), Fault(status=504, done=True)])
+@pytest.mark.parametrize(
+    "fault", [StripeFault(status=500), StripeFault(status=429), StripeFault(status=504, done=True)]
+)
 def test_stripe_is_told_until_it_has_it(
-    small: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock, fault: Fault
+    small: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock, fault: StripeFault
 ) -> None:
     choose(agent)
     stripe.fail_next(UPDATE, fault, fault)
@@ -122,7 +124,7 @@ def test_a_renewal_before_stripe_was_told_pays_for_the_old_plan_and_the_next_for
     small: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock
 ) -> None:
     choose(agent)
-    stripe.fail_next(UPDATE, *[Fault(status=500)] * 2)
+    stripe.fail_next(UPDATE, *[StripeFault(status=500)] * 2)
     period_ends(stripe, small, agent, clock)
     assert ledger()[1:] == [("renewal", "small", 900)]
     clock.go(2 * HOUR)

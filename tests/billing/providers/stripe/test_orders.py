@@ -17,7 +17,7 @@ from billing.providers.stripe import api, orders
 from billing.vocabulary import OrderStatus, Provider
 from tests.billing.conftest import Clock
 from tests.billing.providers.stripe.shop import PlaceOrder, catch_up, work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = pytest.mark.django_db
 
@@ -143,7 +143,7 @@ def test_what_was_paid_and_not_told_of_is_found_when_its_hour_is_over(
 def test_a_stripe_that_is_away_leaves_no_order(
     client: APIClient, agent: Agent, stripe: StripeDouble, status: int
 ) -> None:
-    stripe.fail_next(OPEN, Fault(status=status), Fault(status=200, body=b"<html>"))
+    stripe.fail_next(OPEN, StripeFault(status=status), StripeFault(status=200, body=b"<html>"))
     assert [post(client, agent).status_code for _ in range(2)] == [503, 503]
     assert not StripeOrder.objects.exists()
     assert post(client, agent).status_code == 200
@@ -171,7 +171,7 @@ def test_where_stripe_is_sold_by_no_more_an_order_ends_a_day_later_and_late_mone
 
 def test_a_checkout_that_cannot_be_closed_stays_pending(order: StripeOrder, stripe: StripeDouble, clock: Clock) -> None:
     clock.go(timedelta(hours=1))
-    stripe.fail_next(OPEN, Fault(status=500))
+    stripe.fail_next(OPEN, StripeFault(status=500))
     orders.expire_due(now=clock.now)
     order.refresh_from_db()
     assert order.status == OrderStatus.PENDING

@@ -16,7 +16,7 @@ from billing.vocabulary import Period, Provider
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence, tick
 from tests.billing.providers.stripe.shop import work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -152,7 +152,7 @@ def test_who_keeps_the_plan_while_the_failed_charge_is_paid_is_charged_as_before
     invoice = stripe.world.fail(small.subscription_id)
     work()
     keep(agent)
-    stripe.fail_next(UPDATE, Fault(status=500))
+    stripe.fail_next(UPDATE, StripeFault(status=500))
     stripe.world.settle(invoice["id"])
     work()
     clock.go(2 * HOUR)

@@ -18,7 +18,7 @@ from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.providers.stripe.conftest import ordered
 from tests.billing.providers.stripe.shop import catch_up, work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = pytest.mark.django_db
 
@@ -152,7 +152,7 @@ def test_a_list_that_cannot_be_read_is_read_again(late: CardSubscription, stripe
     catch_up()
     stripe.lost = True
     stripe.world.renew(late.subscription_id)
-    stripe.fail_next("GET /v1/events", Fault(status=500), Fault(status=429))
+    stripe.fail_next("GET /v1/events", StripeFault(status=500), StripeFault(status=429))
     assert (catch_up(), catch_up()) == (0, 0)
     catch_up()
     work()
@@ -176,7 +176,7 @@ def test_a_look_without_an_answer_ends_nothing_and_is_taken_again(
     late: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock, status: int
 ) -> None:
     clock.go(DAY)
-    stripe.fail_next("GET /v1/subscriptions", Fault(status=status))
+    stripe.fail_next("GET /v1/subscriptions", StripeFault(status=status))
     assert feed.check_due(now=clock.now) == 0
     tick(agent, clock)
     assert agent_terms.term(agent, now=clock.now).mode == "paid"

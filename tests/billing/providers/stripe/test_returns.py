@@ -18,7 +18,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.billing.providers.stripe.conftest import invoices
 from tests.billing.providers.stripe.shop import PlaceOrder, work
 from tests.doubles.stripe_protocol import Json
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 
 pytestmark = pytest.mark.django_db
 
@@ -158,7 +158,7 @@ def test_an_operators_refund_is_sent_through_stripe_until_it_is_done(
 ) -> None:
     corrections.refund(agent, reason="asked for it", actor="operator:x", now=clock.now)
     assert Subscription.objects.get().expired_at == clock.now
-    stripe.fail_next("POST /v1/refunds", Fault(status=500), Fault(status=504, done=True))
+    stripe.fail_next("POST /v1/refunds", StripeFault(status=500), StripeFault(status=504, done=True))
     sent = []
     for _ in range(4):
         sent.append(sending.send_due(now=clock.now))

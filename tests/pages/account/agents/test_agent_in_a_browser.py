@@ -26,7 +26,8 @@ from tests.browser import asked_elsewhere, complaints, one_window, signed_in, wi
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.receiver import Receiver, status
 from webhooks import delivery_loop, events, hooks
-from webhooks.models import Delivery, EventType
+from webhooks.event_types import EventType
+from webhooks.models import Delivery
 
 pytestmark = pytest.mark.browser
 

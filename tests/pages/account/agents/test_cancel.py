@@ -12,7 +12,7 @@ from billing import licence_cards
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import Clock, Pay
 from tests.billing.licences import LEMON, activate, licence_of
-from tests.doubles.gumroad_server import Sale
+from tests.doubles.gumroad_server import GumroadSale
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.pages.account.visitor import Visitor, text
 
@@ -33,7 +33,9 @@ def here(agent: Agent) -> str:
     return f"/account/agents/{agent.pk}"
 
 
-def test_where_only_the_buyer_can_stop_the_card_it_says_where(visitor: Visitor, agent: Agent, sale: Sale) -> None:
+def test_where_only_the_buyer_can_stop_the_card_it_says_where(
+    visitor: Visitor, agent: Agent, sale: GumroadSale
+) -> None:
     assert "charged again by Gumroad" in text(visitor.open(here(agent)))
     asked = visitor.open(f"{here(agent)}/cancel")
     assert "We cannot stop your card" in text(asked)
@@ -67,7 +69,7 @@ def test_what_does_not_renew_has_nothing_to_cancel(visitor: Visitor, agent: Agen
     assert (answer.status_code, answer.headers["Location"]) == (303, here(agent))
 
 
-def test_anothers_agent_has_no_such_page(agent: Agent, sale: Sale, stranger: User) -> None:
+def test_anothers_agent_has_no_such_page(agent: Agent, sale: GumroadSale, stranger: User) -> None:
     answer = Visitor(stranger).client.get(f"{here(agent)}/cancel")
     assert answer.status_code == 404
     assert licence_of(agent).status == SubscriptionStatus.ACTIVE

@@ -10,7 +10,7 @@ from accounts.models import User
 from agents.domains import claims
 from agents.models import Agent, DomainClaim
 from tests.agents.conftest import MakeAgent, settle
-from tests.doubles.name_server import NameServer, Text
+from tests.doubles.name_server import NameServer, TxtRecord
 from tests.fixtures import OUR_ADDRESS
 from tests.pages.account.visitor import Visitor, text
 from tests.pages.page import Page
@@ -48,7 +48,7 @@ def test_it_is_set_with_records_to_copy_which_are_found_once_they_are_there_and_
     assert f"It is not proved yet that {NAME} is yours: set the TXT record by" in text(page)
     assert "the name has no address yet" in text(page)
 
-    dns.answers(PROOF, [Text(value)])
+    dns.answers(PROOF, [TxtRecord(value)])
     page = visitor.follow(visitor.send(page, f"{place(running)}/look"))
     assert [row.rsplit(" ", 1)[1] for row in table(page)] == ["found", "yet"]
     assert "is yours, but does not lead here yet" in text(page)
@@ -100,7 +100,7 @@ def test_a_domain_of_another_agent_is_taken_over_by_whoever_proves_it(
     page = Page(refused.content.decode())
     assert "Another agent has this domain" in text(page)
     assert table(page)[0] == f"TXT {PROOF} {claims.value_of(owner.pk)} not found yet"
-    dns.answers(PROOF, [Text(claims.value_of(owner.pk))])
+    dns.answers(PROOF, [TxtRecord(claims.value_of(owner.pk))])
     assert set_to(visitor, running, NAME).status_code == 303
     mine = settle(make_agent())
     refused = set_to(visitor, mine, NAME)

@@ -15,7 +15,7 @@ from tests.agents.conftest import settle
 from tests.pages.account.visitor import Visitor, statements, text
 from tests.pages.page import Page
 from webhooks import events
-from webhooks.models import EventType
+from webhooks.event_types import EventType
 
 MIB = 1 << 20
 

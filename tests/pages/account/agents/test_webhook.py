@@ -17,7 +17,8 @@ from tests.doubles.receiver import Receiver, status
 from tests.pages.account.visitor import Visitor, statements, text
 from tests.pages.page import Page
 from webhooks import delivery_loop, events, hooks
-from webhooks.models import Delivery, EventType, Hook, Problem
+from webhooks.event_types import EventType
+from webhooks.models import Delivery, Hook, Problem
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from agents.models import Agent
 from billing.models import StripeOrder
 from tests.billing.conftest import Clock
 from tests.billing.providers.stripe.shop import work
-from tests.doubles.stripe_server import Fault, StripeDouble
+from tests.doubles.stripe_server import StripeDouble, StripeFault
 from tests.pages.account.renew.paying import Person, now, problem, words
 from tests.pages.page import Page
 
@@ -83,7 +83,7 @@ def test_a_checkout_that_nobody_paid_says_so(waiting: Page, person: Person, agen
 
 def test_a_silent_stripe_takes_no_order(person: Person, agent: Agent, stripe: StripeDouble) -> None:
     page = person.choose(agent, provider="stripe")
-    stripe.fail_next("POST /v1/checkout/sessions", *[Fault(status=500)] * 3)
+    stripe.fail_next("POST /v1/checkout/sessions", *[StripeFault(status=500)] * 3)
     answer = person.send(page)
     assert answer.status_code == 503
     said = "This cannot be done at the moment. Nothing was ordered: try again soon."

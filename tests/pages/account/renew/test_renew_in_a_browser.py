@@ -30,7 +30,7 @@ Told = TypeVar("Told")
 SHOW, ORDER = ".choose form[method=get] button", "#bill form button"
 
 
-class Visitor:
+class RenewVisitor:
     """The agent's owner at its page. Each call returns first, so that the test can move money between calls."""
 
     def __init__(self, server: str, owner: User, *, lang: str = "en", **how: Any) -> None:
@@ -58,15 +58,15 @@ class Visitor:
 
 
 @pytest.fixture
-def visitor(live_server: LiveServer, owner: User) -> Iterator[Visitor]:
-    found = Visitor(live_server.url, owner)
+def visitor(live_server: LiveServer, owner: User) -> Iterator[RenewVisitor]:
+    found = RenewVisitor(live_server.url, owner)
     yield found
     found.close()
 
 
 @pytest.fixture
-def scriptless(live_server: LiveServer, owner: User) -> Iterator[Visitor]:
-    found = Visitor(live_server.url, owner, scripts=False)
+def scriptless(live_server: LiveServer, owner: User) -> Iterator[RenewVisitor]:
+    found = RenewVisitor(live_server.url, owner, scripts=False)
     yield found
     found.close()
 
@@ -85,7 +85,7 @@ def choose(provider: str) -> tuple[str, ...]:
 
 
 def test_the_open_page_shows_the_money_seen_and_then_paid_without_a_reload(
-    visitor: Visitor, running: Agent, coins: Chain
+    visitor: RenewVisitor, running: Agent, coins: Chain
 ) -> None:
     visitor.open(f"/renew/{running.pk}")
     visitor.click(*choose("usdt"))
@@ -105,7 +105,7 @@ def test_the_open_page_shows_the_money_seen_and_then_paid_without_a_reload(
     assert visitor.do(complaints(visitor.page)) == []
 
 
-def test_the_whole_path_works_without_scripts(scriptless: Visitor, running: Agent, coins: Chain) -> None:
+def test_the_whole_path_works_without_scripts(scriptless: RenewVisitor, running: Agent, coins: Chain) -> None:
     scriptless.open(f"/renew/{running.pk}")
     scriptless.click("label:has([value=small])", "label:has([value=annual])", "label:has([value=usdt])", SHOW)
     scriptless.sees("A year of Small: $90")
@@ -124,7 +124,7 @@ def test_the_whole_path_works_without_scripts(scriptless: Visitor, running: Agen
 
 
 def test_a_key_is_entered_without_scripts_and_corrected(
-    scriptless: Visitor, running: Agent, gumroad: GumroadServer
+    scriptless: RenewVisitor, running: Agent, gumroad: GumroadServer
 ) -> None:
     scriptless.open(f"/renew/{running.pk}")
     scriptless.click("label:has([value=gumroad])", SHOW)
@@ -136,7 +136,7 @@ def test_a_key_is_entered_without_scripts_and_corrected(
     scriptless.sees("Paid. Thank you!")
 
 
-def test_an_invoice_is_followed_too(visitor: Visitor, running: Agent, telegram: TelegramPayments) -> None:
+def test_an_invoice_is_followed_too(visitor: RenewVisitor, running: Agent, telegram: TelegramPayments) -> None:
     visitor.open(f"/renew/{running.pk}")
     visitor.click(*choose("stars"))
     visitor.sees("Pay 385 stars in Telegram")
@@ -146,7 +146,7 @@ def test_an_invoice_is_followed_too(visitor: Visitor, running: Agent, telegram: 
     visitor.sees("Paid. Thank you!")
 
 
-def test_who_is_signed_out_meanwhile_is_sent_to_sign_in(visitor: Visitor, running: Agent, coins: Chain) -> None:
+def test_who_is_signed_out_meanwhile_is_sent_to_sign_in(visitor: RenewVisitor, running: Agent, coins: Chain) -> None:
     visitor.open(f"/renew/{running.pk}")
     visitor.click(*choose("usdt"))
     visitor.sees("Send 5 USDT")
@@ -155,7 +155,9 @@ def test_who_is_signed_out_meanwhile_is_sent_to_sign_in(visitor: Visitor, runnin
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_camera_reads_the_code_from_the_screen(visitor: Visitor, running: Agent, coins: Chain, dark: bool) -> None:
+def test_a_camera_reads_the_code_from_the_screen(
+    visitor: RenewVisitor, running: Agent, coins: Chain, dark: bool
+) -> None:
     visitor.open(f"/renew/{running.pk}")
     visitor.click(*choose("usdt"))
     visitor.do(visitor.page.set_viewport_size({"width": 375, "height": 800}))
@@ -169,7 +171,7 @@ def test_a_camera_reads_the_code_from_the_screen(visitor: Visitor, running: Agen
 def test_every_state_fits_a_phone_and_asks_only_us(
     live_server: LiveServer, owner: User, running: Agent, coins: Chain, telegram: TelegramPayments, lang: str
 ) -> None:
-    visitor = Visitor(live_server.url, owner, lang=lang, width=320)
+    visitor = RenewVisitor(live_server.url, owner, lang=lang, width=320)
     wanted = f"/renew/{running.pk}?tier=small&period=annual&provider="
     for place in (f"/renew/{running.pk}", wanted + "usdt", wanted + "stars", wanted + "paypal"):
         visitor.open(place)

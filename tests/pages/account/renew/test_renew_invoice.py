@@ -10,7 +10,7 @@ from agents.models import Agent
 from billing.models import StarsOrder
 from billing.providers.stars import orders
 from tests.billing.conftest import Clock
-from tests.doubles.telegram_payments_server import Fault, TelegramPayments
+from tests.doubles.telegram_payments_server import TelegramFault, TelegramPayments
 from tests.pages.account.renew.cameras import seen_by_camera
 from tests.pages.account.renew.paying import Person, led_to, now, problem, words
 from tests.pages.page import Page
@@ -86,7 +86,7 @@ def test_while_somebody_pays_other_terms_are_refused(
 
 def test_a_silent_telegram_takes_no_order(person: Person, agent: Agent, telegram: TelegramPayments) -> None:
     page = person.choose(agent, provider="stars")
-    telegram.fail_next("createInvoiceLink", *[Fault(status=502, body=b"<html>")] * 5)
+    telegram.fail_next("createInvoiceLink", *[TelegramFault(status=502, body=b"<html>")] * 5)
     answer = person.send(page)
     assert answer.status_code == 503
     said = "Telegram does not answer at the moment. Nothing was ordered: try again soon."

@@ -86,7 +86,7 @@ def test_lemon_squeezy_activates_the_key_for_this_agent(
         ({"purchase": {"disputed": True}}, "This key was not accepted: its payment was disputed."),
         ({"purchase": {"test": True}}, "This key was not accepted: this is a test purchase, for which nobody paid."),
         ({"recurrence": "quarterly"}, "This key was not accepted: a licence paid quarterly cannot be used; buy one"),
-        ({"without_purchase": True}, "This key was not accepted: gumroad knows of no purchase for this key."),
+        ({"without_purchase": True}, "This key was not accepted: gumroad has no purchase for this key."),
         (
             {"purchase": {"subscription_ended_at": "2026-11-20T12:00:00Z"}},
             "This key was not accepted: the membership has ended.",
@@ -215,8 +215,8 @@ def test_guessing_keys_ends_after_ten_an_hour(person: Person, agent: Agent, gumr
     [
         ("", "Enter the key first."),
         ("   ", "Enter the key first."),
-        ("K" * 201, "This key was not accepted: no key is so long, or has such characters."),
-        ("KEY\0KEY", "This key was not accepted: no key is so long, or has such characters."),
+        ("K" * 201, "This key was not accepted: this key is too long, or has characters that no key has."),
+        ("KEY\0KEY", "This key was not accepted: this key is too long, or has characters that no key has."),
         (MARKUP, "This key was not accepted: gumroad does not know this key"),
     ],
 )

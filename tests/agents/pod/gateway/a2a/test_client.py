@@ -28,8 +28,8 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 
 from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.agents.pod.gateway.process import GatewayProcess
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.patience import Patience
 
 CONTEXT = ClientCallContext(state={"sessionId": "peer"})
@@ -39,7 +39,7 @@ Doing = Callable[[Client], Awaitable[Result]]
 
 @asynccontextmanager
 async def connected(
-    gateway: Gateway, *, streaming: bool, version: str = "1.0", token: str = TOKEN, base: str = "/a2a"
+    gateway: GatewayProcess, *, streaming: bool, version: str = "1.0", token: str = TOKEN, base: str = "/a2a"
 ) -> AsyncIterator[Client]:
     """A client that has read the card, as any peer does, and that prefers `version`."""
     store = InMemoryContextCredentialStore()
@@ -53,7 +53,7 @@ async def connected(
         yield ClientFactory(config).create(card, [AuthInterceptor(store)])
 
 
-def peer(gateway: Gateway, do: Doing[Result], *, streaming: bool = False, version: str = "1.0") -> Result:
+def peer(gateway: GatewayProcess, do: Doing[Result], *, streaming: bool = False, version: str = "1.0") -> Result:
     async def run() -> Result:
         async with connected(gateway, streaming=streaming, version=version) as client:
             return await do(client)
@@ -76,21 +76,21 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def slowly(turn: Turn) -> Iterable[Event]:
+def slowly(turn: ReceivedTurn) -> Iterable[Event]:
     for word in ("one", " two", " three"):
         time.sleep(0.1)
         yield {"type": "delta", "text": word}
     yield {"type": "done", "reply": "one two three"}
 
 
-def endless(_: Turn) -> Iterable[Event]:
+def endless(_: ReceivedTurn) -> Iterable[Event]:
     while True:
         time.sleep(0.1)
         yield {"type": "delta", "text": "and "}
 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_a_message_is_answered_by_a_finished_task(peerable: Gateway, bridge: BridgeDouble, version: str) -> None:
+def test_a_message_is_answered_by_a_finished_task(peerable: GatewayProcess, bridge: BridgeDouble, version: str) -> None:
     (answer,) = peer(peerable, lambda client: say(client, "hello"), version=version)
     assert answer.task.status.state == TaskState.TASK_STATE_COMPLETED
     assert get_stream_response_text(answer) == "you said hello"
@@ -98,7 +98,7 @@ def test_a_message_is_answered_by_a_finished_task(peerable: Gateway, bridge: Bri
 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_the_card_at_the_hosts_own_path_serves_both_versions(peerable: Gateway, version: str) -> None:
+def test_the_card_at_the_hosts_own_path_serves_both_versions(peerable: GatewayProcess, version: str) -> None:
     async def run() -> list[StreamResponse]:
         async with connected(peerable, streaming=False, version=version, base="") as client:
             return await say(client, "hello")
@@ -108,7 +108,7 @@ def test_the_card_at_the_hosts_own_path_serves_both_versions(peerable: Gateway, 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
 def test_a_stream_begins_with_the_task_and_ends_with_its_state(
-    peerable: Gateway, bridge: BridgeDouble, version: str
+    peerable: GatewayProcess, bridge: BridgeDouble, version: str
 ) -> None:
     bridge.turn = slowly
     events = peer(peerable, lambda client: say(client, "count"), streaming=True, version=version)
@@ -121,7 +121,7 @@ def test_a_stream_begins_with_the_task_and_ends_with_its_state(
 
 
 def test_messages_of_one_context_are_one_conversation_and_reach_no_others(
-    peerable: Gateway, bridge: BridgeDouble
+    peerable: GatewayProcess, bridge: BridgeDouble
 ) -> None:
     async def converse(client: Client) -> list[Task]:
         first = (await say(client, "first"))[0].task
@@ -139,7 +139,7 @@ def test_messages_of_one_context_are_one_conversation_and_reach_no_others(
 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_tasks_are_found_again_and_cannot_be_cancelled_when_over(peerable: Gateway, version: str) -> None:
+def test_tasks_are_found_again_and_cannot_be_cancelled_when_over(peerable: GatewayProcess, version: str) -> None:
     async def check(client: Client) -> None:
         task = (await say(client, "hello"))[0].task
         found = await client.get_task(GetTaskRequest(id=task.id), context=CONTEXT)
@@ -155,7 +155,7 @@ def test_tasks_are_found_again_and_cannot_be_cancelled_when_over(peerable: Gatew
     peer(peerable, check, version=version)
 
 
-def test_tasks_are_listed_in_pages_newest_first(fresh_peerable: Gateway) -> None:
+def test_tasks_are_listed_in_pages_newest_first(fresh_peerable: GatewayProcess) -> None:
     async def check(client: Client) -> None:
         asked = [(await say(client, f"m{n}"))[0].task.id for n in range(3)]
         page = await client.list_tasks(ListTasksRequest(page_size=2), context=CONTEXT)
@@ -174,7 +174,7 @@ def test_tasks_are_listed_in_pages_newest_first(fresh_peerable: Gateway) -> None
     peer(fresh_peerable, check)
 
 
-def test_a_running_task_can_be_cancelled_and_its_turn_ends(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_running_task_can_be_cancelled_and_its_turn_ends(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = endless
 
     async def check(client: Client) -> None:
@@ -196,14 +196,16 @@ def test_without_a_model_key_the_task_is_finished_and_empty(start_gateway: Start
     assert bridge.turns == []
 
 
-def test_a_failed_turn_is_a_failed_task_without_the_owners_secrets(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_failed_turn_is_a_failed_task_without_the_owners_secrets(
+    peerable: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.turn = lambda _: [{"type": "error", "hop": "model", "message": "account org-123 has no credit"}]
     (answer,) = peer(peerable, lambda client: say(client, "hello"))
     assert answer.task.status.state == TaskState.TASK_STATE_FAILED
     assert answer.task.status.message.parts[0].text == "the agent's model did not answer"
 
 
-def test_a_wrong_token_is_told_to_the_client(peerable: Gateway) -> None:
+def test_a_wrong_token_is_told_to_the_client(peerable: GatewayProcess) -> None:
     async def run() -> None:
         async with connected(peerable, streaming=False, token="wrong") as client:
             await say(client, "hello")
@@ -212,7 +214,7 @@ def test_a_wrong_token_is_told_to_the_client(peerable: Gateway) -> None:
         asyncio.run(run())
 
 
-def test_an_engine_that_is_down_is_an_answer_and_no_hang(fresh_peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_an_engine_that_is_down_is_an_answer_and_no_hang(fresh_peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     async def run() -> None:
         async with connected(fresh_peerable, streaming=False) as client:
             bridge.phase = "unhealthy"

@@ -12,7 +12,7 @@ import requests
 
 from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import KEY, MANAGEMENT_TOKEN, TICKET_KEY, Gateway
+from tests.agents.pod.gateway.process import KEY, MANAGEMENT_TOKEN, TICKET_KEY, GatewayProcess
 from tests.doubles.bridge import BridgeDouble
 from tests.patience import Patience
 
@@ -20,7 +20,9 @@ CARDS = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-
 MESSAGE = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
 
 
-def post(gateway: Gateway, body: Any, *, version: str | None = "1.0", path: str = "/a2a", token: str = TOKEN) -> Any:
+def post(
+    gateway: GatewayProcess, body: Any, *, version: str | None = "1.0", path: str = "/a2a", token: str = TOKEN
+) -> Any:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     if version is not None:
         headers["A2A-Version"] = version
@@ -28,7 +30,7 @@ def post(gateway: Gateway, body: Any, *, version: str | None = "1.0", path: str 
     return requests.post(gateway.public + path, data=raw, headers=headers, timeout=20)
 
 
-def call(gateway: Gateway, method: str, params: Any = None, *, version: str | None = "1.0") -> Any:
+def call(gateway: GatewayProcess, method: str, params: Any = None, *, version: str | None = "1.0") -> Any:
     body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {} if params is None else params}
     answer = post(gateway, body, version=version)
     assert answer.status_code == 200
@@ -38,7 +40,7 @@ def call(gateway: Gateway, method: str, params: Any = None, *, version: str | No
 
 
 @pytest.mark.parametrize("path", CARDS)
-def test_the_card_is_public_cached_and_tells_no_secret(peerable: Gateway, path: str) -> None:
+def test_the_card_is_public_cached_and_tells_no_secret(peerable: GatewayProcess, path: str) -> None:
     answer = requests.get(peerable.public + path, timeout=5)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "public, max-age=30"
@@ -51,7 +53,7 @@ OLD = {"url", "preferredTransport", "protocolVersion", "security"}
 ROOT, *OLD_CARDS = CARDS
 
 
-def card_of(gateway: Gateway, path: str, version: str | None = None) -> Any:
+def card_of(gateway: GatewayProcess, path: str, version: str | None = None) -> Any:
     headers = {} if version is None else {"A2A-Version": version}
     answer = requests.get(gateway.public + path, headers=headers, timeout=5)
     assert answer.headers["Vary"] == "A2A-Version"
@@ -73,7 +75,7 @@ def test_the_card_names_address_versions_and_bearer(start_gateway: StartGateway)
 
 @pytest.mark.parametrize(("path", "version"), [*[(path, None) for path in OLD_CARDS], (ROOT, "0.3"), (ROOT, "0.3.0")])
 def test_where_clients_of_the_old_version_look_the_card_has_their_spelling_too(
-    peerable: Gateway, path: str, version: str | None
+    peerable: GatewayProcess, path: str, version: str | None
 ) -> None:
     card = card_of(peerable, path, version)
     assert card["url"] == card["supportedInterfaces"][0]["url"]
@@ -83,11 +85,13 @@ def test_where_clients_of_the_old_version_look_the_card_has_their_spelling_too(
 
 
 @pytest.mark.parametrize(("path", "version"), [(ROOT, None), (ROOT, "1.0"), (OLD_CARDS[0], "1.0"), (ROOT, "x")])
-def test_the_card_of_the_new_version_has_no_other_fields(peerable: Gateway, path: str, version: str | None) -> None:
+def test_the_card_of_the_new_version_has_no_other_fields(
+    peerable: GatewayProcess, path: str, version: str | None
+) -> None:
     assert not OLD & set(card_of(peerable, path, version))
 
 
-def test_the_card_says_when_it_changed(fresh_peerable: Gateway) -> None:
+def test_the_card_says_when_it_changed(fresh_peerable: GatewayProcess) -> None:
     def changed() -> float:
         said = requests.get(fresh_peerable.public + ROOT, timeout=5).headers["Last-Modified"]
         return parsedate_to_datetime(said).timestamp()
@@ -100,21 +104,21 @@ def test_the_card_says_when_it_changed(fresh_peerable: Gateway) -> None:
 
 @pytest.mark.parametrize("path", ["/a2a", "/a2a/"])
 @pytest.mark.parametrize("token", ["", "wrong", MANAGEMENT_TOKEN, KEY])
-def test_calls_need_the_agents_token(peerable: Gateway, bridge: BridgeDouble, path: str, token: str) -> None:
+def test_calls_need_the_agents_token(peerable: GatewayProcess, bridge: BridgeDouble, path: str, token: str) -> None:
     answer = post(peerable, {"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}, path=path, token=token)
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert answer.json()["error"] == "UNAUTHORIZED"
     assert bridge.turns == []
 
 
-def test_both_spellings_of_the_address_answer_without_a_redirect(peerable: Gateway) -> None:
+def test_both_spellings_of_the_address_answer_without_a_redirect(peerable: GatewayProcess) -> None:
     for path in ("/a2a", "/a2a/"):
         body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": MESSAGE}}
         answer = post(peerable, body, path=path)
         assert answer.json()["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
-def test_switching_works_at_once_and_without_the_engine(fresh_peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_switching_works_at_once_and_without_the_engine(fresh_peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     fresh_peerable.configure(a2a_enabled=False, a2a_token=None)
     off = requests.get(fresh_peerable.public + CARDS[0], headers={"Accept": "application/json"}, timeout=5)
     assert (off.status_code, off.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
@@ -125,7 +129,7 @@ def test_switching_works_at_once_and_without_the_engine(fresh_peerable: Gateway,
     assert post(fresh_peerable, {}, token="another-token").status_code == 200
 
 
-def test_tasks_asked_for_under_an_old_token_are_gone_with_it(fresh_peerable: Gateway) -> None:
+def test_tasks_asked_for_under_an_old_token_are_gone_with_it(fresh_peerable: GatewayProcess) -> None:
     task = call(fresh_peerable, "SendMessage", {"message": MESSAGE})["result"]["task"]
     fresh_peerable.configure(a2a_token="another-token")
     body = {"jsonrpc": "2.0", "id": 7, "method": "GetTask", "params": {"id": task["id"]}}
@@ -149,14 +153,14 @@ def test_tasks_asked_for_under_an_old_token_are_gone_with_it(fresh_peerable: Gat
         ("0.3.0", "nothing", -32601),
     ],
 )
-def test_versions_are_told_apart(peerable: Gateway, version: str | None, method: str, code: int) -> None:
+def test_versions_are_told_apart(peerable: GatewayProcess, version: str | None, method: str, code: int) -> None:
     error = call(peerable, method, {"message": MESSAGE}, version=version)["error"]
     assert error["code"] == code
     assert error["data"][0]["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"
     assert error["data"][0]["domain"] == "a2a-protocol.org"
 
 
-def test_a_peer_without_a_version_speaks_the_old_dialect(peerable: Gateway) -> None:
+def test_a_peer_without_a_version_speaks_the_old_dialect(peerable: GatewayProcess) -> None:
     message = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
     task = call(peerable, "message/send", {"message": message}, version=None)["result"]
     assert (task["kind"], task["status"]["state"]) == ("task", "completed")
@@ -188,13 +192,13 @@ def changed(**given: Any) -> dict[str, Any]:
     ],
 )
 def test_messages_that_cannot_be_read_are_refused(
-    peerable: Gateway, bridge: BridgeDouble, params: dict[str, Any], code: int
+    peerable: GatewayProcess, bridge: BridgeDouble, params: dict[str, Any], code: int
 ) -> None:
     assert call(peerable, "SendMessage", params)["error"]["code"] == code
     assert bridge.turns == []
 
 
-def test_a_message_to_a_finished_task_or_across_contexts_is_refused(peerable: Gateway) -> None:
+def test_a_message_to_a_finished_task_or_across_contexts_is_refused(peerable: GatewayProcess) -> None:
     task = call(peerable, "SendMessage", {"message": MESSAGE})["result"]["task"]
     again = changed(taskId=task["id"], contextId=task["contextId"])
     assert call(peerable, "SendMessage", again)["error"]["code"] == -32004
@@ -213,7 +217,7 @@ def test_a_message_to_a_finished_task_or_across_contexts_is_refused(peerable: Ga
         ("GetExtendedAgentCard", -32007),
     ],
 )
-def test_what_the_card_does_not_offer_is_refused_by_name(peerable: Gateway, method: str, code: int) -> None:
+def test_what_the_card_does_not_offer_is_refused_by_name(peerable: GatewayProcess, method: str, code: int) -> None:
     assert call(peerable, method)["error"]["code"] == code
 
 
@@ -235,14 +239,14 @@ def test_what_the_card_does_not_offer_is_refused_by_name(peerable: Gateway, meth
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageSize": 101}}', -32602),
     ],
 )
-def test_malformed_calls_are_json_rpc_errors(peerable: Gateway, raw: bytes, code: int) -> None:
+def test_malformed_calls_are_json_rpc_errors(peerable: GatewayProcess, raw: bytes, code: int) -> None:
     answer = post(peerable, raw)
     assert (answer.status_code, answer.json()["error"]["code"]) == (200, code)
 
 
 @pytest.mark.parametrize("method", ["message/stream", "tasks/resubscribe"])
 def test_clients_of_the_old_version_that_asked_for_a_stream_find_the_error_in_one(
-    peerable: Gateway, method: str
+    peerable: GatewayProcess, method: str
 ) -> None:
     """These clients read only a stream. Clients of version 1.0 read an answer in JSON."""
     answer = post(peerable, {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"id": "nothing"}}, version="0.3")
@@ -253,13 +257,13 @@ def test_clients_of_the_old_version_that_asked_for_a_stream_find_the_error_in_on
     assert new.json()["error"]["code"] == -32602
 
 
-def test_another_content_type_is_refused(peerable: Gateway) -> None:
+def test_another_content_type_is_refused(peerable: GatewayProcess) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "text/plain"}
     answer = requests.post(peerable.public + "/a2a", data=b"{}", headers=headers, timeout=5)
     assert answer.json()["error"]["code"] == -32005
 
 
-def test_a_task_goes_on_when_its_caller_hangs_up(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_task_goes_on_when_its_caller_hangs_up(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     def slow(_: object) -> Any:
         time.sleep(1)
         yield {"type": "done", "reply": "late"}
@@ -278,7 +282,7 @@ def test_a_task_goes_on_when_its_caller_hangs_up(peerable: Gateway, bridge: Brid
     assert (task["status"]["state"], task["artifacts"][0]["parts"]) == ("TASK_STATE_COMPLETED", [{"text": "late"}])
 
 
-def test_a_late_watcher_sees_the_task_so_far_and_the_rest(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_late_watcher_sees_the_task_so_far_and_the_rest(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     def slow(_: object) -> Any:
         yield {"type": "delta", "text": "one"}
         time.sleep(1)

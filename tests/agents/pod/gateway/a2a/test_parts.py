@@ -13,7 +13,7 @@ from a2a.types import StreamResponse
 from agents.pod.turns.parts import DataPart, FilePart, LinkPart, Part, wire
 from tests.agents.pod.gateway.a2a.test_client import peer, say
 from tests.agents.pod.gateway.a2a.test_endpoint import call, card_of, changed
-from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.bridge import BridgeDouble, Event
 
 FILE = FilePart(name="output.txt", media_type="text/plain", content=b"tck")
@@ -36,7 +36,7 @@ def check_all(parts: list[SdkPart]) -> None:
 
 @BOTH
 def test_each_part_is_an_artifact_that_the_official_client_reads(
-    peerable: Gateway, bridge: BridgeDouble, version: str
+    peerable: GatewayProcess, bridge: BridgeDouble, version: str
 ) -> None:
     bridge.turn = lambda _: given(FILE, LINK, DATA, LIST, reply="here you are")
     (answer,) = peer(peerable, lambda client: say(client, "hello"), version=version)
@@ -54,7 +54,7 @@ def test_each_part_is_an_artifact_that_the_official_client_reads(
 
 
 @BOTH
-def test_parts_come_in_a_stream_between_the_words(peerable: Gateway, bridge: BridgeDouble, version: str) -> None:
+def test_parts_come_in_a_stream_between_the_words(peerable: GatewayProcess, bridge: BridgeDouble, version: str) -> None:
     words: list[Event] = [{"type": "delta", "text": "here you are"}]
     bridge.turn = lambda _: [*words, *given(FILE, LINK, DATA, LIST, reply="here you are")]
 
@@ -67,7 +67,7 @@ def test_parts_come_in_a_stream_between_the_words(peerable: Gateway, bridge: Bri
     check_all([update.artifact.parts[0] for update in parts])
 
 
-def test_the_old_dialect_spells_files_in_its_own_way(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_the_old_dialect_spells_files_in_its_own_way(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = lambda _: given(FILE, LINK, LIST)
     message = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
     task = call(peerable, "message/send", {"message": message}, version="0.3")["result"]
@@ -79,7 +79,7 @@ def test_the_old_dialect_spells_files_in_its_own_way(peerable: Gateway, bridge: 
     ]
 
 
-def test_what_could_not_be_passed_on_is_told_in_words(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_what_could_not_be_passed_on_is_told_in_words(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = lambda _: [{"type": "part", "part": {**wire(LINK), "url": "javascript:alert(1)"}}, *given()]
     task = call(peerable, "SendMessage", changed())["result"]["task"]
     (artifact,) = task["artifacts"]
@@ -101,7 +101,7 @@ def spelled(version: str, **part: Any) -> dict[str, Any]:
     return {"kind": "file", "file": {names[name]: value for name, value in part.items()}}
 
 
-def sent(gateway: Gateway, version: str, *parts: dict[str, Any]) -> Any:
+def sent(gateway: GatewayProcess, version: str, *parts: dict[str, Any]) -> Any:
     method, kind = ("SendMessage", {}) if version == "1.0" else ("message/send", {"kind": "message"})
     message = {**kind, "messageId": "m", "role": "user", "parts": [spelled(version, **part) for part in parts]}
     return call(gateway, method, {"message": message}, version=version)
@@ -109,7 +109,7 @@ def sent(gateway: Gateway, version: str, *parts: dict[str, Any]) -> Any:
 
 @BOTH
 def test_a_file_of_text_and_data_reach_the_engine_as_text(
-    peerable: Gateway, bridge: BridgeDouble, version: str
+    peerable: GatewayProcess, bridge: BridgeDouble, version: str
 ) -> None:
     file = {"raw": encoded(b"\xef\xbb\xbfa,b\n1,2"), "filename": "../t.csv", "mediaType": "text/csv; charset=UTF-8"}
     assert "result" in sent(peerable, version, {"text": "sum it up"}, file, {"data": {"unit": "€"}})
@@ -125,7 +125,7 @@ def test_a_file_of_text_and_data_reach_the_engine_as_text(
     ],
 )
 def test_what_the_agent_cannot_read_is_a_content_type_that_is_not_supported(
-    peerable: Gateway, bridge: BridgeDouble, version: str, part: dict[str, Any]
+    peerable: GatewayProcess, bridge: BridgeDouble, version: str, part: dict[str, Any]
 ) -> None:
     for parts in ([part], [{"text": "look"}, part]):
         error = sent(peerable, version, *parts)["error"]
@@ -133,7 +133,7 @@ def test_what_the_agent_cannot_read_is_a_content_type_that_is_not_supported(
     assert bridge.turns == []
 
 
-def test_fields_may_have_the_names_of_the_proto_file(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_fields_may_have_the_names_of_the_proto_file(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     """In ProtoJSON, a reader accepts both spellings."""
     part = {"raw": "aGk=", "media_type": "text/plain", "metadata": {"some_key": 1}}
     message = {"message_id": "m", "context_id": "talk", "role": "ROLE_USER", "parts": [part]}
@@ -144,7 +144,7 @@ def test_fields_may_have_the_names_of_the_proto_file(peerable: Gateway, bridge: 
     assert call(peerable, "SendMessage", {"message": 5, "configuration": 5})["error"]["code"] == -32602
 
 
-def test_the_card_says_what_can_be_read(peerable: Gateway) -> None:
+def test_the_card_says_what_can_be_read(peerable: GatewayProcess) -> None:
     card = card_of(peerable, "/.well-known/agent-card.json")
     assert {"text/plain", "text/csv", "application/json"} <= set(card["defaultInputModes"])
     assert card["defaultOutputModes"] == ["text/plain"]

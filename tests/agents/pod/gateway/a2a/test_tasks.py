@@ -20,7 +20,7 @@ from agents.pod.turns.parts import FilePart, TurnEnding
 Json = dict[str, Any]
 
 
-class Engine:
+class TaskEngine:
     """An engine that takes a turn and sends only the events that the test gives."""
 
     def __init__(self) -> None:
@@ -38,9 +38,9 @@ class Engine:
             self.says.put_nowait(event)
 
 
-def run(do: Callable[[Engine, Tasks], Coroutine[Any, Any, None]]) -> None:
+def run(do: Callable[[TaskEngine, Tasks], Coroutine[Any, Any, None]]) -> None:
     async def inside() -> None:
-        engine = Engine()
+        engine = TaskEngine()
         await do(engine, Tasks(cast("GatewayTurns", engine)))
 
     asyncio.run(inside())
@@ -72,7 +72,7 @@ async def state(known: Tasks, task_id: str) -> str:
 
 
 def test_no_word_is_lost_while_the_first_event_of_a_stream_is_on_its_way() -> None:
-    async def check(engine: Engine, known: Tasks) -> None:
+    async def check(engine: TaskEngine, known: Tasks) -> None:
         stream = await subscribed(known, await asked(known))
         assert "artifacts" not in (await anext(stream))["task"]
         engine.say(Delta("one"), Delta(" two"), Done("one two", "s"))
@@ -85,7 +85,7 @@ def test_no_word_is_lost_while_the_first_event_of_a_stream_is_on_its_way() -> No
 
 
 def test_a_stream_of_a_task_that_ended_before_its_first_event_is_that_task_alone() -> None:
-    async def check(engine: Engine, known: Tasks) -> None:
+    async def check(engine: TaskEngine, known: Tasks) -> None:
         stream = await subscribed(known, await asked(known))
         engine.say(Done("quick", "s"))
         await asyncio.sleep(0.05)
@@ -100,7 +100,7 @@ def test_a_stream_to_a_peer_that_does_not_answer_ends_and_the_task_goes_on_waiti
 ) -> None:
     monkeypatch.setattr(methods, "STREAM_SECONDS", 0.1)
 
-    async def check(engine: Engine, known: Tasks) -> None:
+    async def check(engine: TaskEngine, known: Tasks) -> None:
         task_id = await asked(known)
         engine.say(Done("which one?", "s", TurnEnding.QUESTION))
         await asyncio.sleep(0.05)
@@ -114,7 +114,7 @@ def test_a_stream_to_a_peer_that_does_not_answer_ends_and_the_task_goes_on_waiti
 def test_a_task_has_so_many_streams_and_a_closed_one_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(methods, "STREAMS_AT_MOST", 2)
 
-    async def check(_: Engine, known: Tasks) -> None:
+    async def check(_: TaskEngine, known: Tasks) -> None:
         task_id = await asked(known)
         first, second = await subscribed(known, task_id), await subscribed(known, task_id)
         await anext(first)
@@ -131,7 +131,7 @@ def test_of_what_is_kept_the_oldest_goes_first_and_what_is_worked_on_stays(monke
     monkeypatch.setattr(tasks, "KEPT_BYTES", 2500)
     large = PartGiven(FilePart(name="a", media_type="image/png", content=b"x" * 1000))
 
-    async def check(engine: Engine, known: Tasks) -> None:
+    async def check(engine: TaskEngine, known: Tasks) -> None:
         working = await asked(known)
         await asyncio.sleep(0.01)
         kept = []
@@ -151,7 +151,7 @@ def test_of_what_is_kept_the_oldest_goes_first_and_what_is_worked_on_stays(monke
 def test_a_task_that_waits_counts_as_resting_and_makes_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "TASKS_AT_MOST", 2)
 
-    async def check(engine: Engine, known: Tasks) -> None:
+    async def check(engine: TaskEngine, known: Tasks) -> None:
         engine.say(Done("which one?", "s", TurnEnding.QUESTION))
         asking = await asked(known)
         await asyncio.sleep(0.05)
@@ -163,7 +163,7 @@ def test_a_task_that_waits_counts_as_resting_and_makes_room_for_new_ones(monkeyp
 
 
 def test_a_caller_that_waits_waits_for_the_turn_that_a_further_message_began() -> None:
-    async def check(engine: Engine, known: Tasks) -> None:
+    async def check(engine: TaskEngine, known: Tasks) -> None:
         task_id = await asked(known)
         engine.say(Done("which one?", "s", TurnEnding.QUESTION))
         task = known.find(task_id, owner="peer")

@@ -21,8 +21,8 @@ from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.a2a.test_client import CONTEXT, peer, say, until
 from tests.agents.pod.gateway.a2a.test_endpoint import MESSAGE, call, changed
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.agents.pod.gateway.process import GatewayProcess
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 
 pytestmark = pytest.mark.unmeasured
 
@@ -30,11 +30,11 @@ BOTH = pytest.mark.parametrize("version", ["1.0", "0.3"])
 WAITS = "TASK_STATE_INPUT_REQUIRED"
 
 
-def remark(text: str, *before: Event) -> Callable[[Turn], Iterable[Event]]:
+def remark(text: str, *before: Event) -> Callable[[ReceivedTurn], Iterable[Event]]:
     return lambda _: [*before, {"type": "done", "reply": text, "ending": "remark"}]
 
 
-def asks(turn: Turn) -> Iterable[Event]:
+def asks(turn: ReceivedTurn) -> Iterable[Event]:
     """The engine asks for the colour, and accepts red."""
     if turn.message == "red":
         yield {"type": "delta", "text": "painted "}
@@ -43,7 +43,7 @@ def asks(turn: Turn) -> Iterable[Event]:
         yield {"type": "done", "reply": "which colour?", "ending": "question"}
 
 
-def waiting(gateway: Gateway) -> Any:
+def waiting(gateway: GatewayProcess) -> Any:
     task = call(gateway, "SendMessage", {"message": MESSAGE})["result"]["task"]
     assert task["status"]["state"] == WAITS
     return task
@@ -55,7 +55,7 @@ def texts(messages: Any) -> list[tuple[str, str]]:
 
 @BOTH
 def test_a_remark_is_answered_by_a_message_and_leaves_no_task(
-    fresh_peerable: Gateway, bridge: BridgeDouble, version: str
+    fresh_peerable: GatewayProcess, bridge: BridgeDouble, version: str
 ) -> None:
     bridge.turn = remark("good morning", {"type": "delta", "text": "good morning"})
     (answer,) = peer(fresh_peerable, lambda client: say(client, "hello", "talk"), version=version)
@@ -66,7 +66,7 @@ def test_a_remark_is_answered_by_a_message_and_leaves_no_task(
 
 
 @BOTH
-def test_a_peer_that_was_told_of_a_task_keeps_it(peerable: Gateway, bridge: BridgeDouble, version: str) -> None:
+def test_a_peer_that_was_told_of_a_task_keeps_it(peerable: GatewayProcess, bridge: BridgeDouble, version: str) -> None:
     """A stream begins before the gateway knows how the turn ends."""
     bridge.turn = remark("good morning")
     events = peer(peerable, lambda client: say(client, "hello"), streaming=True, version=version)
@@ -74,7 +74,7 @@ def test_a_peer_that_was_told_of_a_task_keeps_it(peerable: Gateway, bridge: Brid
     assert events[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
 
 
-def test_a_caller_that_did_not_wait_finds_its_task(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_caller_that_did_not_wait_finds_its_task(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = remark("good morning")
 
     async def check(client: Client) -> Task:
@@ -87,14 +87,14 @@ def test_a_caller_that_did_not_wait_finds_its_task(peerable: Gateway, bridge: Br
     assert peer(peerable, check).artifacts[0].parts[0].text == "good morning"
 
 
-def test_a_remark_without_a_word_is_a_finished_task(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_remark_without_a_word_is_a_finished_task(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     """A message must have a part."""
     bridge.turn = remark("")
     task = call(peerable, "SendMessage", {"message": MESSAGE})["result"]["task"]
     assert (task["status"]["state"], "artifacts" in task) == ("TASK_STATE_COMPLETED", False)
 
 
-def test_a_remark_may_have_parts(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_remark_may_have_parts(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = remark("see", {"type": "part", "part": wire(DataPart(value=5))})
     message = call(peerable, "SendMessage", {"message": MESSAGE})["result"]["message"]
     assert message["role"] == "ROLE_AGENT"
@@ -103,7 +103,7 @@ def test_a_remark_may_have_parts(peerable: Gateway, bridge: BridgeDouble) -> Non
 
 @BOTH
 def test_a_question_of_the_engine_waits_for_the_peer_and_the_task_goes_on_with_its_answer(
-    peerable: Gateway, bridge: BridgeDouble, version: str
+    peerable: GatewayProcess, bridge: BridgeDouble, version: str
 ) -> None:
     bridge.turn = asks
 
@@ -124,14 +124,16 @@ def test_a_question_of_the_engine_waits_for_the_peer_and_the_task_goes_on_with_i
 
 
 @BOTH
-def test_a_stream_ends_where_the_task_waits(peerable: Gateway, bridge: BridgeDouble, version: str) -> None:
+def test_a_stream_ends_where_the_task_waits(peerable: GatewayProcess, bridge: BridgeDouble, version: str) -> None:
     bridge.turn = asks
     *_, last = peer(peerable, lambda client: say(client, "paint it"), streaming=True, version=version)
     assert last.status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
     assert last.status_update.status.message.parts[0].text == "which colour?"
 
 
-def test_history_is_the_newest_messages_as_many_as_are_asked_for(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_history_is_the_newest_messages_as_many_as_are_asked_for(
+    peerable: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.turn = asks
     task = waiting(peerable)
     follow = {**changed(taskId=task["id"], parts=[{"text": "red"}]), "configuration": {"historyLength": 1}}
@@ -149,7 +151,7 @@ def test_history_is_the_newest_messages_as_many_as_are_asked_for(peerable: Gatew
     assert len(bridge.turns) == 2
 
 
-def test_the_history_of_a_task_does_not_grow_for_ever(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_the_history_of_a_task_does_not_grow_for_ever(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = asks
     task = waiting(peerable)
     for number in range(55):
@@ -158,7 +160,9 @@ def test_the_history_of_a_task_does_not_grow_for_ever(peerable: Gateway, bridge:
     assert (len(told), told[-1]) == (100, ("ROLE_USER", "number 54"))
 
 
-def test_a_task_that_waits_can_be_watched_by_several_and_ends_for_all(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_task_that_waits_can_be_watched_by_several_and_ends_for_all(
+    peerable: GatewayProcess, bridge: BridgeDouble
+) -> None:
     bridge.turn = asks
     task = waiting(peerable)
     body = {"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": task["id"]}}
@@ -194,7 +198,7 @@ def test_a_task_that_waits_can_be_watched_by_several_and_ends_for_all(peerable: 
 
 
 @BOTH
-def test_a_task_that_waits_can_be_cancelled(peerable: Gateway, bridge: BridgeDouble, version: str) -> None:
+def test_a_task_that_waits_can_be_cancelled(peerable: GatewayProcess, bridge: BridgeDouble, version: str) -> None:
     bridge.turn = asks
 
     async def check(client: Client) -> Task:
@@ -204,10 +208,10 @@ def test_a_task_that_waits_can_be_cancelled(peerable: Gateway, bridge: BridgeDou
     assert peer(peerable, check, version=version).status.state == TaskState.TASK_STATE_CANCELED
 
 
-def test_a_task_that_is_being_worked_on_takes_no_message(peerable: Gateway, bridge: BridgeDouble) -> None:
+def test_a_task_that_is_being_worked_on_takes_no_message(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     released = threading.Event()
 
-    def hold(_: Turn) -> Iterable[Event]:
+    def hold(_: ReceivedTurn) -> Iterable[Event]:
         released.wait(10)
         yield {"type": "done", "reply": "held"}
 
@@ -227,7 +231,7 @@ def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
     gateway = start_gateway(inside=False, a2a_enabled=True, a2a_token=TOKEN)
     released = threading.Event()
 
-    def late(_: Turn) -> Iterable[Event]:
+    def late(_: ReceivedTurn) -> Iterable[Event]:
         released.wait(30)
         yield {"type": "done", "reply": "late"}
 

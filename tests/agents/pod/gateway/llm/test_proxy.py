@@ -11,10 +11,10 @@ import pytest
 import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, Gateway
+from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, GatewayProcess
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.model_server import ModelServer, Mood
-from tests.doubles.provider import Provider, ProviderHandler
+from tests.doubles.provider import ModelVendor, ProviderHandler
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def _tail(path: str) -> str:
     return bare if bare == "/v1/messages" else bare.removeprefix("/v1")
 
 
-def test_googles_key_option_is_checked_and_dropped(start_gateway: StartGateway, provider: Provider) -> None:
+def test_googles_key_option_is_checked_and_dropped(start_gateway: StartGateway, provider: ModelVendor) -> None:
     gateway = start_gateway(provider="google", model="g-3", llm_base_url=f"{provider.url}/v1beta")
     path = "/llm/google/v1beta/models/g-3:generateContent?alt=sse&key="
     wrong = gateway.call_model(path + "wrong", headers={"Authorization": None}, json={})
@@ -74,7 +74,7 @@ def test_googles_key_option_is_checked_and_dropped(start_gateway: StartGateway, 
     assert provider.requests[0].headers["x-goog-api-key"] == KEY
 
 
-def test_the_body_arrives_as_it_was_sent(gateway: Gateway, provider: Provider) -> None:
+def test_the_body_arrives_as_it_was_sent(gateway: GatewayProcess, provider: ModelVendor) -> None:
     body = b'{ "model":"gpt-5",  "input": "\xd0\xb4\xd0\xb0" }'
     gateway.call_model(data=body, headers={"Content-Type": "application/json", "X-Custom": "kept"})
     seen = provider.requests[0]
@@ -83,7 +83,7 @@ def test_the_body_arrives_as_it_was_sent(gateway: Gateway, provider: Provider) -
     assert seen.headers["Content-Type"] == "application/json"
 
 
-def test_a_packed_body_arrives_unpacked(gateway: Gateway, provider: Provider) -> None:
+def test_a_packed_body_arrives_unpacked(gateway: GatewayProcess, provider: ModelVendor) -> None:
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     gateway.call_model(data=gzip.compress(b'{"model": "gpt-5"}'), headers=headers)
     assert provider.requests[0].body == b'{"model": "gpt-5"}'
@@ -103,7 +103,7 @@ def test_events_pass_the_moment_they_come(start_gateway: StartGateway) -> None:
     assert all(later - sooner > 0.2 for sooner, later in itertools.pairwise(arrived))
 
 
-def test_an_engine_that_hangs_up_frees_the_provider(fresh: Gateway, provider: Provider) -> None:
+def test_an_engine_that_hangs_up_frees_the_provider(fresh: GatewayProcess, provider: ModelVendor) -> None:
     def endless(handler: ProviderHandler) -> None:
         handler.begin()
         while True:
@@ -118,7 +118,7 @@ def test_an_engine_that_hangs_up_frees_the_provider(fresh: Gateway, provider: Pr
     assert (summary["calls"], summary["last_failure"]) == (1, None)
 
 
-def test_a_stream_that_breaks_off_never_looks_complete(gateway: Gateway, provider: Provider) -> None:
+def test_a_stream_that_breaks_off_never_looks_complete(gateway: GatewayProcess, provider: ModelVendor) -> None:
     def cut(handler: ProviderHandler) -> None:
         handler.begin()
         handler.say(b"data: one\n\n")
@@ -130,7 +130,7 @@ def test_a_stream_that_breaks_off_never_looks_complete(gateway: Gateway, provide
     assert gateway.ask("GET", "/health").json()["model"]["last_failure"]["message"] == "openai broke off its answer"
 
 
-def test_looking_around_with_get_is_allowed(fresh: Gateway, provider: Provider) -> None:
+def test_looking_around_with_get_is_allowed(fresh: GatewayProcess, provider: ModelVendor) -> None:
     assert fresh.call_model("/llm/openai/v1/models", method="GET").status_code == 200
     assert [request.target for request in provider.requests] == ["/v1/models"]
     provider.answer = lambda handler: handler.whole(404, b"{}")
@@ -142,7 +142,7 @@ def test_looking_around_with_get_is_allowed(fresh: Gateway, provider: Provider) 
     ("status", "answered"), [(401, 400), (403, 400), (404, 404), (429, 429), (500, 500), (529, 529)]
 )
 def test_refusals_of_the_provider_are_remembered_with_its_words(
-    gateway: Gateway, provider: Provider, status: int, answered: int
+    gateway: GatewayProcess, provider: ModelVendor, status: int, answered: int
 ) -> None:
     body = json.dumps({"error": {"message": "no\nthank you", "code": 1}}).encode()
     provider.answer = lambda handler: handler.whole(status, body, Retry_After="7")
@@ -163,7 +163,7 @@ def test_refusals_of_the_provider_are_remembered_with_its_words(
     ],
 )
 def test_a_server_of_the_operators_that_lacks_the_call_is_told_which(
-    start_gateway: StartGateway, provider: Provider, own: bool, said: str
+    start_gateway: StartGateway, provider: ModelVendor, own: bool, said: str
 ) -> None:
     """Such a server may only speak chat completions, while the engine speaks messages."""
     provider.answer = lambda handler: handler.whole(404, b'{"error": {"message": "no"}}')
@@ -190,7 +190,7 @@ def test_a_provider_that_is_not_there_is_a_clear_answer(
     assert (answer.status_code, answer.json()["error"]["message"]) == (status, said)
 
 
-def test_calls_are_counted(fresh: Gateway) -> None:
+def test_calls_are_counted(fresh: GatewayProcess) -> None:
     for _ in range(3):
         fresh.call_model()
     fresh.call_model(json={"model": "another"})
@@ -198,7 +198,7 @@ def test_calls_are_counted(fresh: Gateway) -> None:
 
 
 def test_a_new_key_and_provider_are_used_from_the_next_call_on(
-    fresh: Gateway, provider: Provider, bridge: BridgeDouble
+    fresh: GatewayProcess, provider: ModelVendor, bridge: BridgeDouble
 ) -> None:
     fresh.call_model()
     fresh.configure(provider="anthropic", model="claude-x", llm_key="sk-ant-9", llm_base_url=provider.url)

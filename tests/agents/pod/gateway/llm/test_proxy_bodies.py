@@ -14,8 +14,8 @@ import pytest
 import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import Gateway
-from tests.doubles.provider import Provider
+from tests.agents.pod.gateway.process import GatewayProcess
+from tests.doubles.provider import ModelVendor
 
 pytestmark = pytest.mark.unmeasured
 
@@ -29,14 +29,16 @@ def chunks(raw: bytes, size: int = 64 * 1024) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("body", [{"model": "gpt-5-pro"}, {"model": 5}, {"model": "gpt-5", "models": ["o9"]}])
-def test_another_model_is_refused_with_a_final_400(gateway: Gateway, provider: Provider, body: object) -> None:
+def test_another_model_is_refused_with_a_final_400(
+    gateway: GatewayProcess, provider: ModelVendor, body: object
+) -> None:
     answer = gateway.call_model(json=body)
     assert answer.status_code == 400
     assert answer.json()["error"]["message"] == "model: this agent is configured only for 'gpt-5'"
     assert provider.requests == []
 
 
-def test_another_google_model_is_refused_by_its_path(start_gateway: StartGateway, provider: Provider) -> None:
+def test_another_google_model_is_refused_by_its_path(start_gateway: StartGateway, provider: ModelVendor) -> None:
     gateway = start_gateway(provider="google", model="g-3")
     path = "/llm/google/v1beta/models/{}:streamGenerateContent?alt=sse"
     assert gateway.call_model(path.format("g-9"), json={}).status_code == 400
@@ -59,7 +61,7 @@ def test_without_a_configured_model_every_model_passes(start_gateway: StartGatew
         b'{"models": ["gpt-5"], "model" : "gpt-5", "models": ["o9"]}',
     ],
 )
-def test_a_model_that_is_named_twice_is_refused(gateway: Gateway, provider: Provider, body: bytes) -> None:
+def test_a_model_that_is_named_twice_is_refused(gateway: GatewayProcess, provider: ModelVendor, body: bytes) -> None:
     """Some parsers take the first name, others the last."""
     answer = gateway.call_model(data=body, headers=JSON)
     assert (answer.status_code, answer.json()["error"]["message"][-12:]) == (400, " comes twice")
@@ -87,7 +89,7 @@ def test_a_model_that_is_named_twice_is_refused(gateway: Gateway, provider: Prov
     ],
 )
 def test_a_body_that_the_provider_might_read_differently_is_refused(
-    gateway: Gateway, provider: Provider, body: bytes
+    gateway: GatewayProcess, provider: ModelVendor, body: bytes
 ) -> None:
     answer = gateway.call_model(data=body or b" ", headers=JSON)
     assert (answer.status_code, answer.json()["error"]["message"][:6]) == (400, "body: ")
@@ -97,13 +99,13 @@ def test_a_body_that_the_provider_might_read_differently_is_refused(
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "application/json; charset=utf-7", "multipart/form-data; boundary=x", ""]
 )
-def test_a_body_of_another_kind_is_refused(gateway: Gateway, provider: Provider, content_type: str) -> None:
+def test_a_body_of_another_kind_is_refused(gateway: GatewayProcess, provider: ModelVendor, content_type: str) -> None:
     answer = gateway.call_model(data=b'{"model": "gpt-5"}', headers={"Content-Type": content_type})
     assert answer.status_code == 415
     assert provider.requests == []
 
 
-def test_a_body_may_nest_as_deeply_as_it_likes(gateway: Gateway, provider: Provider) -> None:
+def test_a_body_may_nest_as_deeply_as_it_likes(gateway: GatewayProcess, provider: ModelVendor) -> None:
     body = b'{"model": "gpt-5", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     assert gateway.call_model(data=body, headers=JSON).status_code == 200
     assert provider.requests[0].body == body
@@ -112,7 +114,7 @@ def test_a_body_may_nest_as_deeply_as_it_likes(gateway: Gateway, provider: Provi
 @pytest.mark.parametrize("model_comes", ["first", "last"])
 @pytest.mark.parametrize("chunked", [False, True], ids=["whole", "chunked"])
 def test_a_large_body_arrives_as_it_was_sent(
-    gateway: Gateway, provider: Provider, model_comes: str, chunked: bool
+    gateway: GatewayProcess, provider: ModelVendor, model_comes: str, chunked: bool
 ) -> None:
     body = {"model": "gpt-5", "input": PICTURE[: 3 * MIB]}
     raw = json.dumps(body if model_comes == "first" else dict(reversed(body.items()))).encode()
@@ -124,7 +126,7 @@ def test_a_large_body_arrives_as_it_was_sent(
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["whole", "chunked"])
 def test_the_end_of_a_large_body_with_another_model_never_reaches_the_provider(
-    gateway: Gateway, provider: Provider, chunked: bool
+    gateway: GatewayProcess, provider: ModelVendor, chunked: bool
 ) -> None:
     raw = json.dumps({"input": PICTURE[: 3 * MIB], "model": "o9"}).encode()
     answer = gateway.call_model(data=chunks(raw) if chunked else raw, headers=JSON)
@@ -133,7 +135,9 @@ def test_the_end_of_a_large_body_with_another_model_never_reaches_the_provider(
     assert provider.requests == []
 
 
-def test_a_large_body_that_breaks_off_never_reaches_the_provider_whole(gateway: Gateway, provider: Provider) -> None:
+def test_a_large_body_that_breaks_off_never_reaches_the_provider_whole(
+    gateway: GatewayProcess, provider: ModelVendor
+) -> None:
     def broken() -> Iterator[bytes]:
         yield b'{"model": "gpt-5", "input": "' + b"A" * MIB
         raise ConnectionError
@@ -144,14 +148,14 @@ def test_a_large_body_that_breaks_off_never_reaches_the_provider_whole(gateway: 
     assert provider.requests == []
 
 
-def test_a_large_packed_body_arrives_unpacked(gateway: Gateway, provider: Provider) -> None:
+def test_a_large_packed_body_arrives_unpacked(gateway: GatewayProcess, provider: ModelVendor) -> None:
     raw = json.dumps({"model": "gpt-5", "input": PICTURE[: 3 * MIB]}).encode()
     headers = {**JSON, "Content-Encoding": "gzip"}
     assert gateway.call_model(data=gzip.compress(raw), headers=headers).status_code == 200
     assert provider.requests[0].body == raw
 
 
-def test_a_body_beyond_the_limit_is_refused(gateway: Gateway, provider: Provider) -> None:
+def test_a_body_beyond_the_limit_is_refused(gateway: GatewayProcess, provider: ModelVendor) -> None:
     too_much = b'{"model": "gpt-5", "input": "' + b" " * (33 * MIB) + b'"}'
     for data in (too_much, chunks(too_much)):
         # The connection may also be closed while the body is still being sent.
@@ -160,7 +164,7 @@ def test_a_body_beyond_the_limit_is_refused(gateway: Gateway, provider: Provider
     assert provider.requests == []
 
 
-def test_many_bodies_of_32_mib_at_once_need_little_memory(start_gateway: StartGateway, provider: Provider) -> None:
+def test_many_bodies_of_32_mib_at_once_need_little_memory(start_gateway: StartGateway, provider: ModelVendor) -> None:
     fresh = start_gateway(whole=True)
     raw = json.dumps({"input": [{"role": "user", "content": PICTURE}], "model": "gpt-5"}).encode()
     objects = b'{"model": "gpt-5", "input": [' + b'{"a": 1}, ' * 500_000 + b"0]}"

@@ -8,15 +8,15 @@ import pytest
 
 from agents.engines.providers import PROVIDERS
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import LLM_TOKEN, Gateway
-from tests.doubles.provider import Provider
+from tests.agents.pod.gateway.process import LLM_TOKEN, GatewayProcess
+from tests.doubles.provider import ModelVendor
 
 pytestmark = pytest.mark.unmeasured
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 
-def ask(gateway: Gateway, head: str, *headers: str, body: str = "") -> int:
+def ask(gateway: GatewayProcess, head: str, *headers: str, body: str = "") -> int:
     """Send exactly these bytes. Returns the status."""
     port = gateway.start.llm_port
     given = "".join(f"{line}\r\n" for line in headers)
@@ -86,7 +86,7 @@ MORE = {
 
 @pytest.mark.parametrize("provider_id", sorted(PROVIDERS))
 def test_inference_is_passed_on_and_nothing_else(
-    start_gateway: StartGateway, provider: Provider, provider_id: str
+    start_gateway: StartGateway, provider: ModelVendor, provider_id: str
 ) -> None:
     gateway = start_gateway(provider=provider_id, model="g-3")
     for method, target in (call.split() for call in INFERENCE[provider_id]):
@@ -135,7 +135,7 @@ def test_inference_is_passed_on_and_nothing_else(
         "/admin",
     ],
 )
-def test_no_method_opens_what_is_no_inference(gateway: Gateway, provider: Provider, path: str) -> None:
+def test_no_method_opens_what_is_no_inference(gateway: GatewayProcess, provider: ModelVendor, path: str) -> None:
     for method in METHODS:
         answer = gateway.call_model(f"/llm/openai{path}", method=method, json={"model": "gpt-5"})
         assert answer.status_code == 404
@@ -145,7 +145,9 @@ def test_no_method_opens_what_is_no_inference(gateway: Gateway, provider: Provid
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "POST"])
-def test_a_path_of_inference_takes_its_own_method_alone(gateway: Gateway, provider: Provider, method: str) -> None:
+def test_a_path_of_inference_takes_its_own_method_alone(
+    gateway: GatewayProcess, provider: ModelVendor, method: str
+) -> None:
     answer = gateway.call_model("/llm/openai/v1/responses", method=method, json={"model": "gpt-5"})
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
     assert gateway.call_model("/llm/openai/v1/models/gpt-5", method="DELETE").status_code == 405
@@ -185,7 +187,7 @@ def test_a_path_of_inference_takes_its_own_method_alone(gateway: Gateway, provid
         "/v1/models/\xff",
     ],
 )
-def test_no_spelling_of_a_path_gets_around_that(gateway: Gateway, provider: Provider, target: str) -> None:
+def test_no_spelling_of_a_path_gets_around_that(gateway: GatewayProcess, provider: ModelVendor, target: str) -> None:
     for method in ("GET", "POST", "DELETE"):
         assert ask(gateway, f"{method} /llm/openai{target}", "Content-Length: 0") in {400, 403, 404, 405}
     assert provider.requests == []
@@ -195,13 +197,13 @@ def test_no_spelling_of_a_path_gets_around_that(gateway: Gateway, provider: Prov
     "query", ["organization=x", "alt=media", "$httpMethod=DELETE", "_method=DELETE", "fields=*", "callback=x",
               "purpose=assistants", "beta=true&order=asc", "ALT=sse", "x"]
 )  # fmt: skip
-def test_only_the_query_of_inference_is_passed_on(gateway: Gateway, provider: Provider, query: str) -> None:
+def test_only_the_query_of_inference_is_passed_on(gateway: GatewayProcess, provider: ModelVendor, query: str) -> None:
     answer = gateway.call_model(f"/llm/openai/v1/responses?{query}")
     assert (answer.status_code, answer.json()["error"]["message"][:6]) == (400, "query:")
     assert provider.requests == []
 
 
-def test_a_method_that_a_header_names_is_not_the_method(gateway: Gateway, provider: Provider) -> None:
+def test_a_method_that_a_header_names_is_not_the_method(gateway: GatewayProcess, provider: ModelVendor) -> None:
     headers = {"X-HTTP-Method-Override": "DELETE", "X-HTTP-Method": "DELETE"}
     assert gateway.call_model(headers=headers).status_code == 200
     assert provider.requests[0].method == "POST"
@@ -223,13 +225,13 @@ def test_a_method_that_a_header_names_is_not_the_method(gateway: Gateway, provid
     ],
 )
 def test_a_request_that_could_be_read_twice_is_refused(
-    gateway: Gateway, provider: Provider, head: str, headers: tuple[str, ...], body: str
+    gateway: GatewayProcess, provider: ModelVendor, head: str, headers: tuple[str, ...], body: str
 ) -> None:
     assert ask(gateway, head, *headers, body=body) in {400, 401, 404, 405}
     assert provider.requests == []
 
 
-def test_an_upgrade_is_not_passed_on(gateway: Gateway, provider: Provider) -> None:
+def test_an_upgrade_is_not_passed_on(gateway: GatewayProcess, provider: ModelVendor) -> None:
     upgrade = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13")
     assert ask(gateway, "GET /llm/openai/v1/models", *upgrade) in {200, 400}
     assert all("Upgrade" not in request.headers for request in provider.requests)
@@ -255,7 +257,7 @@ def test_every_provider_has_a_way_to_speak() -> None:
     ],
 )
 def test_a_call_that_does_not_name_the_configured_model_reaches_nobody(
-    gateway: Gateway, provider: Provider, body: bytes
+    gateway: GatewayProcess, provider: ModelVendor, body: bytes
 ) -> None:
     refused = gateway.call_model(data=body, headers={"Content-Type": "application/json"})
     assert refused.status_code == 400

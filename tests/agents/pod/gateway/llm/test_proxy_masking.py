@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 import requests
 
-from tests.agents.pod.gateway.process import KEY, Gateway
-from tests.doubles.provider import Provider, ProviderHandler
+from tests.agents.pod.gateway.process import KEY, GatewayProcess
+from tests.doubles.provider import ModelVendor, ProviderHandler
 
 pytestmark = pytest.mark.unmeasured
 
@@ -25,7 +25,9 @@ def shown_of_the_key(text: str) -> int:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 418, 429, 500])
-def test_an_error_that_repeats_the_key_is_masked_everywhere(gateway: Gateway, provider: Provider, status: int) -> None:
+def test_an_error_that_repeats_the_key_is_masked_everywhere(
+    gateway: GatewayProcess, provider: ModelVendor, status: int
+) -> None:
     body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}).encode()
     provider.answer = lambda handler: handler.whole(status, body)
     answer = gateway.call_model()
@@ -35,7 +37,9 @@ def test_an_error_that_repeats_the_key_is_masked_everywhere(gateway: Gateway, pr
     assert KEY not in gateway.log
 
 
-def test_an_answer_that_repeats_the_key_is_masked_across_its_pieces(gateway: Gateway, provider: Provider) -> None:
+def test_an_answer_that_repeats_the_key_is_masked_across_its_pieces(
+    gateway: GatewayProcess, provider: ModelVendor
+) -> None:
     def spelled(handler: ProviderHandler) -> None:
         handler.begin()
         for letter in f"data: your key is {KEY}\n\n":
@@ -46,7 +50,7 @@ def test_an_answer_that_repeats_the_key_is_masked_across_its_pieces(gateway: Gat
     assert gateway.call_model().text == "data: your key is [secret]\n\n"
 
 
-def test_a_packed_answer_is_unpacked_and_masked(gateway: Gateway, provider: Provider) -> None:
+def test_a_packed_answer_is_unpacked_and_masked(gateway: GatewayProcess, provider: ModelVendor) -> None:
     packed = gzip.compress(f'{{"key": "{KEY}"}}'.encode())
     provider.answer = lambda handler: handler.whole(200, packed, Content_Encoding="gzip")
     answer = gateway.call_model()
@@ -54,7 +58,7 @@ def test_a_packed_answer_is_unpacked_and_masked(gateway: Gateway, provider: Prov
     assert "Content-Encoding" not in answer.headers
 
 
-def test_a_huge_error_is_cut_off(gateway: Gateway, provider: Provider) -> None:
+def test_a_huge_error_is_cut_off(gateway: GatewayProcess, provider: ModelVendor) -> None:
     provider.answer = lambda handler: handler.whole(500, b"x" * 5_000_000)
     assert len(gateway.call_model().content) <= 64 * 1024
 
@@ -62,7 +66,7 @@ def test_a_huge_error_is_cut_off(gateway: Gateway, provider: Provider) -> None:
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
 @pytest.mark.parametrize("spelled", [ESCAPED, ESCAPED.upper().replace("\\U", "\\u"), f"s\\u006b{KEY[2:]}"])
 def test_a_key_that_comes_back_escaped_is_masked(
-    gateway: Gateway, provider: Provider, status: int, spelled: str
+    gateway: GatewayProcess, provider: ModelVendor, status: int, spelled: str
 ) -> None:
     provider.answer = lambda handler: handler.whole(status, f'{{"error": {{"message": "not {spelled}"}}}}'.encode())
     answer = gateway.call_model()
@@ -72,7 +76,7 @@ def test_a_key_that_comes_back_escaped_is_masked(
 
 @pytest.mark.parametrize("shown", range(0, len(KEY) + 1, 3))
 def test_an_error_that_is_cut_within_the_key_shows_less_than_eight_characters_of_it(
-    gateway: Gateway, provider: Provider, shown: int
+    gateway: GatewayProcess, provider: ModelVendor, shown: int
 ) -> None:
     body = b"x" * (64 * 1024 - shown) + KEY.encode() + b"x" * 100_000
     provider.answer = lambda handler: handler.whole(500, body)
@@ -83,7 +87,7 @@ def test_an_error_that_is_cut_within_the_key_shows_less_than_eight_characters_of
 
 @pytest.mark.parametrize("shown", range(1, len(KEY) + 1, 3))
 def test_a_stream_that_ends_within_the_key_shows_less_than_eight_characters_of_it(
-    gateway: Gateway, provider: Provider, shown: int
+    gateway: GatewayProcess, provider: ModelVendor, shown: int
 ) -> None:
     def ends(handler: ProviderHandler) -> None:
         handler.begin()
@@ -98,7 +102,7 @@ def test_a_stream_that_ends_within_the_key_shows_less_than_eight_characters_of_i
 
 
 def test_a_stream_that_breaks_off_within_the_key_shows_less_than_eight_characters_of_it(
-    gateway: Gateway, provider: Provider
+    gateway: GatewayProcess, provider: ModelVendor
 ) -> None:
     def cut(handler: ProviderHandler) -> None:
         handler.begin()
@@ -113,12 +117,12 @@ def test_a_stream_that_breaks_off_within_the_key_shows_less_than_eight_character
     assert shown_of_the_key(heard.decode()) < 8
 
 
-def test_a_key_that_the_provider_itself_cut_short_is_masked(gateway: Gateway, provider: Provider) -> None:
+def test_a_key_that_the_provider_itself_cut_short_is_masked(gateway: GatewayProcess, provider: ModelVendor) -> None:
     provider.answer = lambda handler: handler.whole(400, b'{"error": {"message": "bad key %s..."}}' % KEY[:20].encode())
     assert gateway.call_model().json() == {"error": {"message": "bad key [secret]..."}}
 
 
-def test_a_header_that_is_cut_within_the_key_is_masked(gateway: Gateway, provider: Provider) -> None:
+def test_a_header_that_is_cut_within_the_key_is_masked(gateway: GatewayProcess, provider: ModelVendor) -> None:
     provider.answer = lambda handler: handler.whole(200, b"{}", X_Echo=f"Bearer {KEY[:-1]}")
     assert gateway.call_model().headers["X-Echo"] == "Bearer [secret]"
 
@@ -135,7 +139,7 @@ def test_a_header_that_is_cut_within_the_key_is_masked(gateway: Gateway, provide
     ],
 )
 def test_an_answer_that_cannot_be_unpacked_is_refused(
-    gateway: Gateway, provider: Provider, status: int, encoding: str, pack: Callable[[bytes], bytes]
+    gateway: GatewayProcess, provider: ModelVendor, status: int, encoding: str, pack: Callable[[bytes], bytes]
 ) -> None:
     provider.answer = lambda handler: handler.whole(status, pack(KEY.encode()), Content_Encoding=encoding)
     answer = gateway.call_model()
@@ -143,7 +147,7 @@ def test_an_answer_that_cannot_be_unpacked_is_refused(
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_a_packed_error_is_unpacked_and_masked(gateway: Gateway, provider: Provider, encoding: str) -> None:
+def test_a_packed_error_is_unpacked_and_masked(gateway: GatewayProcess, provider: ModelVendor, encoding: str) -> None:
     packed = {"gzip": gzip.compress(KEY.encode()), "deflate": zlib.compress(KEY.encode())}[encoding]
     provider.answer = lambda handler: handler.whole(500, packed, Content_Encoding=encoding)
     assert gateway.call_model().text == "[secret]"

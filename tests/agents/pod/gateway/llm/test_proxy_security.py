@@ -9,13 +9,13 @@ import pytest
 import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, Gateway
-from tests.doubles.provider import Provider
+from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, GatewayProcess
+from tests.doubles.provider import ModelVendor
 
 GOOD = {"Authorization": f"Bearer {LLM_TOKEN}"}
 
 
-def raw(gateway: Gateway, target: str, *, method: str = "GET", host: str | None = None) -> int:
+def raw(gateway: GatewayProcess, target: str, *, method: str = "GET", host: str | None = None) -> int:
     """Send the request target exactly as it is. Returns the status."""
     connection = http.client.HTTPConnection("127.0.0.1", gateway.start.llm_port, timeout=10)
     connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
@@ -44,20 +44,22 @@ def raw(gateway: Gateway, target: str, *, method: str = "GET", host: str | None 
         {"Cookie": f"key={LLM_TOKEN}"},
     ],
 )
-def test_whoever_lacks_the_pods_token_is_refused(gateway: Gateway, provider: Provider, headers: dict[str, str]) -> None:
+def test_whoever_lacks_the_pods_token_is_refused(
+    gateway: GatewayProcess, provider: ModelVendor, headers: dict[str, str]
+) -> None:
     url = f"{gateway.llm}/llm/openai/v1/responses"
     answer = requests.post(url, headers=headers, json={"model": "gpt-5"}, timeout=5)
     assert answer.status_code == 401
     assert provider.requests == []
 
 
-def test_a_right_header_beside_a_wrong_key_option_is_refused(gateway: Gateway, provider: Provider) -> None:
+def test_a_right_header_beside_a_wrong_key_option_is_refused(gateway: GatewayProcess, provider: ModelVendor) -> None:
     for option in ("key=wrong", "access_token=wrong", "%6bey=wrong", "KEY=wrong"):
         assert gateway.call_model(f"/llm/openai/v1/responses?{option}").status_code == 401
     assert provider.requests == []
 
 
-def test_without_a_model_key_nothing_goes_out(start_gateway: StartGateway, provider: Provider) -> None:
+def test_without_a_model_key_nothing_goes_out(start_gateway: StartGateway, provider: ModelVendor) -> None:
     answer = start_gateway(llm_key=None).call_model()
     assert (answer.status_code, answer.json()["error"]["message"]) == (401, "this agent has no model key")
     assert provider.requests == []
@@ -84,7 +86,7 @@ def test_without_a_model_key_nothing_goes_out(start_gateway: StartGateway, provi
         "/llm/openai/v1/%ff",
     ],
 )
-def test_no_path_leaves_the_providers_base(gateway: Gateway, provider: Provider, target: str) -> None:
+def test_no_path_leaves_the_providers_base(gateway: GatewayProcess, provider: ModelVendor, target: str) -> None:
     assert raw(gateway, target) == 400
     assert provider.requests == []
 
@@ -105,30 +107,30 @@ def test_no_path_leaves_the_providers_base(gateway: Gateway, provider: Provider,
         "*",
     ],
 )
-def test_nothing_but_the_pods_own_paths_is_served(gateway: Gateway, provider: Provider, target: str) -> None:
+def test_nothing_but_the_pods_own_paths_is_served(gateway: GatewayProcess, provider: ModelVendor, target: str) -> None:
     assert raw(gateway, target) in {400, 404}
     assert provider.requests == []
 
 
 @pytest.mark.parametrize("method", ["CONNECT", "TRACE", "OPTIONS", "PROPFIND"])
-def test_only_methods_of_model_apis_are_served(gateway: Gateway, provider: Provider, method: str) -> None:
+def test_only_methods_of_model_apis_are_served(gateway: GatewayProcess, provider: ModelVendor, method: str) -> None:
     target = "evil.example:443" if method == "CONNECT" else "/llm/openai/v1/models"
     assert raw(gateway, target, method=method) in {400, 404, 405}
     assert provider.requests == []
 
 
 @pytest.mark.parametrize("named", ["anthropic", "google", "evil", "openai.evil.example", "openai-2"])
-def test_only_the_configured_provider_is_reached(gateway: Gateway, provider: Provider, named: str) -> None:
+def test_only_the_configured_provider_is_reached(gateway: GatewayProcess, provider: ModelVendor, named: str) -> None:
     assert gateway.call_model(f"/llm/{named}/v1/models", method="GET").status_code in {403, 404}
     assert provider.requests == []
 
 
-def test_the_host_header_decides_nothing(gateway: Gateway, provider: Provider) -> None:
+def test_the_host_header_decides_nothing(gateway: GatewayProcess, provider: ModelVendor) -> None:
     assert raw(gateway, "/llm/openai/v1/models", host="evil.example") == 200
     assert provider.requests[0].headers["Host"] == provider.url.removeprefix("http://")
 
 
-def test_the_engines_credentials_and_addresses_stay_inside(gateway: Gateway, provider: Provider) -> None:
+def test_the_engines_credentials_and_addresses_stay_inside(gateway: GatewayProcess, provider: ModelVendor) -> None:
     inside = {
         "Cookie": "session=1",
         "Proxy-Authorization": "Basic x",
@@ -162,7 +164,7 @@ def test_the_engines_credentials_and_addresses_stay_inside(gateway: Gateway, pro
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_an_error_and_never_followed(fresh: Gateway, provider: Provider, status: int) -> None:
+def test_a_redirect_is_an_error_and_never_followed(fresh: GatewayProcess, provider: ModelVendor, status: int) -> None:
     provider.answer = lambda handler: handler.whole(status, b"", Location=f"{provider.url}/stolen?key={KEY}")
     answer = fresh.call_model()
     assert answer.status_code == 502
@@ -171,7 +173,7 @@ def test_a_redirect_is_an_error_and_never_followed(fresh: Gateway, provider: Pro
     assert fresh.ask("GET", "/health").json()["model"]["last_failure"]["status"] == status
 
 
-def test_credentials_of_the_provider_stay_outside(gateway: Gateway, provider: Provider) -> None:
+def test_credentials_of_the_provider_stay_outside(gateway: GatewayProcess, provider: ModelVendor) -> None:
     outside = {
         "Set-Cookie": "session=1",
         "WWW-Authenticate": "Bearer",
@@ -189,7 +191,7 @@ def test_credentials_of_the_provider_stay_outside(gateway: Gateway, provider: Pr
     assert (answer.headers["X-Echo"], answer.headers["X-Request-Id"]) == ("you are [secret]!", "req_1")
 
 
-def test_credentials_in_the_base_url_are_not_sent(start_gateway: StartGateway, provider: Provider) -> None:
+def test_credentials_in_the_base_url_are_not_sent(start_gateway: StartGateway, provider: ModelVendor) -> None:
     base = provider.url.replace("http://", "http://user:pass@") + "/v1"
     start_gateway(llm_base_url=base).call_model()
     sent = provider.requests[0].headers
@@ -197,13 +199,15 @@ def test_credentials_in_the_base_url_are_not_sent(start_gateway: StartGateway, p
     assert base64.b64encode(b"user:pass").decode() not in str(sent)
 
 
-def test_a_key_that_no_header_can_carry_is_named_and_not_sent(start_gateway: StartGateway, provider: Provider) -> None:
+def test_a_key_that_no_header_can_carry_is_named_and_not_sent(
+    start_gateway: StartGateway, provider: ModelVendor
+) -> None:
     answer = start_gateway(llm_key="sk-\r\nX-Evil: 1").call_model()
     assert (answer.status_code, provider.requests) == (400, [])
     assert "model key has characters" in answer.json()["error"]["message"]
 
 
-def test_proxies_of_the_environment_are_not_used(start_gateway: StartGateway, provider: Provider) -> None:
+def test_proxies_of_the_environment_are_not_used(start_gateway: StartGateway, provider: ModelVendor) -> None:
     gateway = start_gateway(
         inside=False, environment={"http_proxy": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
     )

@@ -15,10 +15,10 @@ from mcp_types import CallToolResult, TextContent
 
 from agents.engines.base import PEERS_PATH
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import LLM_TOKEN, Gateway
+from tests.agents.pod.gateway.process import LLM_TOKEN, GatewayProcess
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.peer import PeerDouble
-from tests.doubles.provider import Provider
+from tests.doubles.provider import ModelVendor
 
 PEER_TOKEN = "token-that-bob-gave"
 LOOPBACK = ["127.0.0.0/8"]
@@ -38,9 +38,9 @@ def peer(_peer: PeerDouble) -> PeerDouble:
 
 @pytest.fixture(scope="session")
 def _asking(
-    _bridge: BridgeDouble, _provider: Provider, _peer: PeerDouble, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Gateway]:
-    gateway = Gateway(
+    _bridge: BridgeDouble, _provider: ModelVendor, _peer: PeerDouble, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    gateway = GatewayProcess(
         {
             "bridge_url": _bridge.url,
             "llm_base_url": f"{_provider.url}/v1",
@@ -55,13 +55,13 @@ def _asking(
 
 
 @pytest.fixture
-def asking(_asking: Gateway, bridge: BridgeDouble, peer: PeerDouble) -> Gateway:
+def asking(_asking: GatewayProcess, bridge: BridgeDouble, peer: PeerDouble) -> GatewayProcess:
     """A gateway whose agent has one peer. Many tests share it, so each must leave it as it was."""
     return _asking
 
 
 @pytest.fixture
-def fresh_asking(start_gateway: StartGateway, peer: PeerDouble) -> Gateway:
+def fresh_asking(start_gateway: StartGateway, peer: PeerDouble) -> GatewayProcess:
     """A gateway whose agent has one peer, for one test alone."""
     return start_gateway(**with_peers({"name": "bob", "url": f"{peer.url}/rpc", "token": PEER_TOKEN}))
 
@@ -76,11 +76,11 @@ def with_peers(*peers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def connect(http: httpx2.AsyncClient, gateway: Gateway) -> Client:
+def connect(http: httpx2.AsyncClient, gateway: GatewayProcess) -> Client:
     return Client(streamable_http_client(gateway.llm + PEERS_PATH, http_client=http))
 
 
-def use(gateway: Gateway, tool: str, **arguments: Any) -> CallToolResult:
+def use(gateway: GatewayProcess, tool: str, **arguments: Any) -> CallToolResult:
     """Call the tool, as an engine's MCP client does. Returns the result."""
 
     async def run() -> CallToolResult:
@@ -101,14 +101,14 @@ def said(result: CallToolResult) -> Any:
     return json.loads(part.text)
 
 
-def ask(gateway: Gateway, message: str = "hello", **more: str) -> Any:
+def ask(gateway: GatewayProcess, message: str = "hello", **more: str) -> Any:
     """Send a message to the peer. Returns its answer; a failure fails the test."""
     result = use(gateway, "send_message", **{"peer": "bob", "message": message, **more})
     assert not result.is_error, result
     return said(result)
 
 
-def failure(gateway: Gateway, **more: str) -> str:
+def failure(gateway: GatewayProcess, **more: str) -> str:
     result = use(gateway, "send_message", **{"peer": "bob", "message": "hello", **more})
     assert result.is_error, result
     problem: str = said(result)["error"]

@@ -14,14 +14,14 @@ import requests
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.peers.conftest import ask, failure, said, use, with_peers
-from tests.agents.pod.gateway.process import Gateway
-from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.agents.pod.gateway.process import GatewayProcess
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.doubles.peer import Json, PeerCall, PeerDouble, Raw, completed, dripping, endless, informational
 
 OLD_CARD = {"name": "Bob", "protocolVersion": "0.3.0", "preferredTransport": "JSONRPC"}
 
 
-def test_the_first_message_says_one_hop_and_a_conversation_goes_on(asking: Gateway, peer: PeerDouble) -> None:
+def test_the_first_message_says_one_hop_and_a_conversation_goes_on(asking: GatewayProcess, peer: PeerDouble) -> None:
     conversation = ask(asking, "one")["conversation"]
     ask(asking, "two", conversation=conversation)
     first, second = (call.params["message"] for call in peer.calls)
@@ -30,7 +30,7 @@ def test_the_first_message_says_one_hop_and_a_conversation_goes_on(asking: Gatew
     assert [call.version for call in peer.calls] == ["1.0", "1.0"]
 
 
-def test_a_peer_of_the_old_version_is_spoken_to_in_it(asking: Gateway, peer: PeerDouble) -> None:
+def test_a_peer_of_the_old_version_is_spoken_to_in_it(asking: GatewayProcess, peer: PeerDouble) -> None:
     peer.card = {**OLD_CARD, "url": f"{peer.url}/rpc"}
     status = {"state": "completed", "message": {"parts": [{"kind": "text", "text": "aye"}]}}
     peer.answer = lambda _: {"result": {"kind": "task", "id": "t", "contextId": "c", "status": status}}
@@ -42,7 +42,7 @@ def test_a_peer_of_the_old_version_is_spoken_to_in_it(asking: Gateway, peer: Pee
     _forget(asking, peer)
 
 
-def test_a_task_that_goes_on_is_asked_for_until_it_is_over(asking: Gateway, peer: PeerDouble) -> None:
+def test_a_task_that_goes_on_is_asked_for_until_it_is_over(asking: GatewayProcess, peer: PeerDouble) -> None:
     working: Json = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}
 
     def answer(call: PeerCall) -> Json:
@@ -68,14 +68,14 @@ def test_a_task_that_goes_on_is_asked_for_until_it_is_over(asking: Gateway, peer
     ],
 )
 def test_parts_of_every_kind_become_text(
-    asking: Gateway, peer: PeerDouble, parts: list[Any], reply: str | None
+    asking: GatewayProcess, peer: PeerDouble, parts: list[Any], reply: str | None
 ) -> None:
     peer.answer = lambda _: {"result": {"message": {"role": "ROLE_AGENT", "parts": parts}}}
     heard = ask(asking)["reply"]
     assert heard == reply if reply else heard.endswith("still")
 
 
-def test_a_long_reply_is_cut_and_says_so(asking: Gateway, peer: PeerDouble) -> None:
+def test_a_long_reply_is_cut_and_says_so(asking: GatewayProcess, peer: PeerDouble) -> None:
     peer.answer = lambda _: {"result": completed("x" * 100_000)}
     heard = ask(asking)
     assert (len(heard["reply"]), heard["cut"]) == (32_000, True)
@@ -110,13 +110,15 @@ NO_ANSWERS: dict[str, tuple[Callable[[], Json | Raw], str]] = {
 
 
 @pytest.mark.parametrize("case", list(NO_ANSWERS))
-def test_an_answer_that_is_none_is_a_failure_that_the_model_reads(asking: Gateway, peer: PeerDouble, case: str) -> None:
+def test_an_answer_that_is_none_is_a_failure_that_the_model_reads(
+    asking: GatewayProcess, peer: PeerDouble, case: str
+) -> None:
     answer, word = NO_ANSWERS[case]
     peer.answer = lambda _: answer()
     assert word in failure(asking)
 
 
-def test_deep_data_is_passed_on_or_a_failure_and_nothing_breaks(asking: Gateway, peer: PeerDouble) -> None:
+def test_deep_data_is_passed_on_or_a_failure_and_nothing_breaks(asking: GatewayProcess, peer: PeerDouble) -> None:
     peer.answer = lambda _: _raw([_DEEP_DATA])
     use(asking, "send_message", peer="bob", message="hi")
     peer.reset()
@@ -142,7 +144,9 @@ BAD_CARDS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", list(BAD_CARDS))
-def test_a_card_leads_to_no_address_that_peers_must_not_have(asking: Gateway, peer: PeerDouble, case: str) -> None:
+def test_a_card_leads_to_no_address_that_peers_must_not_have(
+    asking: GatewayProcess, peer: PeerDouble, case: str
+) -> None:
     _forget(asking, peer)
     peer.card, word = BAD_CARDS[case]
     assert word in failure(asking)
@@ -166,7 +170,7 @@ def test_names_below_localhost_are_this_machine(start_gateway: StartGateway, pee
     assert ask(gateway)["reply"] == "as you say"
 
 
-def test_few_calls_are_under_way_at_a_time(asking: Gateway, peer: PeerDouble) -> None:
+def test_few_calls_are_under_way_at_a_time(asking: GatewayProcess, peer: PeerDouble) -> None:
     ask(asking)
     go = threading.Event()
 
@@ -193,7 +197,9 @@ def _first(asked: list[Any], count: int) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_call_ends_before_the_turn_that_made_it(asking: Gateway, peer: PeerDouble, bridge: BridgeDouble) -> None:
+def test_a_call_ends_before_the_turn_that_made_it(
+    asking: GatewayProcess, peer: PeerDouble, bridge: BridgeDouble
+) -> None:
     """A turn may take 110 s, and each later agent in a chain has 15 s less. Here the fourth agent asks the fifth."""
     peer.answer = lambda _: _raw(dripping())
     bridge.turn = lambda _: [{"type": "done", "reply": failure(asking)}]
@@ -202,7 +208,7 @@ def test_a_call_ends_before_the_turn_that_made_it(asking: Gateway, peer: PeerDou
     assert 34 < time.monotonic() - started < 45
 
 
-def _tell(gateway: Gateway, *, hops: Any) -> Any:
+def _tell(gateway: GatewayProcess, *, hops: Any) -> Any:
     """Another agent sends a message to this agent."""
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}], "metadata": {"agentpods/hops": hops}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
@@ -217,7 +223,7 @@ def _reply_of(answer: Any) -> str:
 
 @pytest.mark.parametrize(("hops", "next_hop"), [(0, 1), (1, 2), (2.0, 3), ("9", 1), (True, 1), (-3, 1), ([], 1)])
 def test_each_agent_of_a_chain_counts_itself(
-    asking: Gateway, peer: PeerDouble, bridge: BridgeDouble, hops: Any, next_hop: int
+    asking: GatewayProcess, peer: PeerDouble, bridge: BridgeDouble, hops: Any, next_hop: int
 ) -> None:
     bridge.turn = lambda _: [{"type": "done", "reply": ask(asking)["reply"]}]
     assert _reply_of(_tell(asking, hops=hops)) == "as you say"
@@ -225,25 +231,27 @@ def test_each_agent_of_a_chain_counts_itself(
 
 
 @pytest.mark.parametrize("hops", [5, 10**400, 1e300])
-def test_a_message_that_has_passed_too_many_agents_is_refused(asking: Gateway, bridge: BridgeDouble, hops: Any) -> None:
+def test_a_message_that_has_passed_too_many_agents_is_refused(
+    asking: GatewayProcess, bridge: BridgeDouble, hops: Any
+) -> None:
     assert _tell(asking, hops=hops)["error"]["code"] == -32004
     assert bridge.turns == []
 
 
-def test_the_last_agent_of_a_chain_asks_nobody(asking: Gateway, peer: PeerDouble, bridge: BridgeDouble) -> None:
+def test_the_last_agent_of_a_chain_asks_nobody(asking: GatewayProcess, peer: PeerDouble, bridge: BridgeDouble) -> None:
     bridge.turn = lambda _: [{"type": "done", "reply": failure(asking)}]
     assert "answer it yourself" in _reply_of(_tell(asking, hops=4))
     assert peer.calls == []
 
 
 def test_two_agents_that_ask_each_other_for_ever_come_to_an_end(
-    start_gateway: StartGateway, asking: Gateway, bridge: BridgeDouble
+    start_gateway: StartGateway, asking: GatewayProcess, bridge: BridgeDouble
 ) -> None:
     """Here both gateways have the same engine, which passes on each message."""
     loop = start_gateway(**with_peers())
     loop.configure(**with_peers({"name": "bob", "url": f"{loop.public}/a2a", "token": "own-token-0123456789"}))
 
-    def pass_on(turn: Turn) -> Iterable[Event]:
+    def pass_on(turn: ReceivedTurn) -> Iterable[Event]:
         result = use(loop, "send_message", peer="bob", message=turn.message)
         yield {"type": "done", "reply": str(said(result))}
 
@@ -252,7 +260,7 @@ def test_two_agents_that_ask_each_other_for_ever_come_to_an_end(
     assert len(bridge.turns) == 5
 
 
-def _forget(gateway: Gateway, peer: PeerDouble) -> None:
+def _forget(gateway: GatewayProcess, peer: PeerDouble) -> None:
     """The gateway remembers a card for some minutes, unless a call failed. So let one call fail."""
     answer, peer.answer = peer.answer, lambda _: {"error": {"message": "again"}}
     failure(gateway)

@@ -12,11 +12,11 @@ from catalog import personas, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus
 
-ON_A_SHELF = 8  # the newest of the community, and the most used
+ON_A_LIST = 8  # the newest of the community, and the most used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelves:
+class PersonaLists:
     """Sorted lists of personas. Each is in the order in which it is shown."""
 
     of: snapshot.Snapshot
@@ -30,18 +30,18 @@ class Shelves:
         return self.by_category.get(category, [])
 
 
-_shelves: Shelves | None = None
+_lists: PersonaLists | None = None
 
 
-def current() -> Shelves:
-    global _shelves  # noqa: PLW0603 # replaced as a whole, like the snapshot
-    now, shelves = snapshot.current(), _shelves
-    if shelves is None or shelves.of is not now:
-        shelves = _shelves = _sort(now)
-    return shelves
+def current() -> PersonaLists:
+    global _lists  # noqa: PLW0603 # replaced as a whole, like the snapshot
+    now, lists = snapshot.current(), _lists
+    if lists is None or lists.of is not now:
+        lists = _lists = _sort(now)
+    return lists
 
 
-def _sort(now: snapshot.Snapshot) -> Shelves:
+def _sort(now: snapshot.Snapshot) -> PersonaLists:
     """Sort the personas. With thousands of personas this takes milliseconds, once per change of the catalog."""
     shown = personas.public()
     builtin = PersonaStatus.BUILTIN.value
@@ -51,12 +51,12 @@ def _sort(now: snapshot.Snapshot) -> Shelves:
     by_category: dict[str, list[Persona]] = {category: [] for category in Category.values}
     for persona in chain(ours, most_used):
         by_category[persona.category].append(persona)
-    return Shelves(
+    return PersonaLists(
         of=now,
         personas=shown,
         by_category=by_category,
-        newest=nlargest(ON_A_SHELF, community, key=_since),
-        popular=[one for one in most_used[:ON_A_SHELF] if one.deployed_count],
+        newest=nlargest(ON_A_LIST, community, key=_since),
+        popular=[one for one in most_used[:ON_A_LIST] if one.deployed_count],
         updated_at=max((one.updated_at for one in shown), default=None),
     )
 

@@ -12,7 +12,7 @@ import pytest
 
 from agents.engines import whatsapp
 from agents.engines.base import EngineError, ModelError
-from agents.engines.whatsapp import WhatsappDesk
+from agents.engines.whatsapp import WhatsappInbox
 from tests.agents.inbound.conftest import call_of, text
 from tests.agents.pod.bridge.process import pod_config
 from tests.doubles.whatsapp import ACCESS_TOKEN, PHONE, WhatsappDouble
@@ -73,20 +73,20 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whatsapp, "SEND_PAUSE_SECONDS", 0.0)
 
 
-def desk_of(engine: RepeatingConversations, meta: WhatsappDouble, notes: Path, **more: Any) -> WhatsappDesk:
+def inbox_of(engine: RepeatingConversations, meta: WhatsappDouble, notes: Path, **more: Any) -> WhatsappInbox:
     config = pod_config(
         channels=["web", "whatsapp"], channel_secrets={**SECRETS, **more}, whatsapp_api_url=meta.url, has_key=True
     )
-    return WhatsappDesk(engine.conversation, whatsapp.secrets(config), notes=notes / "whatsapp-read")
+    return WhatsappInbox(engine.conversation, whatsapp.secrets(config), notes=notes / "whatsapp-read")
 
 
 def call(name: str, words: str = "hello", *, sender: str = ANN) -> str:
     return json.dumps(call_of(text(name, words, sender=sender), phone=PHONE))
 
 
-async def until_over(desk: WhatsappDesk, name: str, body: str) -> None:
+async def until_over(inbox: WhatsappInbox, name: str, body: str) -> None:
     """Bring the message until its turn is over, as the platform does."""
-    await until(lambda: desk.take(name, body))
+    await until(lambda: inbox.take(name, body))
 
 
 async def until(seen: Callable[[], object]) -> None:
@@ -106,23 +106,23 @@ def played(story: Callable[[RepeatingConversations], Awaitable[None]]) -> None:
 
 def test_each_person_has_a_conversation_and_is_answered_in_it(meta: WhatsappDouble, tmp_path: Path) -> None:
     async def story(engine: RepeatingConversations) -> None:
-        desk = desk_of(engine, meta, tmp_path)
-        await until_over(desk, "wamid.1", call("wamid.1", "hello"))
-        await until_over(desk, "wamid.2", call("wamid.2", "hi", sender=BOB))
+        inbox = inbox_of(engine, meta, tmp_path)
+        await until_over(inbox, "wamid.1", call("wamid.1", "hello"))
+        await until_over(inbox, "wamid.2", call("wamid.2", "hi", sender=BOB))
         assert engine.asked == [(f"whatsapp-{ANN}", "hello"), (f"whatsapp-{BOB}", "hi")]
         assert meta.sent == [(ANN, "re hello"), (BOB, "re hi")]
-        assert await desk.state() is None
+        assert await inbox.state() is None
 
     played(story)
 
 
 def test_a_message_that_comes_again_is_read_once_by_the_next_process_too(meta: WhatsappDouble, tmp_path: Path) -> None:
     async def story(engine: RepeatingConversations) -> None:
-        desk = desk_of(engine, meta, tmp_path)
-        assert not desk.take("wamid.1", call("wamid.1"))
-        assert not desk.take("wamid.1", call("wamid.1"))  # its turn is running
-        await until_over(desk, "wamid.1", call("wamid.1"))
-        assert desk_of(engine, meta, tmp_path).take("wamid.1", call("wamid.1"))
+        inbox = inbox_of(engine, meta, tmp_path)
+        assert not inbox.take("wamid.1", call("wamid.1"))
+        assert not inbox.take("wamid.1", call("wamid.1"))  # its turn is running
+        await until_over(inbox, "wamid.1", call("wamid.1"))
+        assert inbox_of(engine, meta, tmp_path).take("wamid.1", call("wamid.1"))
         assert len(engine.asked) == len(meta.sent) == 1
 
     played(story)
@@ -133,16 +133,16 @@ def test_a_message_whose_turn_is_cut_off_is_taken_again_and_given_up_after_four_
 ) -> None:
     async def story(engine: RepeatingConversations) -> None:
         engine.fails = [EngineError("the engine has ended")]
-        await until_over(desk_of(engine, meta, tmp_path), "wamid.1", call("wamid.1"))
+        await until_over(inbox_of(engine, meta, tmp_path), "wamid.1", call("wamid.1"))
         assert len(engine.asked) == 2
         assert meta.sent == [(ANN, "re hello")]
         for number in range(1, 4):  # each time in another process
             engine.fails = [ModelError("refused") if number == 2 else EngineError("the engine has ended")]
             asked = len(engine.asked)
-            desk = desk_of(engine, meta, tmp_path)
-            assert not desk.take("wamid.2", call("wamid.2", "poison"))
+            inbox = inbox_of(engine, meta, tmp_path)
+            assert not inbox.take("wamid.2", call("wamid.2", "poison"))
             await until(lambda: len(engine.asked) > asked and not engine.running)  # noqa: B023
-        await until_over(desk_of(engine, meta, tmp_path), "wamid.2", call("wamid.2", "poison"))
+        await until_over(inbox_of(engine, meta, tmp_path), "wamid.2", call("wamid.2", "poison"))
         assert [said for _, said in engine.asked].count("poison") == 4
 
     played(story)
@@ -152,21 +152,21 @@ def test_one_persons_messages_are_read_one_after_the_other_and_those_of_many_fou
     meta: WhatsappDouble, tmp_path: Path
 ) -> None:
     async def story(engine: RepeatingConversations) -> None:
-        desk = desk_of(engine, meta, tmp_path)
+        inbox = inbox_of(engine, meta, tmp_path)
         engine.goes_on.clear()
         for number in range(3):
-            desk.take(f"a{number}", call(f"a{number}", f"a{number}"))
+            inbox.take(f"a{number}", call(f"a{number}", f"a{number}"))
         await until(lambda: engine.asked)
         await asyncio.sleep(0.05)
         assert engine.running == 1
         for number in range(6):
-            desk.take(f"b{number}", call(f"b{number}", sender=f"49152{number}"))
+            inbox.take(f"b{number}", call(f"b{number}", sender=f"49152{number}"))
         await until(lambda: engine.running == whatsapp.TURNS_AT_ONCE)
         engine.goes_on.set()
         for number in range(3):
-            await until_over(desk, f"a{number}", call(f"a{number}"))
+            await until_over(inbox, f"a{number}", call(f"a{number}"))
         for number in range(6):
-            await until_over(desk, f"b{number}", call(f"b{number}"))
+            await until_over(inbox, f"b{number}", call(f"b{number}"))
         assert [said for whom, said in meta.sent if whom == ANN] == ["re a0", "re a1", "re a2"]
         assert engine.most == whatsapp.TURNS_AT_ONCE
 
@@ -175,7 +175,7 @@ def test_one_persons_messages_are_read_one_after_the_other_and_those_of_many_fou
 
 def test_a_long_answer_is_sent_in_messages_that_meta_takes(meta: WhatsappDouble, tmp_path: Path) -> None:
     async def story(engine: RepeatingConversations) -> None:
-        await until_over(desk_of(engine, meta, tmp_path), "wamid.1", call("wamid.1", "x" * 9000))
+        await until_over(inbox_of(engine, meta, tmp_path), "wamid.1", call("wamid.1", "x" * 9000))
         assert [len(said) for _, said in meta.sent] == [4096, 4096, 9003 - 8192]
 
     played(story)
@@ -183,15 +183,15 @@ def test_a_long_answer_is_sent_in_messages_that_meta_takes(meta: WhatsappDouble,
 
 def test_a_refused_access_token_is_told_and_never_shown(meta: WhatsappDouble, tmp_path: Path) -> None:
     async def story(engine: RepeatingConversations) -> None:
-        desk = desk_of(engine, meta, tmp_path, whatsappAccessToken="another")
-        assert await desk.state() == "the service refuses the access token"
-        desk.take("wamid.1", call("wamid.1"))
+        inbox = inbox_of(engine, meta, tmp_path, whatsappAccessToken="another")
+        assert await inbox.state() == "the service refuses the access token"
+        inbox.take("wamid.1", call("wamid.1"))
         await until(lambda: len(meta.refused) == whatsapp.SEND_TRIES)
         assert meta.sent == []
-        wrong_number = desk_of(engine, meta, tmp_path, whatsappPhoneNumberId="1066")
+        wrong_number = inbox_of(engine, meta, tmp_path, whatsappPhoneNumberId="1066")
         assert await wrong_number.state() == "the service answers 400"
         meta.__exit__()
-        assert str(await desk.state()).startswith("the service does not answer (")
+        assert str(await inbox.state()).startswith("the service does not answer (")
 
     played(story)
 
@@ -211,7 +211,7 @@ def test_what_has_words_is_answered(
 ) -> None:
     async def story(engine: RepeatingConversations) -> None:
         body = json.dumps(call_of({"id": "wamid.1", "from": ANN, **message}, phone=PHONE))
-        await until_over(desk_of(engine, meta, tmp_path), "wamid.1", body)
+        await until_over(inbox_of(engine, meta, tmp_path), "wamid.1", body)
         assert [text for _, text in meta.sent] == said
 
     played(story)
@@ -220,7 +220,7 @@ def test_what_has_words_is_answered(
 @pytest.mark.parametrize("body", ["no JSON", "[]", '{"entry": [{}]}', '{"entry": [{"changes": [{"value": 1}]}]}'])
 def test_what_is_no_call_of_metas_is_dropped(meta: WhatsappDouble, tmp_path: Path, body: str) -> None:
     async def story(engine: RepeatingConversations) -> None:
-        await until_over(desk_of(engine, meta, tmp_path), "odd\nname", body)
+        await until_over(inbox_of(engine, meta, tmp_path), "odd\nname", body)
         assert engine.asked == []
 
     played(story)
@@ -231,13 +231,13 @@ def test_without_the_channel_or_a_model_key_nothing_is_taken_and_an_older_agent_
 ) -> None:
     async def story(engine: RepeatingConversations) -> None:
         for config in (pod_config(), pod_config(channels=["whatsapp"], channel_secrets=SECRETS, has_key=False)):
-            desk = WhatsappDesk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "whatsapp-read")
-            assert "model key" in str(await desk.state())
+            inbox = WhatsappInbox(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "whatsapp-read")
+            assert "model key" in str(await inbox.state())
             with pytest.raises(EngineError):
-                desk.take("wamid.1", call("wamid.1"))
+                inbox.take("wamid.1", call("wamid.1"))
         older = {"whatsappPhoneNumberId": PHONE, "whatsappAccessToken": ACCESS_TOKEN}
         config = pod_config(channels=["whatsapp"], channel_secrets=older, whatsapp_api_url=meta.url)
-        desk = WhatsappDesk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "x")
-        assert "whatsappAppSecret" in str(await desk.state())
+        inbox = WhatsappInbox(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "x")
+        assert "whatsappAppSecret" in str(await inbox.state())
 
     played(story)

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from config.serving.shelf import LARGE_BYTES, AnswerFiles
+from config.serving.answer_files import LARGE_BYTES, AnswerFiles
 
 
 def test_a_directory_is_made_with_the_first_file_and_not_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    shelf, large = AnswerFiles(), b"x" * LARGE_BYTES
-    assert shelf.file_of(b"small") is None
-    assert shelf.file_of(large) is None
+    files, large = AnswerFiles(), b"x" * LARGE_BYTES
+    assert files.file_of(b"small") is None
+    assert files.file_of(large) is None
     assert list(tmp_path.iterdir()) == []
-    file = shelf.file_of(large)
+    file = files.file_of(large)
     assert file is not None
     assert file.read_bytes() == large
-    del shelf
+    del files
     assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,8 @@ from agents.models import Status
 from billing.providers import registry
 from billing.vocabulary import FOREVER
 from pages.account import words
-from webhooks.models import Event, EventType
+from webhooks.event_types import EventType
+from webhooks.models import Event
 
 TYPES: dict[str, Promise] = {
     EventType.AGENT_RUNNING: _("The agent runs"),
@@ -53,7 +54,9 @@ def sentence(event: Event) -> str:
             return _warned(data)
         case EventType.TEST:
             return gettext("A test was sent to the webhook.")
-    return gettext("The agent could not be started.")
+        case EventType.AGENT_FAILED:
+            return gettext("The agent could not be started.")
+    return str(TYPES[event.type])
 
 
 def _paid(data: dict[str, Any]) -> str:
