@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from billing.admin.base import WrittenByRules
 from billing.models import AccountDeletion
+from config.read_only import WrittenByRules
 
 
 @admin.register(AccountDeletion)

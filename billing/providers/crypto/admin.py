@@ -16,7 +16,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
 from billing import decisions
-from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
+from billing.admin.base import PERMISSION, Corrected, actor_of
 from billing.admin.money_steps import CloseMoney, CreditMoney, ReturnMoney
 from billing.admin.steps import MoneyStep
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
@@ -24,6 +24,7 @@ from billing.providers.crypto import sweeps, watching
 from config import clock
 from config.admin_steps import Given, Logged, ReasonForm
 from config.errors import ServiceError
+from config.read_only import WrittenByRules
 
 
 class LookAtChain(MoneyStep):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from billing.admin.base import WrittenByRules
 from billing.models import (
     CardSubscription,
     StripeCustomer,
@@ -14,6 +13,7 @@ from billing.models import (
     StripeOrder,
     StripeRefund,
 )
+from config.read_only import WrittenByRules
 
 
 @admin.register(StripeOrder)
