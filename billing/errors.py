@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.errors import BadRequest, Conflict, Forbidden, NotFound
+from config.errors import BadRequest, Conflict, Forbidden, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from billing.models import CardSubscription, Order, Subscription
@@ -167,6 +167,16 @@ class GrantedOnly(Forbidden):
 class SoldByOrder(BadRequest):
     def __init__(self, provider: str, where: str) -> None:
         super().__init__(f"provider: {str(provider)!r} is paid by an order: POST {where}")
+
+
+class NoSuchOrder(NotFound):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no such order: GET {path} lists yours")
+
+
+class OrderMeanwhile(Unavailable):
+    def __init__(self) -> None:
+        super().__init__("another order of this agent has just ended: order again", retry_after=1)
 
 
 class NoSuchSubscription(NotFound):

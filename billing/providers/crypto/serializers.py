@@ -7,19 +7,13 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.models.payments import UNIT_DIGITS
+from billing.serializers.orders import MAX_ID
 from billing.serializers.plans import OrderedPlan
 from billing.vocabulary import Asset, OrderStatus, Period
 from catalog.serializers.catalog import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
 from config.api import Choice, Serializer, Text
-from config.paging import MAX_CURSOR, MAX_PAGE
-
-MAX_ID = 40
-
-
-def _offered(tier_id: str) -> None:
-    known_tier(tier_id)
 
 
 class Units(serializers.DecimalField):
@@ -47,16 +41,9 @@ class CryptoEnvelope(Serializer):
 class CreateCryptoOrderSerializer(Serializer):
     agent_id = Text(max_length=MAX_ID)
     asset = Choice(Asset.choices)
-    tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
+    tier = Text(required=False, validators=[known_tier], help_text="The plan to pay for; the agent's own by default.")
     period = Choice(Period.choices)
     coupon = Text(required=False, max_length=40, help_text="The code of a coupon: what it takes off is in `priceUsd`.")
-
-
-class ListCryptoOrdersSerializer(Serializer):
-    agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
-    status = Choice(OrderStatus.choices, required=False)
-    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
-    cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
 
 
 class CryptoOrderSerializer(Serializer):

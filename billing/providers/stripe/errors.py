@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from config.errors import BadRequest, Conflict, NotFound, Unavailable
-
-
-class StripeOrderMeanwhile(Unavailable):
-    def __init__(self) -> None:
-        super().__init__("another order of this agent has just ended: order again", retry_after=1)
-
-
-class NoSuchStripeOrder(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such order: GET /stripe/orders lists yours")
+from config.errors import BadRequest, Conflict
 
 
 class NoCardYet(Conflict):
