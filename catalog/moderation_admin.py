@@ -131,7 +131,7 @@ class ReviewAdmin(WithSteps, ForModerators):
             "title": "Review",
             "persona": persona,
             "state": _state(persona),
-            "waits": _waits(persona),
+            "waits": persona.status == PersonaStatus.PUBLISHED and persona.reviewed_at is None,
             "seen": (_seen(persona.pk), persona.updated_at.isoformat()),
             "articles": list(_articles(persona)),
             "may_moderate": may_moderate(request),
@@ -199,10 +199,6 @@ def tools(request: HttpRequest, persona: Persona | None) -> list[dict[str, str]]
         links["Take down"] = TakeDown.address([persona.pk])
     links[name] = step.address([persona.owner_id])
     return [{"label": label, "address": address} for label, address in links.items()]
-
-
-def _waits(persona: Persona) -> bool:
-    return persona.status == PersonaStatus.PUBLISHED and persona.reviewed_at is None
 
 
 def _state(persona: Persona) -> str:
