@@ -1,7 +1,5 @@
 """The wire shapes of backups (docs/spec.md: BackupEntry)."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from config.api import Serializer

@@ -1,7 +1,5 @@
 """Claims to hostnames in the admin, present and past ones. Everything is read-only."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
 from agents.domains.models import DomainClaim

@@ -1,7 +1,5 @@
 """Messages from services in the admin: waiting, handed over, or dropped. Their contents are not shown."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
 from agents.inbound.models import InboundMessage

@@ -1,7 +1,5 @@
 """The wire shapes of customers' own hostnames (docs/spec.md: DomainCheck)."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from agents.domains.check import DnsStatus, HttpsStatus

@@ -1,7 +1,5 @@
 """The admin page of accounts that their owners delete. It shows what a deletion still waits for."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
 from billing.models import AccountDeletion

@@ -1,7 +1,5 @@
 """The request fields that the orders of several providers have."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from billing.vocabulary import OrderStatus, Period

@@ -1,7 +1,5 @@
 """The request and response bodies of `/stars`, and the updates that Telegram sends."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from billing.models import StarsOrder

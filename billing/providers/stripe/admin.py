@@ -1,7 +1,5 @@
 """The admin pages of Stripe: orders, subscriptions, invoices, events, disputes, refunds and customers."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
 from billing.models import (

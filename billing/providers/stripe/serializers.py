@@ -1,7 +1,5 @@
 """The request and response bodies of `/stripe`, and the events that Stripe sends."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from billing.models import StripeOrder
