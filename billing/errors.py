@@ -149,8 +149,7 @@ class TakenBack(LicenceRefused):
 class LicenceInUse(Conflict):
     """The message is the same whichever account uses the licence, so it does not tell whose it is."""
 
-    def __init__(self) -> None:
-        super().__init__("licenseKey: this licence is in use on an agent already; a licence pays for one agent")
+    message = "licenseKey: this licence is in use on an agent already; a licence pays for one agent"
 
 
 class OtherPlanPaid(BadRequest):
@@ -160,8 +159,7 @@ class OtherPlanPaid(BadRequest):
 
 
 class GrantedOnly(Forbidden):
-    def __init__(self) -> None:
-        super().__init__("provider: only operators grant 'internal'")
+    message = "provider: only operators grant 'internal'"
 
 
 class SoldByOrder(BadRequest):
@@ -180,13 +178,11 @@ class OrderMeanwhile(Unavailable):
 
 
 class NoSuchSubscription(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such subscription: GET /subscriptions lists yours")
+    message = "no such subscription: GET /subscriptions lists yours"
 
 
 class NoCallback(NotFound):
-    def __init__(self) -> None:
-        super().__init__("provider: this provider sends no callbacks")
+    message = "provider: this provider sends no callbacks"
 
 
 class NothingToVerify(Conflict):

@@ -6,13 +6,11 @@ from config.errors import BadRequest, Conflict
 
 
 class NoCardYet(Conflict):
-    def __init__(self) -> None:
-        super().__init__("no card of yours is known yet: POST /stripe/orders is where the first one is entered")
+    message = "no card of yours is known yet: POST /stripe/orders is where the first one is entered"
 
 
 class NotStripe(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("Stripe-Signature: missing, wrong or too old; this address is only for Stripe")
+    message = "Stripe-Signature: missing, wrong or too old; this address is only for Stripe"
 
 
 class StripeUnreadable(Exception):
