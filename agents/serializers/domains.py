@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from agents.domains.check import DnsStatus, HttpsStatus
 from agents.serializers.agents import AgentSerializer
-from config.api import Serializer, Text
+from config.api import Serializer, Text, envelope
 
 MAX_DOMAIN_CHARACTERS = 1_000  # any longer text is no name; agents/domains/names.py checks the rest
 
@@ -48,8 +48,7 @@ class DomainRecordSerializer(Serializer):
     value = serializers.CharField()
 
 
-class DomainCheckEnvelope(Serializer):
-    check = DomainCheckSerializer()
+DomainCheckEnvelope = envelope("DomainCheckEnvelope", check=DomainCheckSerializer())
 
 
 class AgentDomainEnvelope(Serializer):

@@ -13,7 +13,7 @@ from billing.vocabulary import Asset, OrderStatus, Period
 from catalog.serializers.catalog import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
-from config.api import Choice, Serializer, Text
+from config.api import Choice, Serializer, Text, envelope
 
 
 class Units(serializers.DecimalField):
@@ -34,8 +34,7 @@ class CryptoInfoSerializer(Serializer):
     assets = AssetSerializer(many=True)
 
 
-class CryptoEnvelope(Serializer):
-    crypto = CryptoInfoSerializer()
+CryptoEnvelope = envelope("CryptoEnvelope", crypto=CryptoInfoSerializer())
 
 
 class CreateCryptoOrderSerializer(Serializer):
@@ -73,10 +72,5 @@ class CryptoPaymentSerializer(Serializer):
     expires_at = serializers.DateTimeField(help_text="Money that comes later still counts for 14 days.")
 
 
-class CryptoOrderEnvelope(Serializer):
-    order = CryptoOrderSerializer()
-    payment = CryptoPaymentSerializer()
-
-
-class CryptoOrdersEnvelope(Serializer):
-    orders = CryptoOrderSerializer(many=True)
+CryptoOrderEnvelope = envelope("CryptoOrderEnvelope", order=CryptoOrderSerializer(), payment=CryptoPaymentSerializer())
+CryptoOrdersEnvelope = envelope("CryptoOrdersEnvelope", orders=CryptoOrderSerializer(many=True))

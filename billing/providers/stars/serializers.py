@@ -8,7 +8,7 @@ from billing.serializers.plans import OrderedPlan
 from billing.vocabulary import OrderStatus
 from catalog.serializers.catalog import Usd
 from catalog.vocabulary import TierId
-from config.api import Entries, ModelSerializer, Serializer, Whole
+from config.api import Entries, ModelSerializer, Serializer, Whole, envelope
 
 MAX_ENTRIES = 256  # a message of Telegram has about a hundred fields
 
@@ -19,8 +19,7 @@ class StarsInfoSerializer(Serializer):
     star_usd = Usd(help_text="What one star is worth in USD; prices are divided by it and rounded up.")
 
 
-class StarsEnvelope(Serializer):
-    stars = StarsInfoSerializer()
+StarsEnvelope = envelope("StarsEnvelope", stars=StarsInfoSerializer())
 
 
 class StarsOrderSerializer(ModelSerializer):
@@ -53,13 +52,8 @@ class StarsPaymentSerializer(Serializer):
     expires_at = serializers.DateTimeField(help_text="When the invoice stops being payable.")
 
 
-class StarsOrderEnvelope(Serializer):
-    order = StarsOrderSerializer()
-    payment = StarsPaymentSerializer()
-
-
-class StarsOrdersEnvelope(Serializer):
-    orders = StarsOrderSerializer(many=True)
+StarsOrderEnvelope = envelope("StarsOrderEnvelope", order=StarsOrderSerializer(), payment=StarsPaymentSerializer())
+StarsOrdersEnvelope = envelope("StarsOrdersEnvelope", orders=StarsOrderSerializer(many=True))
 
 
 class CreateStarsOrderSerializer(NewOrderSerializer):

@@ -8,7 +8,7 @@ from billing.serializers.plans import OrderedPlan
 from billing.vocabulary import OrderStatus
 from catalog.serializers.catalog import Usd
 from catalog.vocabulary import TierId
-from config.api import ModelSerializer, Serializer, Text
+from config.api import ModelSerializer, Serializer, Text, envelope
 
 
 class StripeOrderSerializer(ModelSerializer):
@@ -40,13 +40,8 @@ class StripePaymentSerializer(Serializer):
     expires_at = serializers.DateTimeField(help_text="When the checkout stops being payable.")
 
 
-class StripeOrderEnvelope(Serializer):
-    order = StripeOrderSerializer()
-    payment = StripePaymentSerializer()
-
-
-class StripeOrdersEnvelope(Serializer):
-    orders = StripeOrderSerializer(many=True)
+StripeOrderEnvelope = envelope("StripeOrderEnvelope", order=StripeOrderSerializer(), payment=StripePaymentSerializer())
+StripeOrdersEnvelope = envelope("StripeOrdersEnvelope", orders=StripeOrderSerializer(many=True))
 
 
 class CreateStripeOrderSerializer(NewOrderSerializer):
@@ -57,8 +52,7 @@ class PortalSerializer(Serializer):
     url = serializers.URLField(help_text="A page of Stripe's, for some minutes.")
 
 
-class PortalEnvelope(Serializer):
-    portal = PortalSerializer()
+PortalEnvelope = envelope("PortalEnvelope", portal=PortalSerializer())
 
 
 class StripeEventSerializer(serializers.Serializer[None]):
