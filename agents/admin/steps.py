@@ -17,6 +17,7 @@ from config.errors import Forbidden
 
 class AgentStep(Step[Agent]):
     model = Agent
+    related = ("user",)
     material: ClassVar[tuple[str, ...]] = ("owner", "status", "wanted", "paid", "may run until")
 
     def held(self, row_id: str) -> Agent | None:
@@ -35,9 +36,6 @@ class AgentStep(Step[Agent]):
             "paid": "yes" if row.paid else "no",
             "may run until": f"{row.entitled_until:%Y-%m-%d %H:%M} UTC" if row.entitled_until else "no end",
         }
-
-    def _all(self) -> QuerySet[Agent]:
-        return Agent.objects.select_related("user")
 
 
 class PauseAgents(AgentStep):

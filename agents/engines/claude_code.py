@@ -23,7 +23,6 @@ from agents.runtimes.base import PodConfig
 VERSION = "2.1.329"
 _PROVIDER = "anthropic"
 _PROGRAMS = {"x86_64": "claude-code-linux-x64", "aarch64": "claude-code-linux-arm64"}
-_NO_PROGRAM = "claude-code-for-this-machine"
 # Its conversations have UUIDs as names. Ours are made in this namespace.
 _SESSIONS = UUID("5f1a3a54-6b0c-4a7e-9d52-7b0c1d7a2f11")
 # It deletes old conversations after this many days; its default is 30.

@@ -31,6 +31,7 @@ class LookAtChain(MoneyStep):
     name, title, button = "look", "Look at the chain now", "Look"
     done = "The chain is being read; reload this page in a moment"
     model = CryptoOrder
+    related = ("user",)
 
     def shown(self, row: CryptoOrder) -> dict[str, str]:
         amount = f"{row.amount} {row.asset}"
@@ -39,9 +40,6 @@ class LookAtChain(MoneyStep):
     def take(self, row: CryptoOrder, *, given: Given) -> Logged | None:
         watching.ask(row, reason=given.reason, actor=given.actor, now=given.now)
         return None
-
-    def _all(self) -> QuerySet[CryptoOrder]:
-        return CryptoOrder.objects.select_related("user")
 
 
 @admin.register(CryptoOrder)
