@@ -23,6 +23,7 @@ from agents.engines.base import (
 )
 from agents.engines.opencode_http import AGENT, OpencodeDriver
 from agents.engines.persona import persona_text
+from agents.engines.rendering import environment, speaks_chat_alone
 from agents.runtimes.base import PodConfig
 
 VERSION = "1.18.33"
@@ -202,14 +203,7 @@ def _model(config: PodConfig) -> tuple[str, str] | None:
     known = _PROVIDERS.get(config.provider or "")
     if not known or not config.model:
         return None
-    return (_OWN_SERVER if _speaks_chat_alone(config) else known[0], config.model)
-
-
-def _speaks_chat_alone(config: PodConfig) -> bool:
-    """Whether to use chat completions only. With these two providers opencode uses the Responses API, which few model
-    servers other than the vendors' have.
-    """
-    return config.own_model_server and config.provider in {"openai", "xai"}
+    return (_OWN_SERVER if speaks_chat_alone(config) else known[0], config.model)
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: ProxyAccess) -> dict[str, Any]:
@@ -243,15 +237,10 @@ def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
-    """The complete environment of the engine. Nothing is inherited from the bridge."""
     search = place.install / _MODULES / "@vscode" / _SEARCHES.get(platform.machine(), "") / "bin"
     own = place.data / "opencode"
     return {
-        "PATH": f"{search}:{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(place.data / "home"),
-        "TMPDIR": str(place.data / "tmp"),
-        "LANG": "C.UTF-8",
-        "TZ": config.timezone or "UTC",
+        **environment(config, place, search),
         "XDG_CONFIG_HOME": str(own / "config"),
         "XDG_DATA_HOME": str(own / "data"),
         "XDG_CACHE_HOME": str(own / "cache"),
