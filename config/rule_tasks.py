@@ -53,5 +53,5 @@ def checked(name: str, rule: Rule) -> Any:
 
 
 def _registered(name: str, run: Callable[..., None]) -> Any:
-    run.__name__ = name
+    run.__name__ = name.rpartition(".")[2]
     return shared_task(name=name)(run)
