@@ -23,7 +23,7 @@ from agents.engines.base import (
 )
 from agents.engines.opencode_http import AGENT, OpencodeDriver
 from agents.engines.persona import persona_text
-from agents.engines.rendering import environment, speaks_chat_alone
+from agents.engines.rendering import chosen_model, environment
 from agents.runtimes.base import PodConfig
 
 VERSION = "1.18.33"
@@ -149,7 +149,7 @@ class Opencode:
             ),
             env=_environment(config, place, llm),
             cwd=workspace,
-            model=_model(config),
+            model=chosen_model(config, _PROVIDERS, own_server=_OWN_SERVER),
         )
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class Opencode:
         )
 
     def _settings(self, config: PodConfig, llm: ProxyAccess) -> dict[str, Any]:
-        model = _model(config)
+        model = chosen_model(config, _PROVIDERS, own_server=_OWN_SERVER)
         servers = mcp_servers(config, llm)
         chosen = {"model": "/".join(model), "small_model": "/".join(model)} if model else {}
         return {
@@ -197,13 +197,6 @@ def _json(value: Any) -> str:
     for name in ("env", "file"):
         text = text.replace(f"{{{name}:", f"\\u007b{name}:")
     return text + "\n"
-
-
-def _model(config: PodConfig) -> tuple[str, str] | None:
-    known = _PROVIDERS.get(config.provider or "")
-    if not known or not config.model:
-        return None
-    return (_OWN_SERVER if speaks_chat_alone(config) else known[0], config.model)
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: ProxyAccess) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from agents.engines.base import Driver, EnginePlace, Launch, NpmPackage, Processes, ProxyAccess, Stores, mcp_servers
 from agents.engines.persona import persona_text
 from agents.engines.pi_rpc import PiDriver
-from agents.engines.rendering import environment, heap, json_file, speaks_chat_alone
+from agents.engines.rendering import chosen_model, environment, heap, json_file
 from agents.runtimes.base import PodConfig
 
 VERSION = "0.87.1"
@@ -112,7 +112,7 @@ class Pi:
     def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """pi reads persona text, model list and settings only at its start; tools are flags."""
         home = place.data / "pi"
-        model = _model(config)
+        model = chosen_model(config, _PROVIDERS, own_server=_OWN_SERVER)
         tools = self._tools(config)
         servers = mcp_servers(config, llm)
         settings = {**_SETTINGS, **({"defaultProvider": model[0], "defaultModel": model[1]} if model else {})}
@@ -181,13 +181,6 @@ def _mcp_files(servers: list[dict[str, Any]], home: Path) -> dict[Path, str]:
         home / MCP_EXTENSION.name: MCP_EXTENSION.read_text(encoding="utf-8"),
         home / "mcp.json": json_file({"servers": said}),
     }
-
-
-def _model(config: PodConfig) -> tuple[str, str] | None:
-    known = _PROVIDERS.get(config.provider or "")
-    if not known or not config.model:
-        return None
-    return (_OWN_SERVER if speaks_chat_alone(config) else known[0], config.model)
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: EnginePlace, llm: ProxyAccess) -> dict[str, Any]:

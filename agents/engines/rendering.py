@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,15 @@ def json_file(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True) + "\n"
 
 
-def speaks_chat_alone(config: PodConfig) -> bool:
-    """Whether to use chat completions only. With these two providers some engines use the Responses API, which few
-    model servers other than the vendors' have.
+def chosen_model(
+    config: PodConfig, providers: Mapping[str, tuple[str, str]], *, own_server: str
+) -> tuple[str, str] | None:
+    """The engine's names of provider and model, from its names of providers; None without a model. `own_server` is the
+    provider that uses chat completions only. With openai and xai such an engine uses the Responses API, which few model
+    servers other than the vendors' have.
     """
-    return config.own_model_server and config.provider in {"openai", "xai"}
+    known = providers.get(config.provider or "")
+    if not known or not config.model:
+        return None
+    speaks_chat_alone = config.own_model_server and config.provider in {"openai", "xai"}
+    return (own_server if speaks_chat_alone else known[0], config.model)
