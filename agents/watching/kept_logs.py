@@ -16,7 +16,6 @@ from agents.pod.logs import log_files
 from agents.pod.logs.reading import Chunk, Left
 from agents.pod.turns.failures import HopFailure
 from agents.running import pods
-from agents.running.reconciler import suffix_of
 from agents.runtimes import current_runtime, pod_logs
 from agents.runtimes.pod_logs import Tail
 
@@ -55,7 +54,7 @@ def keep(agent: Agent, namespace: str) -> None:
 def keep_due() -> int:
     """Keep the logs of running pods whose logs would be lost with them. Returns how many pods were asked."""
     namespaces = current_runtime().fleeting_logs(AT_ONCE)
-    rows = Agent.objects.live().filter(suffix__in={suffix_of(name) for name in namespaces})
+    rows = Agent.objects.live().filter(suffix__in={pods.suffix_of(name) for name in namespaces})
     agents = {agent.namespace: agent for agent in rows}
     until = time.monotonic() + ROUND_SECONDS
     with ThreadPoolExecutor(THREADS, thread_name_prefix="keep-logs") as threads:
