@@ -10,7 +10,7 @@ from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,21 +20,9 @@ from accounts.admin_steps import DeleteGroups, RevokeKeys
 from accounts.mail_admin import WithMails
 from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, Switches, User, WrongTry
 from config.admin_steps import WithSteps
+from config.read_only import ReadOnly
 
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
-
-
-class ReadOnly:
-    """For rows that only rules write."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 class ApiKeyInline(ReadOnly, admin.TabularInline[ApiKey, User]):

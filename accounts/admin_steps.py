@@ -15,6 +15,7 @@ from config.admin_steps import DeleteRows, Given, Logged, Step
 class RevokeKeys(Step[ApiKey]):
     name, title, button, done = "revoke", "Revoke keys", "Revoke", "Revoked"
     model = ApiKey
+    related = ("user",)
     permission = "revoke"
     material = ("key", "account", "revoked")
     counted = True
@@ -36,9 +37,6 @@ class RevokeKeys(Step[ApiKey]):
     def take(self, row: ApiKey, *, given: Given) -> Logged | None:
         keys.revoke(row.user, row.pk, now=given.now)
         return None
-
-    def _all(self) -> QuerySet[ApiKey]:
-        return ApiKey.objects.select_related("user")
 
 
 class DeleteGroups(DeleteRows):

@@ -8,23 +8,19 @@ from config.errors import BadRequest, Conflict, InvalidCode, NotFound, RateLimit
 
 
 class NoCredential(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__("Authorization: send `Bearer <token>` with an API key, or with the token of POST /auth/verify")
+    message = "Authorization: send `Bearer <token>` with an API key, or with the token of POST /auth/verify"
 
 
 class MalformedCredential(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__("Authorization: must be the word Bearer, one space and the token")
+    message = "Authorization: must be the word Bearer, one space and the token"
 
 
 class InvalidKey(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__("Invalid or revoked API key")
+    message = "Invalid or revoked API key"
 
 
 class InvalidSession(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__("Invalid or expired session token: sign in again with POST /auth/request")
+    message = "Invalid or expired session token: sign in again with POST /auth/request"
 
 
 class AccountSuspended(Unauthorized):
@@ -33,25 +29,19 @@ class AccountSuspended(Unauthorized):
 
 
 class AccountClosed(Conflict):
-    def __init__(self) -> None:
-        super().__init__("this account was deleted by its owner: it cannot be opened again")
+    message = "this account was deleted by its owner: it cannot be opened again"
 
 
 class SignUpsClosed(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__("email: no new accounts are possible at the moment; people who have an account can sign in")
+    message = "email: no new accounts are possible at the moment; people who have an account can sign in"
 
 
 class NoLiveCode(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__(
-            "code: this e-mail has no valid code: it has expired or was used; get a new one with POST /auth/request"
-        )
+    message = "code: this e-mail has no valid code: it has expired or was used; get a new one with POST /auth/request"
 
 
 class WrongCode(InvalidCode):
-    def __init__(self) -> None:
-        super().__init__("code: these are not the digits of the newest code mailed to this e-mail")
+    message = "code: these are not the digits of the newest code mailed to this e-mail"
 
 
 class TooManyWrongTries(RateLimited):
@@ -73,13 +63,11 @@ class TooManyStrangers(RateLimited):
 
 
 class NoSuchKey(NotFound):
-    def __init__(self) -> None:
-        super().__init__("id: you have no such API key; GET /keys lists yours")
+    message = "id: you have no such API key; GET /keys lists yours"
 
 
 class NoSuchSession(NotFound):
-    def __init__(self) -> None:
-        super().__init__("id: you have no such session")
+    message = "id: you have no such session"
 
 
 class TooManyKeys(BadRequest):
@@ -91,5 +79,4 @@ class TooManyKeys(BadRequest):
 
 
 class BadCursor(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("cursor: must be the one from the Link header of the previous page")
+    message = "cursor: must be the one from the Link header of the previous page"

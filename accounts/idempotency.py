@@ -61,7 +61,7 @@ def idempotent(action: Action[V, P]) -> Action[V, P]:
             return action(view, request, *args, **kwargs)
         row = _reserve(request)
         if row.status is not None:
-            return _replayed(row)
+            return Response(row.reply["body"], status=row.status, headers={**row.reply["headers"], REPLAYED: "true"})
         return _run(view, row, functools.partial(action, view, request, *args, **kwargs))
 
     return once
@@ -118,7 +118,3 @@ def _refusals_answered(view: ApiViewSet, action: Callable[[], Response]) -> Resp
         return action()
     except _REFUSALS as refusal:
         return view.handle_exception(refusal)
-
-
-def _replayed(row: IdempotentReply) -> Response:
-    return Response(row.reply["body"], status=row.status, headers={**row.reply["headers"], REPLAYED: "true"})

@@ -5,17 +5,14 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 from email.utils import parseaddr
-from functools import partial
 
 from django.conf import settings
-from django.core import mail
-from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts import mail_choices, mailing
-from accounts.mailing import MailOutcome, SubjectInLine
+from accounts import mail_choices
+from accounts.mailing import MailQueue, SubjectInLine
 from accounts.models import SUBJECT_LENGTH, Letter, User
 from config import background
 from config.outgoing_mail import Mail, one_line
@@ -53,30 +50,24 @@ def carry(user_id: str, mail: Mail) -> Letter | None:
     return write(user, subject=mail.subject, text=mail.text, html=mail.html, lang=mail.lang)
 
 
-def send(letter_id: str, *, now: datetime) -> None:
-    """Mail this letter if it is due. Calling it twice is harmless."""
-    _send_next(Letter.objects.filter(pk=letter_id), mail.get_connection(), now=now)
+class _Letters(MailQueue[Letter]):
+    retry_seconds = RETRY_SECONDS
 
+    def waiting(self, *, now: datetime) -> QuerySet[Letter]:
+        return Letter.objects.all()
 
-def send_due(*, now: datetime) -> int:
-    """Mail all due letters and give up those with too many attempts. Return how many the mail server took or refused.
+    def message(self, row: Letter) -> SubjectInLine:
+        return _message(row)
 
-    Stops when the mail server is down.
-    """
-    _give_up_tried(now=now)
-    return mailing.scan(partial(_send_next, Letter.objects.all(), now=now))
+    def done(self, row: Letter, *, mailed_at: datetime | None) -> None:
+        Letter.objects.filter(pk=row.pk).update(mail_due_at=None, mailed_at=mailed_at)
 
-
-def _send_next(letters: QuerySet[Letter], connection: BaseEmailBackend, *, now: datetime) -> bool:
-    """Mail the next due letter. Return whether to go on: false if nothing is due or the mail server is down."""
-    letter = mailing.claim(letters, retry_seconds=RETRY_SECONDS, now=now)
-    if letter is None:
-        return False
-    outcome = mailing.hand_over(_message(letter), connection, row=letter)
-    if outcome in {MailOutcome.TAKEN, MailOutcome.REFUSED}:
-        mailed_at = timezone.now() if outcome is MailOutcome.TAKEN else None
-        Letter.objects.filter(pk=letter.pk).update(mail_due_at=None, mailed_at=mailed_at)
-    return outcome is not MailOutcome.FAILED
+    def give_up(self, *, now: datetime) -> None:
+        tried = Letter.objects.filter(mail_due_at__lte=now, mail_attempts__gte=MAX_ATTEMPTS)
+        given_up = list(tried.values_list("pk", flat=True))
+        if given_up:
+            log.error("letters were not mailed", extra={"letters": given_up})
+            tried.filter(pk__in=given_up).update(mail_due_at=None)
 
 
 def _message(letter: Letter) -> SubjectInLine:
@@ -96,9 +87,5 @@ def _message(letter: Letter) -> SubjectInLine:
     return message
 
 
-def _give_up_tried(*, now: datetime) -> None:
-    tried = Letter.objects.filter(mail_due_at__lte=now, mail_attempts__gte=MAX_ATTEMPTS)
-    given_up = list(tried.values_list("pk", flat=True))
-    if given_up:
-        log.error("letters were not mailed", extra={"letters": given_up})
-        tried.filter(pk__in=given_up).update(mail_due_at=None)
+_queue = _Letters()
+send, send_due = _queue.send, _queue.send_due

@@ -1,4 +1,4 @@
-"""What all stored mails have in common: one process at a time claims a mail, sends it, and tries
+"""Queues of stored mails, such as letters and sign-in codes: one process at a time claims a mail, sends it, and tries
 again after a failure.
 """
 
@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import logging
 import smtplib
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from email.header import Header
 from enum import Enum, auto
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from django.conf import settings
 from django.core import mail
@@ -52,28 +53,64 @@ class SubjectInLine(EmailMultiAlternatives):
         return built
 
 
-def scan(send_next: Callable[[BaseEmailBackend], bool]) -> int:
-    """Call `send_next` until it returns false, at most MAILS_PER_SCAN times. Return how often it returned true."""
-    connection = mail.get_connection()
-    for sent in range(MAILS_PER_SCAN):
-        if not send_next(connection):
-            return sent
-    return MAILS_PER_SCAN
+class MailQueue(ABC, Generic[Row]):
+    """The stored mails of one kind."""
 
+    retry_seconds: ClassVar[Sequence[int]]  # the waits before the next attempt, one for each attempt
 
-def claim(rows: QuerySet[Row], *, retry_seconds: Sequence[int], now: datetime) -> Row | None:
-    """Take the next due row and set its next attempt, in case this one fails or its process dies.
+    @abstractmethod
+    def waiting(self, *, now: datetime) -> QuerySet[Row]:
+        """The rows that may still be mailed."""
 
-    None if nothing is due.
-    """
-    with transaction.atomic():
-        due = rows.filter(mail_due_at__lte=now, mail_attempts__lt=len(retry_seconds))
+    @abstractmethod
+    def message(self, row: Row) -> EmailMessage | None:
+        """The mail. None if it cannot be read any more."""
+
+    @abstractmethod
+    def done(self, row: Row, *, mailed_at: datetime | None) -> None:
+        """End the attempts: the mail server took the mail, or it never will."""
+
+    @abstractmethod
+    def give_up(self, *, now: datetime) -> None:
+        """Log the rows that have waited too long, and end their attempts."""
+
+    def send(self, row_id: str, *, now: datetime) -> None:
+        """Mail this row if it is due. Calling it twice is harmless."""
+        self._send_next(self.waiting(now=now).filter(pk=row_id), mail.get_connection(), now=now)
+
+    def send_due(self, *, now: datetime) -> int:
+        """Mail the due rows, at most MAILS_PER_SCAN. Return how many the mail server took or refused.
+
+        Stops when the mail server is down.
+        """
+        self.give_up(now=now)
+        connection = mail.get_connection()
+        for sent in range(MAILS_PER_SCAN):
+            if not self._send_next(self.waiting(now=now), connection, now=now):
+                return sent
+        return MAILS_PER_SCAN
+
+    def _send_next(self, rows: QuerySet[Row], connection: BaseEmailBackend, *, now: datetime) -> bool:
+        """Mail the next due row. Return whether to go on: false if nothing is due or the mail server is down."""
+        row = self._claim(rows, now=now)
+        if row is None:
+            return False
+        message = self.message(row)
+        outcome = hand_over(message, connection, row=row) if message else MailOutcome.REFUSED
+        if outcome in {MailOutcome.TAKEN, MailOutcome.REFUSED}:
+            self.done(row, mailed_at=timezone.now() if outcome is MailOutcome.TAKEN else None)
+        return outcome is not MailOutcome.FAILED
+
+    @transaction.atomic
+    def _claim(self, rows: QuerySet[Row], *, now: datetime) -> Row | None:
+        """Take the next due row and set its next attempt, in case this one fails or its process dies."""
+        due = rows.filter(mail_due_at__lte=now, mail_attempts__lt=len(self.retry_seconds))
         row = due.select_for_update(skip_locked=True).order_by("mail_due_at").first()
         if row is not None:
-            row.mail_due_at = now + timedelta(seconds=retry_seconds[row.mail_attempts])
+            row.mail_due_at = now + timedelta(seconds=self.retry_seconds[row.mail_attempts])
             row.mail_attempts += 1
             row.save(update_fields=["mail_due_at", "mail_attempts"])
-    return row
+        return row
 
 
 def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Mailed) -> MailOutcome:

@@ -24,8 +24,7 @@ class StillRunning(Conflict):
 
 
 class OtherBody(Unprocessable):
-    def __init__(self) -> None:
-        super().__init__("Idempotency-Key: this key was used with another body; use a new key for a new request")
+    message = "Idempotency-Key: this key was used with another body; use a new key for a new request"
 
 
 @transaction.atomic

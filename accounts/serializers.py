@@ -14,7 +14,6 @@ from accounts import mailbox
 from accounts.models import KEY_NAME_LENGTH, KEY_PREFIX_LENGTH, ApiKey
 from config.api import ModelSerializer, Serializer, Text
 
-CODE_PATTERN = r"^[0-9]{6}$"
 ATTRIBUTION_LENGTH = 2_048
 TRIMMED_KEY_NAME = rf"^\s*\S([\s\S]{{0,{KEY_NAME_LENGTH - 2}}}\S)?\s*$"
 

@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from celery import shared_task
-from django.utils import timezone
-
 from accounts import code_mail, letters, purge
+from config.rule_tasks import timed
 
-
-@shared_task(name="accounts.send_code")
-def send_code(code_id: str) -> None:
-    code_mail.send(code_id, now=timezone.now())
-
-
-@shared_task(name="accounts.send_codes")
-def send_codes() -> None:
-    code_mail.send_due(now=timezone.now())
-
-
-@shared_task(name="accounts.send_letter")
-def send_letter(letter_id: str) -> None:
-    letters.send(letter_id, now=timezone.now())
-
-
-@shared_task(name="accounts.send_letters")
-def send_letters() -> None:
-    letters.send_due(now=timezone.now())
-
-
-@shared_task(name="accounts.purge")
-def purge_old() -> None:
-    purge.run(now=timezone.now())
+send_code = timed("accounts.send_code", code_mail.send)
+send_codes = timed("accounts.send_codes", code_mail.send_due)
+send_letter = timed("accounts.send_letter", letters.send)
+send_letters = timed("accounts.send_letters", letters.send_due)
+purge_old = timed("accounts.purge", purge.run)

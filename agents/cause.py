@@ -1,7 +1,5 @@
 """The causes of an agent's state, as `explain` names them. A pod's programs name some too: this imports no Django."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -13,18 +13,15 @@ CLOSED_SECONDS = 300  # when a client may ask again, if an operator has closed c
 
 
 class NoSuchAgent(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such agent: GET /agents lists yours")
+    message = "no such agent: GET /agents lists yours"
 
 
 class UnknownLogCursor(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("after: not a cursor of this log; leave it out for the newest lines")
+    message = "after: not a cursor of this log; leave it out for the newest lines"
 
 
 class ForeignLogCursor(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("after: a cursor of another agent's log; leave it out for the newest lines")
+    message = "after: a cursor of another agent's log; leave it out for the newest lines"
 
 
 class FreePodCapReached(BadRequest):
@@ -115,8 +112,7 @@ class LargerOnlyPaid(Conflict):
 
 
 class OwnerSuspended(Conflict):
-    def __init__(self) -> None:
-        super().__init__("the account of this agent is suspended: an operator restores it in the admin")
+    message = "the account of this agent is suspended: an operator restores it in the admin"
 
 
 class AboveTrialTier(BadRequest):
@@ -158,8 +154,7 @@ class NoSuchBackup(NotFound):
 
 
 class BackupInUse(Conflict):
-    def __init__(self) -> None:
-        super().__init__("name: the agent is being restored from this backup; wait for running or failed")
+    message = "name: the agent is being restored from this backup; wait for running or failed"
 
 
 class BackupsAreOff(Conflict):

@@ -11,56 +11,18 @@ from agents.domains import observing
 from agents.inbound import handing_over, taking
 from agents.running import reconciler, sweeper
 from agents.watching import kept_logs, sampling, usage_hours
+from config.rule_tasks import plain, timed
 
-
-@shared_task(name="agents.reconcile")
-def reconcile(agent_id: str) -> None:
-    reconciler.reconcile(agent_id)
-
-
-@shared_task(name="agents.reconcile_due")
-def reconcile_due() -> None:
-    reconciler.reconcile_due()
-
-
-@shared_task(name="agents.sweep")
-def sweep() -> None:
-    sweeper.sweep()
-
-
-@shared_task(name="agents.look_at_domains")
-def look_at_domains() -> None:
-    observing.look_at_due()
-
-
-@shared_task(name="agents.unroute_domains")
-def unroute_domains() -> None:
-    observing.unroute_due(timezone.now())
-
-
-@shared_task(name="agents.look_at_channels")
-def look_at_channels() -> None:
-    looking.look_at_due()
-
-
-@shared_task(name="agents.sample")
-def sample() -> None:
-    sampling.sample()
-
-
-@shared_task(name=suspension.TASK)
-def enforce_suspensions() -> None:
-    suspension.enforce()
-
-
-@shared_task(name="agents.keep_logs")
-def keep_logs() -> None:
-    kept_logs.keep_due()
-
-
-@shared_task(name=taking.TASK)
-def hand_over_messages() -> None:
-    handing_over.hand_over_due()
+reconcile = plain("agents.reconcile", reconciler.reconcile)
+reconcile_due = plain("agents.reconcile_due", reconciler.reconcile_due)
+sweep = plain("agents.sweep", sweeper.sweep)
+look_at_domains = plain("agents.look_at_domains", observing.look_at_due)
+unroute_domains = timed("agents.unroute_domains", observing.unroute_due)
+look_at_channels = plain("agents.look_at_channels", looking.look_at_due)
+sample = plain("agents.sample", sampling.sample)
+enforce_suspensions = plain(suspension.TASK, suspension.enforce)
+keep_logs = plain("agents.keep_logs", kept_logs.keep_due)
+hand_over_messages = plain(taking.TASK, handing_over.hand_over_due)
 
 
 @shared_task(name="agents.forget_messages")

@@ -25,7 +25,7 @@ from accounts import code_mail
 from accounts import purge as accounts_purge
 from agents import suspension
 from agents.models import Agent
-from agents.running import drift, leases, reconciler, sweeper
+from agents.running import drift, leases, pods, reconciler, sweeper
 from agents.runtimes.base import Observation, Phase
 from benchmarks import fleet
 from benchmarks.figures import Figure, ratio
@@ -239,7 +239,7 @@ def _show_pods() -> None:
 
 def _comparison() -> Figure:
     """Not a scan for due work: each second, one statement compares the runtime's pods with the pods that should run."""
-    healthy = [reconciler.suffix_of(name) for name in RecordingRuntime.pods]
+    healthy = [pods.suffix_of(name) for name in RecordingRuntime.pods]
     value, ours, theirs = _against_select_1(lambda: drift.mark(healthy, now=timezone.now()))
     against = (
         f"psycopg's prepared `select 1`; {ours * 1e3:.1f} ms against {theirs * 1e3:.2f} ms, grows with the pods alone"

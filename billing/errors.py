@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.errors import BadRequest, Conflict, Forbidden, NotFound
+from config.errors import BadRequest, Conflict, Forbidden, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from billing.models import CardSubscription, Order, Subscription
@@ -149,8 +149,7 @@ class TakenBack(LicenceRefused):
 class LicenceInUse(Conflict):
     """The message is the same whichever account uses the licence, so it does not tell whose it is."""
 
-    def __init__(self) -> None:
-        super().__init__("licenseKey: this licence is in use on an agent already; a licence pays for one agent")
+    message = "licenseKey: this licence is in use on an agent already; a licence pays for one agent"
 
 
 class OtherPlanPaid(BadRequest):
@@ -160,8 +159,7 @@ class OtherPlanPaid(BadRequest):
 
 
 class GrantedOnly(Forbidden):
-    def __init__(self) -> None:
-        super().__init__("provider: only operators grant 'internal'")
+    message = "provider: only operators grant 'internal'"
 
 
 class SoldByOrder(BadRequest):
@@ -169,14 +167,22 @@ class SoldByOrder(BadRequest):
         super().__init__(f"provider: {str(provider)!r} is paid by an order: POST {where}")
 
 
-class NoSuchSubscription(NotFound):
+class NoSuchOrder(NotFound):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no such order: GET {path} lists yours")
+
+
+class OrderMeanwhile(Unavailable):
     def __init__(self) -> None:
-        super().__init__("no such subscription: GET /subscriptions lists yours")
+        super().__init__("another order of this agent has just ended: order again", retry_after=1)
+
+
+class NoSuchSubscription(NotFound):
+    message = "no such subscription: GET /subscriptions lists yours"
 
 
 class NoCallback(NotFound):
-    def __init__(self) -> None:
-        super().__init__("provider: this provider sends no callbacks")
+    message = "provider: this provider sends no callbacks"
 
 
 class NothingToVerify(Conflict):

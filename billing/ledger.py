@@ -23,13 +23,11 @@ class PaymentPage:
 
 
 class BadLedgerCursor(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("payments: this list has no such page")
+    message = "payments: this list has no such page"
 
 
 class NoSuchPayment(NotFound):
-    def __init__(self) -> None:
-        super().__init__("id: you have no such payment")
+    message = "id: you have no such payment"
 
 
 def page(agent: Agent, *, after: str | None = None, limit: int = ON_A_PAGE) -> PaymentPage:

@@ -211,7 +211,7 @@ def _new_of_live(row: Subscription, sold: Sold) -> tuple[PaymentKind, str] | Non
     until = subscriptions.licensed_until(row)
     if sold.till >= until + SAME_CHARGE:
         return _RESTORED if licence_charges.is_known(sold) else (PaymentKind.RENEWAL, "")
-    if not _same_plan(row, sold.verdict):
+    if (row.tier, row.period) != (sold.verdict.tier, sold.verdict.period):
         return PaymentKind.NEW_PLAN, f"was {row.tier}, {row.period}"
     if row.license_fingerprint != sold.key.fingerprint:
         return PaymentKind.KEY_MOVE, "the provider gave this licence another key"
@@ -239,10 +239,6 @@ def _refuse_taken_back(sold: Sold) -> None:
     charged = licence_charges.of_period(sold)
     if (charged and licence_charges.was_returned_by_hand(charged[-1])) or unplaced_charges.was_decided(sold):
         raise TakenBack
-
-
-def _same_plan(row: Subscription, verdict: Verdict) -> bool:
-    return (row.tier, row.period) == (verdict.tier, verdict.period)
 
 
 def _mirror_cancellation(agent: Agent, row: Subscription, verdict: Verdict, *, now: datetime) -> Subscription:

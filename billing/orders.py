@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TypeVar
 
 from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import coupons, subscriptions
-from billing.errors import AlreadyPaid, CardRenews, MoneySeen, OtherPlanByCard, OtherPlanHeld
+from billing import coupons, prices, subscriptions
+from billing.errors import AlreadyPaid, CardRenews, MoneySeen, OrderMeanwhile, OtherPlanByCard, OtherPlanHeld
 from billing.models import CardSubscription, Order
 from billing.providers import registry
 from billing.vocabulary import OrderStatus, Period, Provider
 from config import states
+from config.ids import new_id
+
+NewOrder = TypeVar("NewOrder", bound=Order)
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 
@@ -62,6 +67,35 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: da
             made.coupon = coupon
             made.save(update_fields=["coupon"])
         return made
+
+
+def new(
+    model: type[NewOrder], agent: Agent, terms: Terms, *, ids: str, price: Decimal, lasts: timedelta, now: datetime
+) -> NewOrder:
+    """A new order of a provider's table, not saved yet. `ids` is the prefix of its id."""
+    return model(
+        id=new_id(ids),
+        user_id=agent.user_id,
+        agent_id=agent.pk,
+        provider=terms.provider,
+        tier=terms.tier,
+        period=terms.period,
+        price_usd=price,
+        tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
+        created_at=now,
+        expires_at=now + lasts,
+    )
+
+
+def stored(made: NewOrder | None) -> NewOrder:
+    """Save a new order. None means that a pending order with the same terms was there, and that it has just ended.
+
+    Raises OrderMeanwhile for None.
+    """
+    if made is None:
+        raise OrderMeanwhile
+    made.save(force_insert=True)
+    return made
 
 
 def _give_up(current: Order, *, asked: Order | None) -> None:

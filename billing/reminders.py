@@ -39,12 +39,8 @@ def remind(agent: Agent, *, now: datetime) -> datetime | None:
     end = subscriptions.end_of(row, now=now)
     moments = sorted(end - before for before in BEFORE)
     reached = [moment for moment in moments if moment <= now]
-    if reached and end > now and _is_untold(row, reached[-1]):
+    if reached and end > now and max(row.counted_at, row.reminded_at or row.counted_at) < reached[-1]:
         row.reminded_at = now
         row.save(update_fields=["reminded_at"])
         mails.paid_time_ends(agent, at=end)
     return next((moment for moment in moments if moment > now), None)
-
-
-def _is_untold(row: Subscription, moment: datetime) -> bool:
-    return max(row.counted_at, row.reminded_at or row.counted_at) < moment

@@ -9,25 +9,20 @@ from billing.leaving import closing, exports
 from billing.providers import registry
 from billing.reports import deferred
 from config import clock
+from config.rule_tasks import checked, clocked
 
 registry.parts("tasks")  # those of payment providers
 
-
-@shared_task(name="billing.step")
-def step(agent_id: str) -> None:
-    clock.now()
-    dunning.step(agent_id)
-
-
-@shared_task(name="billing.step_due")
-def step_due() -> None:
-    dunning.step_due(now=clock.now())
-
-
-@shared_task(name="billing.check_invariants")
-def check_invariants() -> None:
-    clock.now()
-    invariants.report()
+step = checked("billing.step", dunning.step)
+step_due = clocked("billing.step_due", dunning.step_due)
+check_invariants = checked("billing.check_invariants", invariants.report)
+close_months = clocked("billing.close_months", deferred.close_months)
+verify = clocked("billing.verify", verification.verify)
+verify_due = checked("billing.verify_due", verification.verify_due)
+stop_card = clocked("billing.stop_card", licence_cards.stop)
+stop_cards_due = checked("billing.stop_cards_due", licence_cards.stop_due)
+make_exports = clocked("billing.make_exports", exports.make_due)
+close_accounts = clocked("billing.close_accounts", closing.step_due)
 
 
 @shared_task(name="billing.purge")
@@ -36,40 +31,3 @@ def purge() -> None:
     for driver in registry.drivers():
         driver.purge(now=now)
     spans.forget_passed()
-
-
-@shared_task(name="billing.close_months")
-def close_months() -> None:
-    deferred.close_months(now=clock.now())
-
-
-@shared_task(name="billing.verify")
-def verify(subscription_id: str) -> None:
-    verification.verify(subscription_id, now=clock.now())
-
-
-@shared_task(name="billing.verify_due")
-def verify_due() -> None:
-    clock.now()
-    verification.verify_due()
-
-
-@shared_task(name="billing.stop_card")
-def stop_card(subscription_id: str) -> None:
-    licence_cards.stop(subscription_id, now=clock.now())
-
-
-@shared_task(name="billing.stop_cards_due")
-def stop_cards_due() -> None:
-    clock.now()
-    licence_cards.stop_due()
-
-
-@shared_task(name="billing.make_exports")
-def make_exports() -> None:
-    exports.make_due(now=clock.now())
-
-
-@shared_task(name="billing.close_accounts")
-def close_accounts() -> None:
-    closing.step_due(now=clock.now())

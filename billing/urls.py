@@ -1,7 +1,5 @@
 """The URLs of billing's API, including `/agents/{id}/term` and those of payment providers."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from billing.providers import registry

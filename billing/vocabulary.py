@@ -1,7 +1,5 @@
 """The values of billing's fields, spelled as in docs/spec.md."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from django.db import models

@@ -31,6 +31,7 @@ from catalog.moderation_steps import Ban, TakeDown, TakeDownArticle, may_moderat
 from catalog.refreshing import made_here
 from catalog.vocabulary import PersonaStatus
 from config.admin_steps import WithSteps
+from config.read_only import ReadOnly
 
 Row = TypeVar("Row", bound=CatalogRow)
 
@@ -228,16 +229,7 @@ class ArticleAdmin(WithSteps):
 
 
 @admin.register(CatalogVersion)
-class CatalogVersionAdmin(admin.ModelAdmin[CatalogVersion]):
-    """When the catalog last changed. Read-only: only writes to the catalog change it."""
+class CatalogVersionAdmin(ReadOnly, admin.ModelAdmin[CatalogVersion]):
+    """When the catalog last changed. Only writes to the catalog change it."""
 
     list_display = ("token", "updated_at")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False

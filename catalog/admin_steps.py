@@ -34,6 +34,7 @@ class HideRows(Step[Any]):
 class DeleteArticles(DeleteRows):
     title = "Delete articles"
     model = Article
+    related, deferred = ("persona",), ("body", "html")
     warnings = (
         *DeleteRows.warnings,
         "Its author gets no mail. To take it down with a mail, choose “Take down” instead.",
@@ -47,6 +48,3 @@ class DeleteArticles(DeleteRows):
             "language": row.get_lang_display(),
             "status": row.status,
         }
-
-    def _all(self) -> QuerySet[Article]:
-        return Article.objects.select_related("persona").defer("body", "html")

@@ -20,8 +20,7 @@ ARTICLES_PER_PERSONA = 64
 
 
 class NoSuchArticle(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such article: GET /personas/{id} lists the published ones, GET /me/personas/{id} yours")
+    message = "no such article: GET /personas/{id} lists the published ones, GET /me/personas/{id} yours"
 
 
 class TooManyArticles(BadRequest):

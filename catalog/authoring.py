@@ -32,8 +32,7 @@ LOCALIZED = ("name", "tagline", "for_who", "does", "does_examples", "disclaimer"
 
 
 class NotYours(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such persona of yours: GET /me/personas lists them")
+    message = "no such persona of yours: GET /me/personas lists them"
 
 
 class BuiltIn(Forbidden):

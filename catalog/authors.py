@@ -23,16 +23,14 @@ LETTER = re.compile(r" LETTER (?:SMALL CAPITAL |SCRIPT )?([A-Z])(?: WITH .*)?$")
 
 
 class Banned(Forbidden):
-    def __init__(self) -> None:
-        super().__init__(
-            "this account may no longer write or publish personas, as its owner was told by e-mail;"
-            " reading, unpublishing and deleting them still work"
-        )
+    message = (
+        "this account may no longer write or publish personas, as its owner was told by e-mail;"
+        " reading, unpublishing and deleting them still work"
+    )
 
 
 class ReservedName(BadRequest):
-    def __init__(self) -> None:
-        super().__init__(f"name: {HOUSE_AUTHOR} is the author of the built-in personas; choose a name without it")
+    message = f"name: {HOUSE_AUTHOR} is the author of the built-in personas; choose a name without it"
 
 
 class MixedScripts(BadRequest):

@@ -13,12 +13,12 @@ import requests
 
 from catalog import listing
 from catalog.listing import ListedModels
+from config import answers
 
 LARGEST_BYTES = 32 * 2**20  # the list had 2 MB in 2026
 CONNECT_SECONDS = 5
 SILENCE_SECONDS = 15
 LONGEST_SECONDS = 60
-CHUNK_BYTES = 2**16
 USER_AGENT = "agentpods/1.0"
 
 
@@ -53,7 +53,8 @@ def _contents(path: str) -> bytes:
             body = file.read(LARGEST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise SourceUnreadable(f"cannot read the file: {error}") from error
-    _refuse_larger(body)
+    if len(body) > LARGEST_BYTES:
+        raise _too_much()
     return body
 
 
@@ -69,7 +70,8 @@ def _download(url: str) -> bytes:
                 stream=True,
             )
             _refuse_other_than_200(answer)
-            return _body(answer)
+            until = time.monotonic() + LONGEST_SECONDS
+            return answers.body_of(answer, at_most=LARGEST_BYTES, until=until, refuse=_too_much)
     except (requests.RequestException, ValueError) as error:  # ValueError: not a valid address
         raise SourceUnreadable(f"cannot fetch the list: {type(error).__name__}: {str(error)[:300]}") from error
 
@@ -82,21 +84,8 @@ def _refuse_other_than_200(answer: requests.Response) -> None:
         raise SourceUnreadable(f"the address answered HTTP {answer.status_code}")
 
 
-def _body(answer: requests.Response) -> bytes:
-    """The decompressed body. Raises SourceUnreadable if it is too large or too slow."""
-    deadline = time.monotonic() + LONGEST_SECONDS
-    body = bytearray()
-    for chunk in answer.iter_content(CHUNK_BYTES):
-        body += chunk
-        _refuse_larger(body)
-        if time.monotonic() > deadline:
-            raise SourceUnreadable(f"the list did not come within {LONGEST_SECONDS} s")
-    return bytes(body)
-
-
-def _refuse_larger(body: bytes | bytearray) -> None:
-    if len(body) > LARGEST_BYTES:
-        raise SourceUnreadable(f"the list is larger than {LARGEST_BYTES // 2**20} MiB")
+def _too_much(_: str = "") -> SourceUnreadable:
+    return SourceUnreadable(f"the list is larger than {LARGEST_BYTES // 2**20} MiB, or slower than {LONGEST_SECONDS} s")
 
 
 def _document(body: bytes) -> Any:

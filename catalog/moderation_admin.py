@@ -26,15 +26,14 @@ from catalog.moderation_steps import Ban, Lift, TakeDown, TakeDownArticle, may_m
 from catalog.vocabulary import ArticleStatus, PersonaStatus
 from config.admin_steps import WithSteps
 from config.errors import ServiceError
+from config.read_only import ReadOnly
 
 MINUTE = "%Y-%m-%d %H:%M"
 TAKEDOWNS_SHOWN = 20
 MARKDOWN_SHOWN = 65_536  # characters on one page
 
 
-class ForModerators(admin.ModelAdmin[Any]):
-    """An admin for rows that only rules write."""
-
+class ForModerators(ReadOnly, admin.ModelAdmin[Any]):
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return may_moderate(request) or super().has_view_permission(request, obj)
 
@@ -43,15 +42,6 @@ class ForModerators(admin.ModelAdmin[Any]):
 
     def has_moderate_permission(self, request: HttpRequest) -> bool:
         return may_moderate(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 @admin.register(Review)
@@ -141,7 +131,7 @@ class ReviewAdmin(WithSteps, ForModerators):
             "title": "Review",
             "persona": persona,
             "state": _state(persona),
-            "waits": _waits(persona),
+            "waits": persona.status == PersonaStatus.PUBLISHED and persona.reviewed_at is None,
             "seen": (_seen(persona.pk), persona.updated_at.isoformat()),
             "articles": list(_articles(persona)),
             "may_moderate": may_moderate(request),
@@ -209,10 +199,6 @@ def tools(request: HttpRequest, persona: Persona | None) -> list[dict[str, str]]
         links["Take down"] = TakeDown.address([persona.pk])
     links[name] = step.address([persona.owner_id])
     return [{"label": label, "address": address} for label, address in links.items()]
-
-
-def _waits(persona: Persona) -> bool:
-    return persona.status == PersonaStatus.PUBLISHED and persona.reviewed_at is None
 
 
 def _state(persona: Persona) -> str:

@@ -115,20 +115,24 @@ class TakeDownArticle(ModerationStep[Article]):
         return [(row, f"Taken down: {given.reason}")]
 
 
-class Ban(ModerationStep[Author]):
+class AuthorStep(ModerationStep[Author]):
     model = Author
-    name, parameter = "ban", "author"
-    title, button, done = "Ban authors", "Ban and mail", "Banned, mail sent"
+    parameter = "author"
     after = "admin:catalog_author_changelist"
+
+    def shown(self, row: Author) -> dict[str, str]:
+        return {"author": row.name, "account": str(row.user), "id": row.pk, "banned": "yes" if row.banned else "no"}
+
+
+class Ban(AuthorStep):
+    name = "ban"
+    title, button, done = "Ban authors", "Ban and mail", "Banned, mail sent"
 
     def rows(self, ids: list[str]) -> list[Author]:
         """Also users who wrote personas before the table of authors existed."""
         users = get_user_model().objects.filter(pk__in=ids).order_by("pk")
         known = Author.objects.select_related("user").in_bulk(ids)
         return [row for user in users if not (row := known.get(user.pk) or authors.of(user.pk)).banned]
-
-    def shown(self, row: Author) -> dict[str, str]:
-        return {"author": row.name, "account": str(row.user), "id": row.pk, "banned": "yes" if row.banned else "no"}
 
     def means(self, rows: list[Author]) -> list[str]:
         published = Persona.objects.filter(owner__in=[row.pk for row in rows], status=PersonaStatus.PUBLISHED)
@@ -150,19 +154,14 @@ class Ban(ModerationStep[Author]):
         return [(row, f"Banned: {given.reason}"), *taken]
 
 
-class Lift(ModerationStep[Author]):
-    model = Author
-    name, parameter = "lift", "author"
+class Lift(AuthorStep):
+    name = "lift"
     title, button, done = "Lift bans", "Lift and mail", "Ban lifted, mail sent"
-    after = "admin:catalog_author_changelist"
     form = forms.Form
 
     def rows(self, ids: list[str]) -> list[Author]:
         banned = Author.objects.filter(pk__in=ids, banned_at__isnull=False)
         return list(banned.select_related("user").order_by("user"))
-
-    def shown(self, row: Author) -> dict[str, str]:
-        return {"author": row.name, "account": str(row.user), "id": row.pk, "banned": "yes" if row.banned else "no"}
 
     def means(self, rows: list[Author]) -> list[str]:
         return [f"{row} ({row.user}) may write and publish again. The ban was for: {row.ban_reason}" for row in rows]

@@ -24,8 +24,7 @@ class UnknownPersona(BadRequest):
 
 
 class NoSuchPersona(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such persona: GET /personas lists the ids")
+    message = "no such persona: GET /personas lists the ids"
 
 
 def public(catalog: Snapshot | None = None) -> list[Persona]:

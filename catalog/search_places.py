@@ -18,11 +18,10 @@ _ID = re.compile(rf"[a-z0-9-]{{1,{ID_LENGTH}}}")
 
 
 class ForeignCursor(BadRequest):
-    def __init__(self) -> None:
-        super().__init__(
-            "cursor: must be the one from the Link header of the previous page, with the same q, category, lang and"
-            " tier; leave it out for the first page"
-        )
+    message = (
+        "cursor: must be the one from the Link header of the previous page, with the same q, category, lang and"
+        " tier; leave it out for the first page"
+    )
 
 
 @dataclass(frozen=True, slots=True)

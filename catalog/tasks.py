@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from celery import shared_task
-
 from catalog import personas
+from config.rule_tasks import plain
 
-
-@shared_task(name="catalog.show_deployments")
-def show_deployments() -> None:
-    personas.show_deployments()
+show_deployments = plain("catalog.show_deployments", personas.show_deployments)

@@ -67,11 +67,6 @@ def is_default(toolset: Toolset, engine: Engine | None = None) -> bool:
     return toolset.default_enabled and _supports(engine, toolset.id) and not service_of(toolset, engine)
 
 
-def safe_set() -> list[str]:
-    """The ids that `tools.enabled: []` stands for, before the limits of an engine."""
-    return [toolset.id for toolset in offered() if toolset.default_enabled]
-
-
 def effective(ids: list[str], engine: Engine) -> list[str]:
     """The ids of toolsets that are on: the chosen ones, else those of the safe set that need no key on this engine."""
     return ids or [toolset.id for toolset in offered() if is_default(toolset, engine)]

@@ -1,7 +1,5 @@
 """The fixed sets of words that docs/spec.md gives the catalog, in the order in which they are offered."""
 
-from __future__ import annotations
-
 from importlib.metadata import entry_points
 
 from django.db.models import TextChoices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError
@@ -161,6 +161,11 @@ class _CamelCase:
 
 class Serializer(_CamelCase, serializers.Serializer[Any]):
     default_error_messages = {"invalid": "must be an object"}
+
+
+def envelope(name: str, **fields: Any) -> type[Serializer]:
+    """A body with these keys. The API's description calls it `name`."""
+    return cast("type[Serializer]", type(name, (Serializer,), fields))
 
 
 class ReceivedSerializer(Serializer):

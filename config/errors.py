@@ -23,14 +23,18 @@ class ErrorCode(StrEnum):
 
 
 class ServiceError(Exception):
-    """A refusal or failure that the caller may see. `message` is for people and never contains a secret."""
+    """A refusal or failure that the caller may see. `message` is for people and never contains a secret.
+
+    An error whose message is always the same has it in its class.
+    """
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
     status: ClassVar[int] = 500
+    message: str = ""
 
-    def __init__(self, message: str, *, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str = "", *, headers: dict[str, str] | None = None) -> None:
+        self.message = message or self.message
+        super().__init__(self.message)
         self.headers = headers or {}
 
 
@@ -87,5 +91,5 @@ class Unavailable(ServiceError):
     code = ErrorCode.INTERNAL
     status = 503
 
-    def __init__(self, message: str, *, retry_after: int = 5) -> None:
+    def __init__(self, message: str = "", *, retry_after: int = 5) -> None:
         super().__init__(message, headers={"Retry-After": str(retry_after)})

@@ -27,8 +27,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class UnknownCursor(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("cursor: not one that this list gave")
+    message = "cursor: not one that this list gave"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Django's WSGI application. `config/serving` reads requests completely and then calls it."""
 
-from __future__ import annotations
-
 import os
 
 from django.core.wsgi import get_wsgi_application

@@ -12,8 +12,7 @@ from pages.public.base import PublicPageViewSet
 
 
 class NoSuchPage(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such page")
+    message = "no such page"
 
 
 class ElsewhereViewSet(PublicPageViewSet):

@@ -1,7 +1,5 @@
 """The texts of catalog/data/toolsets.yaml, for the translators."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext_noop
 
 NAMES = [

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html_join
 
 from config.admin_steps import DeleteRows, WithSteps
+from config.read_only import ReadOnly
 from status import incidents
 from status.components import IDS
 from status.models import Incident, Loop
@@ -73,17 +74,8 @@ class IncidentAdmin(WithSteps):
 
 
 @admin.register(Loop)
-class LoopAdmin(admin.ModelAdmin[Loop]):
+class LoopAdmin(ReadOnly, admin.ModelAdmin[Loop]):
     """When each periodic job last succeeded. Only the workers write it."""
 
     list_display = ("name", "succeeded_at")
     search_fields = ("name",)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Loop | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Loop | None = None) -> bool:
-        return False

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from config.api import ModelSerializer, Serializer

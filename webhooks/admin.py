@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import admin, messages
@@ -12,28 +11,15 @@ from django.utils import timezone
 
 from config.admin_steps import WithSteps
 from config.errors import ServiceError
+from config.read_only import WrittenByRules
 from webhooks import deliveries
 from webhooks.models import Delivery, Event, Hook
 
 MASKED = "•••••• (set)"
 
 
-class ReadOnlyAdmin(admin.ModelAdmin[Any]):
-    list_per_page = 50
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(Hook)
-class HookAdmin(ReadOnlyAdmin):
+class HookAdmin(WrittenByRules):
     list_display = ("agent", "receiver", "last_status", "last_at", "last_event", "slow", "rotated_at")
     list_filter = ("slow", "last_event")
     search_fields = ("agent__id", "agent__name", "agent__user__email", "authority")
@@ -58,7 +44,7 @@ class HookAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Event)
-class EventAdmin(ReadOnlyAdmin):
+class EventAdmin(WrittenByRules):
     list_display = ("id", "created_at", "type", "agent", "delivery_state")
     list_filter = ("type",)
     search_fields = ("id", "agent__id", "agent__user__email")
@@ -73,7 +59,7 @@ class EventAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin, WithSteps):
+class DeliveryAdmin(WrittenByRules, WithSteps):
     list_display = ("event_id", "created_at", "type", "agent", "state", "attempts", "http_status", "error",
                     "duration_ms", "finished_at", "resent_by")  # fmt: skip
     list_filter = ("state", "error", "is_test", "event__type")

@@ -6,10 +6,7 @@ from config.errors import BadRequest, NotFound
 
 
 class NoSuchDelivery(NotFound):
-    def __init__(self) -> None:
-        super().__init__(
-            "no such delivery of this agent: GET /agents/{id}/webhook/deliveries lists those of seven days"
-        )
+    message = "no such delivery of this agent: GET /agents/{id}/webhook/deliveries lists those of seven days"
 
 
 class NoSuchEvent(BadRequest):

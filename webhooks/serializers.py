@@ -9,7 +9,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from config.api import Serializer, Text
+from config.api import Serializer, Text, envelope
 from webhooks import delivery_log, event_log
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Problem, State
@@ -42,8 +42,7 @@ class WebhookDeliverySerializer(Serializer):
         return {name: value for name, value in body.items() if name != "error" or value is not None}
 
 
-class WebhookDeliveryEnvelope(Serializer):
-    delivery = WebhookDeliverySerializer()
+WebhookDeliveryEnvelope = envelope("WebhookDeliveryEnvelope", delivery=WebhookDeliverySerializer())
 
 
 class ListDeliveriesSerializer(Serializer):
@@ -73,8 +72,7 @@ class DeliverySerializer(Serializer):
         return delivery.error or None
 
 
-class DeliveriesEnvelope(Serializer):
-    deliveries = DeliverySerializer(many=True)
+DeliveriesEnvelope = envelope("DeliveriesEnvelope", deliveries=DeliverySerializer(many=True))
 
 
 class ListEventsSerializer(Serializer):
@@ -86,5 +84,4 @@ class ListEventsSerializer(Serializer):
     )
 
 
-class EventsEnvelope(Serializer):
-    events = WebhookEventSerializer(many=True)
+EventsEnvelope = envelope("EventsEnvelope", events=WebhookEventSerializer(many=True))

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from celery import shared_task
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
-from django.utils import timezone
 
+from config.rule_tasks import plain, timed
 from webhooks import delivery_loop, purging, standby
 
 QUEUE = "webhooks"
 
-
-@shared_task(name="webhooks.drain")
-def drain() -> None:
-    delivery_loop.drain()
-
-
-@shared_task(name="webhooks.purge")
-def purge() -> None:
-    purging.purge(now=timezone.now())
+drain = plain("webhooks.drain", delivery_loop.drain)
+purge = timed("webhooks.purge", purging.purge)
 
 
 @celeryd_after_setup.connect(dispatch_uid="webhooks.start")

@@ -25,21 +25,16 @@ from agents.talking import talk_test
 from agents.watching import quota
 from config.crypto import readable
 from config.errors import ServiceError
+from config.read_only import ReadOnly
 
 INLINE_ROWS = 100
 MASKED = "•••••• (set)"
 
 
-class ReadOnlyInline(admin.TabularInline[Any, Any]):
+class ReadOnlyInline(ReadOnly, admin.TabularInline[Any, Any]):
     extra = 0
     can_delete = False
     show_change_link = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class LatestRows(BaseInlineFormSet[Any, Any, Any]):
@@ -250,19 +245,10 @@ class AgentAdmin(WithLogs):
 
 
 @admin.register(Transition)
-class TransitionAdmin(admin.ModelAdmin[Transition]):
+class TransitionAdmin(ReadOnly, admin.ModelAdmin[Transition]):
     list_display = ("at", "agent", "from_status", "to_status", "reason", "actor", "note")
     list_filter = ("reason", "to_status")
     search_fields = ("agent__id", "actor", "note")
     list_select_related = ("agent",)
     show_full_result_count = False
     date_hierarchy = "at"
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Transition | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Transition | None = None) -> bool:
-        return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db.models import Count, Q, QuerySet
@@ -18,6 +17,7 @@ from config.errors import Forbidden
 
 class AgentStep(Step[Agent]):
     model = Agent
+    related = ("user",)
     material: ClassVar[tuple[str, ...]] = ("owner", "status", "wanted", "paid", "may run until")
 
     def held(self, row_id: str) -> Agent | None:
@@ -34,11 +34,8 @@ class AgentStep(Step[Agent]):
             "status": row.status,
             "wanted": row.desired,
             "paid": "yes" if row.paid else "no",
-            "may run until": _moment(row.entitled_until),
+            "may run until": f"{row.entitled_until:%Y-%m-%d %H:%M} UTC" if row.entitled_until else "no end",
         }
-
-    def _all(self) -> QuerySet[Agent]:
-        return Agent.objects.select_related("user")
 
 
 class PauseAgents(AgentStep):
@@ -142,7 +139,3 @@ def _refusal(operator: Any, user: User) -> str:
     if user.is_superuser and not operator.is_superuser:
         return "only superusers can suspend a superuser"
     return ""
-
-
-def _moment(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "no end"

@@ -5,37 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from agents.backups import drills
 from agents.backups.admin_steps import RestoreBackup
 from agents.backups.models import Backup, Repository
 from config.admin_steps import WithSteps
+from config.read_only import WrittenByRules
 
 MOST_AT_ONCE = 20
 
 
-class _OnlyLookedAt(WithSteps):
-    list_select_related = ("agent",)
-    show_full_result_count = False
-    list_per_page = 50
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
 @admin.register(Backup)
-class BackupAdmin(_OnlyLookedAt):
+class BackupAdmin(WithSteps, WrittenByRules):
     steps = (RestoreBackup(),)
     list_display = ("name", "agent", "kind", "stage", "taken_at", "size", "note")
     list_filter = ("stage", "kind")
+    list_select_related = ("agent",)
     search_fields = ("agent__id", "name", "id")
     exclude = ("credential",)
 
@@ -56,9 +43,10 @@ class DrillFilter(admin.SimpleListFilter):
 
 
 @admin.register(Repository)
-class RepositoryAdmin(_OnlyLookedAt):
+class RepositoryAdmin(WrittenByRules):
     list_display = ("agent", "made_at", "failures", "failure", "failed_at", "drilled_at", "drill", "expires_at")
     list_filter = (DrillFilter,)
+    list_select_related = ("agent",)
     search_fields = ("agent__id", "failure", "drill_failure")
     exclude = ("password", "credential")
     actions = ("drill_repositories",)

@@ -34,6 +34,7 @@ class UndoDeletion(AgentStep):
 class RestoreBackup(Step[Backup]):
     name, title, button, done = "restore_backup", "Restore a backup", "Restore", "Restore requested"
     model = Backup
+    related = ("agent__user",)
     alone = True
     permission = "restore"
     material = ("agent", "status")
@@ -58,6 +59,3 @@ class RestoreBackup(Step[Backup]):
     def take(self, row: Backup, *, given: Given) -> Logged | None:
         restoring.restore(row.agent, row, actor=given.actor, why=given.reason)
         return [(row.agent, f"Restored from {row.name}: {given.reason}")]
-
-    def _all(self) -> QuerySet[Backup]:
-        return Backup.objects.select_related("agent__user")

@@ -1,10 +1,8 @@
 """The wire shapes of backups (docs/spec.md: BackupEntry)."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
-from config.api import Serializer
+from config.api import Serializer, envelope
 
 
 class BackupEntrySerializer(Serializer):
@@ -15,9 +13,5 @@ class BackupEntrySerializer(Serializer):
     created_at = serializers.DateTimeField(source="taken_at")
 
 
-class BackupEnvelope(Serializer):
-    backup = BackupEntrySerializer()
-
-
-class BackupsEnvelope(Serializer):
-    backups = BackupEntrySerializer(many=True)
+BackupEnvelope = envelope("BackupEnvelope", backup=BackupEntrySerializer())
+BackupsEnvelope = envelope("BackupsEnvelope", backups=BackupEntrySerializer(many=True))

@@ -64,7 +64,7 @@ def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -
                 kind=kind,
                 actor=actor,
                 asked_at=now,
-                name=_name(now),
+                name=f"{now:%Y%m%d-%H%M%S}-{now.microsecond:06d}",
                 namespace=namespace or agent.namespace,
                 generation=agent.generation,
             )
@@ -73,10 +73,6 @@ def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -
         return open_one or ask(agent, kind=kind, actor=actor, namespace=namespace)
     background.on_commit(TASK, backup.id)
     return backup
-
-
-def _name(now: datetime) -> str:
-    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond:06d}"
 
 
 def take_due(now: datetime | None = None) -> int:

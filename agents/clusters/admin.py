@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import JSONField, Model, QuerySet
+from django.db.models import JSONField, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.timesince import timesince
@@ -19,6 +19,7 @@ from agents.clusters.models import Cluster, Enforcement, Placement, Pod
 from catalog.form_fields import JsonFormField
 from config import background
 from config.admin_steps import WithSteps
+from config.read_only import WrittenByRules
 
 SECRETS = ("kubeconfig", "pull_secret")
 OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "found", "checked_at")
@@ -128,24 +129,12 @@ class ClusterAdmin(WithSteps):
             self.message_user(request, f"cluster {cluster}: {words}", messages.SUCCESS)
 
 
-class ClusterRowsAdmin(admin.ModelAdmin[Any]):
-    """Rows that placement, driver and observer write. Operators can only look at them."""
-
-    list_per_page = 50
-    show_full_result_count = False
+class ClusterRowsAdmin(WrittenByRules):
+    """Rows that placement, driver and observer write."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request).select_related("cluster")
         return rows.defer(*(f"cluster__{name}" for name in SECRETS))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 @admin.register(Placement)

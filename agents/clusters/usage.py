@@ -26,7 +26,7 @@ from agents.clusters.api.client import Connection
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.objects import Json
 from agents.runtimes.base import RuntimeFailure, Usage
-from config import waiting
+from config import answers, waiting
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +165,9 @@ def _read(session: requests.Session, url: str) -> bytes:
     until = time.monotonic() + NODE_SECONDS
     try:
         with session.get(url, timeout=NODE_SECONDS, allow_redirects=False, stream=True) as answer:
-            return _body(answer, until=until)
+            if answer.status_code != 200:
+                raise Unmeasured(f"it answered {answer.status_code}")
+            return answers.body_of(answer, at_most=MAX_ANSWER_BYTES, until=until, refuse=_endless)
     except requests.exceptions.SSLError as error:
         raise Unmeasured(
             "its certificate is not of the cluster's authority, so it gets no token of ours:"
@@ -175,15 +177,8 @@ def _read(session: requests.Session, url: str) -> bytes:
         raise Unmeasured(f"it does not answer ({type(error).__name__})") from error
 
 
-def _body(answer: requests.Response, *, until: float) -> bytes:
-    if answer.status_code != 200:
-        raise Unmeasured(f"it answered {answer.status_code}")
-    raw = bytearray()
-    for chunk in answer.iter_content(2**16):
-        raw += chunk
-        if time.monotonic() > until or len(raw) > MAX_ANSWER_BYTES:
-            raise Unmeasured(f"its answer did not end, after {len(raw)} bytes")
-    return bytes(raw)
+def _endless(why: str) -> Unmeasured:
+    return Unmeasured(f"its answer did not end: {why}")
 
 
 def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, _PodStats]:

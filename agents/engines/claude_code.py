@@ -18,12 +18,12 @@ from uuid import UUID, uuid5
 from agents.engines.base import Driver, EnginePlace, Launch, NpmPackage, Processes, ProxyAccess, Stores, mcp_servers
 from agents.engines.claude_code_stream import ClaudeCodeDriver
 from agents.engines.persona import persona_text
+from agents.engines.rendering import environment
 from agents.runtimes.base import PodConfig
 
 VERSION = "2.1.329"
 _PROVIDER = "anthropic"
 _PROGRAMS = {"x86_64": "claude-code-linux-x64", "aarch64": "claude-code-linux-arm64"}
-_NO_PROGRAM = "claude-code-for-this-machine"
 # Its conversations have UUIDs as names. Ours are made in this namespace.
 _SESSIONS = UUID("5f1a3a54-6b0c-4a7e-9d52-7b0c1d7a2f11")
 # It deletes old conversations after this many days; its default is 30.
@@ -259,13 +259,8 @@ def _was_begun(transcript: Path) -> bool:
 def _environment(
     config: PodConfig, chosen: tuple[str, ...] | list[str], place: EnginePlace, llm: ProxyAccess
 ) -> dict[str, str]:
-    """The complete environment of the engine. Nothing is inherited from the bridge."""
     return {
-        "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(place.data / "home"),
-        "TMPDIR": str(place.data / "tmp"),
-        "LANG": "C.UTF-8",
-        "TZ": config.timezone or "UTC",
+        **environment(config, place),
         "CLAUDE_CONFIG_DIR": str(place.data / "claude"),
         # Makes its garbage collector behave as on a machine with this memory size.
         "BUN_JSC_forceRAMSize": str(place.memory_bytes >> 2),

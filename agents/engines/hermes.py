@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +25,7 @@ from agents.engines.base import (
 )
 from agents.engines.hermes_http import HermesDriver
 from agents.engines.persona import persona_text
+from agents.engines.rendering import environment, json_file
 from agents.runtimes.base import PodConfig
 
 VERSION = "0.19.0"
@@ -136,7 +136,7 @@ class Hermes:
         """
         home, workspace = place.data / "hermes", place.data / "workspace"
         files = {
-            home / "config.yaml": _json(self._settings(config, workspace, llm)),
+            home / "config.yaml": json_file(self._settings(config, workspace, llm)),
             home / "SOUL.md": persona_text(config),
         }
         version = hashlib.sha256("\0".join(files.values()).encode("utf-8", "replace")).hexdigest()
@@ -188,10 +188,6 @@ class Hermes:
 
 def _chosen(config: PodConfig) -> list[str]:
     return [name for name in config.toolsets or Hermes.safe_toolsets if name in Hermes.toolsets]
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=1, sort_keys=True) + "\n"
 
 
 def _is_asked(config: PodConfig) -> bool:
@@ -249,11 +245,7 @@ def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dic
 def _surroundings(config: PodConfig, place: EnginePlace) -> dict[str, str]:
     """The environment without secrets. Nothing is inherited from the bridge."""
     return {
-        "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(place.data / "home"),
-        "TMPDIR": str(place.data / "tmp"),
-        "LANG": "C.UTF-8",
-        "TZ": config.timezone or "UTC",
+        **environment(config, place),
         "PYTHONDONTWRITEBYTECODE": "1",  # several agents share the installation
         "HERMES_HOME": str(place.data / "hermes"),
         # After five starts in two minutes hermes would sleep before each further start. But the bridge decides about

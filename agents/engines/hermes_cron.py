@@ -46,7 +46,7 @@ class Runs:
         run = scheduler["run_one_job"]
 
         def kept(job: dict[str, Any], **named: Any) -> bool:
-            self._kept.begin(job["id"], str(_completed(job)))
+            self._kept.begin(job["id"], str(int((job.get("repeat") or {}).get("completed") or 0)))
             try:
                 done: bool = run(job, **named)
                 return done
@@ -102,7 +102,3 @@ class Runs:
                     if job.get("repeat"):
                         job["repeat"]["completed"] = completed[job["id"]]
             jobs["save_jobs"](known)
-
-
-def _completed(job: dict[str, Any]) -> int:
-    return int((job.get("repeat") or {}).get("completed") or 0)

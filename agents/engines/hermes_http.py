@@ -5,26 +5,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
 from agents.engines import hermes_channels
 from agents.engines.base import EngineError, ModelError, Turns
-from agents.engines.http import HttpDriver
-
-Json = dict[str, Any]
-# hermes sees within a second that a caller has disconnected (hermes_start.py). Then it ends the model call and keeps
-# the text so far.
-ABORT_SECONDS = 2.0
-_DONE = b"[DONE]"
+from agents.engines.http_turns import CallDriver, Json, refusal, server_sent_events
 
 
-class HermesDriver(HttpDriver):
+class HermesDriver(CallDriver):
+    # hermes sees within a second that a caller has disconnected (hermes_start.py). Then it ends the model call and
+    # keeps the text so far.
+    abort_seconds = 2.0
+
     def __init__(
         self, process: asyncio.subprocess.Process, *, port: int, key: str, home: Path, app_secret: str
     ) -> None:
@@ -32,11 +27,9 @@ class HermesDriver(HttpDriver):
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/health", headers=headers)
         self._home = home
         self._app_secret = app_secret
-        # conversations whose last turn was aborted, and the time at which that turn is over
-        self._ending: dict[str, float] = {}
 
     def conversation(self, session: str) -> Turns:
-        return _HermesConversation(self, f"web-{session}")
+        return super().conversation(f"web-{session}")
 
     async def channels(self) -> dict[str, str | None]:
         async with self._session.get("/health/detailed") as answer:
@@ -69,89 +62,24 @@ class HermesDriver(HttpDriver):
             raise EngineError("the engine does not listen for messages of whatsapp yet") from error
         return f"http://127.0.0.1:{port}{hermes_channels.WEBHOOK_PATH}"
 
-    async def wind_down(self) -> None:
-        """hermes does not end while a turn runs. The turns have failed and their connections are closed, so wait until
-        hermes has noticed this.
-        """
-        await self._until(max(self._ending.values(), default=0.0))
-
-    async def ended(self, session: str) -> None:
-        """Wait for the end of an aborted turn. Otherwise the next turn would not see the text of the aborted one."""
-        await self._until(self._ending.pop(session, 0.0))
-
-    def aborted(self, session: str) -> None:
-        self._ending[session] = asyncio.get_running_loop().time() + ABORT_SECONDS
-
-    async def events(self, session: str, message: str) -> AsyncGenerator[Json, None]:
-        """Yield the chunks of one turn."""
+    async def texts(self, session: str, message: str) -> AsyncGenerator[str, None]:
+        """hermes adds an empty line after the use of a tool, even at the beginning; there it is removed."""
         body = {"model": "agent", "stream": True, "messages": [{"role": "user", "content": message}]}
         headers = {"X-Hermes-Session-Id": session}
+        text, verdict = "", None
         async with self._session.post("/v1/chat/completions", json=body, headers=headers) as answer:
             if answer.status != 200:
                 raise await _refusal(answer)
-            async for event in _events(answer.content):
-                yield event
-
-    async def while_alive(self, events: AsyncGenerator[Json, None]) -> AsyncGenerator[Json, None]:
-        async with aclosing(self._while_alive(events)) as living:
-            async for event in living:
-                yield event
-
-    async def _until(self, moment: float) -> None:
-        await asyncio.sleep(max(moment - asyncio.get_running_loop().time(), 0.0))
+            async for event in server_sent_events(answer.content):
+                piece = _delta(event) if text else _delta(event).lstrip("\n")
+                if piece:
+                    text += piece
+                    yield piece
+                verdict = _finish(event) or verdict
+        _judge(verdict, text)
 
     def _says_healthy(self, body: bytes) -> bool:
         return b"hermes-agent" in body
-
-
-class _HermesConversation:
-    def __init__(self, driver: HermesDriver, session: str) -> None:
-        self._driver = driver
-        self._session = session
-        self._text = ""
-
-    async def turn(self, message: str) -> AsyncGenerator[str, None]:
-        await self._driver.ended(self._session)
-        self._text = ""
-        finished = False
-        try:
-            async with aclosing(self._driver.while_alive(self._driver.events(self._session, message))) as events:
-                async for piece in self._pieces(events):
-                    yield piece
-            finished = True
-        except ModelError:
-            finished = True
-            raise
-        finally:
-            if not finished:
-                self._driver.aborted(self._session)
-
-    def reply(self) -> str:
-        return self._text
-
-    async def _pieces(self, events: AsyncIterator[Json]) -> AsyncIterator[str]:
-        """Yield text as it arrives. hermes adds an empty line after the use of a tool, even at the beginning; there it
-        is removed.
-        """
-        verdict = None
-        async for event in events:
-            piece = _delta(event) if self._text else _delta(event).lstrip("\n")
-            if piece:
-                self._text += piece
-                yield piece
-            verdict = _finish(event) or verdict
-        _judge(verdict, self._text)
-
-
-async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
-    """The JSON of server-sent events. Each is one line of data of any length; comments and event names are left out."""
-    rest = b""
-    async for chunk in stream.iter_any():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            data = line.removeprefix(b"data:").strip()
-            if line.startswith(b"data:") and data != _DONE:
-                yield json.loads(data)
 
 
 def _choice(event: Json) -> Json:
@@ -181,9 +109,6 @@ def _judge(last: Json | None, text: str) -> None:
 
 
 async def _refusal(answer: aiohttp.ClientResponse) -> EngineError | ModelError:
-    try:
-        said = (await answer.json(content_type=None))["error"]["message"]
-    except (ValueError, LookupError, TypeError):
-        said = f"the engine answered {answer.status}"
+    said = await refusal(answer)
     # There is no model, or hermes could not be set up with it.
-    return ModelError(str(said)) if answer.status == 500 else EngineError(str(said))
+    return ModelError(said) if answer.status == 500 else EngineError(said)

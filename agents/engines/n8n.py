@@ -10,6 +10,7 @@ from pathlib import Path
 from agents.engines.base import Driver, EnginePlace, Launch, NpmPackage, Processes, ProxyAccess, Stores
 from agents.engines.n8n_http import N8nDriver
 from agents.engines.n8n_workflow import AGENT_ID, PROVIDERS, SAFE_TOOLSETS, TOOLSETS, agent
+from agents.engines.rendering import environment
 from agents.runtimes.base import PodConfig
 
 VERSION = "2.30.8"
@@ -121,15 +122,10 @@ class N8n:
 
 
 def _environment(config: PodConfig, place: EnginePlace) -> dict[str, str]:
-    """The complete environment of the engine. Nothing is inherited from the bridge."""
     home = place.data / "n8n"
     return {
-        "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(place.data / "home"),
-        "TMPDIR": str(place.data / "tmp"),
-        "LANG": "C.UTF-8",
+        **environment(config, place),
         "NODE_ENV": "production",
-        "TZ": config.timezone or "UTC",
         "GENERIC_TIMEZONE": config.timezone or "UTC",
         "N8N_USER_FOLDER": str(home),
         "N8N_LISTEN_ADDRESS": _HOST,

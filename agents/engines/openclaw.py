@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import platform
 import re
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from agents.engines.base import (
 )
 from agents.engines.openclaw_http import PLUGIN_ID, SETTINGS, OpenclawDriver
 from agents.engines.persona import persona_text
+from agents.engines.rendering import environment, heap, json_file
 from agents.runtimes.base import PodConfig
 
 VERSION = "2026.9.6"
@@ -142,17 +142,17 @@ class Openclaw:
         return Launch(
             files={
                 plugin / "index.js": PLUGIN.read_text(encoding="utf-8"),
-                plugin / "package.json": _json({"name": PLUGIN_ID, "type": "module", **_ENTRY}),
-                plugin / "openclaw.plugin.json": _json(_MANIFEST),
+                plugin / "package.json": json_file({"name": PLUGIN_ID, "type": "module", **_ENTRY}),
+                plugin / "openclaw.plugin.json": json_file(_MANIFEST),
             },
             live_files={
-                home / SETTINGS: _json(_marked(self._settings(config, place, llm))),
+                home / SETTINGS: json_file(_marked(self._settings(config, place, llm))),
                 home / "persona.md": persona_text(config),
             },
             directories=(home, plugin, workspace, place.data / "home", place.data / "tmp"),
             argv=(
                 str(place.node),
-                _heap(place),
+                heap(place, least=768, most=2048),
                 str(START),
                 str(place.install / self.package.entry),
                 *("gateway", "run"),
@@ -225,13 +225,9 @@ _MANIFEST = {
 }
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=1, sort_keys=True) + "\n"
-
-
 def _marked(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings with a mark (their hash). By the mark the driver sees that they have been applied."""
-    mark = hashlib.sha256(_json(settings).encode("utf-8", "replace")).hexdigest()
+    mark = hashlib.sha256(json_file(settings).encode("utf-8", "replace")).hexdigest()
     settings["plugins"]["entries"][PLUGIN_ID]["config"]["mark"] = mark
     return settings
 
@@ -349,20 +345,9 @@ def _command(server: Mapping[str, Any]) -> dict[str, Any]:
     return {"command": "/bin/sh", "args": ["-c", f'{back}exec "$@"', "sh", *command], "env": env}
 
 
-def _heap(place: EnginePlace) -> str:
-    """The limit of V8's heap, which does not see the container's limit. It is half of the tier's memory, so that
-    helpers and tools have room.
-    """
-    return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 768), 2048)}"
-
-
 def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
-    """The complete environment of the engine. Nothing is inherited from the bridge."""
     return {
-        "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(place.data / "home"),
-        "TMPDIR": str(place.data / "tmp"),
-        "LANG": "C.UTF-8",
+        **environment(config, place),
         "TZ": "UTC",  # until the plugin sets it
         "OPENCLAW_STATE_DIR": str(place.data / "openclaw"),
         "OPENCLAW_GATEWAY_PORT": str(place.port),

@@ -23,6 +23,7 @@ from agents.engines.base import (
 )
 from agents.engines.opencode_http import AGENT, OpencodeDriver
 from agents.engines.persona import persona_text
+from agents.engines.rendering import chosen_model, environment
 from agents.runtimes.base import PodConfig
 
 VERSION = "1.18.33"
@@ -148,7 +149,7 @@ class Opencode:
             ),
             env=_environment(config, place, llm),
             cwd=workspace,
-            model=_model(config),
+            model=chosen_model(config, _PROVIDERS, own_server=_OWN_SERVER),
         )
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
@@ -163,7 +164,7 @@ class Opencode:
         )
 
     def _settings(self, config: PodConfig, llm: ProxyAccess) -> dict[str, Any]:
-        model = _model(config)
+        model = chosen_model(config, _PROVIDERS, own_server=_OWN_SERVER)
         servers = mcp_servers(config, llm)
         chosen = {"model": "/".join(model), "small_model": "/".join(model)} if model else {}
         return {
@@ -198,20 +199,6 @@ def _json(value: Any) -> str:
     return text + "\n"
 
 
-def _model(config: PodConfig) -> tuple[str, str] | None:
-    known = _PROVIDERS.get(config.provider or "")
-    if not known or not config.model:
-        return None
-    return (_OWN_SERVER if _speaks_chat_alone(config) else known[0], config.model)
-
-
-def _speaks_chat_alone(config: PodConfig) -> bool:
-    """Whether to use chat completions only. With these two providers opencode uses the Responses API, which few model
-    servers other than the vendors' have.
-    """
-    return config.own_model_server and config.provider in {"openai", "xai"}
-
-
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: ProxyAccess) -> dict[str, Any]:
     """The provider's settings: the key proxy's address, and only this model. If opencode knows the model already, the
     entry changes nothing.
@@ -243,15 +230,10 @@ def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
-    """The complete environment of the engine. Nothing is inherited from the bridge."""
     search = place.install / _MODULES / "@vscode" / _SEARCHES.get(platform.machine(), "") / "bin"
     own = place.data / "opencode"
     return {
-        "PATH": f"{search}:{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(place.data / "home"),
-        "TMPDIR": str(place.data / "tmp"),
-        "LANG": "C.UTF-8",
-        "TZ": config.timezone or "UTC",
+        **environment(config, place, search),
         "XDG_CONFIG_HOME": str(own / "config"),
         "XDG_DATA_HOME": str(own / "data"),
         "XDG_CACHE_HOME": str(own / "cache"),

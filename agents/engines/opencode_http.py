@@ -19,6 +19,7 @@ import aiohttp
 
 from agents.engines.base import EngineError, ModelError
 from agents.engines.http import HttpDriver
+from agents.engines.lines import lines
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,6 @@ ABORT_SECONDS = 5.0
 MOST_FAILURES = 3
 # If a provider asks for a longer pause than this, the turn fails too.
 LONGEST_PAUSE_SECONDS = 15.0
-MAX_EVENT_BYTES = 64 * 1024 * 1024
 _BETWEEN_TEXTS = "\n\n"
 _UNTITLED = "New session"
 
@@ -249,17 +249,10 @@ class _Turn:
 
 
 async def _events(stream: aiohttp.ClientResponse) -> AsyncGenerator[Json, None]:
-    """The JSON of the events. An event may be larger than any buffer of the stream. Raises EngineError for one without
-    an end.
-    """
-    rest = b""
-    async for chunk in stream.content.iter_any():
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > MAX_EVENT_BYTES:
-            raise EngineError("the engine sends an event without an end")
-        for line in lines:
-            if line.startswith(b"data:"):
-                yield json.loads(line[5:])
+    """The JSON of the events. Raises EngineError for an event without an end."""
+    async for line in lines(stream.content.iter_any()):
+        if line.startswith(b"data:"):
+            yield json.loads(line[5:])
 
 
 def _message_of(error: Json) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from agents.engines.base import Driver, EnginePlace, Launch, NpmPackage, Processes, ProxyAccess, Stores, mcp_servers
 from agents.engines.persona import persona_text
 from agents.engines.pi_rpc import PiDriver
+from agents.engines.rendering import chosen_model, environment, heap, json_file
 from agents.runtimes.base import PodConfig
 
 VERSION = "0.87.1"
@@ -111,13 +112,13 @@ class Pi:
     def render(self, config: PodConfig, *, place: EnginePlace, llm: ProxyAccess) -> Launch:
         """pi reads persona text, model list and settings only at its start; tools are flags."""
         home = place.data / "pi"
-        model = _model(config)
+        model = chosen_model(config, _PROVIDERS, own_server=_OWN_SERVER)
         tools = self._tools(config)
         servers = mcp_servers(config, llm)
         settings = {**_SETTINGS, **({"defaultProvider": model[0], "defaultModel": model[1]} if model else {})}
         files = {
-            home / "settings.json": _json({**settings, "defaultTools": tools}),
-            home / "models.json": _json({"providers": _endpoint(config, model, place, llm)}),
+            home / "settings.json": json_file({**settings, "defaultTools": tools}),
+            home / "models.json": json_file({"providers": _endpoint(config, model, place, llm)}),
             home / "SYSTEM.md": persona_text(config),  # replaces pi's own text, which is about programming
             home / "APPEND_SYSTEM.md": "",  # empty, because an older release put the persona text here
             home / PROMPT_EXTENSION.name: PROMPT_EXTENSION.read_text(encoding="utf-8"),
@@ -129,7 +130,7 @@ class Pi:
             directories=(home, workspace, place.data / "home", place.data / "tmp"),
             argv=(
                 str(place.node),
-                _heap(place),
+                heap(place, least=192, most=1024),
                 str(START),
                 str(place.install / self.package.entry),
                 *_FLAGS,
@@ -178,26 +179,8 @@ def _mcp_files(servers: list[dict[str, Any]], home: Path) -> dict[Path, str]:
     said = [{name: server.get(name) for name in ("name", "url", "headers")} for server in servers]
     return {
         home / MCP_EXTENSION.name: MCP_EXTENSION.read_text(encoding="utf-8"),
-        home / "mcp.json": _json({"servers": said}),
+        home / "mcp.json": json_file({"servers": said}),
     }
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=1, sort_keys=True) + "\n"
-
-
-def _model(config: PodConfig) -> tuple[str, str] | None:
-    known = _PROVIDERS.get(config.provider or "")
-    if not known or not config.model:
-        return None
-    return (_OWN_SERVER if _speaks_chat_alone(config) else known[0], config.model)
-
-
-def _speaks_chat_alone(config: PodConfig) -> bool:
-    """Whether to use chat completions only. With these two providers pi uses the Responses API, which few model servers
-    other than the vendors' have.
-    """
-    return config.own_model_server and config.provider in {"openai", "xai"}
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: EnginePlace, llm: ProxyAccess) -> dict[str, Any]:
@@ -225,23 +208,11 @@ def _known_models(install: Path, provider: str) -> frozenset[str]:
     return frozenset(model for protocol in catalog.values() for model in protocol)
 
 
-def _heap(place: EnginePlace) -> str:
-    """The limit of V8's heap, which does not see the container's limit. It is half of the tier's memory, so that tools
-    have room.
-    """
-    return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 192), 1024)}"
-
-
 def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dict[str, str]:
-    """The complete environment of the engine. Nothing is inherited from the bridge."""
     machine = _MACHINES.get(platform.machine(), platform.machine())
     search = place.install / _MODULES / "@vscode" / f"ripgrep-linux-{machine}" / "bin"
     return {
-        "PATH": f"{search}:{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(place.data / "home"),
-        "TMPDIR": str(place.data / "tmp"),
-        "LANG": "C.UTF-8",
-        "TZ": config.timezone or "UTC",
+        **environment(config, place, search),
         "PI_CODING_AGENT_DIR": str(place.data / "pi"),
         "PI_OFFLINE": "1",
         "PI_TELEMETRY": "0",

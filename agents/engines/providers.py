@@ -130,7 +130,7 @@ def upstream_url(provider: str, base: str, path: str) -> str:
     """
     root = base.rstrip("/")
     prefix = PROVIDERS[provider].sdk_prefix
-    if prefix and _ends_with_a_version(root):
+    if prefix and urlsplit(root).path.endswith(("/v1", "/v1beta")):
         prefix = ""
     return root + prefix + _resource(path)
 
@@ -144,10 +144,6 @@ def _calls(provider: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 def _pattern(path: str) -> re.Pattern[str]:
     pieces = re.split(r"(\{\w+\})", path)
     return re.compile("".join(_PLACEHOLDERS.get(piece) or re.escape(piece) for piece in pieces))
-
-
-def _ends_with_a_version(root: str) -> bool:
-    return urlsplit(root).path.endswith(("/v1", "/v1beta"))
 
 
 def _resource(path: str) -> str:

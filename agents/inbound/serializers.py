@@ -1,7 +1,5 @@
 """The bodies that services send, with the services' own names."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from config.api import Entries, Serializer, Several

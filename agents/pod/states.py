@@ -2,8 +2,6 @@
 shows it as text.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 STATE_HEADER = "Agent-State"

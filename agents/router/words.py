@@ -1,7 +1,5 @@
 """All texts of the router's own pages, in each language."""
 
-from __future__ import annotations
-
 WORDS = {
     "en": {
         "gone_title": "No agent here",

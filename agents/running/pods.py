@@ -125,3 +125,8 @@ def _model_name(agent: Agent) -> str | None:
     recommended = personas.recommended_models(agent.persona_id)
     chosen = agent.model or llm_models.default_model(agent.llm_provider, recommended)
     return chosen.split(":", 1)[1]
+
+
+def suffix_of(namespace: str) -> str:
+    """The agent's part of `pod-<suffix>-<generation>`."""
+    return namespace.removeprefix("pod-").rsplit("-", 1)[0]

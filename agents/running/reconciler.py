@@ -53,8 +53,8 @@ def reconcile_due(now: datetime | None = None) -> int:
 def _scan(now: datetime) -> int:
     runtime = current_runtime()
     observed = runtime.observe()
-    wanted = {suffix_of(name) for name, pod in observed.items() if plan.is_as_wanted(pod)}
-    astray = {suffix_of(name) for name, pod in observed.items() if plan.runs_astray(pod)}
+    wanted = {pods.suffix_of(name) for name, pod in observed.items() if plan.is_as_wanted(pod)}
+    astray = {pods.suffix_of(name) for name, pod in observed.items() if plan.runs_astray(pod)}
     drift.mark(wanted, astray=astray, now=now)
     due = leases.due(now, limit=BATCH)
     with background.gathered():
@@ -116,13 +116,8 @@ class Look:
 
 
 def _look(agent: Agent, runtime: Runtime, observed: Observations) -> Look:
-    earlier = [name for name in observed if suffix_of(name) == agent.suffix and name != agent.namespace]
+    earlier = [name for name in observed if pods.suffix_of(name) == agent.suffix and name != agent.namespace]
     return Look(agent, observed.get(agent.namespace), earlier, runtime, timezone.now())
-
-
-def suffix_of(namespace: str) -> str:
-    """The agent's part of `pod-<suffix>-<generation>`."""
-    return namespace.removeprefix("pod-").rsplit("-", 1)[0]
 
 
 def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> PlanStep:

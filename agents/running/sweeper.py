@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agents.clusters import checking, moving
 from agents.models import Agent, Status
-from agents.running.reconciler import suffix_of
+from agents.running import pods
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
 
@@ -36,10 +36,10 @@ def sweep(now: datetime | None = None) -> None:
     runtime = current_runtime()
     wake_forgotten(now)
     observed = runtime.observe()
-    rows = Agent.objects.filter(suffix__in=map(suffix_of, observed)).only("id", "suffix", "generation", "status")
+    rows = Agent.objects.filter(suffix__in=map(pods.suffix_of, observed)).only("id", "suffix", "generation", "status")
     agents = {agent.suffix: agent for agent in rows}
     for namespace, pod in observed.items():
-        _judge(pod, agents.get(suffix_of(namespace)), runtime, now)
+        _judge(pod, agents.get(pods.suffix_of(namespace)), runtime, now)
     if settings.AGENT_RUNTIME == "kubernetes":
         checking.due(now)
         moving.take_away_left()

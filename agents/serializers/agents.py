@@ -19,7 +19,7 @@ from agents.running import pods
 from agents.talking import a2a_catalog
 from agents.watching.quota import STALE_AFTER
 from catalog.vocabulary import ENGINE_CHOICES, ENGINE_IDS, ProviderId, TierId, ToolService
-from config.api import Choice, Flag, Serializer, Several, Text, TextMap
+from config.api import Choice, Flag, Serializer, Several, Text, TextMap, envelope
 from config.crypto import readable
 
 MAX_URL_CHARACTERS = 2_048
@@ -338,12 +338,8 @@ class A2aListingSerializer(Serializer):
 # Envelopes.
 
 
-class AgentEnvelope(Serializer):
-    agent = AgentSerializer()
-
-
-class AgentsEnvelope(Serializer):
-    agents = AgentSerializer(many=True)
+AgentEnvelope = envelope("AgentEnvelope", agent=AgentSerializer())
+AgentsEnvelope = envelope("AgentsEnvelope", agents=AgentSerializer(many=True))
 
 
 class CreatedAgentEnvelope(Serializer):
@@ -353,8 +349,7 @@ class CreatedAgentEnvelope(Serializer):
     webhook_secret = serializers.CharField(allow_null=True)
 
 
-class A2aCatalogEnvelope(Serializer):
-    agents = A2aListingSerializer(many=True)
+A2aCatalogEnvelope = envelope("A2aCatalogEnvelope", agents=A2aListingSerializer(many=True))
 
 
 class QuotaEnvelope(Serializer):
@@ -363,20 +358,10 @@ class QuotaEnvelope(Serializer):
     quota = AgentQuotaSerializer(allow_null=True)
 
 
-class LivenessEnvelope(Serializer):
-    liveness = LivenessSerializer()
-
-
-class MemoryEnvelope(Serializer):
-    memory = AgentMemorySerializer()
-
-
-class ExplanationEnvelope(Serializer):
-    explanation = ExplanationSerializer()
-
-
-class TicketEnvelope(Serializer):
-    ticket = TicketSerializer()
+LivenessEnvelope = envelope("LivenessEnvelope", liveness=LivenessSerializer())
+MemoryEnvelope = envelope("MemoryEnvelope", memory=AgentMemorySerializer())
+ExplanationEnvelope = envelope("ExplanationEnvelope", explanation=ExplanationSerializer())
+TicketEnvelope = envelope("TicketEnvelope", ticket=TicketSerializer())
 
 
 class ListAgentsSerializer(Serializer):
@@ -387,5 +372,4 @@ class ListAgentsSerializer(Serializer):
     cursor = Text(required=False, max_length=200)
 
 
-class TalkTestEnvelope(Serializer):
-    talk_test = TalkTestSerializer()
+TalkTestEnvelope = envelope("TalkTestEnvelope", talk_test=TalkTestSerializer())

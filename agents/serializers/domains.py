@@ -1,12 +1,10 @@
 """The wire shapes of customers' own hostnames (docs/spec.md: DomainCheck)."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from agents.domains.check import DnsStatus, HttpsStatus
 from agents.serializers.agents import AgentSerializer
-from config.api import Serializer, Text
+from config.api import Serializer, Text, envelope
 
 MAX_DOMAIN_CHARACTERS = 1_000  # any longer text is no name; agents/domains/names.py checks the rest
 
@@ -50,8 +48,7 @@ class DomainRecordSerializer(Serializer):
     value = serializers.CharField()
 
 
-class DomainCheckEnvelope(Serializer):
-    check = DomainCheckSerializer()
+DomainCheckEnvelope = envelope("DomainCheckEnvelope", check=DomainCheckSerializer())
 
 
 class AgentDomainEnvelope(Serializer):

@@ -1,7 +1,5 @@
 """The wire shapes of the OpenAI protocol. The names are that protocol's, not ours, so they stay as they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rest_framework import serializers

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from agents.configuring import mcp_test
 from agents.views.base import AgentViewSet
-from config.api import Serializer, Text
+from config.api import Serializer, Text, envelope
 
 
 class AskMcpServerSerializer(Serializer):
@@ -25,8 +25,7 @@ class McpTestSerializer(Serializer):
     error = serializers.CharField(allow_null=True)
 
 
-class McpTestEnvelope(Serializer):
-    mcp_test = McpTestSerializer()
+McpTestEnvelope = envelope("McpTestEnvelope", mcp_test=McpTestSerializer())
 
 
 class McpTestViewSet(AgentViewSet):

@@ -54,7 +54,7 @@ def keep(agent: Agent, namespace: str) -> None:
 def keep_due() -> int:
     """Keep the logs of running pods whose logs would be lost with them. Returns how many pods were asked."""
     namespaces = current_runtime().fleeting_logs(AT_ONCE)
-    rows = Agent.objects.live().filter(suffix__in={_suffix(name) for name in namespaces})
+    rows = Agent.objects.live().filter(suffix__in={pods.suffix_of(name) for name in namespaces})
     agents = {agent.namespace: agent for agent in rows}
     until = time.monotonic() + ROUND_SECONDS
     with ThreadPoolExecutor(THREADS, thread_name_prefix="keep-logs") as threads:
@@ -101,7 +101,3 @@ def _write(agent: Agent, tail: Tail) -> None:
 def _chunk(row: KeptLog) -> Chunk:
     packed = bytes(row.packed)
     return Chunk(row.base, row.size, lambda: zlib.decompress(packed))
-
-
-def _suffix(namespace: str) -> str:
-    return namespace.removeprefix("pod-").rsplit("-", 1)[0]

@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from billing import decisions, invariants, licence_cards
-from billing.admin.base import WrittenByRules
 from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge, StripeEvent, StripeRefund
 from billing.providers import registry
+from config.read_only import WrittenByRules
 
 MOST = 100  # findings per check, and counted rows per list
 SECONDS = 5  # database time per check

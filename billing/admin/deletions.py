@@ -1,11 +1,9 @@
 """The admin page of accounts that their owners delete. It shows what a deletion still waits for."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
-from billing.admin.base import WrittenByRules
 from billing.models import AccountDeletion
+from config.read_only import WrittenByRules
 
 
 @admin.register(AccountDeletion)

@@ -10,10 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from billing.admin.base import WrittenByRules
 from billing.invoice_file import as_file
 from billing.models import BillingDetails, Invoice, InvoiceSeries, TaxRate
 from config.admin_steps import DeleteRows, WithSteps
+from config.read_only import WrittenByRules
 
 
 @admin.register(Invoice)

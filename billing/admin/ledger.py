@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from billing import decisions, licence_cards
-from billing.admin.base import Corrected, WrittenByRules
+from billing.admin.base import Corrected
 from billing.admin.money_steps import (
     CloseMoney,
     CreditMoney,
@@ -20,6 +20,7 @@ from billing.admin.money_steps import (
     VerifySubscriptions,
 )
 from billing.models import Decision, Order, Payment, Subscription
+from config.read_only import WrittenByRules
 
 MASKED = "•••••• (set)"
 

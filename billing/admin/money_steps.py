@@ -17,6 +17,7 @@ from config.admin_steps import Given, Logged, ReasonForm
 class VerifySubscriptions(MoneyStep):
     name, title, button, done = "verify", "Verify at the provider now", "Verify", "The provider is asked"
     model = Subscription
+    related, deferred = ("user",), ("license_key",)
     material = ("subscription", "status", "paid until")
     warnings = VerifyTerms.warnings
 
@@ -35,9 +36,6 @@ class VerifySubscriptions(MoneyStep):
         verification.ask(row, reason=given.reason, actor=given.actor, now=given.now)
         return None
 
-    def _all(self) -> QuerySet[Subscription]:
-        return Subscription.objects.select_related("user").defer("license_key")
-
 
 class RefundPayments(MoneyStep):
     """Refund one payment. Other payments keep their time."""
@@ -45,6 +43,7 @@ class RefundPayments(MoneyStep):
     name, title, button, done = "refund", "Refund: end the time that it bought", "Refund", "Refunded"
     counted = True
     model = Payment
+    related = ("user",)
     material = ("payment", "agent", "amount")
     warnings: ClassVar[tuple[str, ...]] = (
         "The rest of the time that this payment bought ends now. Time that other payments bought follows at once. This"
@@ -67,9 +66,6 @@ class RefundPayments(MoneyStep):
     def take(self, row: Payment, *, given: Given) -> Logged | None:
         corrections.refund_payment(row, reason=given.reason, actor=given.actor, now=given.now)
         return None
-
-    def _all(self) -> QuerySet[Payment]:
-        return Payment.objects.select_related("user")
 
 
 class PartForm(ReasonForm):

@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from billing.admin.base import WrittenByRules
 from billing.models import DeferredRevenue, Reports
 from billing.reports import months, tables
 from billing.reports.tables import ReportTable
 from config.errors import BadRequest
+from config.read_only import WrittenByRules
 
 SHOWN = 500  # rows of a table on the page; the CSV file has all rows
 

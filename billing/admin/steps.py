@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Agent
@@ -47,6 +46,7 @@ class TermStep(MoneyStep):
     """
 
     model = AgentTerm
+    related = ("user",)
     material = ("agent", "owner", "tier", "status", "term", "bought")
 
     def held(self, row_id: str) -> Any:
@@ -73,9 +73,6 @@ class TermStep(MoneyStep):
             "term": told(term),
             "bought": "; ".join(bought) or "nothing",
         }
-
-    def _all(self) -> QuerySet[Any]:
-        return AgentTerm.objects.select_related("user")
 
 
 class GrantTerms(TermStep):

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils import timezone
 
 from billing import agent_terms
-from billing.admin.base import Corrected, NewestRows, WrittenByRules
+from billing.admin.base import Corrected, NewestRows
 from billing.admin.steps import (
     CreditTerms,
     GrantTerms,
@@ -17,6 +17,7 @@ from billing.admin.steps import (
     told,
 )
 from billing.models import AgentTerm, Lapse, NextPlan, Payment, Subscription
+from config.read_only import WrittenByRules
 
 
 class SubscriptionInline(NewestRows):

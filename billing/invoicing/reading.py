@@ -14,8 +14,7 @@ from config.paging import MAX_PAGE, RowPage
 
 
 class NoSuchInvoice(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such invoice")
+    message = "no such invoice"
 
 
 def of(user: User) -> QuerySet[Invoice]:

@@ -42,13 +42,11 @@ TRANSITIONS: dict[DeletionStage, set[DeletionStage]] = {
 
 
 class OperatorsStay(Forbidden):
-    def __init__(self) -> None:
-        super().__init__("this account may open the console: an operator must remove that right first")
+    message = "this account may open the console: an operator must remove that right first"
 
 
 class TooLate(Conflict):
-    def __init__(self) -> None:
-        super().__init__("this account is being deleted already, or its deletion was not requested")
+    message = "this account is being deleted already, or its deletion was not requested"
 
 
 # Calls by the owner.

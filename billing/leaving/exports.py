@@ -36,8 +36,7 @@ BATCH = 10
 
 
 class NoSuchExport(NotFound):
-    def __init__(self) -> None:
-        super().__init__("id: you have no such file, or it was deleted after a week")
+    message = "id: you have no such file, or it was deleted after a week"
 
 
 class TooManyExports(RateLimited):

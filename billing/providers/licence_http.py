@@ -16,13 +16,13 @@ from django.core.cache import cache
 
 from accounts import throttling
 from accounts.throttling import Limit
+from config import answers
 from config.errors import RateLimited, Unavailable
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS, SILENCE_SECONDS, LONGEST_SECONDS = 5, 10, 20
 LARGEST_BYTES = 256 * 1024
-CHUNK_BYTES = 16 * 1024
 BACK_OFF_SECONDS, LONGEST_BACK_OFF_SECONDS = 30, 600
 FIRST_YEAR, LAST_YEAR = 2000, 2200
 USER_AGENT = "agentpods/1.0"
@@ -83,7 +83,8 @@ def _read(provider: str, answer: requests.Response) -> Reply:
         seconds = min(int(wait), LONGEST_BACK_OFF_SECONDS) if wait.isdecimal() else BACK_OFF_SECONDS
         cache.set(_backing_off(provider), 1, timeout=max(1, seconds))
         raise NoAnswer("HTTP 429")
-    body = _document(_bounded(answer))
+    until = time.monotonic() + LONGEST_SECONDS
+    body = _document(answers.body_of(answer, at_most=LARGEST_BYTES, until=until, refuse=NoAnswer))
     if answer.status_code >= requests.codes.server_error:
         _report(provider, answer.status_code, body)
         raise NoAnswer(f"HTTP {answer.status_code}")
@@ -97,19 +98,6 @@ def _report(provider: str, status: int, body: Any) -> None:
     if isinstance(body, dict) and isinstance(body.get("message"), str):
         note = {"provider": provider, "status": status, "answer": body["message"][:300]}
         log.error("a provider of licences refuses our requests: check its settings", extra=note)
-
-
-def _bounded(answer: requests.Response) -> bytes:
-    """The body, limited in size after decompression and in total time."""
-    deadline = time.monotonic() + LONGEST_SECONDS
-    body = bytearray()
-    for chunk in answer.iter_content(CHUNK_BYTES):
-        body += chunk
-        if len(body) > LARGEST_BYTES:
-            raise NoAnswer(f"more than {LARGEST_BYTES} bytes")
-        if time.monotonic() > deadline:
-            raise NoAnswer(f"not within {LONGEST_SECONDS} s")
-    return bytes(body)
 
 
 def _document(body: bytes) -> Any:

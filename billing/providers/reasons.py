@@ -1,7 +1,5 @@
 """Why a licence does not pay, in words that several providers use. The API sends them as they are; pages translate."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext_noop
 
 NOT_OURS = gettext_noop("this key is for a product that is not sold here")

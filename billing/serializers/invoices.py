@@ -10,7 +10,7 @@ from rest_framework import serializers
 from billing.models import BillingDetails, Invoice, InvoiceKind
 from billing.models.invoices import ADDRESS, COUNTRY, NAME, TAX_ID
 from catalog.serializers.catalog import Usd
-from config.api import ModelSerializer, Serializer, Text
+from config.api import ModelSerializer, Serializer, Text, envelope
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 
@@ -60,12 +60,8 @@ class InvoiceSerializer(ModelSerializer):
         return f"{settings.BASE_URL}/invoices/{row.pk}/pdf"
 
 
-class InvoiceEnvelope(Serializer):
-    invoice = InvoiceSerializer()
-
-
-class InvoicesEnvelope(Serializer):
-    invoices = InvoiceSerializer(many=True)
+InvoiceEnvelope = envelope("InvoiceEnvelope", invoice=InvoiceSerializer())
+InvoicesEnvelope = envelope("InvoicesEnvelope", invoices=InvoiceSerializer(many=True))
 
 
 class ListInvoicesSerializer(Serializer):
@@ -93,5 +89,4 @@ class BillingDetailsSerializer(ModelSerializer):
         return {name: attrs.get(name, "") for name in self.Meta.fields}
 
 
-class BillingDetailsEnvelope(Serializer):
-    billing_details = BillingDetailsSerializer()
+BillingDetailsEnvelope = envelope("BillingDetailsEnvelope", billing_details=BillingDetailsSerializer())

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from billing.vocabulary import TermMode
 from catalog.serializers.catalog import Usd
-from config.api import Serializer
+from config.api import Serializer, envelope
 
 PRICES = ("monthlyUsd", "annualUsd")
 
@@ -45,5 +45,4 @@ class AgentTermSerializer(Serializer):
     renew_url = serializers.URLField(help_text="Where a human pays to renew.")
 
 
-class TermEnvelope(Serializer):
-    term = AgentTermSerializer()
+TermEnvelope = envelope("TermEnvelope", term=AgentTermSerializer())

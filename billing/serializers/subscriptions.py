@@ -10,7 +10,7 @@ from billing.serializers.plans import BoughtPlan
 from billing.vocabulary import LICENSED, Period, Provider, SubscriptionStatus
 from catalog.serializers.catalog import Usd
 from catalog.vocabulary import TierId
-from config.api import Choice, Entries, Serializer, Text
+from config.api import Choice, Entries, Serializer, Text, envelope
 from config.crypto import readable
 from config.paging import MAX_CURSOR, MAX_PAGE
 
@@ -149,21 +149,8 @@ class HintSerializer(serializers.Serializer[Any]):
     )
 
 
-class SubscriptionEnvelope(Serializer):
-    subscription = SubscriptionSerializer()
-
-
-class SubscriptionsEnvelope(Serializer):
-    subscriptions = SubscriptionSerializer(many=True)
-
-
-class NextPlanEnvelope(Serializer):
-    next_plan = NextPlanSerializer(allow_null=True)
-
-
-class QuoteEnvelope(Serializer):
-    quote = QuoteSerializer()
-
-
-class PaymentProvidersEnvelope(Serializer):
-    payment_providers = PaymentProviderSerializer(many=True)
+SubscriptionEnvelope = envelope("SubscriptionEnvelope", subscription=SubscriptionSerializer())
+SubscriptionsEnvelope = envelope("SubscriptionsEnvelope", subscriptions=SubscriptionSerializer(many=True))
+NextPlanEnvelope = envelope("NextPlanEnvelope", next_plan=NextPlanSerializer(allow_null=True))
+QuoteEnvelope = envelope("QuoteEnvelope", quote=QuoteSerializer())
+PaymentProvidersEnvelope = envelope("PaymentProvidersEnvelope", payment_providers=PaymentProviderSerializer(many=True))

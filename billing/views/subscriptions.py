@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
 from agents.views.base import AgentViewSet
-from billing import licences, listing, purchasing
+from billing import licences, purchasing
 from billing.models import Subscription
 from billing.ownership import agent_named
 from billing.serializers.subscriptions import (
@@ -20,6 +20,7 @@ from billing.serializers.subscriptions import (
     SubscriptionsEnvelope,
     SubscriptionSerializer,
 )
+from billing.views.orders import page_of
 from billing.vocabulary import Provider
 from config import clock
 
@@ -52,12 +53,7 @@ class SubscriptionsViewSet(AgentViewSet):
 
         All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
         """
-        query = ListSubscriptionsSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        asked = dict(query.validated_data)
-        user, agent_id = caller(request), asked.pop("agent_id", None)
-        agent = agent_named(user, agent_id) if agent_id is not None else None
-        page = listing.page(
-            Subscription.objects.filter(user=user), path="/subscriptions", ids="sub", agent=agent, **asked
+        page = page_of(
+            request, Subscription.objects.all(), path="/subscriptions", ids="sub", query=ListSubscriptionsSerializer
         )
         return Response({"subscriptions": SubscriptionSerializer(page.rows, many=True).data}, headers=page.headers)

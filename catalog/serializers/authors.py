@@ -14,7 +14,7 @@ from catalog.serializers.catalog import ArticleInfoSerializer, PersonaSerializer
 from catalog.serializers.fields import Distinct, Labelled, Line, Name, OptionalParagraphs, Paragraphs
 from catalog.slugs import is_slug
 from catalog.vocabulary import ArticleLang, ArticleStatus, Category, Channel, Risk, TierId
-from config.api import Choice, Serializer, Several
+from config.api import Choice, Serializer, Several, envelope
 
 NAME = 80  # an agent without a name of its own gets its persona's name
 LABEL = 200
@@ -190,8 +190,7 @@ class RenameAuthorSerializer(Serializer):
 # Envelopes.
 
 
-class PersonaEnvelope(Serializer):
-    persona = PersonaSerializer()
+PersonaEnvelope = envelope("PersonaEnvelope", persona=PersonaSerializer())
 
 
 class OwnPersonaPageSerializer(Serializer):
@@ -203,8 +202,7 @@ class ArticleSerializer(ArticleInfoSerializer):
     body = serializers.CharField(help_text="Markdown.")
 
 
-class ArticleEnvelope(Serializer):
-    article = ArticleSerializer()
+ArticleEnvelope = envelope("ArticleEnvelope", article=ArticleSerializer())
 
 
 class AuthorSerializer(Serializer):
@@ -212,5 +210,4 @@ class AuthorSerializer(Serializer):
     name = serializers.CharField(help_text="Display name, the `author` of their personas.")
 
 
-class AuthorEnvelope(Serializer):
-    author = AuthorSerializer()
+AuthorEnvelope = envelope("AuthorEnvelope", author=AuthorSerializer())

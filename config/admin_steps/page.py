@@ -38,13 +38,11 @@ class ChangedMeanwhile(Conflict):
 
 
 class UsedAlready(Conflict):
-    def __init__(self) -> None:
-        super().__init__("nothing was done, because this page was sent before: read it again as it is now")
+    message = "nothing was done, because this page was sent before: read it again as it is now"
 
 
 class NothingLeft(Conflict):
-    def __init__(self) -> None:
-        super().__init__("there is nothing left to do")
+    message = "there is nothing left to do"
 
 
 def address(console: ModelAdmin[Any], step: Step[Any], ids: Iterable[str], *, filters: str = "") -> str:

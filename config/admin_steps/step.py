@@ -82,6 +82,8 @@ class Step(Generic[Row]):
     button: ClassVar[str]
     done: ClassVar[str]  # what the page says about the rows afterwards
     model: type[Model]
+    related: ClassVar[tuple[str, ...]] = ()  # read together with the rows
+    deferred: ClassVar[tuple[str, ...]] = ()  # columns that are not read
     parameter: ClassVar[str] = "id"  # in the page's address: the name of the parameter with the ids
     after: ClassVar[str] = ""  # the list to return to, if it is not the admin's own list
     warnings: ClassVar[tuple[str, ...]] = ()
@@ -141,8 +143,8 @@ class Step(Generic[Row]):
         raise NotImplementedError
 
     def _all(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = self.model._default_manager.all()  # noqa: SLF001  # as Django's admin does
-        return rows
+        rows: QuerySet[Any] = self.model._default_manager.defer(*self.deferred)  # noqa: SLF001  # as Django's admin does
+        return rows.select_related(*self.related) if self.related else rows
 
     def _possible(self, ids: list[str]) -> list[str]:
         """The ids without those that no row of this model can have."""

@@ -17,8 +17,7 @@ from config.errors import Forbidden
 
 
 class Forged(Forbidden):
-    def __init__(self) -> None:
-        super().__init__("this form was not sent from our page, or the page is too old: open the page again")
+    message = "this form was not sent from our page, or the page is too old: open the page again"
 
 
 class CookieAuthentication(BaseAuthentication):

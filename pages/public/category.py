@@ -19,8 +19,7 @@ ON_A_PAGE = 24
 
 
 class NoSuchCategory(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such category, or it has no such page")
+    message = "no such category, or it has no such page"
 
 
 class CategoryViewSet(PublicPageViewSet):

@@ -30,8 +30,7 @@ _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 class NoSuchGuidePage(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such page: /guide/ leads to all of them, once `make guide` or `make run` has built them")
+    message = "no such page: /guide/ leads to all of them, once `make guide` or `make run` has built them"
 
 
 class GuideViewSet(PublicPageViewSet):

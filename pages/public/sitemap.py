@@ -47,8 +47,7 @@ class Listing:
 
 
 class NoSuchSitemap(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such sitemap: /sitemap.xml lists them")
+    message = "no such sitemap: /sitemap.xml lists them"
 
 
 class SitemapViewSet(PublicPageViewSet):

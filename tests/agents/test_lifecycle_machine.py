@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from accounts.models import User
 from agents import entitlement
 from agents.models import Agent, Desired, Reason, Status, Transition
-from agents.running import lifecycle, reconciler
+from agents.running import lifecycle, pods, reconciler
 from agents.running.lifecycle import TRANSITIONS
 from agents.runtimes.base import Phase
 from config.errors import Conflict, NotFound
@@ -92,7 +92,7 @@ def _check_timeline(agent: Agent) -> None:
 
 
 def _check_end(agent: Agent, runtime: ScriptedRuntime) -> None:
-    own = [name for name in runtime.pods if reconciler.suffix_of(name) == agent.suffix]
+    own = [name for name in runtime.pods if pods.suffix_of(name) == agent.suffix]
     if agent.desired == Desired.DELETED:
         assert (agent.status, own, agent.id in runtime.data) == (Status.DELETED, [], False)
         return

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.usefixtures("catalog")
 
 
 def test_the_safe_set_is_what_is_on_by_default() -> None:
-    assert tools.safe_set() == ["web", "file", "vision", "memory", "session_search", "todo", "skills"]
+    on = [toolset.id for toolset in tools.offered() if toolset.default_enabled]
+    assert on == ["web", "file", "vision", "memory", "session_search", "todo", "skills"]
 
 
 def test_nothing_chosen_means_the_part_of_the_safe_set_that_the_engine_supports() -> None:

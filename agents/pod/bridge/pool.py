@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from agents.engines.base import Engine, EngineError, Launch, Turns
 from agents.pod.bridge.engine_process import STOPPED, EngineProcess
-from agents.pod.bridge.engine_processes import Lanes, last_words
+from agents.pod.bridge.engine_processes import EngineProcesses
 from agents.pod.bridge.log import EngineLog
 
 IDLE_SECONDS = 15 * 60.0
@@ -24,38 +24,22 @@ def capacity(engine: Engine, memory_bytes: int) -> int:
     return min(max(fitting, 2), MOST_PROCESSES)
 
 
-class Pool:
+class Pool(EngineProcesses):
     """The processes of one engine (see EngineProcesses). Processes of the current launch run turns; those of an earlier
     launch end as soon as their turn is over.
     """
 
     def __init__(self, engine: Engine, *, size: int, marks: Mapping[str, str], log: EngineLog) -> None:
-        self._engine = engine
+        super().__init__(engine, marks=marks, log=log)
         self._size = size
-        self._marks = marks
-        self._log = log
-        self._launch: Launch | None = None
         self._generation = 0
         self._processes: list[EngineProcess] = []
-        self._lanes = Lanes()
-        self._starting = asyncio.Lock()
         self._freed = asyncio.Condition()
-        self._death: asyncio.Future[str] | None = None
         self._chores: set[asyncio.Task[None]] = set()
 
     @property
     def processes(self) -> list[EngineProcess]:
         return list(self._processes)
-
-    @property
-    def death(self) -> asyncio.Future[str]:
-        if self._death is None:
-            raise EngineError("the engine is not running")
-        return self._death
-
-    @property
-    def launch(self) -> Launch | None:
-        return self._launch if self._death else None
 
     def main_pid(self) -> int | None:
         """The process that was used last."""
@@ -67,8 +51,7 @@ class Pool:
         async with self._starting:
             spare = await self._start(None, launch, self._generation + 1)
             self._launch, self._generation = launch, spare.generation
-            if self._death is None:
-                self._death = asyncio.get_running_loop().create_future()
+            self._is_up()
             self._enlist(spare)
             for process in self.processes:
                 if process.generation != self._generation and not process.busy:
@@ -161,11 +144,6 @@ class Pool:
         for process in resting[: max(surplus, 0)]:
             await self._end(process)
 
-    async def _start(self, session: str | None, launch: Launch, generation: int) -> EngineProcess:
-        return await EngineProcess.start(
-            self._engine, launch, session, generation=generation, marks=self._marks, log=self._log
-        )
-
     def _enlist(self, process: EngineProcess) -> None:
         self._processes.append(process)
         process.watch(self._on_exit)
@@ -191,8 +169,3 @@ class Pool:
         process.ending = True
         if process in self._processes:
             self._processes.remove(process)
-
-    def _on_exit(self, process: EngineProcess) -> None:
-        if process.ending or self._death is None or self._death.done():
-            return
-        self._death.set_result(last_words(process))

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from agents.engines.base import Engine, EngineError, Launch, Turns
 from agents.pod.bridge import causes
 from agents.pod.bridge.engine_process import STOPPED, EngineProcess
-from agents.pod.bridge.engine_processes import Lanes, last_words
+from agents.pod.bridge.engine_processes import EngineProcesses
 from agents.pod.bridge.log import EngineLog
 
 MOST_TURNS = 12
@@ -19,35 +19,19 @@ MOST_TURNS = 12
 TURN_PATIENCE_SECONDS = 8.0
 
 
-class Single:
+class Single(EngineProcesses):
     def __init__(self, engine: Engine, *, port: int, marks: Mapping[str, str], log: EngineLog) -> None:
-        self._engine = engine
+        super().__init__(engine, marks=marks, log=log)
         self._port = port
-        self._marks = marks
-        self._log = log
-        self._launch: Launch | None = None
         self._process: EngineProcess | None = None
-        self._lanes = Lanes()
         self._places = asyncio.Semaphore(MOST_TURNS)
-        self._starting = asyncio.Lock()
         self._running = 0
         self._rested = asyncio.Event()
         self._rested.set()
-        self._death: asyncio.Future[str] | None = None
 
     @property
     def processes(self) -> list[EngineProcess]:
         return [self._process] if self._process else []
-
-    @property
-    def death(self) -> asyncio.Future[str]:
-        if self._death is None:
-            raise EngineError("the engine is not running")
-        return self._death
-
-    @property
-    def launch(self) -> Launch | None:
-        return self._launch if self._death else None
 
     def main_pid(self) -> int | None:
         return self._process.pid if self._process else None
@@ -63,11 +47,8 @@ class Single:
                 return
             await self._end_old()
             causes.refuse_taken(self._port)
-            process = await EngineProcess.start(
-                self._engine, launch, None, generation=0, marks=self._marks, log=self._log
-            )
-            if self._death is None:
-                self._death = asyncio.get_running_loop().create_future()
+            process = await self._start(None, launch)
+            self._is_up()
             self._process, self._launch = process, launch
             process.watch(self._on_exit)
 
@@ -79,9 +60,6 @@ class Single:
                 yield process.driver.conversation(session)
             finally:
                 self._give_back(process)
-
-    def retire_idle(self) -> None:
-        """Nothing to do: the one process stays."""
 
     def kill(self) -> None:
         self._death = None
@@ -132,7 +110,3 @@ class Single:
         if process:
             process.ending = True
         return process
-
-    def _on_exit(self, process: EngineProcess) -> None:
-        if not process.ending and self._death and not self._death.done():
-            self._death.set_result(last_words(process))

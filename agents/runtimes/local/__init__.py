@@ -2,8 +2,6 @@
 their marks.
 """
 
-from __future__ import annotations
-
 from agents.runtimes.local.driver import LocalRuntime
 
 __all__ = ["LocalRuntime"]

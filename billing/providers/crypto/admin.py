@@ -16,7 +16,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
 from billing import decisions
-from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
+from billing.admin.base import PERMISSION, Corrected, actor_of
 from billing.admin.money_steps import CloseMoney, CreditMoney, ReturnMoney
 from billing.admin.steps import MoneyStep
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
@@ -24,12 +24,14 @@ from billing.providers.crypto import sweeps, watching
 from config import clock
 from config.admin_steps import Given, Logged, ReasonForm
 from config.errors import ServiceError
+from config.read_only import WrittenByRules
 
 
 class LookAtChain(MoneyStep):
     name, title, button = "look", "Look at the chain now", "Look"
     done = "The chain is being read; reload this page in a moment"
     model = CryptoOrder
+    related = ("user",)
 
     def shown(self, row: CryptoOrder) -> dict[str, str]:
         amount = f"{row.amount} {row.asset}"
@@ -38,9 +40,6 @@ class LookAtChain(MoneyStep):
     def take(self, row: CryptoOrder, *, given: Given) -> Logged | None:
         watching.ask(row, reason=given.reason, actor=given.actor, now=given.now)
         return None
-
-    def _all(self) -> QuerySet[CryptoOrder]:
-        return CryptoOrder.objects.select_related("user")
 
 
 @admin.register(CryptoOrder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.errors import NotFound, Unavailable
+from config.errors import Unavailable
 
 
 class Misconfigured(Exception):
@@ -20,8 +20,3 @@ class Unknown(Exception):
 class ChainUnreadable(Unavailable):
     def __init__(self) -> None:
         super().__init__("the chain cannot be read at the moment: try again", retry_after=30)
-
-
-class NoSuchCryptoOrder(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such order: GET /crypto/orders lists yours")

@@ -5,28 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
-from functools import partial
 
 from django.conf import settings
-from django.db.models import QuerySet
 
-from accounts.models import User
 from agents.models import Agent
-from billing import coupons, orders, prices
+from billing import coupons, orders
 from billing.errors import NotConfigured
 from billing.models import CryptoOrder, DepositAddress, Order
 from billing.orders import Terms
 from billing.providers.crypto import addresses, baselines, chain, configuration, tokens
 from billing.providers.crypto.baselines import Baseline
 from billing.providers.crypto.configuration import Configuration, Token
-from billing.providers.crypto.errors import ChainUnreadable, Misconfigured, NoSuchCryptoOrder, Unknown
+from billing.providers.crypto.errors import ChainUnreadable, Misconfigured, Unknown
 from billing.providers.crypto.rpc import Node
 from billing.providers.crypto.swept import swept
 from billing.vocabulary import Asset, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import known_tier
 from config import waiting
-from config.ids import is_id, new_id
 
 TTL = timedelta(hours=24)
 
@@ -70,17 +66,12 @@ def place(
         return CryptoOrder.objects.select_related("deposit_address").get(pk=pending.pk)
     address = addresses.address_of(agent, known.account, now=now)
     baseline = _baseline(known, token, address, account=agent.user_id, now=now)
-    make = partial(
-        _make,
-        terms=terms,
-        price=price,
-        address=address,
-        baseline=baseline,
-        token=token,
-        chain_id=known.chain_id,
-        now=now,
-    )
-    placed = orders.place(agent, terms, make=make, now=now)
+    new = orders.new(CryptoOrder, agent, terms, ids="cry", price=price, lasts=TTL, now=now)
+    new.asset, new.chain_id, new.token, new.decimals = token.asset, known.chain_id, token.address, token.decimals
+    new.deposit_address, new.amount = address, Decimal(in_units(price, token.decimals))
+    new.baseline = Decimal(baseline.balance)
+    new.baseline_block, new.baseline_hash = baseline.block, baseline.hash
+    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), now=now)
     return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
 
 
@@ -101,40 +92,6 @@ def _baseline(known: Configuration, token: Token, address: DepositAddress, *, ac
     except Misconfigured as error:
         chain.set_fault(known.chain_id, str(error))
         raise NotConfigured("asset", token.asset) from error
-
-
-def _make(
-    agent: Agent,
-    *,
-    terms: Terms,
-    price: Decimal,
-    address: DepositAddress,
-    baseline: Baseline,
-    token: Token,
-    chain_id: int,
-    now: datetime,
-) -> CryptoOrder:
-    return CryptoOrder.objects.create(
-        id=new_id("cry"),
-        user_id=agent.user_id,
-        agent=agent,
-        provider=terms.provider,
-        tier=terms.tier,
-        period=terms.period,
-        price_usd=price,
-        tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
-        created_at=now,
-        expires_at=now + TTL,
-        asset=token.asset,
-        chain_id=chain_id,
-        token=token.address,
-        decimals=token.decimals,
-        deposit_address=address,
-        amount=Decimal(in_units(price, token.decimals)),
-        baseline=Decimal(baseline.balance),
-        baseline_block=baseline.block,
-        baseline_hash=baseline.hash,
-    )
 
 
 def money_seen(order: Order, *, now: datetime) -> bool:
@@ -162,15 +119,3 @@ def money_seen(order: Order, *, now: datetime) -> bool:
         if row.token not in known.sold:
             return row.expires_at > now
         raise ChainUnreadable from error
-
-
-def of(user: User) -> QuerySet[CryptoOrder]:
-    return CryptoOrder.objects.select_related("deposit_address").filter(user=user)
-
-
-def own(user: User, order_id: str) -> CryptoOrder:
-    """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
-    found = of(user).filter(pk=order_id).first() if is_id("cry", order_id) else None
-    if found is None:
-        raise NoSuchCryptoOrder
-    return found

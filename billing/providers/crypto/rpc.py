@@ -16,16 +16,15 @@ from urllib.parse import urlsplit
 
 import orjson
 import requests
-import urllib3
 
 from billing.providers.crypto.errors import EndpointFailed, Unknown
+from config import answers
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS, READ_SECONDS = 3, 10
 LONGEST_SECONDS = 60  # for one answer, also if its bytes arrive slowly
 LARGEST_BYTES = 32 * 2**20
-CHUNK_BYTES = 65_536
 MAX_BLOCK = 2**53
 HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 LAG_BLOCKS = 3  # a node may be this far behind the newest block that any node told of
@@ -77,10 +76,10 @@ class Node:
 
     def batch(self, calls: Sequence[Call]) -> list[Any]:
         """One result or Refused per call, in the order of the calls, in as many requests as needed."""
-        answers: list[Any] = []
+        found: list[Any] = []
         for begin in range(0, len(calls), self._batch):
-            answers += self._post(calls[begin : begin + self._batch])
-        return answers
+            found += self._post(calls[begin : begin + self._batch])
+        return found
 
     def must(self, answer: Any) -> Any:
         if isinstance(answer, NodeError):
@@ -88,32 +87,22 @@ class Node:
         return answer
 
     def _post(self, calls: Sequence[Call]) -> list[Any]:
-        body = [
+        until = time.monotonic() + LONGEST_SECONDS
+        asked = [
             {"jsonrpc": "2.0", "id": index, "method": method, "params": params}
             for index, (method, params) in enumerate(calls)
         ]
         try:
             with self._session.post(
-                self._url, json=body, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False, stream=True
+                self._url, json=asked, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False, stream=True
             ) as answer:
                 if answer.status_code != 200:
                     raise EndpointFailed(f"status {answer.status_code}")
-                given = orjson.loads(_bounded(answer))  # orjson limits the depth of nesting
-        except (OSError, urllib3.exceptions.HTTPError, ValueError) as error:
+                body = answers.body_of(answer, at_most=LARGEST_BYTES, until=until, refuse=EndpointFailed)
+                given = orjson.loads(body)  # orjson limits the depth of nesting
+        except (OSError, ValueError) as error:
             raise EndpointFailed(type(error).__name__) from error
         return _in_order(given, len(calls))
-
-
-def _bounded(answer: requests.Response) -> bytes:
-    """The body. Raises EndpointFailed if it is too large or takes too long."""
-    until = time.monotonic() + LONGEST_SECONDS
-    body = bytearray()
-    # read1 returns what has arrived; other calls wait for a whole chunk
-    while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
-        body += chunk
-        if len(body) > LARGEST_BYTES or time.monotonic() > until:
-            raise EndpointFailed(f"the answer does not end: {len(body)} bytes so far")
-    return bytes(body)
 
 
 def _in_order(given: Any, count: int) -> list[Any]:

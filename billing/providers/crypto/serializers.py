@@ -7,19 +7,13 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.models.payments import UNIT_DIGITS
+from billing.serializers.orders import MAX_ID
 from billing.serializers.plans import OrderedPlan
 from billing.vocabulary import Asset, OrderStatus, Period
 from catalog.serializers.catalog import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
-from config.api import Choice, Serializer, Text
-from config.paging import MAX_CURSOR, MAX_PAGE
-
-MAX_ID = 40
-
-
-def _offered(tier_id: str) -> None:
-    known_tier(tier_id)
+from config.api import Choice, Serializer, Text, envelope
 
 
 class Units(serializers.DecimalField):
@@ -40,23 +34,15 @@ class CryptoInfoSerializer(Serializer):
     assets = AssetSerializer(many=True)
 
 
-class CryptoEnvelope(Serializer):
-    crypto = CryptoInfoSerializer()
+CryptoEnvelope = envelope("CryptoEnvelope", crypto=CryptoInfoSerializer())
 
 
 class CreateCryptoOrderSerializer(Serializer):
     agent_id = Text(max_length=MAX_ID)
     asset = Choice(Asset.choices)
-    tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
+    tier = Text(required=False, validators=[known_tier], help_text="The plan to pay for; the agent's own by default.")
     period = Choice(Period.choices)
     coupon = Text(required=False, max_length=40, help_text="The code of a coupon: what it takes off is in `priceUsd`.")
-
-
-class ListCryptoOrdersSerializer(Serializer):
-    agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
-    status = Choice(OrderStatus.choices, required=False)
-    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
-    cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
 
 
 class CryptoOrderSerializer(Serializer):
@@ -86,10 +72,5 @@ class CryptoPaymentSerializer(Serializer):
     expires_at = serializers.DateTimeField(help_text="Money that comes later still counts for 14 days.")
 
 
-class CryptoOrderEnvelope(Serializer):
-    order = CryptoOrderSerializer()
-    payment = CryptoPaymentSerializer()
-
-
-class CryptoOrdersEnvelope(Serializer):
-    orders = CryptoOrderSerializer(many=True)
+CryptoOrderEnvelope = envelope("CryptoOrderEnvelope", order=CryptoOrderSerializer(), payment=CryptoPaymentSerializer())
+CryptoOrdersEnvelope = envelope("CryptoOrdersEnvelope", orders=CryptoOrderSerializer(many=True))

@@ -17,7 +17,7 @@ class Swept:
 
     def since(self, order: CryptoOrder, *, until: int) -> int:
         """Units taken from the order's address after its baseline, up to a block."""
-        taken = self.rows.get(_source(order), [])
+        taken = self.rows.get((order.deposit_address_id, order.chain_id, str(order.asset)), [])
         return sum(amount for block, amount in taken if order.baseline_block < block <= until)
 
 
@@ -30,7 +30,3 @@ def swept(orders: Sequence[CryptoOrder]) -> Swept:
     ):
         rows[address, chain_id, asset].append((block, int(amount)))
     return Swept(dict(rows))
-
-
-def _source(order: CryptoOrder) -> Source:
-    return order.deposit_address_id, order.chain_id, str(order.asset)

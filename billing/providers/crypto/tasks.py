@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from celery import shared_task
-
 from billing.providers.crypto import misplaced, scanning, watching
-from config import clock
+from config.rule_tasks import clocked
 
-
-@shared_task(name="billing.scan_chain")
-def scan_chain() -> None:
-    scanning.scan(now=clock.now())
-
-
-@shared_task(name="billing.watch_chain")
-def watch_chain() -> None:
-    watching.watch(now=clock.now())
-
-
-@shared_task(name="billing.reread_chain")
-def reread_chain() -> None:
-    watching.reread(now=clock.now())
-
-
-@shared_task(name="billing.look_for_misplaced")
-def look_for_misplaced() -> None:
-    misplaced.look(now=clock.now())
+scan_chain = clocked("billing.scan_chain", scanning.scan)
+watch_chain = clocked("billing.watch_chain", watching.watch)
+reread_chain = clocked("billing.reread_chain", watching.reread)
+look_for_misplaced = clocked("billing.look_for_misplaced", misplaced.look)

@@ -1,7 +1,5 @@
 """The URLs of stablecoins in the API."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from billing.providers.crypto.views import CryptoOrdersViewSet, CryptoViewSet

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import coupons, listing
+from billing import coupons
 from billing.models import CryptoOrder
 from billing.ownership import agent_named
 from billing.providers.crypto import orders
@@ -18,9 +18,9 @@ from billing.providers.crypto.serializers import (
     CryptoEnvelope,
     CryptoOrderEnvelope,
     CryptoOrdersEnvelope,
-    CryptoOrderSerializer,
-    ListCryptoOrdersSerializer,
 )
+from billing.serializers.orders import ListOrdersSerializer
+from billing.views.orders import OrdersViewSet
 from billing.vocabulary import Asset, Period
 from config import clock
 from config.api import ApiViewSet
@@ -37,8 +37,11 @@ class CryptoViewSet(ApiViewSet):
         return Response(CryptoEnvelope({"crypto": orders.info()}).data)
 
 
-class CryptoOrdersViewSet(ApiViewSet):
-    queryset = CryptoOrder.objects.none()  # the type of {id} for the OpenAPI document
+@extend_schema_view(list=extend_schema(parameters=[ListOrdersSerializer], responses=CryptoOrdersEnvelope))
+class CryptoOrdersViewSet(OrdersViewSet):
+    path, ids = "/crypto/orders", "cry"
+    queryset = CryptoOrder.objects.select_related("deposit_address")
+    envelope, list_envelope = CryptoOrderEnvelope, CryptoOrdersEnvelope
     serializer_class = CreateCryptoOrderSerializer
     refusals = {"create": {403, 404, 409, 422, 503}, "list": {400, 403, 404}}
 
@@ -63,21 +66,7 @@ class CryptoOrdersViewSet(ApiViewSet):
             coupon=coupons.code_of(wanted.get("coupon")),
             now=clock.now(),
         )
-        return _shown(placed)
-
-    @extend_schema(parameters=[ListCryptoOrdersSerializer], responses=CryptoOrdersEnvelope)
-    def list(self, request: Request) -> Response:
-        """List your orders, newest first.
-
-        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
-        """
-        query = ListCryptoOrdersSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        asked = dict(query.validated_data)
-        user, agent_id = caller(request), asked.pop("agent_id", None)
-        agent = agent_named(user, agent_id) if agent_id is not None else None
-        page = listing.page(orders.of(user), path="/crypto/orders", ids="cry", agent=agent, **asked)
-        return Response({"orders": CryptoOrderSerializer(page.rows, many=True).data}, headers=page.headers)
+        return self.shown(placed)
 
     @extend_schema(responses=CryptoOrderEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:
@@ -85,8 +74,4 @@ class CryptoOrdersViewSet(ApiViewSet):
 
         Money that comes within 14 days after that still pays it, if there is no newer order.
         """
-        return _shown(orders.own(caller(request), id))
-
-
-def _shown(order: CryptoOrder) -> Response:
-    return Response(CryptoOrderEnvelope({"order": order, "payment": order}).data)
+        return self.shown(self.own(request, id))

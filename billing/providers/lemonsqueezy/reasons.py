@@ -1,7 +1,5 @@
 """Why a licence of Lemon Squeezy does not pay."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext_noop
 
 from billing.providers.reasons import NO_PLAN, NOT_OURS, NOT_RENEWED

@@ -14,8 +14,7 @@ HEADER = "X-Signature"
 
 
 class NotLemonSqueezy(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__(f"{HEADER}: not the signature of this body with the secret of our webhook")
+    message = f"{HEADER}: not the signature of this body with the secret of our webhook"
 
 
 def is_expected() -> bool:

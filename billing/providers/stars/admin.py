@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import QuerySet
 
 from billing.admin.base import Corrected
 from billing.admin.money_steps import stamp
@@ -36,6 +35,7 @@ class SendBack(MoneyStep):
 
 class SendOrdersBack(SendBack):
     model, charge = StarsOrder, "charge_id"
+    related = ("user",)
 
     def cells(self, rows: list[Any]) -> list[dict[str, str]]:
         known = StrayCharge.objects.in_bulk([row.charge_id for row in rows if row.charge_id])
@@ -52,9 +52,6 @@ class SendOrdersBack(SendBack):
             "charge": row.charge_id or "none: nobody has paid",
             "sent back": _back(stray),
         }
-
-    def _all(self) -> QuerySet[StarsOrder]:
-        return StarsOrder.objects.select_related("user")
 
 
 class SendStraysBack(SendBack):

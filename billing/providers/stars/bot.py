@@ -28,8 +28,7 @@ class StarsInfo:
 
 
 class NotTelegram(Unauthorized):
-    def __init__(self) -> None:
-        super().__init__("X-Telegram-Bot-Api-Secret-Token: missing or wrong; this address is only for Telegram")
+    message = "X-Telegram-Bot-Api-Secret-Token: missing or wrong; this address is only for Telegram"
 
 
 def info() -> StarsInfo:

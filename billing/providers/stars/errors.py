@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from config.errors import Conflict, NotFound, Unavailable
-
-
-class StarsOrderMeanwhile(Unavailable):
-    def __init__(self) -> None:
-        super().__init__("another order of this agent has just ended: order again", retry_after=1)
-
-
-class NoSuchStarsOrder(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such order: GET /stars/orders lists yours")
+from config.errors import Conflict
 
 
 class NothingToSendBack(Conflict):

@@ -7,22 +7,20 @@ from decimal import ROUND_CEILING, Decimal
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
-from accounts.models import User
 from agents.models import Agent, Desired
-from billing import coupons, orders, prices
+from billing import coupons, orders
 from billing.errors import NotConfigured
 from billing.models import StarsOrder
 from billing.orders import Terms
 from billing.providers.stars import bot, telegram
-from billing.providers.stars.errors import NoSuchStarsOrder, StarsOrderMeanwhile
 from billing.providers.stars.updates import PreCheckout
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config import waiting
-from config.ids import is_id, new_id
+from config.ids import is_id
 from config.outgoing_mail import one_line
 
 TTL = timedelta(hours=1)
@@ -60,27 +58,15 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
     expire_due(now=now, agent=agent)
     pending = orders.pending_of(agent)
     new = None if pending and terms.are_of(pending) else _invoiced(agent, terms, price, now=now)
-    placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
+    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), now=now)
     return StarsOrder.objects.get(pk=placed.pk)
 
 
 def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> StarsOrder:
     """A new order with its invoice, not saved yet."""
     tier = tier_of(terms.tier)
-    new = StarsOrder(
-        id=new_id("stx"),
-        user_id=agent.user_id,
-        agent_id=agent.pk,
-        provider=Provider.STARS,
-        tier=terms.tier,
-        period=terms.period,
-        price_usd=price,
-        tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
-        created_at=now,
-        expires_at=now + TTL,
-        star_usd=settings.STAR_USD,
-        amount_stars=in_stars(price, settings.STAR_USD),
-    )
+    new = orders.new(StarsOrder, agent, terms, ids="stx", price=price, lasts=TTL, now=now)
+    new.star_usd, new.amount_stars = settings.STAR_USD, in_stars(price, settings.STAR_USD)
     with waiting.looks.take(agent.user_id):
         new.invoice_link = telegram.create_invoice_link(
             title=f"{tier.name}, {DESCRIBED[terms.period]}",
@@ -88,13 +74,6 @@ def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> S
             payload=new.id,  # not `pk`: the primary key is the parent row, which is not saved yet
             stars=new.amount_stars,
         )
-    return new
-
-
-def _stored(new: StarsOrder | None) -> StarsOrder:
-    if new is None:  # no invoice was made for the pending order, and that order has just ended
-        raise StarsOrderMeanwhile
-    new.save(force_insert=True)
     return new
 
 
@@ -159,15 +138,3 @@ def _expire(order_id: str, *, now: datetime) -> None:
     row = orders.locked(order_id)
     if StarsOrder.objects.filter(_given_up(now), pk=order_id).exists():
         orders.expire(row)
-
-
-def of(user: User) -> QuerySet[StarsOrder]:
-    return StarsOrder.objects.filter(user=user)
-
-
-def own(user: User, order_id: str) -> StarsOrder:
-    """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
-    found = of(user).filter(pk=order_id).first() if is_id("stx", order_id) else None
-    if found is None:
-        raise NoSuchStarsOrder
-    return found

@@ -1,24 +1,16 @@
 """The request and response bodies of `/stars`, and the updates that Telegram sends."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from billing.models import StarsOrder
+from billing.serializers.orders import NewOrderSerializer
 from billing.serializers.plans import OrderedPlan
-from billing.vocabulary import OrderStatus, Period
+from billing.vocabulary import OrderStatus
 from catalog.serializers.catalog import Usd
-from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
-from config.api import Choice, Entries, ModelSerializer, Serializer, Text, Whole
-from config.paging import MAX_CURSOR, MAX_PAGE
+from config.api import Entries, ModelSerializer, Serializer, Whole, envelope
 
-MAX_ID = 40
 MAX_ENTRIES = 256  # a message of Telegram has about a hundred fields
-
-
-def _offered(tier_id: str) -> None:
-    known_tier(tier_id)
 
 
 class StarsInfoSerializer(Serializer):
@@ -27,8 +19,7 @@ class StarsInfoSerializer(Serializer):
     star_usd = Usd(help_text="What one star is worth in USD; prices are divided by it and rounded up.")
 
 
-class StarsEnvelope(Serializer):
-    stars = StarsInfoSerializer()
+StarsEnvelope = envelope("StarsEnvelope", stars=StarsInfoSerializer())
 
 
 class StarsOrderSerializer(ModelSerializer):
@@ -61,27 +52,12 @@ class StarsPaymentSerializer(Serializer):
     expires_at = serializers.DateTimeField(help_text="When the invoice stops being payable.")
 
 
-class StarsOrderEnvelope(Serializer):
-    order = StarsOrderSerializer()
-    payment = StarsPaymentSerializer()
+StarsOrderEnvelope = envelope("StarsOrderEnvelope", order=StarsOrderSerializer(), payment=StarsPaymentSerializer())
+StarsOrdersEnvelope = envelope("StarsOrdersEnvelope", orders=StarsOrderSerializer(many=True))
 
 
-class StarsOrdersEnvelope(Serializer):
-    orders = StarsOrderSerializer(many=True)
-
-
-class CreateStarsOrderSerializer(Serializer):
-    agent_id = Text(max_length=MAX_ID)
-    tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
-    period = Choice(Period.choices)
-    coupon = Text(required=False, max_length=40, help_text="The code of a coupon: what it takes off is in `priceUsd`.")
-
-
-class ListStarsOrdersSerializer(Serializer):
-    agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
-    status = Choice(OrderStatus.choices, required=False)
-    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
-    cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
+class CreateStarsOrderSerializer(NewOrderSerializer):
+    pass
 
 
 class TelegramUpdateSerializer(serializers.Serializer[None]):

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from celery import shared_task
-
 from billing.providers.stars import feed, orders, refunds
-from config import clock
+from config.rule_tasks import clocked
 
-
-@shared_task(name="billing.expire_stars_orders")
-def expire_stars_orders() -> None:
-    orders.expire_due(now=clock.now())
-
-
-@shared_task(name="billing.send_back_stars")
-def send_back_stars() -> None:
-    refunds.send_due(now=clock.now())
-
-
-@shared_task(name="billing.reconcile_stars")
-def reconcile_stars() -> None:
-    feed.reconcile(now=clock.now())
+expire_stars_orders = clocked("billing.expire_stars_orders", orders.expire_due)
+send_back_stars = clocked("billing.send_back_stars", refunds.send_due)
+reconcile_stars = clocked("billing.reconcile_stars", feed.reconcile)

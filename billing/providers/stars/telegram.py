@@ -10,13 +10,13 @@ import json
 import logging
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import requests
 from django.conf import settings
-from urllib3.exceptions import HTTPError
 
-from config import waiting
+from config import answers, waiting
 from config.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 TELEGRAM = "https://api.telegram.org"
 CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS = 2, 4, 6
 MAX_BODY_BYTES = 2 * 1_048_576
-CHUNK_BYTES = 16_384
 CURRENCY = "XTR"
 UPDATES = ["message", "pre_checkout_query"]
 PAGE = 100  # transactions in one answer
@@ -122,7 +121,7 @@ def _exchange(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
     """The status and the parsed body. The body is None if it is not JSON."""
     try:
         return _post(method, fields)
-    except (requests.RequestException, HTTPError) as error:
+    except requests.RequestException as error:
         problem = type(error).__name__
     # outside of `except`, so that the traceback does not show the URL
     raise TelegramAway(method, f"not reached ({problem})")
@@ -142,18 +141,9 @@ def _post(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
             stream=True,
         )
         with answer:
-            return answer.status_code, _json(_read(answer, until=until))
-
-
-def _read(answer: requests.Response, *, until: float) -> bytes:
-    """The body. Empty if it is too long or too slow; the caller then takes it as no JSON."""
-    body = b""
-    # read1 returns what has arrived; other calls wait for a whole chunk
-    while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
-        body += chunk
-        if len(body) > MAX_BODY_BYTES or time.monotonic() > until:
-            return b""
-    return body
+            refuse = partial(TelegramAway, method)
+            body = answers.body_of(answer, at_most=MAX_BODY_BYTES, until=until, refuse=refuse)
+            return answer.status_code, _json(body)
 
 
 def _json(body: bytes) -> Any:

@@ -1,7 +1,5 @@
 """The URLs of Telegram Stars in the API."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from billing.providers.stars.views import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import coupons, listing
+from billing import coupons
 from billing.models import StarsOrder
 from billing.ownership import agent_named
 from billing.providers.stars import bot, callback, orders
 from billing.providers.stars.serializers import (
     CreateStarsOrderSerializer,
-    ListStarsOrdersSerializer,
     StarsEnvelope,
     StarsOrderEnvelope,
     StarsOrdersEnvelope,
-    StarsOrderSerializer,
     TelegramUpdateSerializer,
 )
+from billing.serializers.orders import ListOrdersSerializer
+from billing.views.orders import OrdersViewSet
 from config import clock
 from config.api import ApiViewSet, ReceivedSerializer
 from config.parsing import room_for
@@ -43,8 +43,11 @@ class StarsViewSet(ApiViewSet):
         return Response(StarsEnvelope({"stars": bot.info()}).data)
 
 
-class StarsOrdersViewSet(ApiViewSet):
-    queryset = StarsOrder.objects.none()  # the type of {id} for the OpenAPI document
+@extend_schema_view(list=extend_schema(parameters=[ListOrdersSerializer], responses=StarsOrdersEnvelope))
+class StarsOrdersViewSet(OrdersViewSet):
+    path, ids = "/stars/orders", "stx"
+    queryset = StarsOrder.objects.all()
+    envelope, list_envelope = StarsOrderEnvelope, StarsOrdersEnvelope
     serializer_class = CreateStarsOrderSerializer
     refusals = {"create": {404, 409, 422}, "list": {400, 404}}
 
@@ -66,30 +69,12 @@ class StarsOrdersViewSet(ApiViewSet):
             coupon=coupons.code_of(wanted.get("coupon")),
             now=clock.now(),
         )
-        return _shown(placed)
-
-    @extend_schema(parameters=[ListStarsOrdersSerializer], responses=StarsOrdersEnvelope)
-    def list(self, request: Request) -> Response:
-        """List your orders, newest first.
-
-        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
-        """
-        query = ListStarsOrdersSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        asked: dict[str, Any] = dict(query.validated_data)
-        user, agent_id = caller(request), asked.pop("agent_id", None)
-        agent = agent_named(user, agent_id) if agent_id is not None else None
-        page = listing.page(orders.of(user), path="/stars/orders", ids="stx", agent=agent, **asked)
-        return Response({"orders": StarsOrderSerializer(page.rows, many=True).data}, headers=page.headers)
+        return self.shown(placed)
 
     @extend_schema(responses=StarsOrderEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:
         """Read one order: `paid` once its stars have come in, `expired` when nobody paid within the hour."""
-        return _shown(orders.own(caller(request), id))
-
-
-def _shown(order: StarsOrder) -> Response:
-    return Response(StarsOrderEnvelope({"order": order, "payment": order}).data)
+        return self.shown(self.own(request, id))
 
 
 class StarsCallbackViewSet(ApiViewSet):

@@ -1,10 +1,7 @@
 """The admin pages of Stripe: orders, subscriptions, invoices, events, disputes, refunds and customers."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
-from billing.admin.base import WrittenByRules
 from billing.models import (
     CardSubscription,
     StripeCustomer,
@@ -14,6 +11,7 @@ from billing.models import (
     StripeOrder,
     StripeRefund,
 )
+from config.read_only import WrittenByRules
 
 
 @admin.register(StripeOrder)

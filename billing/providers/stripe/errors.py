@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from config.errors import BadRequest, Conflict, NotFound, Unavailable
-
-
-class StripeOrderMeanwhile(Unavailable):
-    def __init__(self) -> None:
-        super().__init__("another order of this agent has just ended: order again", retry_after=1)
-
-
-class NoSuchStripeOrder(NotFound):
-    def __init__(self) -> None:
-        super().__init__("no such order: GET /stripe/orders lists yours")
+from config.errors import BadRequest, Conflict
 
 
 class NoCardYet(Conflict):
-    def __init__(self) -> None:
-        super().__init__("no card of yours is known yet: POST /stripe/orders is where the first one is entered")
+    message = "no card of yours is known yet: POST /stripe/orders is where the first one is entered"
 
 
 class NotStripe(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("Stripe-Signature: missing, wrong or too old; this address is only for Stripe")
+    message = "Stripe-Signature: missing, wrong or too old; this address is only for Stripe"
 
 
 class StripeUnreadable(Exception):

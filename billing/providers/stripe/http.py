@@ -8,11 +8,11 @@ from typing import Any
 
 import requests
 import stripe
-from urllib3.exceptions import HTTPError
+
+from config import answers
 
 CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS = 3, 10, 20
 MAX_BODY_BYTES = 4 * 1_048_576  # a hundred events
-CHUNK_BYTES = 16_384
 
 # Stripe's library must not send or store data about this machine.
 stripe.enable_telemetry = False
@@ -46,23 +46,12 @@ class BoundedClient(stripe.HTTPClient):
                     stream=True,
                 )
                 with answer:
-                    return _read(answer, until=until).decode("utf-8", "replace"), answer.status_code, answer.headers
-        except (requests.RequestException, HTTPError) as error:
+                    body = answers.body_of(answer, at_most=MAX_BODY_BYTES, until=until, refuse=_away)
+                    return body.decode("utf-8", "replace"), answer.status_code, answer.headers
+        except requests.RequestException as error:
             problem = type(error).__name__
         # outside of `except`, so that the traceback does not show what was sent
         raise _away(f"not reached ({problem})")
-
-
-def _read(answer: requests.Response, *, until: float) -> bytes:
-    body = b""
-    # read1 returns what has arrived; other calls wait for a whole chunk
-    while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise _away(f"more than {MAX_BODY_BYTES} bytes")
-        if time.monotonic() > until:
-            raise _away(f"not within {TOTAL_SECONDS} s")
-    return body
 
 
 def _away(problem: str) -> stripe.APIConnectionError:

@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models import User
 from agents.models import Agent, Desired
 from billing import orders, prices
 from billing.errors import CouponRefused, NotConfigured
@@ -18,13 +17,12 @@ from billing.models import Order, StripeOrder
 from billing.orders import Terms
 from billing.providers.stripe import api, checkouts, configuration, customers, objects, refresh
 from billing.providers.stripe.api import StripeAway, StripeRefused
-from billing.providers.stripe.errors import NoSuchStripeOrder, StripeOrderMeanwhile, StripeUnreadable
+from billing.providers.stripe.errors import StripeUnreadable
 from billing.providers.stripe.refresh import StripeKind
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config import waiting
-from config.ids import is_id, new_id
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +51,7 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
     new = None if pending and terms.are_of(pending) else _opened(agent, terms, now=now)
     placed: Order | None = None
     try:
-        placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
+        placed = orders.place(agent, terms, make=lambda _: orders.stored(new), now=now)
     finally:
         if new is not None and (placed is None or placed.pk != new.id):  # refused, or a parallel order was first
             api.close_checkout(new.session_id)
@@ -62,18 +60,8 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
 
 def _opened(agent: Agent, terms: Terms, *, now: datetime) -> StripeOrder:
     """A new order with its open checkout, not saved yet."""
-    new = StripeOrder(
-        id=new_id("cso"),
-        user_id=agent.user_id,
-        agent_id=agent.pk,
-        provider=Provider.STRIPE,
-        tier=terms.tier,
-        period=terms.period,
-        price_usd=prices.payable(tier_of(terms.tier), terms.period),
-        tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
-        created_at=now,
-        expires_at=now + TTL,
-    )
+    price = prices.payable(tier_of(terms.tier), terms.period)
+    new = orders.new(StripeOrder, agent, terms, ids="cso", price=price, lasts=TTL, now=now)
     with waiting.looks.take(agent.user_id):
         new.customer_id = customers.customer_of(agent.user, now=now)
         form = checkouts.form(new, agent, taxed=settings.STRIPE_TAX)
@@ -81,13 +69,6 @@ def _opened(agent: Agent, terms: Terms, *, now: datetime) -> StripeOrder:
     if not opened.url.startswith("https://"):
         raise StripeAway("open a checkout", "answered without an address")
     new.session_id, new.checkout_url = opened.id, opened.url
-    return new
-
-
-def _stored(new: StripeOrder | None) -> StripeOrder:
-    if new is None:  # no checkout was opened for the pending order, and that order has just ended
-        raise StripeOrderMeanwhile
-    new.save(force_insert=True)
     return new
 
 
@@ -147,15 +128,3 @@ def _expire(wanted: StripeOrder, *, now: datetime) -> None:
         return
     with transaction.atomic():
         orders.expire(orders.locked(wanted.pk))
-
-
-def of(user: User) -> QuerySet[StripeOrder]:
-    return StripeOrder.objects.filter(user=user)
-
-
-def own(user: User, order_id: str) -> StripeOrder:
-    """The caller's order with this id. Raises NoSuchOrder for a malformed id and for another account's too."""
-    found = of(user).filter(pk=order_id).first() if is_id("cso", order_id) else None
-    if found is None:
-        raise NoSuchStripeOrder
-    return found

@@ -1,23 +1,14 @@
 """The request and response bodies of `/stripe`, and the events that Stripe sends."""
 
-from __future__ import annotations
-
 from rest_framework import serializers
 
 from billing.models import StripeOrder
+from billing.serializers.orders import NewOrderSerializer
 from billing.serializers.plans import OrderedPlan
-from billing.vocabulary import OrderStatus, Period
+from billing.vocabulary import OrderStatus
 from catalog.serializers.catalog import Usd
-from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
-from config.api import Choice, ModelSerializer, Serializer, Text
-from config.paging import MAX_CURSOR, MAX_PAGE
-
-MAX_ID = 40
-
-
-def _offered(tier_id: str) -> None:
-    known_tier(tier_id)
+from config.api import ModelSerializer, Serializer, Text, envelope
 
 
 class StripeOrderSerializer(ModelSerializer):
@@ -49,35 +40,19 @@ class StripePaymentSerializer(Serializer):
     expires_at = serializers.DateTimeField(help_text="When the checkout stops being payable.")
 
 
-class StripeOrderEnvelope(Serializer):
-    order = StripeOrderSerializer()
-    payment = StripePaymentSerializer()
+StripeOrderEnvelope = envelope("StripeOrderEnvelope", order=StripeOrderSerializer(), payment=StripePaymentSerializer())
+StripeOrdersEnvelope = envelope("StripeOrdersEnvelope", orders=StripeOrderSerializer(many=True))
 
 
-class StripeOrdersEnvelope(Serializer):
-    orders = StripeOrderSerializer(many=True)
-
-
-class CreateStripeOrderSerializer(Serializer):
-    agent_id = Text(max_length=MAX_ID)
-    tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
-    period = Choice(Period.choices)
+class CreateStripeOrderSerializer(NewOrderSerializer):
     coupon = Text(required=False, allow_blank=True, max_length=40, help_text="Cards take none: one is refused.")
-
-
-class ListStripeOrdersSerializer(Serializer):
-    agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
-    status = Choice(OrderStatus.choices, required=False)
-    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
-    cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
 
 
 class PortalSerializer(Serializer):
     url = serializers.URLField(help_text="A page of Stripe's, for some minutes.")
 
 
-class PortalEnvelope(Serializer):
-    portal = PortalSerializer()
+PortalEnvelope = envelope("PortalEnvelope", portal=PortalSerializer())
 
 
 class StripeEventSerializer(serializers.Serializer[None]):

@@ -1,7 +1,5 @@
 """The URLs of Stripe in the API, and its page of the account."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from billing.providers.stripe.views import CardPage, StripeCallbackViewSet, StripeOrdersViewSet, StripePortalViewSet

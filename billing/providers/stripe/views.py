@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpResponseBase
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import listing
 from billing.models import StripeOrder
 from billing.ownership import agent_named
 from billing.providers.stripe import callback, customers, orders
 from billing.providers.stripe.serializers import (
     CreateStripeOrderSerializer,
-    ListStripeOrdersSerializer,
     PortalEnvelope,
     StripeEventSerializer,
     StripeOrderEnvelope,
     StripeOrdersEnvelope,
-    StripeOrderSerializer,
 )
+from billing.serializers.orders import ListOrdersSerializer
+from billing.views.orders import OrdersViewSet
 from config import clock
 from config.api import ApiViewSet, ReceivedSerializer
 from config.parsing import Signed, signed_body
@@ -34,8 +31,11 @@ SIGNATURE_HEADER = "Stripe-Signature"
 EVENT_BYTES = 256 * 1024  # an invoice with many lines has some 100 KiB
 
 
-class StripeOrdersViewSet(ApiViewSet):
-    queryset = StripeOrder.objects.none()  # the type of {id} for the OpenAPI document
+@extend_schema_view(list=extend_schema(parameters=[ListOrdersSerializer], responses=StripeOrdersEnvelope))
+class StripeOrdersViewSet(OrdersViewSet):
+    path, ids = "/stripe/orders", "cso"
+    queryset = StripeOrder.objects.all()
+    envelope, list_envelope = StripeOrderEnvelope, StripeOrdersEnvelope
     serializer_class = CreateStripeOrderSerializer
     refusals = {"create": {404, 409, 422}, "list": {400, 404}}
 
@@ -59,30 +59,12 @@ class StripeOrdersViewSet(ApiViewSet):
             coupon=wanted.get("coupon", ""),
             now=clock.now(),
         )
-        return _shown(placed)
-
-    @extend_schema(parameters=[ListStripeOrdersSerializer], responses=StripeOrdersEnvelope)
-    def list(self, request: Request) -> Response:
-        """List your orders, newest first.
-
-        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
-        """
-        query = ListStripeOrdersSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        asked: dict[str, Any] = dict(query.validated_data)
-        user, agent_id = caller(request), asked.pop("agent_id", None)
-        agent = agent_named(user, agent_id) if agent_id is not None else None
-        page = listing.page(orders.of(user), path="/stripe/orders", ids="cso", agent=agent, **asked)
-        return Response({"orders": StripeOrderSerializer(page.rows, many=True).data}, headers=page.headers)
+        return self.shown(placed)
 
     @extend_schema(responses=StripeOrderEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:
         """Read one order: `paid` once its card was charged, `expired` when nobody paid within the hour."""
-        return _shown(orders.own(caller(request), id))
-
-
-def _shown(order: StripeOrder) -> Response:
-    return Response(StripeOrderEnvelope({"order": order, "payment": order}).data)
+        return self.shown(self.own(request, id))
 
 
 class StripePortalViewSet(ApiViewSet):
