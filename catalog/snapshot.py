@@ -55,24 +55,6 @@ def offered(rows: dict[str, Row]) -> dict[str, Row]:
     return {key: row for key, row in rows.items() if row.offered}
 
 
-def current() -> Snapshot:
-    """The catalog as it was at most a second ago.
-
-    Raises DatabaseError if it was never read and the database is down.
-    """
-    return _holder.current()
-
-
-def look() -> Snapshot:
-    """The catalog as it is now, for callers that cannot wait a second."""
-    return _holder.look()
-
-
-def forget() -> None:
-    """Read everything again at the next call in this process."""
-    _holder.forget()
-
-
 class _Holder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -80,6 +62,10 @@ class _Holder:
         self._checked_at = 0.0
 
     def current(self) -> Snapshot:
+        """The catalog as it was at most a second ago.
+
+        Raises DatabaseError if it was never read and the database is down.
+        """
         snapshot = self._snapshot
         if snapshot is not None and time.monotonic() - self._checked_at < CHECK_SECONDS:
             return snapshot
@@ -92,11 +78,13 @@ class _Holder:
             self._lock.release()
 
     def look(self) -> Snapshot:
+        """The catalog as it is now, for callers that cannot wait a second."""
         with self._lock:
             away = self._checked_at > time.monotonic()  # the database did not answer: do not ask it for some seconds
             return self._checked(at_once=not away)
 
     def forget(self) -> None:
+        """Read everything again at the next call in this process."""
         self._snapshot = None
 
     def _checked(self, *, at_once: bool = False) -> Snapshot:
@@ -121,6 +109,7 @@ class _Holder:
 
 
 _holder = _Holder()
+current, look, forget = _holder.current, _holder.look, _holder.forget
 
 
 def _read(before: Snapshot | None) -> Snapshot:

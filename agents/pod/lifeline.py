@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Mapping
 
 import psutil
@@ -14,6 +15,20 @@ CHECK_SECONDS = 2.0
 # How many seconds two readings of the same process's start time may differ: the kernel counts in ticks, and the boot
 # time is adjusted.
 _START_TOLERANCE = 2.0
+
+
+async def told_to_end() -> None:
+    """Return at SIGTERM or SIGINT, or when the supervisor of the pod is gone."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    waits = [asyncio.ensure_future(ended.wait()), asyncio.ensure_future(supervisor_gone())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 async def supervisor_gone(environ: Mapping[str, str] = os.environ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.db.models import QuerySet
@@ -13,7 +14,8 @@ from billing.errors import NoSuchOrder
 from billing.models import Order, Subscription
 from billing.ownership import agent_named
 from billing.serializers.orders import ListOrdersSerializer
-from config import paging
+from billing.vocabulary import Period
+from config import clock, paging
 from config.api import ApiViewSet, Serializer
 from config.ids import is_id
 from config.paging import RowPage
@@ -55,6 +57,12 @@ class OrdersViewSet(ApiViewSet):
         """
         page = page_of(request, self.get_queryset(), path=self.path, ids=self.ids)
         return Response(self.list_envelope({"orders": page.rows}).data, headers=page.headers)
+
+    def placed(self, request: Request, wanted: dict[str, Any], order: Callable[..., Order], **more: Any) -> Response:
+        """Place the order that the body describes. `order` is the provider's rule, `more` is what it takes besides."""
+        agent = agent_named(caller(request), wanted["agent_id"])
+        period = Period(wanted["period"])
+        return self.shown(order(agent, tier=wanted.get("tier"), period=period, now=clock.now(), **more))
 
     def own(self, request: Request, order_id: str) -> Order:
         """The caller's order. Raises NoSuchOrder for a malformed id and for another account's too."""

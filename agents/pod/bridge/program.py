@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import logging
 import os
-import signal
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,7 @@ from agents.pod.bridge.sidecar import SidecarSupervisor
 from agents.pod.bridge.single import Single
 from agents.pod.bridge.status import StatusFile
 from agents.pod.bridge.supervisor import EngineSupervisor
-from agents.pod.lifeline import supervisor_gone
+from agents.pod.lifeline import told_to_end
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import Phase
@@ -138,17 +137,10 @@ async def _until_told(supervisor: EngineSupervisor, refusal: tuple[Cause, str] |
     """Keep the engine running until this bridge must end. An error in the supervisor also ends the bridge; the runtime
     then starts a new bridge.
     """
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
     keeping = asyncio.create_task(supervisor.refuse(refusal[1], cause=refusal[0]) if refusal else supervisor.keep())
-    waits: set[asyncio.Task[object]] = {
-        keeping,
-        asyncio.create_task(told.wait()),
-        asyncio.create_task(supervisor_gone()),
-    }
-    done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    done, pending = await asyncio.wait(
+        {keeping, asyncio.create_task(told_to_end())}, return_when=asyncio.FIRST_COMPLETED
+    )
     for task in pending:
         task.cancel()
     await asyncio.gather(*pending, return_exceptions=True)

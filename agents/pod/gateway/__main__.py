@@ -8,8 +8,9 @@ import logging
 import sys
 
 from agents.pod import hardening
-from agents.pod.gateway.listeners import serve, told_to_end
+from agents.pod.gateway.listeners import serve
 from agents.pod.gateway.pod import Pod
+from agents.pod.lifeline import told_to_end
 from agents.pod.masking import MaskingFormatter
 from agents.pod.start import GatewayStart, read
 

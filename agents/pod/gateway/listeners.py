@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import ssl
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
@@ -28,7 +27,6 @@ from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.public import Public
 from agents.pod.gateway.talk_test import PodTalkTest
 from agents.pod.gateway.turns import GatewayTurns
-from agents.pod.lifeline import supervisor_gone
 
 log = logging.getLogger(__name__)
 
@@ -106,15 +104,3 @@ async def _report(pod: Pod) -> None:
     while True:
         pod.report()
         await asyncio.sleep(REPORT_SECONDS)
-
-
-async def told_to_end() -> None:
-    """Return at SIGTERM or SIGINT, or when the supervisor of the pod is gone."""
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
-    waits = [asyncio.ensure_future(ended.wait()), asyncio.ensure_future(supervisor_gone())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()

@@ -7,11 +7,9 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import caller
 from accounts.idempotency import idempotent
 from billing import coupons
 from billing.models import CryptoOrder
-from billing.ownership import agent_named
 from billing.providers.crypto import orders
 from billing.providers.crypto.serializers import (
     CreateCryptoOrderSerializer,
@@ -21,8 +19,7 @@ from billing.providers.crypto.serializers import (
 )
 from billing.serializers.orders import ListOrdersSerializer
 from billing.views.orders import OrdersViewSet
-from billing.vocabulary import Asset, Period
-from config import clock
+from billing.vocabulary import Asset
 from config.api import ApiViewSet
 
 
@@ -57,16 +54,8 @@ class CryptoOrdersViewSet(OrdersViewSet):
         was seen (409). 503 while the chain cannot be read.
         """
         wanted = self.valid(request)
-        agent = agent_named(caller(request), wanted["agent_id"])
-        placed = orders.place(
-            agent,
-            asset=Asset(wanted["asset"]),
-            tier=wanted.get("tier"),
-            period=Period(wanted["period"]),
-            coupon=coupons.code_of(wanted.get("coupon")),
-            now=clock.now(),
-        )
-        return self.shown(placed)
+        asset, coupon = Asset(wanted["asset"]), coupons.code_of(wanted.get("coupon"))
+        return self.placed(request, wanted, orders.place, asset=asset, coupon=coupon)
 
     @extend_schema(responses=CryptoOrderEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:

@@ -9,11 +9,9 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import caller
 from accounts.idempotency import idempotent
 from billing import coupons
 from billing.models import StarsOrder
-from billing.ownership import agent_named
 from billing.providers.stars import bot, callback, orders
 from billing.providers.stars.serializers import (
     CreateStarsOrderSerializer,
@@ -61,15 +59,7 @@ class StarsOrdersViewSet(OrdersViewSet):
         order again is the pending one; other terms replace it, unless somebody is just paying it (409).
         """
         wanted = self.valid(request)
-        agent = agent_named(caller(request), wanted["agent_id"])
-        placed = orders.order(
-            agent,
-            tier=wanted.get("tier"),
-            period=wanted["period"],
-            coupon=coupons.code_of(wanted.get("coupon")),
-            now=clock.now(),
-        )
-        return self.shown(placed)
+        return self.placed(request, wanted, orders.order, coupon=coupons.code_of(wanted.get("coupon")))
 
     @extend_schema(responses=StarsOrderEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:

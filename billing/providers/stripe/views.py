@@ -11,7 +11,6 @@ from rest_framework.response import Response
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
 from billing.models import StripeOrder
-from billing.ownership import agent_named
 from billing.providers.stripe import callback, customers, orders
 from billing.providers.stripe.serializers import (
     CreateStripeOrderSerializer,
@@ -51,15 +50,7 @@ class StripeOrdersViewSet(OrdersViewSet):
         charged now; the same one is 409, since it renews by itself.
         """
         wanted = self.valid(request)
-        agent = agent_named(caller(request), wanted["agent_id"])
-        placed = orders.order(
-            agent,
-            tier=wanted.get("tier"),
-            period=wanted["period"],
-            coupon=wanted.get("coupon", ""),
-            now=clock.now(),
-        )
-        return self.shown(placed)
+        return self.placed(request, wanted, orders.order, coupon=wanted.get("coupon", ""))
 
     @extend_schema(responses=StripeOrderEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:
