@@ -15,7 +15,7 @@ Choice = TypeVar("Choice", bound=TextChoices)
 def added(choices: type[Choice], name: str, value: str) -> Iterator[Choice]:
     """The line `NAME = "value"`."""
     member = str.__new__(choices, value)
-    member._name_, member._value_, member._label_ = name, value, name.replace("_", " ").title()  # type: ignore[attr-defined]
+    member._name_, member._value_, member._label_ = name, value, name.replace("_", " ").title()
     choices._member_names_.append(name)
     choices._member_map_[name] = choices._value2member_map_[value] = member
     try:
