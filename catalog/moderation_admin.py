@@ -73,7 +73,7 @@ class ReviewAdmin(WithSteps, ForModerators):
 
     @admin.action(description="Approve", permissions=["moderate"])
     def let_pass(self, request: HttpRequest, queryset: QuerySet[Persona]) -> None:
-        """Pass the personas that the page showed, even if the whole queue was selected."""
+        """Approve the personas that the page showed, even if the whole queue was selected."""
         ids = list(queryset.values_list("pk", flat=True))
         shown = [persona_id for persona_id in ids if _seen(persona_id) in request.POST]
         passed = sum(self._pass(request, persona) for persona in Persona.objects.filter(pk__in=shown))

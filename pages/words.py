@@ -57,10 +57,10 @@ class Passage:
     lang: str
 
 
-def told(text: str) -> Passage:
+def translated(text: str) -> Passage:
     """An operator's text about an engine or tier; translated if it is one of the texts that we deliver."""
-    translated = gettext(text) if text else ""
-    return Passage(translated, "en" if translated == text else get_language() or "en")
+    found = gettext(text) if text else ""
+    return Passage(found, "en" if found == text else get_language() or "en")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class PlanText:
 
 def plan(tier: Tier) -> PlanText:
     return PlanText(
-        name=told(tier.name),
+        name=translated(tier.name),
         month=usd(tier.monthly_usd),
         year=usd(tier.annual_usd),
         machine=machine(tier),

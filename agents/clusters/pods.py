@@ -53,7 +53,7 @@ _KEEP_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb WHERE namespace = %
 _KEEP_AND_SEE_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb, seen = seen || %s::jsonb WHERE namespace = %s"
 _LET_GO = "UPDATE agents_pod SET kept = kept - %s::text[] WHERE namespace = %s"
 _ASTRAY = "UPDATE agents_pod SET astray = astray || to_jsonb(%s::text) WHERE namespace = %s AND NOT astray ? %s"
-_TOLD = "UPDATE agents_pod SET astray = astray - %s::text[] WHERE namespace = %s"
+_FORGET_NOTES = "UPDATE agents_pod SET astray = astray - %s::text[] WHERE namespace = %s"
 
 
 def make(namespace: str, *, agent_id: str, cluster: Cluster, public_url: str | None) -> Pod:
@@ -105,11 +105,11 @@ def astray(namespace: str) -> list[str]:
     return sorted(found or [])
 
 
-def told(namespace: str, words: Collection[str]) -> None:
+def forget_notes(namespace: str, words: Collection[str]) -> None:
     """Forget these notes: they are on the timeline, or were wrong."""
     if words:
         with connection.cursor() as cursor:
-            cursor.execute(_TOLD, [list(words), namespace])
+            cursor.execute(_FORGET_NOTES, [list(words), namespace])
 
 
 def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> None:

@@ -72,10 +72,10 @@ def of(user_id: str, domain: str, *, https: bool) -> DomainCheck:
     host = names.normalised(domain)
     with waiting.names.take(user_id):
         seen = DnsAnswers(addresses=records.addresses_of(host), texts=None)
-        return told(host, seen, probe=probe if https else None)
+        return from_dns(host, seen, probe=probe if https else None)
 
 
-def told(domain: str, seen: DnsAnswers, *, probe: Callable[[str], HttpsStatus] | None = None) -> DomainCheck:
+def from_dns(domain: str, seen: DnsAnswers, *, probe: Callable[[str], HttpsStatus] | None = None) -> DomainCheck:
     """The check made from an answer of DNS that is known already. Without a probe HTTPS is skipped."""
     status = _status(seen)
     asked = probe if status == DnsStatus.OK else None

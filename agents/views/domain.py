@@ -32,7 +32,7 @@ class DomainViewSet(AgentViewSet):
         claims.claim(agent, domain, seen=seen, actor=self.actor())
         found = {
             "agent": self.own_agent(id),
-            "check": check.told(domain, seen),
+            "check": check.from_dns(domain, seen),
             "records": check.to_set(domain, self.caller().pk),
         }
         return Response(AgentDomainEnvelope(found).data)

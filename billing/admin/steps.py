@@ -70,7 +70,7 @@ class TermStep(MoneyStep):
             "owner": str(row.user),
             "tier": row.tier,
             "status": row.status,
-            "term": told(term),
+            "term": term_line(term),
             "bought": "; ".join(bought) or "nothing",
         }
 
@@ -156,7 +156,7 @@ def _sent_by_us(rows: list[Payment]) -> list[str]:
     return [row.external_id for row in rows if registry.sends_back(row.provider)]
 
 
-def told(term: Term) -> str:
+def term_line(term: Term) -> str:
     """A term in one line."""
     dates = {"paid until": term.paid_till, "stops": term.stops_at, "deleted": term.deletes_at}
     known = [f"{name} {moment:%Y-%m-%d %H:%M} UTC" for name, moment in dates.items() if moment]

@@ -14,7 +14,7 @@ from billing.admin.steps import (
     RefundTerms,
     RevokeTerms,
     VerifyTerms,
-    told,
+    term_line,
 )
 from billing.models import AgentTerm, Lapse, NextPlan, Payment, Subscription
 from config.read_only import WrittenByRules
@@ -59,7 +59,7 @@ class AgentTermAdmin(Corrected):
 
     @admin.display(description="term")
     def term(self, agent: AgentTerm) -> str:
-        return told(agent_terms.term(agent, now=timezone.now()))
+        return term_line(agent_terms.term(agent, now=timezone.now()))
 
 
 @admin.register(NextPlan)

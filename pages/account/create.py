@@ -31,7 +31,7 @@ from pages.account.names import plan_name
 from pages.frame import stamped
 from pages.languages import address
 from pages.public.reading import read
-from pages.words import machine, told, usd
+from pages.words import machine, translated, usd
 
 CREATE, KEY = "/create", "/create/key"
 _ONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
@@ -204,7 +204,7 @@ def _engine(engine: Engine, choice: AgentChoice) -> dict[str, Any]:
     return {
         "id": engine.pk,
         "label": engine.label,
-        "about": told(engine.description),
+        "about": translated(engine.description),
         "smallest": plan_name(engine.min_tier),
         "chosen": engine.pk == choice.engine.pk,
     }

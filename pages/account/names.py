@@ -23,7 +23,7 @@ CHAINS = {
 
 
 def plan_name(tier_id: str) -> str:
-    return words.told(tier_of(tier_id).name).text
+    return words.translated(tier_of(tier_id).name).text
 
 
 def way_name(provider: str) -> str:

@@ -15,7 +15,7 @@ from pages.languages import Language, address
 from pages.public import persona_lists, questions, structured
 from pages.public.base import PublicPageViewSet
 from pages.public.reading import PersonaReading, cards, read
-from pages.words import CATEGORIES, plan, told
+from pages.words import CATEGORIES, plan, translated
 
 IN_A_CATEGORY = 3
 FEATURED_LINES = 4
@@ -79,6 +79,6 @@ def _engine(engine: Engine) -> dict[str, Any]:
     smallest = tiers.tier_of(engine.min_tier)
     return {
         "label": engine.label,
-        "about": told(engine.description),
-        "smallest": gettext("from %(plan)s") % {"plan": told(smallest.name).text},
+        "about": translated(engine.description),
+        "smallest": gettext("from %(plan)s") % {"plan": translated(smallest.name).text},
     }

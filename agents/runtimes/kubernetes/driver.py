@@ -90,7 +90,7 @@ class KubernetesRuntime:
         return _astray(pod, repair)
 
     def told(self, namespace: str, put_back: list[str]) -> None:
-        pods.told(namespace, put_back)
+        pods.forget_notes(namespace, put_back)
 
     def secure(self, namespace: str) -> None:
         """Keep the volume. Most pods do this at their first start, so the volume is changed without
@@ -244,7 +244,7 @@ def _astray(pod: Pod, repair: Repair) -> list[str]:
     """All found changes of this pod that are not on the timeline yet. Changes of protective objects are noted as an
     incident too.
     """
-    pods.told(pod.namespace, repair.unfounded)
+    pods.forget_notes(pod.namespace, repair.unfounded)
     words = pods.astray(pod.namespace)
     if breach := [one for one in words if digests.is_security(one)]:
         breaches.note(pod, breach)

@@ -105,7 +105,7 @@ def _held(node: Node, token: Token, address: DepositAddress, *, at: int) -> tupl
     """The balance of an address at a block, and the token's decimals and symbol."""
     calls = [tokens.balance(token.address, address.address, block=at), *tokens.facts(token, block=at)]
     answers = node.batch(calls)
-    return tokens.balance_in(answers[0]), tokens.told(answers[1:])
+    return tokens.balance_in(answers[0]), tokens.facts_in(answers[1:])
 
 
 def note(address_id: int, chain_id: int, asset: str, *, balance: int, block: int, final: bool = False) -> None:

@@ -49,7 +49,7 @@ def facts(token: Token, *, block: int) -> list[Call]:
     return [_call(token.address, abi.selector(name), block) for name in ("decimals()", "symbol()")]
 
 
-def told(answers: Sequence[object]) -> tuple[int, str]:
+def facts_in(answers: Sequence[object]) -> tuple[int, str]:
     """The decimals and the symbol of a token, from its contract's answers."""
     return balance_in(answers[0]), _text(answers[1])
 

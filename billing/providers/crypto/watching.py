@@ -155,7 +155,7 @@ def _reread(settings: Configuration, *, now: datetime) -> None:
 
     def facts(node: Node) -> tuple[tuple[int, str], ...]:
         at = node.latest.number
-        return tuple(tokens.told(node.batch(tokens.facts(token, block=at))) for token in settings.tokens.values())
+        return tuple(tokens.facts_in(node.batch(tokens.facts(token, block=at))) for token in settings.tokens.values())
 
     reading = chain.read(settings, lambda node: look(node, orders), now=now)
     for token, told in zip(settings.tokens.values(), agreement.most(settings, facts), strict=True):

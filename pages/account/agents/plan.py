@@ -92,7 +92,7 @@ def _costs(agent: Agent, wanted: WantedRenewal, *, now: datetime) -> tuple[Bill 
     except NoSuchAgent:
         raise
     except ServiceError as refusal:
-        return None, refusals.told(refusal, agent, wanted).text
+        return None, refusals.form_refusal(refusal, agent, wanted).text
 
 
 def _later(tier: Tier, row: Subscription) -> str:

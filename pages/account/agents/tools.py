@@ -16,7 +16,7 @@ from catalog.vocabulary import ToolService
 from config.errors import ServiceError
 from pages.account.agents import agent_refusals
 from pages.account.agents.base import AgentPagePage
-from pages.words import Passage, told
+from pages.words import Passage, translated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,8 @@ class ToolsPage(AgentPagePage):
             "toolsets": [
                 ToolsetRow(
                     toolset=one,
-                    name=told(one.name),
-                    about=told(one.description),
+                    name=translated(one.name),
+                    about=translated(one.description),
                     is_on=one.pk in on,
                     needs=str(labels.get(catalog_tools.service_of(one, engine) or "", "")),
                 )

@@ -28,7 +28,7 @@ class FormRefusal:
     status: int = 400
 
 
-def told(error: ServiceError, agent: Agent, wanted: WantedRenewal) -> FormRefusal:
+def form_refusal(error: ServiceError, agent: Agent, wanted: WantedRenewal) -> FormRefusal:
     field, text = _licence(error) or _plan(error, agent) or _way(error, agent, wanted) or ("provider", error.message)
     return FormRefusal(field=field, text=text, status=error.status)
 
@@ -53,7 +53,7 @@ def _licence(error: ServiceError) -> tuple[str, str] | None:
 def _not_accepted(why: str) -> str:
     if why.startswith("missing"):
         return gettext("Enter the key first.")
-    return gettext("This key was not accepted: %(why)s.") % {"why": words.told(why).text}
+    return gettext("This key was not accepted: %(why)s.") % {"why": words.translated(why).text}
 
 
 def _plan(error: ServiceError, agent: Agent) -> tuple[str, str] | None:

@@ -50,7 +50,7 @@ class RenewPage(AgentPagePage):
         except NoSuchAgent:
             raise
         except ServiceError as error:
-            refusal = refusals.told(error, agent, chosen.wanted)
+            refusal = refusals.form_refusal(error, agent, chosen.wanted)
             bill, _ = _bill(agent, chosen, now=now)
             return self.shown(agent, chosen, sent=True, bill=bill, refusal=refusal, key=key)
         return self.go(f"/renew/{agent.pk}")
@@ -96,4 +96,4 @@ def _bill(agent: Agent, chosen: Chosen, *, now: datetime) -> tuple[Bill | None, 
     except NoSuchAgent:
         raise
     except ServiceError as error:
-        return None, refusals.told(error, agent, chosen.wanted)
+        return None, refusals.form_refusal(error, agent, chosen.wanted)
