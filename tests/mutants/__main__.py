@@ -62,12 +62,13 @@ def _print_survivors(name: str, tried: list[dict[str, Any]]) -> None:
     harmless = tomllib.loads((HERE / "harmless.toml").read_text()).get(name, [])
     reasons = {(one["line"], one["becomes"]): one["why"] for one in harmless}
     for one in tried:
-        if one["result"] != "survived":
-            continue
-        reason = reasons.pop(_change(one["diff"]), None)
-        say(f"\n{one['operator']}, line {one['line']} ({one['by']})")
-        say(f"harmless: {reason}" if reason else "NOT LOOKED AT")
-        say(one["diff"])
+        if one["result"] == "survived":
+            reason = reasons.pop(_change(one["diff"]), None)
+            say(f"\n{one['operator']}, line {one['line']} ({one['by']})")
+            say(f"harmless: {reason}" if reason else "NOT LOOKED AT")
+            say(one["diff"])
+        elif one["result"] == "timeout":
+            say(f"\n{one['operator']}, line {one['line']}: ended by {one['by']}\n{one['diff']}")
     for line, becomes in reasons:
         say(f"\nharmless.toml: this one does not survive any more: {line} -> {becomes}")
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 
-from tests.mutants.operators import operators, within
+from tests.mutants.operators import in_annotation, operators, within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ def mutants_of(source: str) -> Iterator[Mutant]:
     for operator in operators():
         positions = [(node, begin) for node in nodes for begin, _ in operator.mutation_positions(node)]
         for occurrence, (node, (line, _)) in enumerate(positions):
-            if within(node, "decorator"):
+            if within(node, "decorator") or in_annotation(node):
                 continue
             code = mutate_code(source, operator, occurrence)
             if code in seen or not _compiles(code):

@@ -68,8 +68,8 @@ class RemoveStatement(Operator):  # type: ignore[misc] # cosmic-ray has no types
     @classmethod
     def examples(cls) -> Iterable[Example]:
         return (
-            Example("def g():\n    f(x)", "def g():\n    pass"),
-            Example("def g():\n    x.y = 1", "def g():\n    pass"),
+            Example("def g():\n    f(x)\n", "def g():\n    pass\n"),
+            Example("def g():\n    x.y = 1\n", "def g():\n    pass\n"),
         )
 
 
@@ -126,7 +126,7 @@ def _is_effect(node: NodeOrLeaf) -> bool:
 
 
 def _elements(node: NodeOrLeaf) -> Iterator[tuple[NodeOrLeaf, NodeOrLeaf]]:
-    if node.type not in {"testlist_comp", "dictorsetmaker"} or within(node, "annassign annotation"):
+    if node.type not in {"testlist_comp", "dictorsetmaker"}:
         return
     if any(child.type in {"comp_for", "sync_comp_for"} for child in node.children):
         return
@@ -158,4 +158,16 @@ def within(node: NodeOrLeaf, types: str) -> bool:
         if above.type in types.split():
             return True
         above = above.parent
+    return False
+
+
+def in_annotation(node: NodeOrLeaf) -> bool:
+    """Whether the node is in a type annotation, which nothing evaluates."""
+    while node.parent is not None:
+        above = node.parent
+        if above.type == "funcdef" and node is above.annotation:
+            return True
+        if (above.type, above.children.index(node)) in {("tfpdef", 2), ("annassign", 1)}:
+            return True
+        node = above
     return False
