@@ -100,7 +100,7 @@ def test_money_that_goes_back_names_its_payment(agent: Agent, pay: Pay) -> None:
     first = pay(agent)
     receipt = Receipt(
         provider=Provider.USDC, external_id="back", kind=PaymentKind.REFUND, agent_id=agent.pk, purchase=purchase(),
-        refund_of=first.pk, actor=OPERATOR, reason="asked for",
+        refund_of=first.pk, actor=OPERATOR, reason="asked for", amount=500, currency="USDC",
     )  # fmt: skip
     row = payments.write(receipt, agent, now=NOON, subscription=first.subscription)
     assert (row.refund_of, row.reason, row.actor, row.subscription) == (

@@ -44,8 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """A failing example need not be made smaller, and each mutant gets the same examples."""
     phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
-    quick = hypothesis.settings(deadline=None, database=None, derandomize=True, phases=phases)
-    hypothesis.settings.register_profile("mutants", quick)
+    slow = list(hypothesis.HealthCheck)  # on a busy machine, a slow test is no sign of a mutant
+    quick = {"deadline": None, "database": None, "derandomize": True, "phases": phases, "suppress_health_check": slow}
+    hypothesis.settings.register_profile("mutants", hypothesis.settings(**quick))  # type: ignore[arg-type] # a table
     hypothesis.settings.load_profile("mutants")
 
 
