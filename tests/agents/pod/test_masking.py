@@ -148,8 +148,8 @@ def test_of_a_key_that_another_program_cut_off_fifteen_characters_are_shown_at_m
 
 
 def test_of_two_secrets_the_longer_one_is_masked_as_a_whole_wherever_it_contains_the_other() -> None:
-    assert mask_text("key a-secret-b.", ["secret", "a-secret-b"]) == f"key {MASK}."
-    assert mask_text("key a-secret-b.", ["a-secret-b", "secret"]) == f"key {MASK}."
+    assert mask_text("key a-hidden-b.", ["hidden", "a-hidden-b"]) == f"key {MASK}."
+    assert mask_text("key a-hidden-b.", ["a-hidden-b", "hidden"]) == f"key {MASK}."
 
 
 def test_several_secrets_are_masked_beside_each_other() -> None:

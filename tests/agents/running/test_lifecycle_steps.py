@@ -270,8 +270,8 @@ def test_a_suspended_account_stops_what_its_owner_did_not_stop_and_any_other_rea
     assert list(stops.values_list("reason", flat=True)) == ["owner", "suspended", "payment"]
 
 
-def test_those_that_a_pause_would_change_are_found_in_the_database(make_agent: MakeAgent) -> None:
-    runs, by_owner, by_suspension, gone = (came_up(make_agent()) for _ in range(4))
+def test_those_that_a_pause_would_change_are_found_in_the_database(make_agent: MakeAgent, stranger: User) -> None:
+    runs, by_owner, by_suspension, gone = (came_up(make_agent(user)) for user in (None, None, None, stranger))
     paused(by_owner)
     paused(by_suspension, reason=Reason.SUSPENDED)
     lifecycle.delete(gone, actor="user:u")
