@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -225,6 +226,49 @@ def test_a_stop_and_a_deletion_happen_only_when_they_are_wanted_and_once(up: Age
         lifecycle.is_gone(up, now=now)
     assert (saved(up).status, saved(up).status_since) == ("deleted", LATER + 2 * HOUR)
     assert event_types(up) == ["agent.running", "agent.stopped", "agent.deleted"]
+
+
+# Events.
+
+
+def told(agent: Agent) -> list[dict[str, str]]:
+    events = Event.objects.filter(agent=agent).order_by("created_at")
+    return [json.loads(event.body)["data"] for event in events]
+
+
+def test_an_event_names_where_the_agent_came_from(new: Agent) -> None:
+    """A pod that came up or failed names the last settled status; a stop, a deletion and a second failure the one
+    before."""
+    hours = (NOON + number * HOUR for number in range(1, 20))
+    agent = came_up(new, now=next(hours))
+    agent = came_up(lifecycle.rebuild(agent, actor="user:u"), now=next(hours))
+    agent = failed(lifecycle.rebuild(agent, actor="user:u"), now=next(hours))
+    agent = failed(lifecycle.rebuild(agent, actor="user:u"), now=next(hours))
+    agent = came_up(lifecycle.rebuild(agent, actor="user:u"), now=next(hours))
+    agent = lifecycle.came_down(paused(lifecycle.rebuild(agent, actor="user:u")), now=next(hours))
+    agent = came_up(lifecycle.resume(agent, actor="user:u"), now=next(hours))
+    lifecycle.is_gone(lifecycle.delete(lifecycle.rebuild(agent, actor="user:u"), actor="user:u"), now=next(hours))
+    assert told(new) == [
+        {"from": "provisioning", "to": "running"},
+        {"from": "running", "to": "running"},
+        {"from": "running", "to": "failed"},
+        {"from": "provisioning", "to": "failed"},
+        {"from": "failed", "to": "running"},
+        {"from": "provisioning", "to": "stopped", "reason": "owner"},
+        {"from": "stopped", "to": "running"},
+        {"from": "provisioning", "to": "deleted"},
+    ]
+
+
+@pytest.mark.parametrize("reason", [Reason.TRIAL, Reason.PAYMENT, Reason.OWNER, Reason.QUOTA])
+def test_the_stop_of_a_pod_that_had_failed_is_told_unless_it_is_for_want_of_payment(up: Agent, reason: Reason) -> None:
+    lifecycle.came_down(paused(up, reason=reason), now=NOON + HOUR)
+    stop = {"to": "stopped", "reason": reason.value}
+    assert told(up)[1:] == [{"from": "running", **stop}]
+    lifecycle.resume(up, actor="user:u")
+    lifecycle.came_down(paused(failed(up, now=NOON + 2 * HOUR), reason=reason), now=NOON + 3 * HOUR)
+    unpaid = reason in {Reason.TRIAL, Reason.PAYMENT}
+    assert told(up)[3:] == ([] if unpaid else [{"from": "failed", **stop}])
 
 
 # Recoveries.
