@@ -61,22 +61,24 @@ def _try(name: str, module: dict[str, Any]) -> bool:
 def _print_survivors(name: str, tried: list[dict[str, Any]]) -> None:
     harmless = tomllib.loads((HERE / "harmless.toml").read_text()).get(name, [])
     reasons = {(one["line"], one["becomes"]): one["why"] for one in harmless}
+    seen = set()
     for one in tried:
         if one["result"] == "survived":
-            reason = reasons.pop(_change(one["diff"]), None)
+            seen.add(_change(one["diff"]))
+            reason = reasons.get(_change(one["diff"]))
             say(f"\n{one['operator']}, line {one['line']} ({one['by']})")
             say(f"harmless: {reason}" if reason else "NOT LOOKED AT")
             say(one["diff"])
         elif one["result"] == "timeout":
             say(f"\n{one['operator']}, line {one['line']}: ended by {one['by']}\n{one['diff']}")
-    for line, becomes in reasons:
+    for line, becomes in reasons.keys() - seen:
         say(f"\nharmless.toml: this one does not survive any more: {line} -> {becomes}")
 
 
 def _change(diff: str) -> tuple[str, str]:
     lines = diff.splitlines()
     before, after = ([line[1:].strip() for line in lines if line.startswith(sign)] for sign in "-+")
-    return " ".join(before), " ".join(after)
+    return " ".join(before).strip(), " ".join(after).strip()
 
 
 def _print_figures(name: str, tried: list[dict[str, Any]], seconds: float) -> bool:
