@@ -192,7 +192,7 @@ class _Watch:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type] # as its documentation says
+        threading.settrace(None)
 
     def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Callable[..., Any] | None:
         return self._line if frame.f_code.co_filename == self.path else None
