@@ -93,7 +93,8 @@ def test_the_ledger_keeps_all_that_a_provider_told_and_the_order_is_paid(agent: 
 
 def test_a_payment_in_time_and_of_the_right_amount_is_neither_late_nor_over(agent: Agent, pay: Pay) -> None:
     row = pay(agent)
-    assert (row.amount, row.over, row.late, row.refund_of, row.order) == (None, 0, False, None, None)
+    assert (row.amount, row.over, row.late) == (None, Decimal(0), False)
+    assert (row.refund_of, row.order, row.converted) == (None, None, timedelta(0))
 
 
 def test_money_that_goes_back_names_its_payment(agent: Agent, pay: Pay) -> None:
@@ -112,11 +113,12 @@ def test_money_that_goes_back_names_its_payment(agent: Agent, pay: Pay) -> None:
 
 
 def test_a_row_sends_its_mail_unless_it_is_told_otherwise(agent: Agent) -> None:
-    for number, mailed in enumerate([{}, {"mailed": False}]):
-        receipt = Receipt(
-            provider=Provider.USDC, external_id=str(number), agent_id=agent.pk, purchase=purchase(), amount=500
-        )
-        payments.write(receipt, agent, now=NOON, unapplied="too late", **mailed)
+    rows = [
+        Receipt(provider=Provider.USDC, external_id=name, agent_id=agent.pk, purchase=purchase(), amount=500)
+        for name in ("one", "two")
+    ]
+    payments.write(rows[0], agent, now=NOON, unapplied="too late")
+    payments.write(rows[1], agent, now=NOON, unapplied="too late", mailed=False)
     assert Letter.objects.filter(user=agent.user_id).count() == 1
 
 
@@ -319,7 +321,7 @@ def test_money_for_a_deleted_agent_is_kept_for_an_operator(
     row = pay(agent)
     alarm = next(one for one in caplog.records if one.message == "money for a deleted agent")
     assert (alarm.levelname, alarm.__dict__["agent"], alarm.__dict__["payment"]) == ("ERROR", agent.pk, "one")
-    assert (row.subscription, row.unapplied) == (None, payments.DELETED)
+    assert (row.subscription, row.converted, row.unapplied) == (None, timedelta(0), payments.DELETED)
     assert pay(agent) == row
     assert confirmed(agent) == []
 
