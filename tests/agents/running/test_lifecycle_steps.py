@@ -25,7 +25,7 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 LATER = NOON + HOUR
 URL = "https://buddy.pods.example.com"
 WRONG = {"cause": "OOM", "cause_message": "too little memory", "cause_evidence": ["killed"]}
-NOTHING_WRONG = ("", "", [])
+NOTHING_WRONG: tuple[str, str, list[str]] = ("", "", [])
 
 
 @pytest.fixture(autouse=True)
