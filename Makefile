@@ -24,7 +24,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-a2a test-engines test-browser test-slow test-year test-crash test-cluster test-cluster-engines test-images fuzz bench images translations guide lock lock-engines
+	test-a2a test-engines test-browser test-slow test-year test-mutants test-crash test-cluster test-cluster-engines test-images fuzz bench images translations guide lock lock-engines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -99,6 +99,9 @@ test-slow: setup ## Heavy: tests that take minutes, and in full the tests of whi
 
 test-year: setup ## Heavy: a year of random payments, lapses and outages against a model; SEED repeats one, also AGENTS, DAYS
 	$(BIN)/pytest -m year -n auto $(ARGS)
+
+test-mutants: setup ## Heavy: changes the main rules line by line and counts what no test notices; ONLY=term tries one module (CONTRIBUTING.md)
+	@exec $(BIN)/python -m tests.mutants $(ONLY)
 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED repeats one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -138,8 +139,11 @@ def _remove_what_dead_runs_left() -> None:
     """Delete the directories of killed runs, which could not clean up. Their servers are already dead."""
     for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         pid = directory.name.removeprefix(PREFIX).partition("-")[0]
-        if pid.isdigit() and not psutil.pid_exists(int(pid)) and directory.stat().st_uid == os.geteuid():
-            shutil.rmtree(directory, ignore_errors=True)
+        if not pid.isdigit() or psutil.pid_exists(int(pid)):
+            continue
+        with contextlib.suppress(FileNotFoundError):  # a run that has just ended removes its own directory
+            if directory.stat().st_uid == os.geteuid():
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -8,16 +8,18 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from pytest_django import Settings
 
-from accounts.models import User
+from accounts.models import Letter, User
 from agents.models import Agent, Reason
 from agents.running import lifecycle
 from billing import agent_terms, corrections, payments, prices
 from billing.errors import LicenceHeld, NothingGranted, NothingToRefund
-from billing.models import Payment, Subscription
+from billing.invoicing.taxes import Tax
+from billing.models import Invoice, Order, Payment, Subscription
 from billing.payments import Receipt
-from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus, TermMode
+from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider, SubscriptionStatus, TermMode
 from catalog.tiers import tier_of
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence, purchase, tick
@@ -63,6 +65,83 @@ def test_a_payment_is_one_subscription_one_row_and_one_event(agent: Agent, pay: 
     ]
     agent.refresh_from_db()
     assert (agent.paid, agent.entitled_until) == (True, FREE_UNTIL.replace(month=12))
+
+
+def test_the_ledger_keeps_all_that_a_provider_told_and_the_order_is_paid(agent: Agent, clock: Clock) -> None:
+    made = {"tier": "tiny", "period": Period.MONTHLY, "price_usd": Decimal("5.00"), "tier_snapshot": {}}
+    order = Order.objects.create(
+        id="ord_1", user=agent.user, agent=agent, provider=Provider.USDT, created_at=NOON, expires_at=NOON + DAY, **made
+    )
+    receipt = Receipt(
+        provider=Provider.USDT, external_id="0xabc", kind=PaymentKind.RENEWAL, agent_id=agent.pk, order_id=order.pk,
+        purchase=purchase(provider=Provider.USDT), amount=5_100_000, currency="USDT", over=100_000, late=True,
+        actor="stablecoins", reason="late money",
+    )  # fmt: skip
+    payments.apply_payment(receipt, now=NOON + SECOND)
+    row = Payment.objects.get()
+    assert (row.provider, row.external_id, row.kind, row.order) == (Provider.USDT, "0xabc", PaymentKind.RENEWAL, order)
+    assert (row.agent, row.user) == (agent, agent.user)
+    assert (row.tier, row.period, row.price_usd) == ("tiny", Period.MONTHLY, Decimal("5.00"))
+    money = Decimal(5_100_000), "USDT", Decimal(100_000)
+    assert (row.amount, row.currency, row.over, row.late) == (*money, True)
+    assert (row.actor, row.reason, row.at, row.unapplied) == ("stablecoins", "late money", NOON + SECOND, "")
+    order.refresh_from_db()
+    assert (order.status, order.paid_at) == (OrderStatus.PAID, NOON + SECOND)
+    assert Event.objects.get(type="payment.confirmed").created_at == NOON + SECOND
+
+
+def test_a_payment_in_time_and_of_the_right_amount_is_neither_late_nor_over(agent: Agent, pay: Pay) -> None:
+    row = pay(agent)
+    assert (row.amount, row.over, row.late) == (None, Decimal(0), False)
+    assert (row.refund_of, row.order, row.converted) == (None, None, timedelta(0))
+
+
+def test_money_that_goes_back_names_its_payment(agent: Agent, pay: Pay) -> None:
+    first = pay(agent)
+    receipt = Receipt(
+        provider=Provider.USDC, external_id="back", kind=PaymentKind.REFUND, agent_id=agent.pk, purchase=purchase(),
+        refund_of=first.pk, actor=OPERATOR, reason="asked for", amount=500, currency="USDC",
+    )  # fmt: skip
+    row = payments.write(receipt, agent, now=NOON, subscription=first.subscription)
+    assert (row.refund_of, row.reason, row.actor, row.subscription) == (
+        first,
+        "asked for",
+        OPERATOR,
+        first.subscription,
+    )
+
+
+def test_a_row_sends_its_mail_unless_it_is_told_otherwise(agent: Agent) -> None:
+    rows = [
+        Receipt(provider=Provider.USDC, external_id=name, agent_id=agent.pk, purchase=purchase(), amount=500)
+        for name in ("one", "two")
+    ]
+    payments.write(rows[0], agent, now=NOON, unapplied="too late")
+    payments.write(rows[1], agent, now=NOON, unapplied="too late", mailed=False)
+    assert Letter.objects.filter(user=agent.user_id).count() == 1
+
+
+def test_the_invoice_has_the_tax_that_the_provider_computed_and_the_receipt_names_the_invoice(
+    agent: Agent, settings: Settings
+) -> None:
+    settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Quay ; Dublin", "IE"
+    receipt = Receipt(
+        provider=Provider.STRIPE, external_id="in_1", agent_id=agent.pk, amount=500, currency="USD",
+        purchase=purchase(provider=Provider.STRIPE), tax=Tax(name="VAT", percent=Decimal(19), usd=Decimal("0.81")),
+    )  # fmt: skip
+    row = payments.apply_payment(receipt, now=NOON + DAY)
+    invoice = Invoice.objects.get(payment=row)
+    assert (invoice.tax_name, invoice.tax_usd, invoice.created_at) == ("VAT", Decimal("0.81"), NOON + DAY)
+    assert invoice.number in Letter.objects.get(user=agent.user_id).text
+
+
+def test_what_the_database_refuses_for_another_reason_is_no_payment_that_is_known(agent: Agent) -> None:
+    receipt = Receipt(
+        provider=Provider.USDC, external_id="one", agent_id=agent.pk, purchase=purchase(), amount=500, over=-1
+    )
+    with pytest.raises(IntegrityError, match="payment_over"):
+        payments.apply_payment(receipt, now=NOON)
+    assert not Subscription.objects.exists()
 
 
 def test_told_again_it_changes_nothing(agent: Agent, pay: Pay, clock: Clock) -> None:
@@ -234,10 +313,14 @@ def test_a_grant_comes_before_what_is_paid_and_gives_it_back_when_revoked(agent:
         corrections.revoke(agent, reason="no longer", actor=OPERATOR, now=clock.now)
 
 
-def test_money_for_a_deleted_agent_is_kept_for_an_operator(agent: Agent, pay: Pay) -> None:
+def test_money_for_a_deleted_agent_is_kept_for_an_operator(
+    agent: Agent, pay: Pay, caplog: pytest.LogCaptureFixture
+) -> None:
     lifecycle.delete(agent, actor="user:x")
     row = pay(agent)
-    assert (row.subscription, row.unapplied) == (None, payments.DELETED)
+    alarm = next(one for one in caplog.records if one.message == "money for a deleted agent")
+    assert (alarm.levelname, alarm.__dict__["agent"], alarm.__dict__["payment"]) == ("ERROR", agent.pk, "one")
+    assert (row.subscription, row.converted, row.unapplied) == (None, timedelta(0), payments.DELETED)
     assert pay(agent) == row
     assert confirmed(agent) == []
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.term import UNKNOWN_MAX, Facts, PaidPart, Pause, Rules, Term, term_of
+from billing.term import UNKNOWN_MAX, Facts, PaidPart, Pause, Rules, Term, ends, term_of
 from billing.vocabulary import FOREVER, SubscriptionStatus, TermMode
 from tests.billing.conftest import DAY, NOON
 
@@ -86,6 +86,50 @@ def test_a_licence_whose_provider_is_silent_stays_paid_for_some_days() -> None:
     row = bought(licensed=True, provider="gumroad")
     assert term_at(30 * DAY + UNKNOWN_MAX - HOUR, row).mode == PAID
     assert term_at(30 * DAY + UNKNOWN_MAX, row).mode == GRACE
+
+
+@pytest.mark.parametrize("kind", [{"licensed": True}, {"renews": True}])
+def test_what_a_provider_renews_counts_as_paid_for_seven_days_of_silence_and_no_longer(kind: dict[str, bool]) -> None:
+    row = bought(**kind)
+    assert term_at(37 * DAY - HOUR, row) == Term(mode=PAID, paid_till=NOON + 30 * DAY, paid_provider="usdc")
+    assert term_at(37 * DAY, row).mode == GRACE
+
+
+def test_a_suspension_gives_back_paid_days_but_not_those_of_a_licence_whose_provider_goes_on_counting() -> None:
+    pauses = (Pause(NOON + 10 * DAY, NOON + 15 * DAY),)
+    assert term_at(20 * DAY, bought(), pauses=pauses).paid_till == NOON + 35 * DAY
+    assert term_at(20 * DAY, bought(licensed=True), pauses=pauses).paid_till == NOON + 30 * DAY
+
+
+def test_an_internal_grant_has_no_end_that_a_suspension_could_move() -> None:
+    assert ends(bought(internal=True, ends=FOREVER), [Pause(NOON, None)], now=NOON + 400 * DAY) == FOREVER
+
+
+def test_a_suspension_that_was_over_before_the_payment_gives_no_days() -> None:
+    row = bought(counted_at=NOON + 5 * DAY)
+    assert term_at(10 * DAY, row, pauses=(Pause(NOON + DAY, NOON + 3 * DAY),)).paid_till == NOON + 30 * DAY
+
+
+def test_a_suspension_that_lasts_through_the_payment_gives_back_the_days_after_it() -> None:
+    row = bought(counted_at=NOON + 5 * DAY)
+    assert term_at(10 * DAY, row, pauses=(Pause(NOON + DAY, NOON + 8 * DAY),)).paid_till == NOON + 33 * DAY
+
+
+def test_a_suspension_that_begins_when_the_paid_time_ends_gives_no_days() -> None:
+    pauses = (Pause(NOON + 30 * DAY, NOON + 33 * DAY),)
+    assert ends(bought(), pauses, now=NOON + 40 * DAY) == NOON + 30 * DAY
+
+
+def test_grace_that_a_suspension_interrupts_goes_on_afterwards() -> None:
+    row = bought(status=EXPIRED, expired_at=NOON + 30 * DAY)
+    over, lasting = Pause(NOON + 31 * DAY, NOON + 41 * DAY), Pause(NOON + 31 * DAY, None)
+    assert term_at(42 * DAY, row, pauses=(over,)).stops_at == NOON + 43 * DAY
+    assert term_at(42 * DAY, row, pauses=(lasting,)).stops_at == NOON + 44 * DAY
+
+
+def test_grace_counts_from_the_moment_when_payment_stopped_verifying() -> None:
+    row = bought(status=EXPIRED, expired_at=NOON + 12 * DAY, ends=NOON + 30 * DAY)
+    assert term_at(13 * DAY, row).stops_at == NOON + 15 * DAY
 
 
 def test_of_several_payments_that_ended_the_last_one_counts() -> None:

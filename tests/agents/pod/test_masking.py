@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pod.masking import MASK, MaskingFormatter, StreamMask, mask_text
+from agents.pod.masking import MASK, MaskingFormatter, StreamMask, mask_text, secrets_of
+from agents.runtimes.base import PodConfig
 
 pytestmark = pytest.mark.unmeasured
 
@@ -30,6 +31,27 @@ SECRET = "sk-abc/def-0123"
 )
 def test_a_secret_is_masked_in_every_spelling(spelling: str) -> None:
     assert mask_text(f"key {spelling}.", [SECRET]) == f"key {MASK}."
+
+
+@pytest.mark.parametrize(
+    ("secret", "spelling"),
+    [
+        ('pass"word-123', 'pass\\"word-123'),
+        ("pass\\word-123", "pass\\\\word-123"),
+        ("pass\nword\t123", "pass\\nword\\t123"),
+        ("pass-ключ-123", "pass-\\u043a\\u043b\\u044E\\u0447-123"),
+        ("pass-ключ-123", "pass-%D0%BA%d0%bb%D1%8E%D1%87-123"),
+        ("pass-🗝-word", "pass-\\ud83d\\uDDDD-word"),
+        ("pass-🗝-word", "pass-%F0%9F%97%9D-word"),
+    ],
+)
+def test_a_secret_is_masked_as_json_and_urls_spell_it(secret: str, spelling: str) -> None:
+    for shown in (secret, spelling):
+        assert mask_text(f"key {shown}.", [secret]) == f"key {MASK}."
+
+
+def test_an_escaped_backslash_is_one_character_of_a_secret_that_a_text_cuts_off() -> None:
+    assert mask_text("login DOMAIN\\\\us", ["DOMAIN\\user-password"]) == f"login {MASK}"
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
@@ -53,7 +75,14 @@ def test_log_lines_and_their_tracebacks_are_masked() -> None:
         int(SECRET)
     failure = (raised.type, raised.value, raised.tb)
     record = logging.LogRecord("gateway", logging.ERROR, __file__, 1, "with %s", (SECRET,), failure)
-    assert SECRET not in formatter.format(record)
+    shown = formatter.format(record)
+    assert SECRET not in shown
+    assert f"ERROR gateway with {MASK}" in shown
+
+
+@pytest.mark.parametrize(("secret", "shown"), [("abcde", "an abcde in a text"), ("abcdef", f"an {MASK} in a text")])
+def test_a_secret_has_at_least_six_characters(secret: str, shown: str) -> None:
+    assert mask_text(f"an {secret} in a text", [secret]) == shown
 
 
 @pytest.mark.parametrize("key", ["", "0", "test", "EMPTY"])
@@ -112,6 +141,17 @@ def test_what_all_keys_of_a_vendor_begin_with_is_no_secret_before_other_text() -
     assert mask_text(f"Key {KEY[:20]}... is bad", [KEY]) == f"Key {MASK}... is bad"
 
 
+@pytest.mark.parametrize(("length", "shown"), [(15, KEY[:15]), (16, MASK), (31, MASK)])
+def test_of_a_key_that_another_program_cut_off_fifteen_characters_are_shown_at_most(length: int, shown: str) -> None:
+    text = f"{KEY[:length]}... is bad, and so is {KEY[:length]}!"
+    assert mask_text(text, [KEY]) == f"{shown}... is bad, and so is {shown}!"
+
+
+def test_of_two_secrets_the_longer_one_is_masked_as_a_whole_wherever_it_contains_the_other() -> None:
+    assert mask_text("key a-hidden-b.", ["hidden", "a-hidden-b"]) == f"key {MASK}."
+    assert mask_text("key a-hidden-b.", ["a-hidden-b", "hidden"]) == f"key {MASK}."
+
+
 def test_several_secrets_are_masked_beside_each_other() -> None:
     longer = f"{KEY}-longer"
     assert mask_text(f"{longer} {KEY}{SECRET}", [KEY, SECRET, longer]) == f"{MASK} {MASK}{MASK}"
@@ -123,6 +163,18 @@ def test_a_secret_that_repeats_itself_is_masked_in_pieces() -> None:
         mask = StreamMask([secret])
         masked = mask.feed(text[:at]) + mask.feed(text[at:]) + mask.finish()
         assert b"abababab" not in masked
+
+
+def test_the_secrets_of_a_pod_are_those_of_its_channels_and_of_its_tool_servers() -> None:
+    config = PodConfig(
+        revision=1, soul="", extra_soul=None, lang="en", timezone=None, name="Ann", provider=None, model=None,
+        toolsets=[], channels=["telegram"], channel_secrets={"telegram": "1:bot-token"}, a2a_enabled=False,
+        mcp_servers=[
+            {"name": "files", "command": "npx", "args": ["files"], "env": {"FILES_KEY": "env-secret"}},
+            {"name": "search", "url": "https://search.example.com", "headers": {"X-Key": "header-secret"}},
+        ],
+    )  # fmt: skip
+    assert secrets_of(config) == ["1:bot-token", "env-secret", "header-secret"]
 
 
 NAMED = "sk-secret-of-a-channel"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -40,6 +41,18 @@ def test_a_ticket_cannot_be_made_to_last() -> None:
 def test_junk_is_no_ticket(text: str) -> None:
     with pytest.raises(InvalidTicket):
         read("key", "pod-a-1", text, NOW)
+
+
+def test_a_ticket_that_is_used_again_is_known_by_its_nonce() -> None:
+    """The gateway remembers the nonce of each ticket that it accepted."""
+    first, other = mint("key", "pod-a-1", NOW), mint("key", "pod-a-1", NOW)
+    nonces = [read("key", "pod-a-1", text, NOW).nonce for text in (first, first, other)]
+    assert nonces[0] == nonces[1] != nonces[2]
+
+
+def test_a_ticket_has_at_least_128_random_bits() -> None:
+    nonce = read("key", "pod-a-1", mint("key", "pod-a-1", NOW), NOW).nonce
+    assert len(urlsafe_b64decode(f"{nonce}==")) * 8 >= 128
 
 
 def test_no_two_tickets_are_the_same() -> None:

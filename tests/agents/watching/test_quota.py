@@ -11,14 +11,17 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.models import QuotaStatus
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Transition
 from agents.watching import quota
-from agents.watching.quota import QuotaState
+from agents.watching.quota import Move, QuotaState
 from catalog.models import Tier
+from config.states import IllegalTransition
+from tests.agents.conftest import MakeAgent
 from tests.at_length import examples
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+MiB = 2**20
 OK, WARN, GRACE, PAUSED = QuotaStatus.OK, QuotaStatus.WARN, QuotaStatus.GRACE, QuotaStatus.PAUSED
 
 # The allowed changes of `quotaStatus`. Only an owner's call leads out of `paused`.
@@ -164,3 +167,99 @@ def test_the_database_sees_the_bands_that_the_state_machine_sees(uses: list[tupl
 def test_a_larger_tier_has_more_of_one_and_less_of_neither(memory: int, disk: int, larger: bool) -> None:
     tier = Tier(memory_mib=memory, disk_gib=disk)
     assert quota.is_larger(tier, than=Tier(memory_mib=1, disk_gib=1)) is larger
+
+
+# What is told of a measurement, and what a move writes.
+
+
+@pytest.mark.parametrize(("status", "ends"), [(GRACE, START + 60 * MINUTE), (OK, None), (WARN, None), (PAUSED, None)])
+def test_the_pod_is_stopped_an_hour_after_its_grace_began(status: QuotaStatus, ends: datetime | None) -> None:
+    assert quota.ends_at(AgentQuota(status=status, since=START)) == ends
+
+
+@pytest.mark.parametrize(
+    ("used", "of", "words"),
+    [
+        (256 * MiB, 512 * MiB, "256 of 512 MiB (50%)"),
+        (0, 512 * MiB, "0 of 512 MiB (0%)"),
+        (None, 512 * MiB, "unknown"),
+        (1, None, "unknown"),
+        (1, 0, "unknown"),
+    ],
+)
+def test_a_measurement_is_told_in_mib_and_percent_of_the_tier(used: int | None, of: int | None, words: str) -> None:
+    full = {"memory_used_bytes": 3 * MiB, "memory_limit_bytes": 4 * MiB}
+    assert quota.measured(AgentQuota(disk_used_bytes=used, disk_total_bytes=of, **full)) == [
+        "memory: 3 of 4 MiB (75%)",
+        f"disk: {words}",
+    ]
+
+
+def measured(agent: Agent, status: QuotaStatus, recent: str = "hhh") -> QuotaState:
+    AgentQuota.objects.create(agent=agent, status=status, recent=recent, since=START, updated_at=START)
+    return QuotaState(status, recent, START)
+
+
+def standing(agent: Agent) -> QuotaState:
+    row = AgentQuota.objects.get(pk=agent.pk)
+    return QuotaState(QuotaStatus(row.status), row.recent, row.since)
+
+
+def notes(agent: Agent) -> list[tuple[str, str, str, datetime]]:
+    rows = Transition.objects.filter(agent=agent, note__startswith="quota").order_by("id")
+    return list(rows.values_list("note", "reason", "actor", "at"))
+
+
+def test_moves_are_written_with_their_lines_on_the_timeline(make_agent: MakeAgent) -> None:
+    near, full = make_agent(), make_agent()
+    moves = [
+        Move(agent_id=near.pk, was=measured(near, OK), to=WARN, why="memory 90%, disk 1%"),
+        Move(agent_id=full.pk, was=measured(full, WARN, "fffff"), to=GRACE, why="memory 99%, disk 1%"),
+    ]
+    assert quota.move(moves, now=START + MINUTE) == {near.pk, full.pk}
+    assert standing(near) == QuotaState(WARN, "hhh", START + MINUTE)
+    assert standing(full) == QuotaState(GRACE, "fffff", START + MINUTE)
+    assert notes(near) == [("quota ok to warn: memory 90%, disk 1%", "quota", "quota", START + MINUTE)]
+    assert notes(full) == [("quota warn to grace: memory 99%, disk 1%", "quota", "quota", START + MINUTE)]
+
+
+@pytest.mark.parametrize("meanwhile", ["stopped", "moved", "began anew"])
+def test_what_has_changed_since_it_was_measured_does_not_move(make_agent: MakeAgent, meanwhile: str) -> None:
+    agent = make_agent()
+    move = Move(agent_id=agent.pk, was=measured(agent, WARN), to=GRACE, why="memory 99%")
+    if meanwhile == "stopped":
+        Agent.objects.update(desired=Desired.STOPPED)
+    elif meanwhile == "moved":
+        AgentQuota.objects.update(status=OK)
+    else:
+        AgentQuota.objects.update(since=START + MINUTE)
+    before = standing(agent)
+    assert quota.move([move], now=START + 2 * MINUTE) == set()
+    assert (standing(agent), notes(agent)) == (before, [])
+
+
+@pytest.mark.parametrize(("was", "to"), [(OK, PAUSED), (PAUSED, WARN), (WARN, PAUSED), (PAUSED, GRACE)])
+def test_a_move_that_the_table_lacks_is_a_defect(make_agent: MakeAgent, was: QuotaStatus, to: QuotaStatus) -> None:
+    agent = make_agent()
+    with pytest.raises(IllegalTransition):
+        quota.move([Move(agent_id=agent.pk, was=measured(agent, was), to=to, why="")], now=START)
+
+
+@pytest.mark.parametrize("of", QuotaStatus)
+def test_a_fresh_start_is_ok_without_measurements_and_on_the_timeline_if_it_changes_the_status(
+    make_agent: MakeAgent, of: QuotaStatus
+) -> None:
+    agent = make_agent()
+    quota.start_afresh(agent, actor="user:u", now=START)
+    assert notes(agent) == [], "an agent that was never measured has nothing to forget"
+    measured(agent, of)
+    quota.start_afresh(agent, actor="user:u", now=START + MINUTE)
+    assert standing(agent) == QuotaState(OK, "", START + MINUTE)
+    assert notes(agent) == ([] if of == OK else [(f"quota {of} to ok", "quota", "user:u", START + MINUTE)])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_moves_are_a_transaction_of_their_own(make_agent: MakeAgent) -> None:
+    """They lock the agents' rows, which PostgreSQL does only inside of a transaction."""
+    agent = make_agent()
+    assert quota.move([Move(agent_id=agent.pk, was=measured(agent, OK), to=WARN, why="")], now=START) == {agent.pk}
