@@ -20,6 +20,7 @@ class VerifySubscriptions(MoneyStep):
     related, deferred = ("user",), ("license_key",)
     material = ("subscription", "status", "paid until")
     warnings = VerifyTerms.warnings
+    rule = staticmethod(verification.ask)
 
     def shown(self, row: Subscription) -> dict[str, str]:
         return {
@@ -31,10 +32,6 @@ class VerifySubscriptions(MoneyStep):
             "price": f"{row.price_usd} USD",
             "paid until": stamp(row.current_period_end),
         }
-
-    def take(self, row: Subscription, *, given: Given) -> Logged | None:
-        verification.ask(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
 
 
 class RefundPayments(MoneyStep):
@@ -51,6 +48,7 @@ class RefundPayments(MoneyStep):
         "Stars, and what a card paid through Stripe, are sent back automatically. Refund cards at Gumroad or Lemon"
         " Squeezy, and send stablecoins from your wallet. Note these refunds here even if no time is left.",
     )
+    rule = staticmethod(corrections.refund_payment)
 
     def shown(self, row: Payment) -> dict[str, str]:
         return {
@@ -62,10 +60,6 @@ class RefundPayments(MoneyStep):
             "price": f"{row.price_usd} USD",
             "amount": f"{row.amount} {row.currency}" if row.amount is not None else "unknown",
         }
-
-    def take(self, row: Payment, *, given: Given) -> Logged | None:
-        corrections.refund_payment(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
 
 
 class PartForm(ReasonForm):
@@ -143,20 +137,14 @@ class ReturnMoney(Decide):
         "Send it back first: this step sends no money. The ledger will say that all of it went back. This cannot be"
         " undone.",
     )
-
-    def take(self, row: Any, *, given: Given) -> Logged | None:
-        decisions.send_back(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
+    rule = staticmethod(decisions.send_back)
 
 
 class CloseMoney(Decide):
     name, title, button, done = "close", "Close: keep the money", "Close", "Closed"
     counted = True
     warnings = ("The customer gets nothing for the money. This cannot be undone.",)
-
-    def take(self, row: Any, *, given: Given) -> Logged | None:
-        decisions.close(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
+    rule = staticmethod(decisions.close)
 
 
 def stamp(at: datetime | None) -> str:

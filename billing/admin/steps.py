@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils import timezone
@@ -34,6 +35,11 @@ class AgentForm(ReasonForm):
 
 class MoneyStep(Step[Any]):
     permission = "correct"
+    rule: ClassVar[Callable[..., object]]  # what is done with each row, unless the step has a `take` of its own
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        self.rule(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
 
     def now(self) -> datetime:
         return clock.now()
@@ -78,19 +84,13 @@ class TermStep(MoneyStep):
 class GrantTerms(TermStep):
     name, title, button, done = "grant", "Grant paid time without end (internal)", "Grant", "Granted"
     warnings = ("The agent may run without an end. Subscriptions that it has go on by themselves.",)
-
-    def take(self, row: Any, *, given: Given) -> Logged | None:
-        corrections.grant(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
+    rule = staticmethod(corrections.grant)
 
 
 class RevokeTerms(TermStep):
     name, title, button, done = "revoke", "Revoke the grant", "Revoke", "Grant revoked"
     warnings = ("Only paid time counts again. If there is none, grace begins now, and then the agent stops.",)
-
-    def take(self, row: Any, *, given: Given) -> Logged | None:
-        corrections.revoke(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
+    rule = staticmethod(corrections.revoke)
 
 
 class CreditTerms(TermStep):
@@ -121,18 +121,13 @@ class RefundTerms(TermStep):
             f"{agent_id}: these charges are sent back: {', '.join(names)}" for agent_id, names in back.items() if names
         ]
 
-    def take(self, row: Any, *, given: Given) -> Logged | None:
-        corrections.refund(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
+    rule = staticmethod(corrections.refund)
 
 
 class VerifyTerms(TermStep):
     name, title, button, done = "verify", "Verify the licence now", "Verify", "The provider is asked"
     warnings = ("If the provider says that the licence is no longer paid, it ends, and grace begins.",)
-
-    def take(self, row: Any, *, given: Given) -> Logged | None:
-        verification.ask_about(row, reason=given.reason, actor=given.actor, now=given.now)
-        return None
+    rule = staticmethod(verification.ask_about)
 
 
 class MoveLicences(TermStep):

@@ -138,9 +138,8 @@ async def _until_told(supervisor: EngineSupervisor, refusal: tuple[Cause, str] |
     then starts a new bridge.
     """
     keeping = asyncio.create_task(supervisor.refuse(refusal[1], cause=refusal[0]) if refusal else supervisor.keep())
-    done, pending = await asyncio.wait(
-        {keeping, asyncio.create_task(told_to_end())}, return_when=asyncio.FIRST_COMPLETED
-    )
+    told = asyncio.create_task(told_to_end())
+    done, pending = await asyncio.wait({keeping, told}, return_when=asyncio.FIRST_COMPLETED)
     for task in pending:
         task.cancel()
     await asyncio.gather(*pending, return_exceptions=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import requests
 import yaml
 from kubernetes.config import incluster_config
 
@@ -197,22 +195,6 @@ def test_a_node_that_cannot_be_asked_says_why(
 ) -> None:
     with pytest.raises(usage.Unmeasured, match=why):
         usage._kubelet(AskedKubelet(None, certificate=certificate), node)  # type: ignore[arg-type]
-
-
-class SlowAnswer(requests.Response):
-    def __init__(self, *chunks: bytes) -> None:
-        super().__init__()
-        self.status_code = 200
-        self._chunks = chunks
-
-    def iter_content(self, *_: Any, **__: Any) -> Iterator[bytes]:
-        return iter(self._chunks)
-
-
-def test_an_answer_that_comes_byte_by_byte_has_an_end() -> None:
-    assert usage._body(SlowAnswer(b"{", b"}"), until=time.monotonic() + 5) == b"{}"
-    with pytest.raises(usage.Unmeasured, match="did not end"):
-        usage._body(SlowAnswer(b"{", b"}"), until=time.monotonic() - 1)
 
 
 def test_addresses_of_the_newer_kind_are_written_as_urls_want_them() -> None:
