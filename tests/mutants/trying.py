@@ -53,7 +53,7 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
     config = session.config
-    trial = Trial(session, ROOT / config.getoption("--mutate"))
+    trial = MutantTrial(session, ROOT / config.getoption("--mutate"))
     trial.run_unchanged()
     if session.testsfailed or session.testscollected == 0:
         raise session.Failed("the tests must pass before mutants can be tried")
@@ -69,13 +69,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     return True
 
 
-class Trial:
+class MutantTrial:
     """The tests of one module, and what is known about them."""
 
     def __init__(self, session: pytest.Session, path: Path) -> None:
         self.session = session
         self.path = path
-        self.loaded = Loaded(path)
+        self.loaded = ChangedModule(path)
         self.source = path.read_text(encoding="utf-8")
         self.reached: dict[pytest.Item, Lines] = {}
         self.seconds: dict[pytest.Item, float] = {}
@@ -87,7 +87,7 @@ class Trial:
             self.loaded.execute(self.source)
             self.reached[item] = set()
             began = time.process_time()
-            with _Watch(str(self.path), self.reached[item]):
+            with LineWatch(str(self.path), self.reached[item]):
                 self._run(item)
             self.seconds[item] = time.process_time() - began
 
@@ -145,7 +145,7 @@ class Trial:
             os._exit(code)
 
 
-class Loaded:
+class ChangedModule:
     """A module that is imported already, and where other modules keep what they imported from it."""
 
     def __init__(self, path: Path) -> None:
@@ -179,7 +179,7 @@ def _keepers(module: ModuleType, name: str, value: object) -> Iterator[tuple[dic
             yield namespace, name
 
 
-class _Watch:
+class LineWatch:
     """Collects the lines of a file that run in the meantime, in any thread."""
 
     def __init__(self, path: str, lines: Lines) -> None:
