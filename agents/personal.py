@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+from config.operator_settings import operator_settings
 from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
@@ -118,7 +119,7 @@ def erase(user: User) -> None:
 
 
 def forget_mailboxes(*, now: datetime) -> None:
-    over = now - timedelta(days=settings.MAX_TRIALS_DAYS)
+    over = now - timedelta(days=operator_settings.MAX_TRIALS_DAYS)
     Agent.objects.filter(inbox__startswith=DIGEST, created_at__lt=over).update(inbox="")
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from config.operator_settings import operator_settings
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 
@@ -22,9 +23,9 @@ BY_CARD = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agen
 
 def rules() -> Rules:
     return Rules(
-        trial=timedelta(days=settings.TRIAL_DAYS),
-        grace=timedelta(days=settings.GRACE_DAYS),
-        kept=timedelta(days=settings.KEPT_DAYS),
+        trial=timedelta(days=operator_settings.TRIAL_DAYS),
+        grace=timedelta(days=operator_settings.GRACE_DAYS),
+        kept=timedelta(days=operator_settings.KEPT_DAYS),
         notice_days=tuple(settings.NOTICE_DAYS),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from config.operator_settings import operator_settings
 from django.conf import settings
 
 from catalog import snapshot
@@ -30,11 +31,11 @@ class Trial:
 
 def trial() -> Trial:
     return Trial(
-        days=settings.TRIAL_DAYS,
-        grace_days=settings.GRACE_DAYS,
-        kept_days=settings.KEPT_DAYS,
+        days=operator_settings.TRIAL_DAYS,
+        grace_days=operator_settings.GRACE_DAYS,
+        kept_days=operator_settings.KEPT_DAYS,
         notice_days=settings.NOTICE_DAYS,
-        max_free_agents=settings.MAX_FREE_AGENTS,
+        max_free_agents=operator_settings.MAX_FREE_AGENTS,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from config.operator_settings import operator_settings
 from django.conf import settings
 
 from agents.backups import taking
@@ -25,7 +26,11 @@ _READABLE = {Phase.STARTING, Phase.READY, Phase.UNHEALTHY, Phase.FAILED}
 def passed(agent: Agent, *, kind: Kind, namespaces: Iterable[str], runtime: Runtime) -> bool:
     """Whether the reconciler need not wait (any more): the backup was made, or failed, or no pod is there that could
     make it."""
-    if not settings.BACKUP_STORE or not agent.was_running or (kind == Kind.FINAL and not settings.FINAL_BACKUP_DAYS):
+    if (
+        not settings.BACKUP_STORE
+        or not agent.was_running
+        or (kind == Kind.FINAL and not operator_settings.FINAL_BACKUP_DAYS)
+    ):
         return True
     made = Backup.objects.filter(agent=agent, kind=kind, generation=agent.generation).first()
     if made:

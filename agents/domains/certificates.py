@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from config.operator_settings import operator_settings
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
@@ -110,7 +111,7 @@ def _count(user_id: str, name: str, *, now: datetime) -> bool:
         return True
     User.objects.select_for_update(no_key=True).get(pk=user_id)
     lately = CertifiedName.objects.filter(user_id=user_id, since__gt=now - COUNTED_OVER).count()
-    if lately >= settings.MAX_CERTIFICATES:
+    if lately >= operator_settings.MAX_CERTIFICATES:
         return False
     CertifiedName.objects.get_or_create(user_id=user_id, name=name, defaults={"since": now})
     return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from config.operator_settings import operator_settings
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -163,7 +164,7 @@ def _begin(agent: Agent, domain: str, *, seen: DnsAnswers, actor: str, now: date
 def _refuse_hoarding(user_id: str, domain: str, *, now: datetime) -> None:
     held_back = DomainClaim.objects.reserved(now).filter(user_id=user_id)
     names_held = held_back.exclude(domain=domain).values("domain").distinct().count()
-    if names_held >= settings.MAX_RELEASED_DOMAINS and not held_back.filter(domain=domain).exists():
+    if names_held >= operator_settings.MAX_RELEASED_DOMAINS and not held_back.filter(domain=domain).exists():
         raise TooManyDomains(names_held)
 
 

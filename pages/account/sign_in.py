@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from django.conf import settings
+from config.operator_settings import operator_settings
 from django.core.exceptions import ValidationError as NotValid
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -77,7 +77,7 @@ def problem(refusal: Exception) -> str:
             return gettext("This code has expired or was used already. Have a new one sent.")
         case errors.AccountSuspended():
             return gettext("This account is suspended. Please write to %(address)s.") % {
-                "address": settings.SUPPORT_EMAIL
+                "address": operator_settings.SUPPORT_EMAIL
             }
         case errors.SignUpsClosed():
             return gettext("We take no new accounts at the moment. If you have one, you can sign in.")

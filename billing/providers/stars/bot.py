@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from config.operator_settings import operator_settings
 from django.conf import settings
 
 from billing.errors import NotConfigured
@@ -33,7 +34,9 @@ class NotTelegram(Unauthorized):
 
 
 def info() -> StarsInfo:
-    return StarsInfo(enabled=is_configured(), bot_username=settings.STARS_BOT_USERNAME, star_usd=settings.STAR_USD)
+    return StarsInfo(
+        enabled=is_configured(), bot_username=settings.STARS_BOT_USERNAME, star_usd=operator_settings.STAR_USD
+    )
 
 
 def is_configured() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 
-from django.conf import settings
+from config.operator_settings import operator_settings
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
@@ -78,8 +78,8 @@ def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> S
         tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
         created_at=now,
         expires_at=now + TTL,
-        star_usd=settings.STAR_USD,
-        amount_stars=in_stars(price, settings.STAR_USD),
+        star_usd=operator_settings.STAR_USD,
+        amount_stars=in_stars(price, operator_settings.STAR_USD),
     )
     with waiting.looks.take(agent.user_id):
         new.invoice_link = telegram.create_invoice_link(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from django.conf import settings
+from config.operator_settings import operator_settings
 from django.utils.translation import gettext, ngettext
 
 from agents.models import Agent
@@ -24,7 +24,7 @@ class StarsPage(ProviderPage):
         return gettext("In Telegram, with an invoice that anybody can pay.")
 
     def to_pay(self, price_usd: Decimal) -> str:
-        stars = orders.in_stars(price_usd, settings.STAR_USD)
+        stars = orders.in_stars(price_usd, operator_settings.STAR_USD)
         return ngettext("To pay: %(stars)s star.", "To pay: %(stars)s stars.", stars) % {"stars": stars}
 
     def order(self, order: Order, *, now: datetime) -> LinkOrder:
