@@ -9,16 +9,14 @@ from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from accounts import switches
 from accounts.admin_steps import DeleteGroups, RevokeKeys
 from accounts.mail_admin import WithMails
-from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, Switches, User, WrongTry
+from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, User, WrongTry
 from config.admin_steps import WithSteps
 from config.read_only import ReadOnly
 
@@ -201,24 +199,6 @@ class SuspensionAdmin(ReadOnly, admin.ModelAdmin[Suspension]):
     list_select_related = ("user",)
     search_fields = ("user__email", "user__id", "reason")
     fields = ("id", *list_display)
-
-
-@admin.register(Switches)
-class SwitchesAdmin(admin.ModelAdmin[Switches]):
-    """The only row of its table; the list redirects to it. The row's history says who switched what."""
-
-    fields = ("sign_ups", "creates")
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return redirect(reverse("admin:accounts_switches_change", args=[switches.row().pk]))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Switches | None = None) -> bool:
-        return False
 
 
 admin.site.unregister(Group)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from django.conf import settings
-
 from config.errors import BadRequest, Conflict, InvalidCode, NotFound, RateLimited, Unauthorized
+from config.operator_settings import operator_settings
 
 
 class NoCredential(Unauthorized):
@@ -25,7 +24,7 @@ class InvalidSession(Unauthorized):
 
 class AccountSuspended(Unauthorized):
     def __init__(self) -> None:
-        super().__init__(f"this account is suspended: write to {settings.SUPPORT_EMAIL}")
+        super().__init__(f"this account is suspended: write to {operator_settings.SUPPORT_EMAIL}")
 
 
 class AccountClosed(Conflict):

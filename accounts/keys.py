@@ -7,7 +7,6 @@ import string
 import threading
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -15,6 +14,7 @@ from accounts.errors import BadCursor, InvalidKey, NoSuchKey, TooManyKeys
 from accounts.models import KEY_PREFIX_LENGTH, ApiKey, User
 from config.crypto import sha256
 from config.ids import is_id
+from config.operator_settings import operator_settings
 
 SECRET_PREFIX = "ak_live_"  # noqa: S105  # the same for all keys
 SECRET_CHARACTERS = 40
@@ -37,8 +37,8 @@ def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
     """
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two at once must not take one last place
     live = ApiKey.objects.owned_by(user).filter(revoked_at__isnull=True).count()
-    if live >= settings.MAX_KEYS:
-        raise TooManyKeys(live, settings.MAX_KEYS)
+    if live >= operator_settings.MAX_KEYS:
+        raise TooManyKeys(live, operator_settings.MAX_KEYS)
     secret = SECRET_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_CHARACTERS))
     key = ApiKey.objects.create(
         user=user, name=name, prefix=secret[:KEY_PREFIX_LENGTH], digest=sha256(secret), created_at=now

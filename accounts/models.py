@@ -329,22 +329,3 @@ class IdempotentReply(models.Model):
 
     def __str__(self) -> str:
         return f"{self.method} {self.path} {self.key}"
-
-
-class Switches(models.Model):
-    """The switches of operators: one row, read at each use, so that a change works everywhere at once."""
-
-    sign_ups = models.BooleanField(
-        null=True,
-        blank=True,
-        help_text="Whether new accounts can be created. Unknown: the setting SIGN_UPS_OPEN decides.",
-    )
-    creates = models.BooleanField(
-        null=True, blank=True, help_text="Whether agents can be created. Unknown: the setting CREATES_OPEN decides."
-    )
-
-    class Meta:
-        verbose_name = verbose_name_plural = "switches"
-
-    def __str__(self) -> str:
-        return "switches"

@@ -23,7 +23,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from accounts import client_address, mailbox, sessions, switches
+from accounts import client_address, mailbox, sessions
 from accounts.errors import (
     AccountSuspended,
     NoLiveCode,
@@ -36,6 +36,7 @@ from accounts.models import Attribution, SignInCode, User, WrongTry
 from config import background
 from config.crypto import keyed_digest, same
 from config.errors import ServiceError
+from config.operator_settings import operator_settings
 
 CODE_LIFETIME = timedelta(minutes=10)
 WINDOW = timedelta(hours=1)
@@ -234,7 +235,7 @@ def _user(email: str, *, lang: str, attribution: Attribution | None, now: dateti
     """The account of the address, created at the first sign-in. None while sign-ups are closed."""
     user = User.objects.filter(email=email).first()
     if user is None:
-        return _sign_up(email, lang=lang, attribution=attribution, now=now) if switches.sign_ups_open() else None
+        return _sign_up(email, lang=lang, attribution=attribution, now=now) if operator_settings.SIGN_UPS_OPEN else None
     first = attribution if user.attribution is None else user.attribution
     lang = user.lang if user.lang_chosen else lang
     if (user.lang, user.attribution) != (lang, first):

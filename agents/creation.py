@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import ForeignObjectRel
 from django.utils import timezone
 
-from accounts import mailbox, switches
+from accounts import mailbox
 from accounts.errors import AccountSuspended
 from accounts.models import User
 from agents import entitlement, slugs, trials
@@ -30,6 +30,7 @@ from catalog.vocabulary import DEFAULT_ENGINE
 from config import waiting
 from config.errors import BadRequest
 from config.ids import new_id
+from config.operator_settings import operator_settings
 from webhooks import addresses, hooks
 
 DASH_USERNAME = "owner"
@@ -204,7 +205,7 @@ def _seen(user: User, domain: str) -> DnsAnswers:
 
 def _refuse_closed() -> None:
     """Raise when the operator has closed creation or the platform has no room."""
-    if not switches.creates_open():
+    if not operator_settings.CREATES_OPEN:
         raise CreatesClosed
     entitlement.refuse_full_platform()
 

@@ -18,13 +18,14 @@ from agents.errors import AboveTrialTier, FreePodCapReached, LargerOnlyPaid, NoF
 from agents.models import Agent
 from catalog.models import Tier
 from catalog.vocabulary import TierId
+from config.operator_settings import operator_settings
 
 FREE_PLACES_LOCK = 0x66726565  # "free" as ASCII: the advisory lock of MAX_FREE_AGENTS_TOTAL
 
 
 def trial_end(created_at: datetime) -> datetime:
     """When the free time of an agent ends, counted from its creation (docs/spec.md: Agent, `createdAt`)."""
-    return created_at + timedelta(days=settings.TRIAL_DAYS)
+    return created_at + timedelta(days=operator_settings.TRIAL_DAYS)
 
 
 def first_notice(created_at: datetime) -> datetime:
@@ -53,7 +54,7 @@ def hold_free_place(user: User, *, now: datetime) -> None:
 
 def _hold_place_of_all() -> None:
     """Hold the platform's limit of free agents in the same way. The lock is taken only where there is such a limit."""
-    if not settings.MAX_FREE_AGENTS_TOTAL:
+    if not operator_settings.MAX_FREE_AGENTS_TOTAL:
         return
     with connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", [FREE_PLACES_LOCK])
@@ -62,7 +63,7 @@ def _hold_place_of_all() -> None:
 
 def refuse_full_platform() -> None:
     """Raise NoFreePlaceLeft when the free agents of all accounts are used up."""
-    limit = settings.MAX_FREE_AGENTS_TOTAL
+    limit = operator_settings.MAX_FREE_AGENTS_TOTAL
     if limit and Agent.objects.live().unpaid().count() >= limit:
         raise NoFreePlaceLeft
 
@@ -70,8 +71,8 @@ def refuse_full_platform() -> None:
 def refuse_full(user: User) -> None:
     """Raise FreePodCapReached when the account's free agents are used up."""
     count = Agent.objects.owned_by(user.pk).live().unpaid().count()
-    if count >= settings.MAX_FREE_AGENTS:
-        raise FreePodCapReached(count, settings.MAX_FREE_AGENTS)
+    if count >= operator_settings.MAX_FREE_AGENTS:
+        raise FreePodCapReached(count, operator_settings.MAX_FREE_AGENTS)
 
 
 def refuse_larger(agent: Agent, tier: Tier, *, now: datetime) -> None:
@@ -83,7 +84,7 @@ def refuse_larger(agent: Agent, tier: Tier, *, now: datetime) -> None:
 
 def refuse_above_trial(tier: Tier) -> None:
     """Raise AboveTrialTier when an agent that nobody pays for may not have this tier."""
-    highest = settings.MAX_TRIAL_TIER
+    highest = operator_settings.MAX_TRIAL_TIER
     if tier.rank > TierId.values.index(highest):
         raise AboveTrialTier(tier.id, highest)
 

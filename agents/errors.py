@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.conf import settings
-
 from config import links
 from config.errors import BadRequest, Conflict, NotFound, Unavailable
+from config.operator_settings import operator_settings
 
 CLOSED_SECONDS = 300  # when a client may ask again, if an operator has closed creation or the platform has no room
 
@@ -40,8 +39,8 @@ class TrialsUsedUp(BadRequest):
         way = ""
         if payable:
             way = f", or pay for an agent you have ({renew_url(payable)}): a paid one does not count"
-        elif settings.SUPPORT_EMAIL:
-            way = f", or write to {settings.SUPPORT_EMAIL}: you have no agent that could be paid for"
+        elif operator_settings.SUPPORT_EMAIL:
+            way = f", or write to {operator_settings.SUPPORT_EMAIL}: you have no agent that could be paid for"
         super().__init__(
             f"agents: your mailbox has had {limit} free trials in {days} days, deleted agents included;"
             f" wait until {again:%Y-%m-%dT%H:%M:%SZ}{way}"

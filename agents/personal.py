@@ -19,6 +19,7 @@ from agents.models import Agent, AgentQuota, Status, Transition
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable
+from config.operator_settings import operator_settings
 from config.personal import MOST, Row, Section, rows
 from webhooks.models import Event, Hook
 
@@ -118,7 +119,7 @@ def erase(user: User) -> None:
 
 
 def forget_mailboxes(*, now: datetime) -> None:
-    over = now - timedelta(days=settings.MAX_TRIALS_DAYS)
+    over = now - timedelta(days=operator_settings.MAX_TRIALS_DAYS)
     Agent.objects.filter(inbox__startswith=DIGEST, created_at__lt=over).update(inbox="")
 
 

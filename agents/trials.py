@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
@@ -15,6 +14,7 @@ from accounts.models import User
 from agents.errors import TrialsUsedUp
 from agents.models import Agent, AgentQuerySet
 from config.crypto import keyed_digest
+from config.operator_settings import operator_settings
 
 DIGEST = "digest:"
 
@@ -24,7 +24,7 @@ def hold(user: User, *, now: datetime) -> None:
 
     Raises TrialsUsedUp.
     """
-    if not settings.MAX_TRIALS:
+    if not operator_settings.MAX_TRIALS:
         return
     with connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"trials {mailbox.inbox(user.email)}"])
@@ -33,7 +33,7 @@ def hold(user: User, *, now: datetime) -> None:
 
 def refuse_used_up(user: User, *, now: datetime) -> None:
     """Raise TrialsUsedUp when the mailbox has used up the trials of the last days. A paid agent is no trial."""
-    limit, days = settings.MAX_TRIALS, settings.MAX_TRIALS_DAYS
+    limit, days = operator_settings.MAX_TRIALS, operator_settings.MAX_TRIALS_DAYS
     if not limit:
         return
     counted = _trials(user).filter(created_at__gt=now - timedelta(days=days)).order_by("-created_at", "-id")

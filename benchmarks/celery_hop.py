@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from celery import shared_task
 from django.conf import settings
+from django.test.utils import override_settings
 from django.utils import timezone
 
 from agents import creation
@@ -95,7 +96,7 @@ def _tasks_of_sweeps() -> Figure:
     No worker takes the tasks they send.
     """
     settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
-    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = AGENTS, 0
+    override_settings(MAX_FREE_AGENTS=AGENTS, MAX_TRIALS=0).enable()
     owner = customers.one().user
     wanted = creation.NewAgent(persona_id="exam-coach", tier="small", webhook_url="https://hooks.example.com/agents")
     for _ in range(AGENTS):

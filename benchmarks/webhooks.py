@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.test.utils import override_settings
 from django.utils import timezone
 
 from agents import creation
@@ -54,7 +55,7 @@ BODY = '{"id":"evt","type":"agent.running","agent":{},"data":{"from":"provisioni
 
 def measure() -> list[Figure]:
     settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
-    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = AGENTS, 0
+    override_settings(MAX_FREE_AGENTS=AGENTS, MAX_TRIALS=0).enable()
     with tempfile.TemporaryDirectory() as directory:
         made = Certificates(Path(directory))
         made.server(*(host(number) for number in range(COSTED_HOSTS)))

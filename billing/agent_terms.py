@@ -15,6 +15,7 @@ from agents.models import Agent
 from billing.models import CardSubscription, Lapse, Subscription
 from billing.term import Facts, PaidPart, Pause, Rules, Term, runs_until, term_of, trial_end
 from billing.vocabulary import SubscriptionStatus, TermMode
+from config.operator_settings import operator_settings
 
 # Whether a card renews this subscription.
 BY_CARD = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agent")))
@@ -22,9 +23,9 @@ BY_CARD = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agen
 
 def rules() -> Rules:
     return Rules(
-        trial=timedelta(days=settings.TRIAL_DAYS),
-        grace=timedelta(days=settings.GRACE_DAYS),
-        kept=timedelta(days=settings.KEPT_DAYS),
+        trial=timedelta(days=operator_settings.TRIAL_DAYS),
+        grace=timedelta(days=operator_settings.GRACE_DAYS),
+        kept=timedelta(days=operator_settings.KEPT_DAYS),
         notice_days=tuple(settings.NOTICE_DAYS),
     )
 

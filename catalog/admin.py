@@ -10,6 +10,7 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import unquote
 from django.db.models import ForeignKey, JSONField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from catalog import digests, engines, licences, moderation_admin, references, visibility
 from catalog.admin_steps import DeleteArticles, HideRows
@@ -31,6 +32,7 @@ from catalog.moderation_steps import Ban, TakeDown, TakeDownArticle, may_moderat
 from catalog.refreshing import made_here
 from catalog.vocabulary import PersonaStatus
 from config.admin_steps import WithSteps
+from config.operator_settings import choosing
 from config.read_only import ReadOnly
 
 Row = TypeVar("Row", bound=CatalogRow)
@@ -99,6 +101,14 @@ class TierAdmin(CatalogAdmin[Tier]):
     list_display = ("id", "name", "spec", "monthly_usd", "annual_usd", "is_offered", "since_load")
     search_fields = ("id", "name")
     derived = ("spec", "annual_usd")
+
+    def save_model(self, request: HttpRequest, obj: Tier, form: forms.ModelForm[Any], change: bool) -> None:
+        """Save the tier. A change of its price is recorded with the changes of settings."""
+        super().save_model(request, obj, form, change)
+        if "monthly_usd" in form.changed_data:
+            before = str(form.initial["monthly_usd"]) if change else None
+            name, actor = f"monthly USD of {obj.pk}", f"operator:{request.user.pk}"
+            choosing.note(name, before=before, after=str(obj.monthly_usd), actor=actor, now=timezone.now())
 
 
 @admin.register(Engine)

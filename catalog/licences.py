@@ -6,10 +6,14 @@ Development is for one's own use, so all engines are offered there. Production o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from catalog import engine_packages
 from catalog.vocabulary import EngineId
+from config.operator_settings import operator_settings
 
 # What the operator confirms, in the words of the licence.
 _OURS: dict[str, str] = {
@@ -26,7 +30,21 @@ def on_confirmation() -> dict[str, str]:
 
 def is_cleared(engine_id: str) -> bool:
     """Whether the licence lets this installation offer the engine."""
-    return settings.DEVELOPMENT or engine_id not in on_confirmation() or engine_id in settings.ENGINES_CONFIRMED
+    return (
+        settings.DEVELOPMENT or engine_id not in on_confirmation() or engine_id in operator_settings.ENGINES_CONFIRMED
+    )
+
+
+def unknown(engine_ids: Iterable[str]) -> list[str]:
+    """Those of the ids that ENGINES_CONFIRMED does not need or does not know, sorted."""
+    return sorted(set(engine_ids) - set(on_confirmation()))
+
+
+def refuse_unknown(engine_ids: Iterable[str]) -> None:
+    """Check what an operator confirms. Raises ImproperlyConfigured."""
+    if named := unknown(engine_ids):
+        allowed = ", ".join(sorted(on_confirmation()))
+        raise ImproperlyConfigured(f"ENGINES_CONFIRMED names {', '.join(named)}; only these need it: {allowed}")
 
 
 def in_words(engine_id: str) -> str:
@@ -34,7 +52,7 @@ def in_words(engine_id: str) -> str:
     terms = on_confirmation().get(engine_id)
     if terms is None:
         return ""
-    if engine_id in settings.ENGINES_CONFIRMED:
+    if engine_id in operator_settings.ENGINES_CONFIRMED:
         return f"{terms}. Confirmed by ENGINES_CONFIRMED."
     if settings.DEVELOPMENT:
         return f"{terms}. Offered here because this is development."

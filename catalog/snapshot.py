@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError
@@ -20,6 +20,7 @@ from django.db.models import Model, Prefetch, QuerySet
 from catalog import revisions, version
 from catalog.models import Article, CatalogRow, Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
 from catalog.vocabulary import ArticleStatus
+from config.operator_settings.values import values
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +38,12 @@ class Snapshot:
     """All rows by id, even those no longer offered: agents keep what they were created with. Drafts are left out.
 
     Personas have their localizations and published articles (without bodies) prefetched. An unchanged persona is the
-    same object as in the snapshot before.
+    same object as in the snapshot before. After a change of operators' settings the snapshot is another object too:
+    answers and pages that are kept with it are made again.
     """
 
     version: str
+    settings: int  # revision of the operators' settings
     tiers: dict[str, Tier]
     engines: dict[str, Engine]
     llm_providers: dict[str, LlmProvider]
@@ -67,7 +70,7 @@ class _Holder:
         Raises DatabaseError if it was never read and the database is down.
         """
         snapshot = self._snapshot
-        if snapshot is not None and time.monotonic() - self._checked_at < CHECK_SECONDS:
+        if snapshot is not None and _is_fresh(snapshot, self._checked_at):
             return snapshot
         if not self._lock.acquire(timeout=WAIT_SECONDS if snapshot else -1):
             self._checked_at = max(self._checked_at, time.monotonic())  # an answer asks often: wait once a second
@@ -94,11 +97,14 @@ class _Holder:
         `at_once` compares in any case.
         """
         snapshot, now = self._snapshot, time.monotonic()
-        if snapshot is not None and not at_once and now - self._checked_at < CHECK_SECONDS:
+        if snapshot is not None and not at_once and _is_fresh(snapshot, self._checked_at):
             return snapshot
         try:
             if snapshot is None or snapshot.version != version.current():
                 self._snapshot = snapshot = _read(snapshot)
+            values.current()  # looks at them if that is due
+            if snapshot.settings != values.revision:
+                self._snapshot = snapshot = replace(snapshot, settings=values.revision)
         except (DatabaseError, InterfaceError):
             if snapshot is None:
                 raise
@@ -110,6 +116,10 @@ class _Holder:
 
 _holder = _Holder()
 current, look, forget = _holder.current, _holder.look, _holder.forget
+
+
+def _is_fresh(snapshot: Snapshot, checked_at: float) -> bool:
+    return time.monotonic() - checked_at < CHECK_SECONDS and snapshot.settings == values.revision
 
 
 def _read(before: Snapshot | None) -> Snapshot:
@@ -126,6 +136,7 @@ def _read_rows(at: str, before: Snapshot | None) -> Snapshot:
     found = revisions.of_personas()
     return Snapshot(
         version=at,
+        settings=values.revision,
         tiers=_by_id(Tier.objects.all()),
         engines=_by_id(Engine.objects.all()),
         llm_providers=_by_id(LlmProvider.objects.all()),

@@ -9,6 +9,7 @@ from django.conf import settings
 from catalog import snapshot
 from catalog.models import Tier
 from config.errors import BadRequest
+from config.operator_settings import operator_settings
 
 
 class UnknownTier(BadRequest):
@@ -30,11 +31,11 @@ class Trial:
 
 def trial() -> Trial:
     return Trial(
-        days=settings.TRIAL_DAYS,
-        grace_days=settings.GRACE_DAYS,
-        kept_days=settings.KEPT_DAYS,
+        days=operator_settings.TRIAL_DAYS,
+        grace_days=operator_settings.GRACE_DAYS,
+        kept_days=operator_settings.KEPT_DAYS,
         notice_days=settings.NOTICE_DAYS,
-        max_free_agents=settings.MAX_FREE_AGENTS,
+        max_free_agents=operator_settings.MAX_FREE_AGENTS,
     )
 
 

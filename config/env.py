@@ -1,4 +1,7 @@
-"""Typed readers of environment variables. Every setting is read with one of them. A wrong value stops the start."""
+"""Typed readers of environment variables. Every setting is read with one of them. A wrong value stops the start.
+
+`read_…` get the text instead. They also read what operators choose at run time (config/operator_settings/).
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,21 @@ def text(name: str, default: str = "") -> str:
 
 
 def one_of(name: str, default: str, *, allowed: Sequence[str]) -> str:
-    value = text(name, default)
+    return read_one_of(name, text(name, default), allowed=allowed)
+
+
+def read_one_of(name: str, value: str, *, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise ImproperlyConfigured(f"{name}={value!r} must be one of {', '.join(allowed)}")
     return value
 
 
 def flag(name: str, *, default: bool = False) -> bool:
-    raw = text(name).lower()
-    if raw == "":
-        return default
+    return read_flag(name, text(name, "1" if default else "0"))
+
+
+def read_flag(name: str, raw: str) -> bool:
+    raw = raw.lower()
     if raw in {"1", "true", "yes", "on"}:
         return True
     if raw in {"0", "false", "no", "off"}:
@@ -40,9 +48,12 @@ def flag(name: str, *, default: bool = False) -> bool:
 
 
 def number(name: str, default: int, *, at_least: int = 0, at_most: int | None = None) -> int:
-    raw = text(name)
+    return read_number(name, text(name, str(default)), at_least=at_least, at_most=at_most)
+
+
+def read_number(name: str, raw: str, *, at_least: int = 0, at_most: int | None = None) -> int:
     try:
-        value = int(raw) if raw else default
+        value = int(raw)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}={raw!r} must be a whole number") from error
     if value < at_least:
@@ -52,12 +63,15 @@ def number(name: str, default: int, *, at_least: int = 0, at_most: int | None = 
     return value
 
 
-def decimal(name: str, default: str) -> Decimal:
-    raw = text(name, default)
+def read_positive(name: str, raw: str) -> Decimal:
+    """A decimal number above 0."""
     try:
-        return Decimal(raw)
+        value = Decimal(raw)
     except InvalidOperation as error:
         raise ImproperlyConfigured(f"{name}={raw!r} must be a number") from error
+    if not value.is_finite() or value <= 0:
+        raise ImproperlyConfigured(f"{name}={value} must be more than 0")
+    return value
 
 
 def secret(name: str, default: str = "") -> str:
@@ -86,13 +100,21 @@ def load(path: Path) -> None:
 
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list without empty parts."""
-    return [part.strip() for part in text(name, default).split(",") if part.strip()]
+    return read_words(name, text(name, default))
+
+
+def read_words(_: str, raw: str) -> list[str]:
+    return [part.strip() for part in raw.split(",") if part.strip()]
 
 
 def pairs(name: str) -> dict[str, str]:
     """`a=x,b=y` as a dict."""
+    return read_pairs(name, text(name))
+
+
+def read_pairs(name: str, raw: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for part in words(name):
+    for part in read_words(name, raw):
         key, separator, value = part.partition("=")
         if not separator or not key.strip() or not value.strip():
             raise ImproperlyConfigured(f"{name}: {part!r} must look like name=value")
@@ -111,9 +133,9 @@ def chains(name: str, secret: str) -> dict[int, str]:
     return {int(chain): url.strip() for chain, _, url in parts}
 
 
-def plans(name: str) -> dict[str, str]:
+def read_plans(name: str, raw: str) -> dict[str, str]:
     """`tiny=x,small:annual=y`: the product for a tier, or for one period of a tier."""
-    found = pairs(name)
+    found = read_pairs(name, raw)
     for plan in found:
         tier, separator, period = plan.partition(":")
         if tier not in TIERS or (separator and period not in PERIODS):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from django.db import models
 
+from config.operator_settings.models import OperatorSetting, SettingChange
+
+__all__ = ["OperatorSetting", "SettingChange", "UsedPage"]
+
 
 class UsedPage(models.Model):
     """A page of an operator's step that was sent for one row. It cannot change that row again.

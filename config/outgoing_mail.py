@@ -26,6 +26,7 @@ from django.utils.translation import get_language_info, override
 
 from config import links
 from config.mail_forms import FORMS, MailForm, Values, Why
+from config.operator_settings import operator_settings
 
 FALLBACK = "en"
 LINE_LENGTH = 200
@@ -141,7 +142,7 @@ def _notes(form: MailForm, values: Values, lang: str) -> list[dict[str, str]]:
     frame = _script("frame", lang)
     if frame is None:
         raise TemplateDoesNotExist(_path("frame", lang))
-    site, support = urlsplit(settings.BASE_URL).netloc, settings.SUPPORT_EMAIL
+    site, support = urlsplit(settings.BASE_URL).netloc, operator_settings.SUPPORT_EMAIL
     found = []
     if form.call:
         found.append({"text": _plain(frame.lines["Call"], {}), "call": _call(form, values)})

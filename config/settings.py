@@ -12,6 +12,7 @@ import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 
 from config import database, embedded, env
+from config.operator_settings.registry import first_values
 
 django_stubs_ext.monkeypatch()
 
@@ -57,39 +58,24 @@ ASK_PORT = env.number("ASK_PORT", min(ROUTER_PORT + 1, 65_535), at_least=1, at_m
 ACME_DIRECTORY = env.text("ACME_DIRECTORY", "https://acme-v02.api.letsencrypt.org/directory")
 ACME_EMAIL = env.text("ACME_EMAIL")
 ACME_ROOTS = env.text("ACME_ROOTS")
-MAX_CERTIFICATES = env.number("MAX_CERTIFICATES", 20)  # new names of one account per week
 if TLS == "auto":
     TRUSTED_PROXIES = [*TRUSTED_PROXIES, *env.networks_of("127.0.0.1/32")]
 PLATFORM_DOMAIN = env.text("PLATFORM_DOMAIN", "pods.localhost").strip(".").lower()
 CONSOLE_HOSTS = [host for host in ALLOWED_HOSTS if "." in host and host != "127.0.0.1"]
 EXPECTED_IP = env.text("EXPECTED_IP", "127.0.0.1")
 
-# Trial and abuse limits.
-TRIAL_DAYS = env.number("TRIAL_DAYS", 7)
-GRACE_DAYS = env.number("GRACE_DAYS", 3)
-KEPT_DAYS = env.number("KEPT_DAYS", 14)
-NOTICE_DAYS = [3, 2, 1]
-MAX_KEYS = env.number("MAX_KEYS", 100, at_least=1)  # live API keys of an account
-MAX_FREE_AGENTS = env.number("MAX_FREE_AGENTS", 3)
-MAX_TRIALS = env.number("MAX_TRIALS", 10)  # of one mailbox, over all its accounts; 0 is no limit
-MAX_TRIALS_DAYS = env.number("MAX_TRIALS_DAYS", 30, at_least=1)
-MAX_FREE_AGENTS_TOTAL = env.number("MAX_FREE_AGENTS_TOTAL", 0)  # over all accounts; 0 is no limit
-MAX_TRIAL_TIER = env.one_of("MAX_TRIAL_TIER", "large", allowed=("tiny", "small", "medium", "large"))
-SIGN_UPS_OPEN = env.flag("SIGN_UPS_OPEN", default=True)
-WAITING_CALLS_PER_ACCOUNT = env.number("WAITING_CALLS_PER_ACCOUNT", 4, at_least=1)
-LOG_FOLLOWERS_PER_ACCOUNT = env.number("LOG_FOLLOWERS_PER_ACCOUNT", 10, at_least=1)
-CREATES_OPEN = env.flag("CREATES_OPEN", default=True)
+# What operators change at run time: the values that hold until they do, such as TRIAL_DAYS.
+globals().update(first_values())
+NOTICE_DAYS = [3, 2, 1]  # mails, events and pages name these days
 
 # Pods.
 AGENT_RUNTIME = env.text("AGENT_RUNTIME", "local")
 ENGINE_CACHE = Path(env.text("ENGINE_CACHE", str(AGENTPODS_HOME / "engines"))).absolute()
-ENGINES_CONFIRMED = env.words("ENGINES_CONFIRMED")
 LLM_BASE_URLS = env.pairs("LLM_BASE_URLS")
 TOOL_SERVICE_URLS = env.pairs("TOOL_SERVICE_URLS")
 TELEGRAM_API_URL = env.text("TELEGRAM_API_URL") or None
 DISCORD_API_URL = env.text("DISCORD_API_URL") or None
 WHATSAPP_API_URL = env.text("WHATSAPP_API_URL") or None
-LLM_KEY_CHECK = env.flag("LLM_KEY_CHECK", default=True)
 MODELS_SOURCE = env.text("MODELS_SOURCE", "https://models.dev/api.json")
 KEEP_PODS = env.flag("KEEP_PODS")
 
@@ -116,7 +102,6 @@ BACKUP_REGION = env.text("BACKUP_REGION", "us-east-1")
 BACKUP_HOST = env.text("BACKUP_HOST", "127.0.0.1")
 BACKUP_PORT = env.number("BACKUP_PORT", 0, at_most=65_535)  # 0 is any free one
 BACKUP_URL = env.text("BACKUP_URL").rstrip("/")
-FINAL_BACKUP_DAYS = env.number("FINAL_BACKUP_DAYS", 7)
 DRILL_DIRECTORY = Path(env.text("DRILL_DIRECTORY", str(AGENTPODS_HOME / "run" / "drill")))
 DRILL_MAX_GB = env.number("DRILL_MAX_GB", 20)  # the weekly drill only checks larger backups and does not restore them
 RESTIC = env.text("RESTIC")
@@ -127,7 +112,6 @@ WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)
 
 # Customers' own hostnames. Name servers for webhook receivers' names work here too.
 DOMAIN_NAMESERVERS = env.sockets("DOMAIN_NAMESERVERS", port=53) or WEBHOOK_NAMESERVERS
-MAX_RELEASED_DOMAINS = env.number("MAX_RELEASED_DOMAINS", 50)  # names that an account keeps blocked for 30 days
 
 # Stablecoins. CRYPTO_XPUB is the extended public key of an account; a private key must never be on a server.
 CRYPTO_RPC_URLS = [url.strip() for url in env.secret("CRYPTO_RPC_URLS").split(",") if url.strip()]
@@ -143,25 +127,16 @@ CRYPTO_CONFIRMATION = env.text("CRYPTO_CONFIRMATION", "finalized")
 CRYPTO_RPC_BATCH = env.number("CRYPTO_RPC_BATCH", 300, at_least=1, at_most=1000)
 CRYPTO_LOG_RANGE = env.number("CRYPTO_LOG_RANGE", 2000, at_least=1)
 
-# The seller's data on invoices. Without a name there are no invoices.
-SELLER_NAME = env.text("SELLER_NAME")
-SELLER_ADDRESS = env.text("SELLER_ADDRESS")
-SELLER_COUNTRY = env.text("SELLER_COUNTRY").upper()
-SELLER_TAX_ID = env.text("SELLER_TAX_ID")
 
 # Telegram Stars: the bot that sells. It needs all three settings.
 STARS_BOT_TOKEN = env.secret("STARS_BOT_TOKEN")
 STARS_BOT_USERNAME = env.text("STARS_BOT_USERNAME").removeprefix("@")
 STARS_WEBHOOK_SECRET = env.secret("STARS_WEBHOOK_SECRET")
-STAR_USD = env.decimal("STAR_USD", "0.013")
-if not STAR_USD.is_finite() or STAR_USD <= 0:
-    raise ImproperlyConfigured(f"STAR_USD={STAR_USD} must be more than 0")
 
 # Stripe. It needs a key and at least one webhook secret; there are two during a rotation.
 STRIPE_URL = env.text("STRIPE_URL", "https://api.stripe.com").rstrip("/")
 STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY")
 STRIPE_WEBHOOK_SECRETS = [one.strip() for one in env.secret("STRIPE_WEBHOOK_SECRETS").split(",") if one.strip()]
-STRIPE_TAX = env.flag("STRIPE_TAX")
 
 # Mail.
 EMAIL_BACKEND = env.text(
@@ -181,20 +156,10 @@ SHOW_DEV_CODES = env.flag("SHOW_DEV_CODES", default=DEVELOPMENT)
 
 # Licences of Gumroad. Without products it is shown as coming soon.
 GUMROAD_URL = env.text("GUMROAD_URL", "https://api.gumroad.com").rstrip("/")
-GUMROAD_PRODUCTS = env.plans("GUMROAD_PRODUCTS")  # tier, or tier:period, to product id
-GUMROAD_VARIANTS = env.pairs("GUMROAD_VARIANTS")  # tier to the variant's exact text, where one product has several
-GUMROAD_BUY_URL = env.text("GUMROAD_BUY_URL")
-GUMROAD_BUY_URLS = env.pairs("GUMROAD_BUY_URLS")
-GUMROAD_TEST_PURCHASES = env.flag("GUMROAD_TEST_PURCHASES")
 GUMROAD_REQUESTS_PER_MINUTE = env.number("GUMROAD_REQUESTS_PER_MINUTE", 60, at_least=1)
 
 # Licences of Lemon Squeezy. Without store, products and variants it is shown as coming soon.
 LEMONSQUEEZY_URL = env.text("LEMONSQUEEZY_URL", "https://api.lemonsqueezy.com").rstrip("/")
-LEMONSQUEEZY_STORE = env.text("LEMONSQUEEZY_STORE")
-LEMONSQUEEZY_PRODUCTS = env.words("LEMONSQUEEZY_PRODUCTS")
-LEMONSQUEEZY_VARIANTS = env.plans("LEMONSQUEEZY_VARIANTS")  # tier:period to variant id
-LEMONSQUEEZY_BUY_URL = env.text("LEMONSQUEEZY_BUY_URL")
-LEMONSQUEEZY_BUY_URLS = env.pairs("LEMONSQUEEZY_BUY_URLS")
 # The seller's API: charges, refunds, and the end of card payments. The secret signs its webhooks.
 LEMONSQUEEZY_API_KEY = env.secret("LEMONSQUEEZY_API_KEY")
 LEMONSQUEEZY_WEBHOOK_SECRET = env.secret("LEMONSQUEEZY_WEBHOOK_SECRET")

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from django.conf import settings
 from django.db import connection
 
 from config.callers import caller
 from config.errors import Unavailable
+from config.operator_settings import operator_settings
 
 RETRY_AFTER_SECONDS = 10
 
@@ -60,9 +60,10 @@ class WaitLimit:
         return leave
 
     def _enter(self, account: str) -> None:
+        most = self._each()  # may ask the database, which must not keep others waiting
         with self._lock:
-            if self._taken[account] >= self._each():
-                raise _busy(f"{self._each()} calls of this account are waiting for an answer already")
+            if self._taken[account] >= most:
+                raise _busy(f"{most} calls of this account are waiting for an answer already")
             if self._taken.total() >= self.total:
                 raise _busy(f"{self.total} calls are waiting for an answer already")
             self._taken[account] += 1
@@ -75,7 +76,7 @@ class WaitLimit:
 
 
 # A turn with an agent, a test, a check of a licence: up to two minutes.
-turns = WaitLimit(256, each=lambda: settings.WAITING_CALLS_PER_ACCOUNT)
+turns = WaitLimit(256, each=lambda: operator_settings.WAITING_CALLS_PER_ACCOUNT)
 # Checks that take seconds: whether a pod is alive, why an agent is silent, whether a key works. The limit is high
 # enough for an account with many agents; an account whose pods hang uses a quarter of the places.
 looks = WaitLimit(128, each=lambda: 32)
@@ -83,7 +84,7 @@ looks = WaitLimit(128, each=lambda: 32)
 names = WaitLimit(32, each=lambda: 4)
 
 # Log followers use no thread, but a connection and memory, for as long as they like.
-followers = WaitLimit(512, each=lambda: settings.LOG_FOLLOWERS_PER_ACCOUNT)
+followers = WaitLimit(512, each=lambda: operator_settings.LOG_FOLLOWERS_PER_ACCOUNT)
 
 
 def _busy(problem: str) -> Unavailable:

@@ -16,6 +16,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from config.operator_settings.registry import SETTINGS
 from tests.stores import TEMPLATE, StoreServers, environment
 
 # No hypothesis test has a deadline, with or without CI in the environment: a busy machine is not a failure.
@@ -36,7 +37,7 @@ def _prepare_environment() -> StoreServers | None:
     stores = StoreServers()
     kept = {"DATABASE_URL", "REDIS_URL", "ENGINE_CACHE"}
     named = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "config" / "settings.py").read_text(encoding="utf-8"))
-    for name in set(named) - kept:
+    for name in {*named, *SETTINGS} - kept:
         os.environ.pop(name, None)
     os.environ.update(environment(stores.root / "home"))
     # Otherwise each of a thousand programs would compile every file again.

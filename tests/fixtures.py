@@ -17,6 +17,7 @@ from pytest_django import DjangoDbBlocker, Settings
 from rest_framework.test import APIClient
 
 from catalog import snapshot
+from config.operator_settings.values import values
 from config.redis import client as redis_client
 from tests.doubles.chain import Chain
 from tests.doubles.name_server import NameServer
@@ -43,6 +44,22 @@ def empty_redis() -> None:
 def own_catalog() -> None:
     """Make the first use look at the database again, so that a test does not see the catalog of the test before it."""
     snapshot._holder._checked_at = 0.0
+
+
+def _forget_operators() -> None:
+    values._use({})
+    values._looked, values._next_look = True, float("inf")
+
+
+_forget_operators()  # fixtures of a session run before those of the first test
+
+
+@pytest.fixture(autouse=True)
+def no_operator() -> Iterator[None]:
+    """No operator chose a setting, and nothing asks the database. A change in this process is seen anyway."""
+    _forget_operators()
+    yield
+    _forget_operators()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,8 +7,11 @@ from typing import Any
 from django.contrib.auth.models import Permission
 from django.db.models import Model
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
+from config.operator_settings import choosing
+from config.operator_settings.values import values
 
 WHY = "a test of ours"
 
@@ -42,3 +45,12 @@ def act(console: Client, place: str, action: str, *rows: Model, reason: str = WH
         asking = send(console, asking, reason=reason, **typed)
     assert asking.status_code == 200
     return str(asking.content.decode())
+
+
+def choose_setting(name: str, text: str | None) -> None:
+    """Choose the value of a setting; None resets it. It holds at once, even inside of a test's transaction."""
+    if text is None:
+        choosing.reset(name, actor="operator:test", now=timezone.now())
+    else:
+        choosing.choose(name, text, actor="operator:test", now=timezone.now())
+    values.look()

@@ -24,32 +24,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Switches",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "sign_ups",
-                    models.BooleanField(
-                        blank=True,
-                        help_text="Whether new accounts can be created. Unknown: the setting SIGN_UPS_OPEN decides.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "creates",
-                    models.BooleanField(
-                        blank=True,
-                        help_text="Whether agents can be created. Unknown: the setting CREATES_OPEN decides.",
-                        null=True,
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "switches",
-                "verbose_name_plural": "switches",
-            },
-        ),
-        migrations.CreateModel(
             name="User",
             fields=[
                 ("password", models.CharField(max_length=128, verbose_name="password")),

@@ -6,7 +6,6 @@ import logging
 from datetime import datetime, timedelta
 
 import obstore
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
@@ -15,6 +14,7 @@ from obstore.exceptions import BaseError
 from agents.backups import store
 from agents.backups.models import Backup, Repository
 from agents.models import Agent
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ RETRY = timedelta(hours=1)
 
 def begin(agent_id: str, *, now: datetime) -> None:
     """Set the time when the repository will be removed. Called in the transaction that deletes the agent."""
-    end = now + timedelta(days=settings.FINAL_BACKUP_DAYS)
+    end = now + timedelta(days=operator_settings.FINAL_BACKUP_DAYS)
     Repository.objects.filter(pk=agent_id).update(expires_at=end, drill_due_at=None)
 
 

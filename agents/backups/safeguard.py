@@ -12,6 +12,7 @@ from agents.backups.models import OPEN, Backup, Kind
 from agents.cause import UNUSABLE_DATA
 from agents.models import Agent, Reason
 from agents.runtimes.base import Observation, Phase, Runtime
+from config.operator_settings import operator_settings
 
 ACTOR = "reconciler"
 # A stop needs no backup when there is one younger than FRESH. A backup that takes longer than STOP_WAIT is given up,
@@ -25,7 +26,11 @@ _READABLE = {Phase.STARTING, Phase.READY, Phase.UNHEALTHY, Phase.FAILED}
 def passed(agent: Agent, *, kind: Kind, namespaces: Iterable[str], runtime: Runtime) -> bool:
     """Whether the reconciler need not wait (any more): the backup was made, or failed, or no pod is there that could
     make it."""
-    if not settings.BACKUP_STORE or not agent.was_running or (kind == Kind.FINAL and not settings.FINAL_BACKUP_DAYS):
+    if (
+        not settings.BACKUP_STORE
+        or not agent.was_running
+        or (kind == Kind.FINAL and not operator_settings.FINAL_BACKUP_DAYS)
+    ):
         return True
     made = Backup.objects.filter(agent=agent, kind=kind, generation=agent.generation).first()
     if made:

@@ -10,6 +10,7 @@ from django.conf import settings
 from agents.engines.providers import PROVIDERS, base_url_of, upstream_url
 from config import waiting
 from config.errors import BadRequest
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ def check_key(provider: str, key: str, *, name: str = "key") -> bool:
     Raises BadRequest naming the field when the provider clearly refuses the key.
     """
     known = PROVIDERS[provider]
-    if not settings.LLM_KEY_CHECK or known.check_path is None:
+    if not operator_settings.LLM_KEY_CHECK or known.check_path is None:
         return False
     path, _, query = known.check_path.partition("?")
     url = upstream_url(provider, base_url_of(provider, settings.LLM_BASE_URLS), path)

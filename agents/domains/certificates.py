@@ -23,6 +23,7 @@ from agents.domains.models import DomainClaim
 from agents.models import Agent, CertifiedName
 from config import waiting
 from config.errors import Unavailable
+from config.operator_settings import operator_settings
 
 COUNTED_OVER = timedelta(days=7)
 FRESH = timedelta(minutes=5)  # an answer of DNS about a domain is used for this long
@@ -110,7 +111,7 @@ def _count(user_id: str, name: str, *, now: datetime) -> bool:
         return True
     User.objects.select_for_update(no_key=True).get(pk=user_id)
     lately = CertifiedName.objects.filter(user_id=user_id, since__gt=now - COUNTED_OVER).count()
-    if lately >= settings.MAX_CERTIFICATES:
+    if lately >= operator_settings.MAX_CERTIFICATES:
         return False
     CertifiedName.objects.get_or_create(user_id=user_id, name=name, defaults={"since": now})
     return True

@@ -23,6 +23,7 @@ from agents.domains.records import DnsAnswers
 from agents.errors import DomainTaken, NoSuchAgent, TooManyDomains, YourOtherAgent
 from agents.models import Agent, Desired, Reason
 from config import background, states
+from config.operator_settings import operator_settings
 
 UNPROVED_FOR = timedelta(days=7)
 RESERVED_FOR = timedelta(days=30)
@@ -163,7 +164,7 @@ def _begin(agent: Agent, domain: str, *, seen: DnsAnswers, actor: str, now: date
 def _refuse_hoarding(user_id: str, domain: str, *, now: datetime) -> None:
     held_back = DomainClaim.objects.reserved(now).filter(user_id=user_id)
     names_held = held_back.exclude(domain=domain).values("domain").distinct().count()
-    if names_held >= settings.MAX_RELEASED_DOMAINS and not held_back.filter(domain=domain).exists():
+    if names_held >= operator_settings.MAX_RELEASED_DOMAINS and not held_back.filter(domain=domain).exists():
         raise TooManyDomains(names_held)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.conf import settings
 from django.utils import timezone
 
 from agents.cause import UNUSABLE_DATA, Cause
@@ -23,6 +22,7 @@ from agents.watching.causes import Explanation
 from catalog import tiers
 from catalog.vocabulary import TierId
 from config import waiting
+from config.operator_settings import operator_settings
 
 STOP_MESSAGES = {
     Reason.OWNER: "paused by its owner",
@@ -99,7 +99,7 @@ def _stopped(agent: Agent) -> Explanation:
 def _whom_to_ask(agent: Agent) -> str:
     """Where to ask why the agent was stopped; "" unless an operator stopped it. Only the operator knows the reason."""
     by_people = agent.operation in {Reason.OPERATOR, Reason.SUSPENDED}
-    return f"; write to {settings.SUPPORT_EMAIL} to ask why" if by_people else ""
+    return f"; write to {operator_settings.SUPPORT_EMAIL} to ask why" if by_people else ""
 
 
 def _failed(agent: Agent) -> Explanation:
@@ -335,7 +335,7 @@ def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
 def _larger(agent: Agent) -> str:
     """The call that gives the agent a larger tier, if an unpaid agent may have one; else the call that shows its
     quota."""
-    mine, highest = tiers.tier_of(agent.tier), TierId.values.index(settings.MAX_TRIAL_TIER)
+    mine, highest = tiers.tier_of(agent.tier), TierId.values.index(operator_settings.MAX_TRIAL_TIER)
     larger = [tier for tier in tiers.offered() if quota.is_larger(tier, than=mine) and tier.rank <= highest]
     return f"PATCH /agents/{agent.id}" if larger and not agent.paid else _call("GET", agent, "quota")
 

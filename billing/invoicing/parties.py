@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from django.conf import settings
-
 from accounts.models import User
 from billing.models import BillingDetails
+from config.operator_settings import operator_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +26,13 @@ class Party:
 
 def seller() -> Party | None:
     """The seller from the settings. None if they are not set: then no invoices are issued."""
-    if not settings.SELLER_NAME:
+    if not operator_settings.SELLER_NAME:
         return None
     return Party(
-        name=settings.SELLER_NAME,
-        address="\n".join(part.strip() for part in settings.SELLER_ADDRESS.split(";")),
-        country=settings.SELLER_COUNTRY,
-        tax_id=settings.SELLER_TAX_ID,
+        name=operator_settings.SELLER_NAME,
+        address="\n".join(part.strip() for part in operator_settings.SELLER_ADDRESS.split(";")),
+        country=operator_settings.SELLER_COUNTRY,
+        tax_id=operator_settings.SELLER_TAX_ID,
     )
 
 

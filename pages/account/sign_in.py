@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import ValidationError as NotValid
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -16,6 +15,7 @@ from rest_framework.request import Request
 from accounts import client_address, errors, signin, throttling
 from accounts.serializers import RequestSerializer
 from config.errors import RateLimited, ServiceError
+from config.operator_settings import operator_settings
 from pages import languages
 from pages.account import sign_in_links
 from pages.account.base import AccountPageViewSet
@@ -77,7 +77,7 @@ def problem(refusal: Exception) -> str:
             return gettext("This code has expired or was used already. Have a new one sent.")
         case errors.AccountSuspended():
             return gettext("This account is suspended. Please write to %(address)s.") % {
-                "address": settings.SUPPORT_EMAIL
+                "address": operator_settings.SUPPORT_EMAIL
             }
         case errors.SignUpsClosed():
             return gettext("We take no new accounts at the moment. If you have one, you can sign in.")

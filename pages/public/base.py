@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.templatetags.static import static
@@ -19,6 +18,7 @@ from rest_framework.request import Request
 from catalog.views import conditions
 from catalog.views.base import CACHING
 from config.api import ApiViewSet
+from config.operator_settings import operator_settings
 from config.requests import request_id
 from pages import frame, languages
 from pages.languages import Language, address, alternates
@@ -90,7 +90,12 @@ def answer(
 
 def failed(status: int, retry_after: str | None, language: Language, *, stale: bool = False) -> HttpResponse:
     """An error page. `stale`: the form came from a page that was too old, or the request had no cookie."""
-    told = {"status": status, "stale": stale, "request_id": request_id.get(), "support": settings.SUPPORT_EMAIL}
+    told = {
+        "status": status,
+        "stale": stale,
+        "request_id": request_id.get(),
+        "support": operator_settings.SUPPORT_EMAIL,
+    }
     text = framed("failed.html", lambda _: told, "", language)
     headers = {
         "Content-Language": language.code,

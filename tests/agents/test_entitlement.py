@@ -10,12 +10,13 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from accounts.models import Switches, User
+from accounts.models import User
 from agents import creation, entitlement
 from agents.models import Agent
 from config.errors import ServiceError
 from tests.agents.conftest import PERSONA, MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
+from tests.operating import choose_setting
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +49,7 @@ def test_an_unpaid_agent_does_not_grow_past_the_trial_tier(
 
 
 def test_closed_creates_answer_503_and_touch_nothing_else(client: APIClient, running: Agent) -> None:
-    Switches.objects.create(pk=1, creates=False)
+    choose_setting("CREATES_OPEN", "0")
     refused = client.post("/agents", NEW, format="json")
     assert (refused.status_code, refused.json()["error"]) == (503, "INTERNAL")
     assert refused.json()["message"] == "agents: none can be created at the moment; existing ones are not affected"
@@ -57,14 +58,14 @@ def test_closed_creates_answer_503_and_touch_nothing_else(client: APIClient, run
         "a wrong field comes first"
     )
     assert client.post(f"/agents/{running.pk}/rebuild").status_code == 200
-    Switches.objects.update(creates=None)
+    choose_setting("CREATES_OPEN", None)
     assert client.post("/agents", NEW, format="json").status_code == 200
 
 
 def test_a_closed_create_is_tried_anew_under_its_idempotency_key(client: APIClient, runtime: ScriptedRuntime) -> None:
-    Switches.objects.create(pk=1, creates=False)
+    choose_setting("CREATES_OPEN", "0")
     assert client.post("/agents", NEW, format="json", HTTP_IDEMPOTENCY_KEY="k").status_code == 503
-    Switches.objects.update(creates=True)
+    choose_setting("CREATES_OPEN", "1")
     assert client.post("/agents", NEW, format="json", HTTP_IDEMPOTENCY_KEY="k").status_code == 200
 
 

@@ -18,6 +18,7 @@ from accounts.models import User
 from catalog import listing, loading, refreshing, version
 from catalog.models import Article, CatalogRow, Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
 from catalog.vocabulary import ArticleStatus
+from config.operator_settings.models import SettingChange
 from tests import operating
 from tests.catalog.listed import document, model, provider
 
@@ -138,6 +139,17 @@ def test_a_wrong_value_is_refused_beside_its_field(
     assert answer.status_code == 200
     assert problem in answer.content.decode()
     assert token() == before
+
+
+def test_a_new_price_is_kept_with_the_old_one_and_who_set_it(console: Client) -> None:
+    address = url(Tier.objects.get(pk="tiny"))
+    before = Tier.objects.get(pk="tiny").monthly_usd
+    console.post(address, {**opened(console, address), "name": "Little"})
+    assert not SettingChange.objects.exists(), "a name is no price"
+    console.post(address, {**opened(console, address), "monthly_usd": "6.50"})
+    change, operator = SettingChange.objects.get(), User.objects.get(email="operator@example.com")
+    assert (change.name, change.actor) == ("monthly USD of tiny", f"operator:{operator.pk}")
+    assert (change.before, change.after) == (str(before), "6.50")
 
 
 BAD_JSON = {

@@ -12,6 +12,8 @@ from rest_framework.test import APIClient
 
 from catalog import checks
 from catalog.vocabulary import RUNNABLE
+from config.operator_settings.choosing import WrongValue
+from tests.operating import choose_setting
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
@@ -53,6 +55,14 @@ def test_a_name_that_needs_no_confirmation_stops_every_command(settings: Setting
     settings.ENGINES_CONFIRMED = ["n8n", name]
     found = checks.confirmed_engines_are_known()
     assert (said(found), found[0].is_serious()) == ([f"ENGINES_CONFIRMED names {name}"], True)
+
+
+def test_an_operator_confirms_an_engine_while_the_service_runs(production: Settings) -> None:
+    assert offered() == FREE
+    choose_setting("ENGINES_CONFIRMED", "n8n")
+    assert offered() == FREE | ({"n8n"} & set(RUNNABLE))
+    with pytest.raises(WrongValue, match="ENGINES_CONFIRMED names pi"):
+        choose_setting("ENGINES_CONFIRMED", "n8n,pi")
 
 
 @pytest.mark.parametrize(

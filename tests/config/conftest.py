@@ -20,12 +20,15 @@ import psutil
 import pytest
 
 from config import embedded
+from config.operator_settings.registry import SETTINGS as OPERATORS
 from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SETTINGS = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "config" / "settings.py").read_text(encoding="utf-8"))
+_SOURCE = (ROOT / "config" / "settings.py").read_text(encoding="utf-8")
+ENVIRONMENT = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', _SOURCE)) - OPERATORS.keys()
+SETTINGS = ENVIRONMENT | OPERATORS.keys()
 PROGRAMS = {
     "web": "config.run.web",
     "worker": "-n lifecycle@",

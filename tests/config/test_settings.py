@@ -9,12 +9,17 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
-from tests.config.conftest import ROOT, SETTINGS
+from tests.config.conftest import ENVIRONMENT, ROOT, SETTINGS
 
 
 def test_each_setting_is_documented_and_nothing_else_is() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([A-Z_]+)`", page, re.MULTILINE)) == set(SETTINGS)
+
+
+def test_the_environments_part_has_what_only_the_environment_sets() -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8").partition("\n## At run time\n")
+    assert set(re.findall(r"^\| `([A-Z_]+)`", page[0], re.MULTILINE)) == ENVIRONMENT
 
 
 def test_secrets_are_marked_as_such() -> None:
@@ -32,7 +37,8 @@ def test_secrets_are_marked_as_such() -> None:
         (lambda: env.number("X", 1, at_most=2), "3", "X=3 must be at most 2"),
         (lambda: env.flag("X"), "perhaps", "X='perhaps' must be 1 or 0"),
         (lambda: env.one_of("X", "a", allowed=("a", "b")), "c", "X='c' must be one of a, b"),
-        (lambda: env.decimal("X", "1"), "much", "X='much' must be a number"),
+        (lambda: env.read_positive("X", env.text("X")), "much", "X='much' must be a number"),
+        (lambda: env.read_positive("X", env.text("X")), "-1", "X=-1 must be more than 0"),
         (lambda: env.pairs("X"), "a=1,b", "X: 'b' must look like name=value"),
         (lambda: env.chains("X", env.secret("X")), "eth=https://secret", "X: must name chains by their numbers"),
         (lambda: env.chains("X", env.secret("X")), "1=", "X: must name chains by their numbers"),

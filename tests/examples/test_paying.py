@@ -14,6 +14,7 @@ from rest_framework.test import APIClient
 from agents.models import Agent
 from billing.providers.crypto import scanning
 from config import env
+from config.operator_settings.registry import OperatorSettings
 from examples.client import Client, NotPrepared, Wrong
 from examples.outside import Outside
 from examples.paying import Paying
@@ -69,7 +70,7 @@ def reached(outside: Outside, settings: Settings, monkeypatch: pytest.MonkeyPatc
     for name, value in outside.settings().items():
         monkeypatch.setenv(name, value)
     settings.GUMROAD_URL = env.text("GUMROAD_URL")
-    settings.GUMROAD_PRODUCTS = env.plans("GUMROAD_PRODUCTS")
+    settings.GUMROAD_PRODUCTS = OperatorSettings.GUMROAD_PRODUCTS.first()
     settings.CRYPTO_RPC_URLS = env.words("CRYPTO_RPC_URLS")
     settings.CRYPTO_CHAIN_ID = env.number("CRYPTO_CHAIN_ID", 0)
     settings.CRYPTO_XPUB, settings.CRYPTO_FIRST_ADDRESS = env.secret("CRYPTO_XPUB"), env.text("CRYPTO_FIRST_ADDRESS")

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.stores import TEMPLATE, Stores, environment
+from tests.stores import TEMPLATE, StoreServers, environment
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -30,7 +30,7 @@ def main(names: list[str]) -> int:
         say(f"{', '.join(sorted(unknown))}: the modules are {', '.join(modules)}")
         return 2
     RESULTS.mkdir(parents=True, exist_ok=True)
-    stores = Stores()
+    stores = StoreServers()
     os.environ.update(environment(stores.root / "home"), DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
     os.environ["AGENTPODS_TEST_TEMPLATE"] = TEMPLATE
     stores.embedded.update({"DATABASE_URL", "REDIS_URL"})

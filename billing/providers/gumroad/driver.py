@@ -22,6 +22,7 @@ from billing.providers.gumroad import reasons
 from billing.providers.licence_http import AskedTooOften, NoAnswer, Reply, ask, moment
 from billing.providers.plans import Plan, plan_named, renewed_until
 from billing.vocabulary import Period, Provider
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +53,9 @@ class Gumroad(LicenceDriver):
         return ProviderOffer(
             id=Provider.GUMROAD,
             label="Card (Gumroad)",
-            active=bool(settings.GUMROAD_PRODUCTS),
-            buy_url=settings.GUMROAD_BUY_URL or None,
-            buy_urls=dict(settings.GUMROAD_BUY_URLS),
+            active=bool(operator_settings.GUMROAD_PRODUCTS),
+            buy_url=operator_settings.GUMROAD_BUY_URL or None,
+            buy_urls=dict(operator_settings.GUMROAD_BUY_URLS),
             note="Buy a licence key, then activate it with POST /subscriptions.",
         )
 
@@ -92,7 +93,7 @@ class Gumroad(LicenceDriver):
 
 
 def _products() -> list[str]:
-    return list(dict.fromkeys(settings.GUMROAD_PRODUCTS.values()))
+    return list(dict.fromkeys(operator_settings.GUMROAD_PRODUCTS.values()))
 
 
 def _ask(key: str, product: str, *, consume: bool) -> Reply:
@@ -137,7 +138,7 @@ def _refuse_nonsense(purchase: Mapping[str, Any]) -> None:
 
 def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     """The verdict UNPAID, or None. A cancellation counts from the end of the paid time, which Gumroad names."""
-    if purchase.get("test") and not settings.GUMROAD_TEST_PURCHASES:
+    if purchase.get("test") and not operator_settings.GUMROAD_TEST_PURCHASES:
         return Verdict(answer=ProviderAnswer.UNPAID, reason=reasons.TEST)
     over = moment(purchase.get("subscription_cancelled_at"))
     went_back = "" if _is_used_up(purchase, now=now) else _went_back(purchase)
@@ -216,10 +217,10 @@ def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdic
 def _plan(purchase: Mapping[str, Any], product: str) -> Plan | None:
     """The plan of this product. If the plan has a variant, it must be exactly the purchase's variant."""
     period = RECURRENCES.get(str(purchase.get("recurrence")))
-    for name, sold in settings.GUMROAD_PRODUCTS.items():
+    for name, sold in operator_settings.GUMROAD_PRODUCTS.items():
         plan = plan_named(name)
         fits = period is None or plan.period in {None, period}
-        variant = settings.GUMROAD_VARIANTS.get(plan.tier)
+        variant = operator_settings.GUMROAD_VARIANTS.get(plan.tier)
         if sold == product and fits and variant in (None, purchase.get("variants")):
             return plan
     return None

@@ -10,6 +10,7 @@ from django.core.checks import Warning as CheckWarning
 
 from billing.providers.lemonsqueezy import api, signature
 from billing.providers.lemonsqueezy.driver import LemonSqueezy
+from config.operator_settings.values import values
 
 
 @register(Tags.security, deploy=True)
@@ -18,8 +19,9 @@ def licences_are_watched(**_: Any) -> list[CheckMessage]:
 
     Without the API key we do not see refunds and disputes. Without the secret we see them later.
     """
-    if not LemonSqueezy().offer.active:
-        return []
+    with values.unread():
+        if not LemonSqueezy().offer.active:
+            return []
     found: list[CheckMessage] = []
     if not api.is_on():
         hint = "Without it a key stays active after its money went back, and cancelling here stops no card."

@@ -25,6 +25,7 @@ from billing.providers.licence_http import NoAnswer, Reply, ask, moment
 from billing.providers.plans import Plan, plan_named, renewed_until
 from billing.vocabulary import Period, Provider
 from config.errors import Unavailable
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -60,13 +61,17 @@ class LemonSqueezy(LicenceDriver):
 
     @property
     def offer(self) -> ProviderOffer:
-        needed = settings.LEMONSQUEEZY_STORE, settings.LEMONSQUEEZY_PRODUCTS, settings.LEMONSQUEEZY_VARIANTS
+        needed = (
+            operator_settings.LEMONSQUEEZY_STORE,
+            operator_settings.LEMONSQUEEZY_PRODUCTS,
+            operator_settings.LEMONSQUEEZY_VARIANTS,
+        )
         return ProviderOffer(
             id=Provider.LEMONSQUEEZY,
             label="Card (Lemon Squeezy)",
             active=all(needed),
-            buy_url=settings.LEMONSQUEEZY_BUY_URL or None,
-            buy_urls=dict(settings.LEMONSQUEEZY_BUY_URLS),
+            buy_url=operator_settings.LEMONSQUEEZY_BUY_URL or None,
+            buy_urls=dict(operator_settings.LEMONSQUEEZY_BUY_URLS),
             note="Buy a licence key, then activate it with POST /subscriptions.",
         )
 
@@ -154,8 +159,8 @@ def _unknown(reply: Reply) -> Verdict:
 def _is_ours(meta: Mapping[str, Any]) -> bool:
     """Whether the key is for one of our products. Ids are numbers in the answer and text in the settings."""
     return (
-        str(meta.get("store_id")) == settings.LEMONSQUEEZY_STORE
-        and str(meta.get("product_id")) in settings.LEMONSQUEEZY_PRODUCTS
+        str(meta.get("store_id")) == operator_settings.LEMONSQUEEZY_STORE
+        and str(meta.get("product_id")) in operator_settings.LEMONSQUEEZY_PRODUCTS
     )
 
 
@@ -223,7 +228,7 @@ def _charged(verdict: Verdict, last: LicenceCharge, sale: KeySale, *, now: datet
 
 
 def _plan(variant: str) -> Plan | None:
-    names = (name for name, sold in settings.LEMONSQUEEZY_VARIANTS.items() if sold == variant)
+    names = (name for name, sold in operator_settings.LEMONSQUEEZY_VARIANTS.items() if sold == variant)
     return next((plan_named(name) for name in names), None)
 
 

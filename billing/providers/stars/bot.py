@@ -13,6 +13,7 @@ from billing.providers.stars import telegram
 from billing.vocabulary import Provider
 from config import crypto
 from config.errors import BadRequest, Unauthorized
+from config.operator_settings import operator_settings
 
 CALLBACK = "/payments/stars/callback"
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
@@ -32,7 +33,9 @@ class NotTelegram(Unauthorized):
 
 
 def info() -> StarsInfo:
-    return StarsInfo(enabled=is_configured(), bot_username=settings.STARS_BOT_USERNAME, star_usd=settings.STAR_USD)
+    return StarsInfo(
+        enabled=is_configured(), bot_username=settings.STARS_BOT_USERNAME, star_usd=operator_settings.STAR_USD
+    )
 
 
 def is_configured() -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
 
@@ -21,6 +20,7 @@ from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config import waiting
 from config.ids import is_id
+from config.operator_settings import operator_settings
 from config.outgoing_mail import one_line
 
 TTL = timedelta(hours=1)
@@ -66,7 +66,7 @@ def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> S
     """A new order with its invoice, not saved yet."""
     tier = tier_of(terms.tier)
     new = orders.new(StarsOrder, agent, terms, ids="stx", price=price, lasts=TTL, now=now)
-    new.star_usd, new.amount_stars = settings.STAR_USD, in_stars(price, settings.STAR_USD)
+    new.star_usd, new.amount_stars = operator_settings.STAR_USD, in_stars(price, operator_settings.STAR_USD)
     with waiting.looks.take(agent.user_id):
         new.invoice_link = telegram.create_invoice_link(
             title=f"{tier.name}, {DESCRIBED[terms.period]}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
 from agents.models import Agent
@@ -14,6 +13,7 @@ from billing.providers.page import LinkOrder, ProviderPage
 from billing.providers.stars import orders, telegram
 from billing.vocabulary import OrderStatus, Provider
 from config.errors import ServiceError
+from config.operator_settings import operator_settings
 from pages.account import words
 from pages.account.names import plan_name
 from pages.account.renew import qr
@@ -24,7 +24,7 @@ class StarsPage(ProviderPage):
         return gettext("In Telegram, with an invoice that anybody can pay.")
 
     def to_pay(self, price_usd: Decimal) -> str:
-        stars = orders.in_stars(price_usd, settings.STAR_USD)
+        stars = orders.in_stars(price_usd, operator_settings.STAR_USD)
         return ngettext("To pay: %(stars)s star.", "To pay: %(stars)s stars.", stars) % {"stars": stars}
 
     def order(self, order: Order, *, now: datetime) -> LinkOrder:

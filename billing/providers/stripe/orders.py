@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -23,6 +22,7 @@ from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config import waiting
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def _opened(agent: Agent, terms: Terms, *, now: datetime) -> StripeOrder:
     new = orders.new(StripeOrder, agent, terms, ids="cso", price=price, lasts=TTL, now=now)
     with waiting.looks.take(agent.user_id):
         new.customer_id = customers.customer_of(agent.user, now=now)
-        form = checkouts.form(new, agent, taxed=settings.STRIPE_TAX)
+        form = checkouts.form(new, agent, taxed=operator_settings.STRIPE_TAX)
         opened = _read(api.open_checkout(form, key=new.id))
     if not opened.url.startswith("https://"):
         raise StripeAway("open a checkout", "answered without an address")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -14,6 +13,7 @@ from agents.cause import Cause
 from agents.errors import renew_url
 from agents.models import Agent
 from agents.watching.causes import Explanation
+from config.operator_settings import operator_settings
 from pages.account import words
 
 BY_PEOPLE = {Cause.OPERATOR, Cause.SUSPENDED}  # only operators know the reason
@@ -81,7 +81,7 @@ def _parts(call: str, agent: Agent) -> tuple[str, str]:
 
 def _remedy(told: Explanation, agent: Agent) -> str:
     remedy = words.remedy(told, agent.pk)
-    if told.cause in BY_PEOPLE and settings.SUPPORT_EMAIL:
-        asking = gettext("Write to %(address)s to ask why.") % {"address": settings.SUPPORT_EMAIL}
+    if told.cause in BY_PEOPLE and operator_settings.SUPPORT_EMAIL:
+        asking = gettext("Write to %(address)s to ask why.") % {"address": operator_settings.SUPPORT_EMAIL}
         return f"{remedy} {asking}".strip()
     return remedy

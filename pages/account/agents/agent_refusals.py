@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from django.conf import settings
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
@@ -15,6 +14,7 @@ from agents import errors
 from catalog.engines import EngineBelowMinTier
 from catalog.models import Engine
 from config.errors import RateLimited, ServiceError, Unavailable
+from config.operator_settings import operator_settings
 from pages.account.names import plan_name
 
 
@@ -26,7 +26,7 @@ def text(refusal: ServiceError, engine: Engine) -> str:
 def _rule(refusal: ServiceError, engine: Engine) -> str:
     match refusal:
         case errors.FreePodCapReached():
-            most = settings.MAX_FREE_AGENTS
+            most = operator_settings.MAX_FREE_AGENTS
             words = ngettext(
                 "You have %(count)d free agent and may not have more. Pay for it or delete it first.",
                 "You have %(count)d free agents and may not have more. Pay for one or delete one first.",

@@ -12,7 +12,7 @@ import time_machine
 from agents.backups.models import Kind, Stage
 from agents.models import Agent, Backup, Placement, Reason, Status, Transition
 from agents.running import lifecycle
-from tests.agents.clusters.conftest import make_cluster
+from tests.agents.clusters.observing import make_cluster
 from tests.agents.conftest import MakeAgent
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

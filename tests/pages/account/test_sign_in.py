@@ -13,9 +13,10 @@ from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from accounts import code_mail, switches
+from accounts import code_mail
 from accounts.models import Session, SignInCode, User
 from agents import suspension
+from tests.operating import choose_setting
 from tests.pages.account.visitor import Visitor, shown, text
 from tests.pages.page import Page
 
@@ -162,9 +163,7 @@ def test_an_address_is_the_same_however_it_is_spelled(visitor: Visitor) -> None:
 
 def test_while_sign_ups_are_closed_only_those_with_an_account_come_in(visitor: Visitor) -> None:
     User.objects.create_user("old@example.com")
-    row = switches.row()
-    row.sign_ups = False
-    row.save()
+    choose_setting("SIGN_UPS_OPEN", "0")
     page, code = asked(visitor)
     refused = shown(visitor.send(page, "/sign-in/code", code=code), status=401)
     assert "We take no new accounts" in text(refused)
