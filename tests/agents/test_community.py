@@ -86,6 +86,7 @@ def test_whether_a_persona_is_used_is_found_by_an_index(author: Writer, client: 
     _create(signed_in(User.objects.create_user("b@example.com")), persona["id"])
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("DROP INDEX agent_domain_once")  # of the same rows, so it costs as little while there are few
     used = Agent.objects.live().filter(persona_id=persona["id"])
     assert "agent_persona" in used.explain()
     assert used.exists()
