@@ -27,7 +27,7 @@ CATEGORIES = {
     Category.LIFE: CategoryText(_("Life"), _("Meals, money, moving house.")),
     Category.SOCIAL: CategoryText(_("Social"), _("Communities, difficult conversations, bringing people together.")),
     Category.TECH: CategoryText(_("Tech"), _("Code, spreadsheets, devices that do not work.")),
-    Category.FUN: CategoryText(_("Fun"), _("Quizzes, bedtime shown_incidents, daydreams.")),
+    Category.FUN: CategoryText(_("Fun"), _("Quizzes, bedtime stories, daydreams.")),
 }
 CHANNELS = {
     Channel.WEB: _("Web"),
