@@ -24,7 +24,7 @@ class NotTaken(Exception):
 def served(send: Send, *, length: int) -> Iterator[requests.Response]:
     """An answer that promises `length` bytes and is sent by `send`."""
 
-    class Sender(BaseHTTPRequestHandler):
+    class AnswerHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", str(length))
@@ -34,7 +34,7 @@ def served(send: Send, *, length: int) -> Iterator[requests.Response]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Sender) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), AnswerHandler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:
