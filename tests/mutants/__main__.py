@@ -32,6 +32,7 @@ def main(names: list[str]) -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     stores = StoreServers()
     os.environ.update(environment(stores.root / "home"), DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
+    os.environ["BACKUP_STORE"] = "off"  # as in tests/conftest.py, which comes too late: the plugin reads the settings
     os.environ["AGENTPODS_TEST_TEMPLATE"] = TEMPLATE
     stores.embedded.update({"DATABASE_URL", "REDIS_URL"})
     try:
