@@ -176,11 +176,10 @@ def _compiled(letters: Iterable[_Letter]) -> re.Pattern[bytes]:
 def _spellings(character: str) -> set[bytes]:
     """The spellings of a character, in lower case where case does not matter."""
     raw = character.encode("utf-8", "surrogatepass")
-    units = character.encode("utf-16-be", "surrogatepass")
-    escaped = "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    escaped = f"\\u{ord(character):04x}"
     encoded = "".join(f"%{byte:02x}" for byte in raw)
-    short = {json.dumps(character)[1:-1].encode(), b"\\/" if character == "/" else raw}
-    return {raw, escaped.encode(), encoded.encode(), *short}
+    in_json = json.dumps(character)[1:-1].encode()  # two escapes for a character beyond U+FFFF
+    return {raw, escaped.encode(), encoded.encode(), in_json, b"\\/" if character == "/" else raw}
 
 
 def _regex(spellings: set[bytes]) -> bytes:
