@@ -178,8 +178,9 @@ def _spellings(character: str) -> set[bytes]:
     raw = character.encode("utf-8", "surrogatepass")
     escaped = f"\\u{ord(character):04x}"
     encoded = "".join(f"%{byte:02x}" for byte in raw)
-    in_json = json.dumps(character)[1:-1].encode()  # two escapes for a character beyond U+FFFF
-    return {raw, escaped.encode(), encoded.encode(), in_json, b"\\/" if character == "/" else raw}
+    # two escapes for a character beyond U+FFFF; some programs escape a slash too
+    in_json = json.dumps(character)[1:-1].replace("/", "\\/")
+    return {raw, escaped.encode(), encoded.encode(), in_json.encode()}
 
 
 def _regex(spellings: set[bytes]) -> bytes:
