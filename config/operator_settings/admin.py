@@ -17,21 +17,20 @@ from config.operator_settings import shown
 from config.operator_settings.admin_steps import ChangeSetting, ResetSetting
 from config.operator_settings.models import OperatorSetting, SettingChange
 from config.operator_settings.registry import SETTINGS
+from config.read_only import WrittenByRules
 
 NEWEST = 50  # changes on the page; their own list has all of them
 
 
-class NeitherAddedNorDeleted(admin.ModelAdmin[Any]):
+@admin.register(OperatorSetting)
+class OperatorSettingAdmin(WithSteps, admin.ModelAdmin[Any]):
+    pages = (ChangeSetting(), ResetSetting())
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-@admin.register(OperatorSetting)
-class OperatorSettingAdmin(WithSteps, NeitherAddedNorDeleted):
-    pages = (ChangeSetting(), ResetSetting())
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -58,11 +57,8 @@ class OperatorSettingAdmin(WithSteps, NeitherAddedNorDeleted):
 
 
 @admin.register(SettingChange)
-class SettingChangeAdmin(NeitherAddedNorDeleted):
+class SettingChangeAdmin(WrittenByRules):
     list_display = ("at", "name", "before", "after", "actor", "reason")
     list_filter = ("name", "at")
     search_fields = ("name", "actor", "reason")
     fields = list_display
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

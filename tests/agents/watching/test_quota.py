@@ -169,7 +169,7 @@ def test_a_larger_tier_has_more_of_one_and_less_of_neither(memory: int, disk: in
     assert quota.is_larger(tier, than=Tier(memory_mib=1, disk_gib=1)) is larger
 
 
-# What is told of a measurement, and what a move writes.
+# What a status says about a measurement, and what a change of status writes.
 
 
 @pytest.mark.parametrize(("status", "ends"), [(GRACE, START + 60 * MINUTE), (OK, None), (WARN, None), (PAUSED, None)])
