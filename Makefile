@@ -89,10 +89,10 @@ coverage: setup ## The tests with branch coverage; a failed test runs once more 
 	PYTEST_PLUGINS=tests.coverage_plugin $(BIN)/python -m pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
 test-engines: setup ## Heavy: install and run real engines
-	$(BIN)/pytest -m engines $(ARGS)
+	AT_LENGTH=1 $(BIN)/pytest -m engines $(ARGS)
 
 test-browser: setup ## Heavy: every page in a real Chromium, installed from npm (or CHROMIUM, the path of your own)
-	$(BIN)/pytest -m browser $(ARGS)
+	AT_LENGTH=1 $(BIN)/pytest -m browser $(ARGS)
 
 test-slow: setup ## Heavy: tests that take minutes, and in full the tests of which `make test` runs a sample
 	AT_LENGTH=1 $(BIN)/pytest -n $(WORKERS) -m "not engines and not browser and not year and not images" $(ARGS)

@@ -121,6 +121,10 @@ class Inside:
     def merge(self, path: str, body: Json) -> Json:
         return self._with_rights(lambda: self.connection.merge(path, body))
 
+    def labelled(self, obj: Json) -> Json:
+        """The object with our labels."""
+        return {**obj, "metadata": {**obj["metadata"], "labels": dict(self._labels)}}
+
     def label(self, path: str) -> Json:
         """Set our labels on the object, and return it."""
         return self.merge(path, {"metadata": {"labels": dict(self._labels)}})

@@ -59,6 +59,8 @@ class Repair:
         one.
         An observer of an older release does not report claims, so only the claim that is read here counts.
         """
+        if digests.CLAIM in self._seen:  # what somebody changes before the first note is put back, not noted
+            self._kept = {digests.CLAIM: digests.digest(self._inside.labelled(_CLAIM)), **self._kept}
         known = volumes.claim_of(self._inside)
         befores = [digests.digest(known) if known else None]
         suspected = self._suspect(_CLAIM, befores)

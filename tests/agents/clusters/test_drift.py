@@ -264,6 +264,14 @@ def test_a_claims_label_that_somebody_changes_is_put_back(administrator: Connect
     eventually(lambda: was_changed(agent, "PersistentVolumeClaim"), within=WITHIN, what="the timeline")
 
 
+def test_a_claims_label_that_changes_before_the_claim_is_noted_is_put_back(
+    administrator: Connection, agent: Agent
+) -> None:
+    settled(agent)
+    pods.let_go(agent.namespace, ["PersistentVolumeClaim/data"])
+    test_a_claims_label_that_somebody_changes_is_put_back(administrator, agent)
+
+
 def test_a_namespace_that_is_deleted_by_hand_takes_no_disk_with_it(administrator: Connection, agent: Agent) -> None:
     before = volume_of(agent, administrator)
     administrator.delete(f"/api/v1/namespaces/{agent.namespace}")
