@@ -9,16 +9,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from django.contrib.admin import AdminSite
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from accounts import client_address, throttling
+from accounts import client_address, console_menu, throttling
 from config.errors import RateLimited, Unavailable
 
 AT_ONCE = 2  # logins that are checked at the same time, in each process
@@ -31,8 +32,10 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 class Console(AdminSite):
     site_title = site_header = "Agentpods"
     site_url = "/docs"
-    index_title = "Console"
+    index_title = "Overview"
     login_form = AdminAuthenticationForm
+    # What the first page shows. `status` sets it, because it knows all apps.
+    overview: ClassVar[Callable[[HttpRequest], dict[str, object]]] = staticmethod(lambda request: {})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Remove Django's delete action: nothing is deleted from a list without a reason.
@@ -54,6 +57,14 @@ class Console(AdminSite):
             return HttpResponse(
                 refusal.message, status=refusal.status, headers=refusal.headers, content_type="text/plain"
             )
+
+    def index(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> TemplateResponse:
+        return super().index(request, {**type(self).overview(request), **(extra_context or {})})
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """The menu by jobs; for one app, which Django shows when a link of its own leads there, that app alone."""
+        apps = super().get_app_list(request, app_label)
+        return apps if app_label else console_menu.by_job(apps)
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Wrap the view. Every page of every admin passes through here."""

@@ -115,13 +115,13 @@ def _bought_for_another(now: datetime) -> Iterator[str]:
         yield f"{row.pk} belongs to {row.agent_id}, but it paid for another agent"
 
 
-def _unpaid_but_running(now: datetime) -> Iterator[str]:
+def unpaid_but_running(now: datetime) -> Iterator[str]:
     over = Agent.objects.filter(entitled_until__lt=now - SLACK, user__is_active=True)
     for agent in over.filter(desired=Desired.RUNNING, status=Status.RUNNING).iterator():
         yield f"{agent.pk} runs, but its free or paid time ended {agent.entitled_until:%Y-%m-%d %H:%M}"
 
 
-def _paid_but_stopped(now: datetime) -> Iterator[str]:
+def paid_but_stopped(now: datetime) -> Iterator[str]:
     ours = Q(operation__in=(Reason.TRIAL, Reason.PAYMENT), desired=Desired.STOPPED)
     held = Agent.objects.filter(ours, paid=True, user__is_active=True, status_since__lt=now - SLACK)
     for agent in held.filter(Q(term_due_at__isnull=True) | Q(term_due_at__lt=now - SLACK)).iterator():
@@ -190,8 +190,8 @@ CHECKS: list[Check] = [
     _time_of_nobody,
     _paid_order_without_subscription,
     _bought_for_another,
-    _unpaid_but_running,
-    _paid_but_stopped,
+    unpaid_but_running,
+    paid_but_stopped,
     _agents_that_carry_another_term,
     _nobody_looks,
     _outbox_is_empty,

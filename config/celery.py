@@ -60,6 +60,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.close_accounts": ("billing.close_accounts", 30.0, "billing"),
     "billing.make_exports": ("billing.make_exports", 30.0, "billing"),
     "billing.purge": ("billing.purge", 3600.0, "billing"),
+    "status.measure": ("status.measure", 60.0, "default"),
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }
 

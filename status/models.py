@@ -70,3 +70,19 @@ class IncidentUpdate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.status} {self.at:%Y-%m-%d %H:%M}"
+
+
+class DailyFact(models.Model):
+    """One figure of one day, for the overview of the console. Today's row holds what was measured last."""
+
+    day = models.DateField()
+    name = models.CharField(max_length=40)
+    key = models.CharField(max_length=80, blank=True, help_text="For example the engine, if there is one figure each.")
+    value = models.DecimalField(max_digits=24, decimal_places=2)
+    measured_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["day", "name", "key"], name="daily_fact")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.key} {self.day}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -13,8 +12,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from billing import decisions, invariants, licence_cards
-from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge, StripeEvent, StripeRefund
+from billing import invariants, waiting_money
+from billing.models import Books, ChainState
 from billing.providers import registry
 from config.read_only import WrittenByRules
 
@@ -35,46 +34,15 @@ class BooksAdmin(WrittenByRules):
             "opts": self.opts,
             "looked": invariants.look(now=now, most=MOST, seconds=SECONDS),
             "most": MOST,
-            "waiting": [(name, url, _counted(rows)) for name, url, rows in _waiting(now=now)],
+            "waiting": [(kind.title, _list(kind), _counted(kind.rows)) for kind in waiting_money.kinds(now=now)],
             "unseen": registry.unseen(),
             "faults": ChainState.objects.exclude(fault=""),
         }
         return TemplateResponse(request, "admin/billing/books.html", context)
 
 
-def _waiting(*, now: datetime) -> list[tuple[str, str, QuerySet[Any]]]:
-    """The lists of what waits for an operator: title, address and rows."""
-    return [
-        ("Deposits that bought nothing", _list("deposit", "open=1"), decisions.undecided()),
-        ("Payments that bought nothing", _list("payment", "open=1"), Payment.objects.open()),
-        ("Payments above the price", _list("payment", "open=over"), decisions.overpaid()),
-        ("Payments that disappeared from the chain", _list("payment", "open=gone"), decisions.vanished()),
-        (
-            "Charges in stars to be sent back",
-            _list("straycharge", "refunded_at__isempty=1"),
-            StrayCharge.objects.filter(refunded_at=None),
-        ),
-        (
-            "Cards that are still charged after a cancellation",
-            _list("subscription", "card=1"),
-            licence_cards.late(now=now),
-        ),
-        (
-            "Stripe events that match nothing here",
-            _list("stripeevent", "stray__isempty=0"),
-            StripeEvent.objects.exclude(stray=""),
-        ),
-        (
-            "Card refunds that are not done",
-            _list("striperefund", "refunded_at__isempty=1"),
-            StripeRefund.objects.filter(refunded_at=None),
-        ),
-        ("Misplaced money", _list("misplaced", "there=1"), Misplaced.objects.filter(amount__gt=0)),
-    ]
-
-
-def _list(model: str, query: str) -> str:
-    return f"{reverse(f'admin:billing_{model}_changelist')}?{query}"
+def _list(kind: waiting_money.WaitingMoney) -> str:
+    return f"{reverse(f'admin:billing_{kind.model}_changelist')}?{kind.query}"
 
 
 def _counted(rows: QuerySet[Any]) -> str:

@@ -1,0 +1,1 @@
+"""The console's first page: what operators look at each morning."""
