@@ -20,6 +20,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from accounts import client_address, console_menu, throttling
+from config import csv_files
 from config.errors import RateLimited, Unavailable
 
 AT_ONCE = 2  # logins that are checked at the same time, in each process
@@ -38,12 +39,12 @@ class Console(AdminSite):
     overview: ClassVar[Callable[[HttpRequest], dict[str, object]]] = staticmethod(lambda request: {})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Remove Django's delete action: nothing is deleted from a list without a reason.
-
-        `config/admin_steps` asks for one.
+        """Every list can be downloaded, and Django's delete action is removed: nothing is deleted from a list without
+        a reason. `config/admin_steps` asks for one.
         """
         super().__init__(*args, **kwargs)
         self.disable_action("delete_selected")
+        self.add_action(csv_files.download_csv, "download_csv")
 
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Count every try, by its address only: failed tries of strangers never lock an operator's account."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,9 +15,9 @@ from billing.reports.months import Months
 from billing.reports.open_items import open_items
 from billing.reports.sales import sales
 from billing.reports.taxes import taxes
+from config import csv_files
 
 Row = tuple[str, ...]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins like this as a formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +35,7 @@ def tables(months: Months, *, now: datetime) -> list[ReportTable]:
 
 def as_csv(table: ReportTable) -> str:
     """The table as CSV (RFC 4180), with a header line."""
-    text = io.StringIO()
-    csv.writer(text).writerows([table.head, *([_inert(cell) for cell in row] for row in table.rows)])
-    return text.getvalue()
+    return "".join(csv_files.lines([table.head, *table.rows]))
 
 
 def _sales(months: Months) -> ReportTable:
@@ -156,9 +152,3 @@ def plain(number: Decimal) -> str:
     whole, _, part = f"{number:f}".partition(".")
     part = part.rstrip("0")
     return f"{whole}.{part}" if part else whole
-
-
-def _inert(cell: str) -> str:
-    """Make a cell harmless for spreadsheets: payment ids come from outside. Negative numbers stay as they are."""
-    is_number = cell.replace(".", "", 1).removeprefix("-").isdecimal()
-    return f"'{cell}" if cell.startswith(FORMULA) and not is_number else cell

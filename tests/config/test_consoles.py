@@ -57,6 +57,7 @@ PLAIN = {
     *("resume_agents", "talk_test_agents", "restore_accounts", "cordon_clusters", "uncordon_clusters"),
     *("drill_repositories", "back_up_agents"),
     *("check_clusters", "resend_deliveries", "offer", "let_pass", "take_down", "ban", "lift"),
+    "download_csv",
 }
 
 
