@@ -115,6 +115,12 @@ class Look:
         return plan.next_step(self.agent, pod=self.pod, earlier=self.earlier, now=self.now)
 
 
+def look_at(agent: Agent) -> Look:
+    """What is seen of the agent now, and so its next step. Raises RuntimeFailure."""
+    runtime = current_runtime()
+    return _look(agent, runtime, runtime.observe(agent.suffix))
+
+
 def _look(agent: Agent, runtime: Runtime, observed: Observations) -> Look:
     earlier = [name for name in observed if pods.suffix_of(name) == agent.suffix and name != agent.namespace]
     return Look(agent, observed.get(agent.namespace), earlier, runtime, timezone.now())
