@@ -48,7 +48,8 @@ def choose(name: str, text: str, *, actor: str, now: datetime, reason: str = "")
     if before == text:
         raise SameValue(name)
     OperatorSetting.objects.update_or_create(pk=name, defaults={"value": text})
-    return _changed(name, before=before, after=text, actor=actor, now=now, reason=reason)
+    transaction.on_commit(values.look)
+    return note(name, before=before, after=text, actor=actor, now=now, reason=reason)
 
 
 @transaction.atomic
@@ -59,7 +60,8 @@ def reset(name: str, *, actor: str, now: datetime, reason: str = "") -> SettingC
     if before is None:
         raise SameValue(name)
     OperatorSetting.objects.filter(pk=name).delete()
-    return _changed(name, before=before, after=None, actor=actor, now=now, reason=reason)
+    transaction.on_commit(values.look)
+    return note(name, before=before, after=None, actor=actor, now=now, reason=reason)
 
 
 def note(
@@ -67,10 +69,3 @@ def note(
 ) -> SettingChange:
     """Record a change. Call this in its transaction."""
     return SettingChange.objects.create(name=name, before=before, after=after, actor=actor, at=now, reason=reason)
-
-
-def _changed(
-    name: str, *, before: str | None, after: str | None, actor: str, now: datetime, reason: str
-) -> SettingChange:
-    transaction.on_commit(values.look)
-    return note(name, before=before, after=after, actor=actor, now=now, reason=reason)
