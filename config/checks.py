@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,6 +15,7 @@ from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 
 from config import embedded
+from config.public_networks import address_of
 
 MIN_SECRET_KEY_LENGTH = 50
 
@@ -94,9 +94,7 @@ def _half_tls() -> list[str]:
         found.append(
             "BASE_URL: with TLS=auto it must be https:// with one of ALLOWED_HOSTS, whose DNS record points here"
         )
-    try:
-        ipaddress.ip_address(settings.EXPECTED_IP)
-    except ValueError:
+    if address_of(settings.EXPECTED_IP) is None:
         found.append("EXPECTED_IP: with TLS=auto it must be this server's public address, to which DNS points")
     return found
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import msgspec
 import requests
-from django.db import connection as database
 
 from agents.clusters import connections, objects
 from agents.clusters.api import names
@@ -26,7 +24,7 @@ from agents.clusters.api.client import Connection
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.objects import Json
 from agents.runtimes.base import RuntimeFailure, Usage
-from config import answers, waiting
+from config import answers, sql, waiting
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +98,9 @@ def measure(cluster: Cluster) -> dict[str, Usage]:
     waiting.release_connection()
     connection = connections.of(cluster)
     ask = _through_api if cluster.stats_through_api else _kubelet
-    found = _by_namespace(_ask_all(nodes_of(cluster.pk, connection), partial(ask, connection)))
+    measured = _ask_all(nodes_of(cluster.pk, connection), partial(ask, connection))
+    # Of two pods in a namespace the newer one counts: the other is ending.
+    found = {pod.podRef.namespace: pod for pod in sorted(measured, key=lambda pod: pod.startTime)}
     usages = {name: _usage(found.get(name), bridge_bytes=bridge) for name, bridge in bridges.items()}
     _store(cluster, usages)
     return usages
@@ -181,15 +181,11 @@ def _endless(why: str) -> Unmeasured:
     return Unmeasured(f"its answer did not end: {why}")
 
 
-def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, _PodStats]:
-    """The measurements by namespace. Of two pods in a namespace the newer one counts: the other is ending."""
-    return {pod.podRef.namespace: pod for pod in sorted(pods, key=lambda pod: pod.startTime)}
-
-
 def _usage(pod: _PodStats | None, *, bridge_bytes: int | None) -> Usage:
     if pod is None:
         return Usage(memory_bytes=None, disk_bytes=None)
-    return Usage(memory_bytes=_memory(pod, bridge_bytes), disk_bytes=_disk(pod))
+    disk = next((one.usedBytes for one in pod.volume if one.pvcRef and one.pvcRef.name == names.CLAIM), None)
+    return Usage(memory_bytes=_memory(pod, bridge_bytes), disk_bytes=disk)
 
 
 def _memory(pod: _PodStats, bridge_bytes: int | None) -> int | None:
@@ -204,15 +200,9 @@ def _memory(pod: _PodStats, bridge_bytes: int | None) -> int | None:
     return max(0, engine.workingSetBytes - bridge_bytes)
 
 
-def _disk(pod: _PodStats) -> int | None:
-    return next((one.usedBytes for one in pod.volume if one.pvcRef and one.pvcRef.name == names.CLAIM), None)
-
-
 def _store(cluster: Cluster, usages: dict[str, Usage]) -> None:
     """Store the disks that changed: those of stopped pods cannot be measured again."""
     known = {name: usage.disk_bytes for name, usage in usages.items() if usage.disk_bytes is not None}
     if not known:
         return
-    values: dict[str, Any] = {"namespaces": list(known), "disks": list(known.values()), "cluster": cluster.pk}
-    with database.cursor() as cursor:
-        cursor.execute(_STORE, values)
+    sql.execute(_STORE, {"namespaces": list(known), "disks": list(known.values()), "cluster": cluster.pk})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection, transaction
+from django.db import transaction
 
+from config import sql
 from config.errors import BadRequest, Conflict
 from config.operator_settings.models import OperatorSetting, SettingChange
 from config.operator_settings.registry import SETTINGS
@@ -32,8 +33,7 @@ def stored(name: str) -> str | None:
 
 def lock() -> None:
     """Until the end of the transaction nobody else changes a setting."""
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_advisory_xact_lock(%s)", [LOCK])
+    sql.execute("select pg_advisory_xact_lock(%s)", [LOCK])
 
 
 @transaction.atomic
