@@ -31,8 +31,7 @@ def refusals() -> list[str]:
         *_half_tls(),
         *_missing_or_default_secrets(),
         *_malformed_keys(),
-        *_local_only(),
-        *_no_images(),
+        *_no_pods(),
         *_shown_codes(),
     ]
 
@@ -63,13 +62,9 @@ def _malformed_keys() -> list[str]:
     return []
 
 
-def _local_only() -> list[str]:
+def _no_pods() -> list[str]:
     if settings.AGENT_RUNTIME == "local":
         return ["AGENT_RUNTIME: local runs engines without isolation beside the control plane; use kubernetes"]
-    return []
-
-
-def _no_images() -> list[str]:
     if settings.AGENT_RUNTIME != "kubernetes":
         return []
     needed = {

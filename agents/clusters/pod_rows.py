@@ -111,8 +111,9 @@ def give_back(me: str) -> None:
 
 def known(cluster_id: int) -> dict[str, PodRow]:
     """The rows of all pods of the cluster, whichever observer wrote them."""
-    columns = ("namespace", "agent_id", *_COLUMNS)
-    return {row[0]: _sighting(dict(zip(columns, row, strict=True))) for row in _pods(cluster_id).values_list(*columns)}
+    rows = _pods(cluster_id).values("namespace", "agent_id", *_COLUMNS)
+    read = (PodRow(**{**row, "phase": Phase(row["phase"]), "evidence": tuple(row["evidence"])}) for row in rows)
+    return {row.namespace: row for row in read}
 
 
 def made_before(cluster_id: int, when: datetime) -> set[str]:
@@ -147,7 +148,3 @@ def make_due(agents: Collection[str], *, now: datetime) -> None:
 
 def _pods(cluster_id: int) -> Any:
     return Pod.objects.filter(cluster=cluster_id)
-
-
-def _sighting(row: dict[str, Any]) -> PodRow:
-    return PodRow(**{**row, "phase": Phase(row["phase"]), "evidence": tuple(row["evidence"])})

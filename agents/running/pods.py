@@ -37,6 +37,7 @@ def spec_of(agent: Agent) -> PodSpec:
 
 def config_of(agent: Agent) -> PodConfig:
     """The configuration that the engine needs."""
+    toolsets = [name for name in agent.tools_enabled or [] if name != a2a.TOOLSET]  # the gateway has that one
     return PodConfig(
         revision=agent.spec_revision,
         soul=agent.soul,
@@ -46,7 +47,7 @@ def config_of(agent: Agent) -> PodConfig:
         name=agent.name,
         provider=agent.llm_provider,
         model=_model_name(agent),
-        toolsets=tools.effective(_toolsets(agent), engines.engine_of(agent.engine)),
+        toolsets=tools.effective(toolsets, engines.engine_of(agent.engine)),
         mcp_servers=agent.mcp_servers,
         channels=agent.channels,
         channel_secrets=agent.channel_secrets,
@@ -111,11 +112,6 @@ def a2a_url(agent: Agent) -> str | None:
 def _peers(agent: Agent) -> list[dict[str, Any]]:
     """The peers that the agent may ask; none while A2A is off."""
     return agent.a2a_peers or [] if agent.a2a_enabled else []
-
-
-def _toolsets(agent: Agent) -> list[str]:
-    """The toolsets that the owner chose for the engine. The toolset `a2a` is not the engine's: the gateway has it."""
-    return [name for name in agent.tools_enabled or [] if name != a2a.TOOLSET]
 
 
 def _model_name(agent: Agent) -> str | None:
