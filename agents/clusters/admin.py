@@ -149,17 +149,8 @@ class PlacementAdmin(ClusterRowsAdmin):
 class PodAdmin(ClusterRowsAdmin):
     """What was last seen of each pod."""
 
-    list_display = (
-        "namespace",
-        "agent_id",
-        "cluster",
-        "phase",
-        "gateway_alive",
-        "revision",
-        "restarts",
-        "cause",
-        "since",
-    )
+    list_display = ("namespace", "agent_id", "cluster", "phase", "gateway_alive", "revision", "restarts", "cause",
+                    "since")  # fmt: skip
     fields = (*list_display, "message", "evidence", "public_url", "pod_ip", "disk_bytes", "made_at")
     list_filter = ("phase", "cluster")
     search_fields = ("namespace", "agent_id")

@@ -29,9 +29,7 @@ class AiCatalogViewSet(ApiViewSet):
     schema = None
 
     def retrieve(self, request: Request) -> HttpResponse:
-        query = FindA2aSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        page = a2a_catalog.page(**query.validated_data, path=f"/{PATH}")
+        page = a2a_catalog.page(**self.query(FindA2aSerializer), path=f"/{PATH}")
         entries = [_entry(listing) for listing in page.agents]
         if page.next_url:  # the format has no pages, so the rest is another catalog, nested in this one
             more = f"urn:air:{_domain()}:catalog:more"

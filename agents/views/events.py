@@ -20,10 +20,7 @@ class EventsViewSet(AgentViewSet):
         set to the last id you have: nothing is missed and nothing repeated, because an agent's events appear in their
         order. An empty list means that nothing has happened since. More of them: `Link: <…>; rel="next"`.
         """
-        agent = self.own_agent(id)
-        query = ListEventsSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        page = event_log.page(agent, **query.validated_data)
+        page = event_log.page(self.own_agent(id), **self.query(ListEventsSerializer))
         headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
         # The stored texts are not parsed and rendered again, because that could change them.
         body = '{"events":[' + ",".join(page.bodies) + "]}"
