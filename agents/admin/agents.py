@@ -25,7 +25,7 @@ from agents.talking import talk_test
 from agents.watching import quota
 from config.crypto import readable
 from config.errors import ServiceError
-from config.read_only import ReadOnly
+from config.read_only import NeitherAddedNorDeleted, ReadOnly
 
 INLINE_ROWS = 100
 MASKED = "•••••• (set)"
@@ -39,7 +39,8 @@ SHOWN = (
     ),
     (
         "Pod",
-        "pod_namespace cluster dseq endpoint_url slug domain generation spec_revision reconcile_at lease_until attempts",
+        "pod_namespace cluster dseq endpoint_url slug domain generation spec_revision reconcile_at lease_until"
+        " attempts",
     ),
     ("Log", "last_lines"),
     ("Entitlement", "paid entitled_until trial_notice_day"),
@@ -95,7 +96,7 @@ class QuotaFilter(admin.ChoicesFieldListFilter):
 
 
 @admin.register(Agent)
-class AgentAdmin(WithLogs):
+class AgentAdmin(NeitherAddedNorDeleted, WithLogs):
     list_display = ("id", "name", "user", "status", "desired", "engine", "tier", "quota_status", "paid", "cause",
                     "created_at")  # fmt: skip
     list_filter = ("status", "desired", "engine", "tier", ("quota_snapshot__status", QuotaFilter), "paid", "lang")
@@ -112,12 +113,6 @@ class AgentAdmin(WithLogs):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
         return tuple(str(name) for _, options in self.fieldsets for name in options["fields"])
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
-        return False
 
     @admin.display(description="quota", ordering="quota_snapshot__status")
     def quota_status(self, agent: Agent) -> str:

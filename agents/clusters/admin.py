@@ -14,14 +14,13 @@ from django.utils.timesince import timesince
 
 from agents.clusters import placement
 from agents.clusters.admin_steps import DeleteClusters, LoseClusters
-from agents.clusters.forms import ClusterForm
+from agents.clusters.forms import SECRETS, ClusterForm
 from agents.clusters.models import Cluster, Enforcement, Placement, Pod
 from catalog.form_fields import JsonFormField
 from config import background
 from config.admin_steps import WithSteps
 from config.read_only import WrittenByRules
 
-SECRETS = ("kubeconfig", "pull_secret")
 OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "found", "checked_at")
 SCHEDULING = (
     "runtime_class",
