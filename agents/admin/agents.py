@@ -109,7 +109,7 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs):
     inlines = (QuotaInline, ChannelInline, TransitionInline)
     actions = ("resume_agents", "back_up_agents", "talk_test_agents")
     steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
-    fieldsets = tuple((title, {"fields": tuple(names.split())}) for title, names in SHOWN)
+    fieldsets: Any = tuple((title, {"fields": tuple(names.split())}) for title, names in SHOWN)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
         return tuple(str(name) for _, options in self.fieldsets for name in options["fields"])

@@ -97,7 +97,7 @@ def is_about(event: Json, pods: Sequence[Json]) -> bool:
     """Whether the event is about one of these pods, or about something that is no pod, such as a claim or a
     deployment.
     """
-    about = event["involvedObject"]
+    about: Json = event["involvedObject"]
     return about.get("kind") != "Pod" or about.get("name") in {pod["metadata"]["name"] for pod in pods}
 
 

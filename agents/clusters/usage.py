@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -98,9 +98,7 @@ def measure(cluster: Cluster) -> dict[str, Usage]:
     waiting.release_connection()
     connection = connections.of(cluster)
     ask = _through_api if cluster.stats_through_api else _kubelet
-    measured = _ask_all(nodes_of(cluster.pk, connection), partial(ask, connection))
-    # Of two pods in a namespace the newer one counts: the other is ending.
-    found = {pod.podRef.namespace: pod for pod in sorted(measured, key=lambda pod: pod.startTime)}
+    found = _by_namespace(_ask_all(nodes_of(cluster.pk, connection), partial(ask, connection)))
     usages = {name: _usage(found.get(name), bridge_bytes=bridge) for name, bridge in bridges.items()}
     _store(cluster, usages)
     return usages
@@ -179,6 +177,11 @@ def _read(session: requests.Session, url: str) -> bytes:
 
 def _endless(why: str) -> Unmeasured:
     return Unmeasured(f"its answer did not end: {why}")
+
+
+def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, _PodStats]:
+    """The measurements by namespace. Of two pods in a namespace the newer one counts: the other is ending."""
+    return {pod.podRef.namespace: pod for pod in sorted(pods, key=lambda pod: pod.startTime)}
 
 
 def _usage(pod: _PodStats | None, *, bridge_bytes: int | None) -> Usage:
