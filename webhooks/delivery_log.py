@@ -35,9 +35,5 @@ def page(agent: Agent, *, limit: int = MAX_PAGE, cursor: str | None = None) -> D
         found = found.earlier_than(event_log.place(agent, cursor, field="cursor"))
     rows = list(found.select_related("event").defer("event__body")[: limit + 1])
     shown = rows[:limit]
-    return DeliveryPage(shown, _next_url(agent, shown[-1], limit=limit) if len(rows) > limit else None)
-
-
-def _next_url(agent: Agent, last: Delivery, *, limit: int) -> str:
-    query = urlencode({"limit": limit, "cursor": last.pk})
-    return f"{settings.BASE_URL}/agents/{agent.pk}/webhook/deliveries?{query}"
+    query = urlencode({"limit": limit, "cursor": shown[-1].pk}) if len(rows) > limit else ""
+    return DeliveryPage(shown, f"{settings.BASE_URL}/agents/{agent.pk}/webhook/deliveries?{query}" if query else None)

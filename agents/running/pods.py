@@ -91,17 +91,13 @@ def access_of(agent: Agent) -> Access:
 
 
 def public_url(agent: Agent) -> str:
-    """The agent's own address: its slug under the platform's domain, with the port if it is not the usual one."""
-    scheme = urlsplit(settings.BASE_URL).scheme
-    return f"{scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{_visitors_port()}"
-
-
-def _visitors_port() -> str:
-    """The port for visitors, as `:port` or "". In development they come to the router itself, unless Caddy is in front
-    of it."""
+    """The agent's own address: its slug under the platform's domain, with the port if it is not the usual one. In
+    development visitors come to the router itself, unless Caddy is in front of it.
+    """
+    port = f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
     if settings.TLS == "auto":
-        return "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
-    return f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
+        port = "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
+    return f"{urlsplit(settings.BASE_URL).scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{port}"
 
 
 def a2a_url(agent: Agent) -> str | None:

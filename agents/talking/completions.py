@@ -52,7 +52,9 @@ def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id
     said = [_said(number, message) for number, message in enumerate(messages)]
     if not said or said[-1].role != "user":
         raise BadRequest("messages: the last one must be of the role 'user': it is what the agent answers")
-    session_id = session_id or (_session_of(user) if user else None)
+    if user and not session_id:  # a hash, because the given text may be a mailbox
+        session_id = f"user-{hashlib.sha256(user.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    session_id = session_id or None
     text = _new(said) if session_id else _whole(said)
     if not text.strip():
         raise BadRequest("messages: the last one must have text that is not blank")
@@ -62,11 +64,6 @@ def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id
             " or the header Session-Id, and only what is new in it counts"
         )
     return AskedTurn(message=text, session_id=session_id)
-
-
-def _session_of(user: str) -> str:
-    """The session id for a user. It is a hash, because the given text may be a mailbox."""
-    return f"user-{hashlib.sha256(user.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 def _new(said: Sequence[ClientMessage]) -> str:
