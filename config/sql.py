@@ -21,4 +21,5 @@ def rows(statement: str, values: Values = None) -> list[tuple[Any, ...]]:
     """Run the statement. Returns its rows."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return cursor.fetchall()
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
