@@ -90,7 +90,9 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
     seen = _seen(user, domain) if domain is not None else None
     entitlement.refuse_full(user)
     trials.refuse_used_up(user, now=timezone.now())
-    _refuse_closed()
+    if not operator_settings.CREATES_OPEN:
+        raise CreatesClosed
+    entitlement.refuse_full_platform()
     if wanted.llm_key:
         with waiting.looks.take(user.id):
             checked = vendors.check_key(_provider_of(wanted), wanted.llm_key, name="llmKey")
@@ -201,13 +203,6 @@ def _seen(user: User, domain: str) -> DnsAnswers:
     seen = check.look(user.pk, domain)
     claims.refuse(user, domain, seen=seen, now=timezone.now())
     return seen
-
-
-def _refuse_closed() -> None:
-    """Raise when the operator has closed creation or the platform has no room."""
-    if not operator_settings.CREATES_OPEN:
-        raise CreatesClosed
-    entitlement.refuse_full_platform()
 
 
 def _row(user: User, wanted: NewAgent, *, name: str, soul: str, now: datetime) -> Agent:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 
 from accounts.errors import AccountSuspended
@@ -18,6 +18,7 @@ from agents.errors import AboveTrialTier, FreePodCapReached, LargerOnlyPaid, NoF
 from agents.models import Agent
 from catalog.models import Tier
 from catalog.vocabulary import TierId
+from config import sql
 from config.operator_settings import operator_settings
 
 FREE_PLACES_LOCK = 0x66726565  # "free" as ASCII: the advisory lock of MAX_FREE_AGENTS_TOTAL
@@ -56,8 +57,7 @@ def _hold_place_of_all() -> None:
     """Hold the platform's limit of free agents in the same way. The lock is taken only where there is such a limit."""
     if not operator_settings.MAX_FREE_AGENTS_TOTAL:
         return
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_advisory_xact_lock(%s)", [FREE_PLACES_LOCK])
+    sql.execute("select pg_advisory_xact_lock(%s)", [FREE_PLACES_LOCK])
     refuse_full_platform()
 
 

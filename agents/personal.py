@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db.models import F
@@ -33,8 +32,10 @@ SETTINGS = (
 def exported(user: User) -> Iterator[Section]:
     """The sections of the export. Conversations are inside the agents' own data, so the export has links to the
     backups, and the messages that still wait for delivery."""
-    yield "agents", [_settings(agent) for agent in _agents(user)[: MOST + 1]]
-    yield "backups", [_backup(row) for row in rows(_there(user), "agent_id", "name", "kind", "taken_at", "size")]
+    agents = Agent.objects.owned_by(user.pk).select_related("hook").order_by("-created_at", "-id")
+    yield "agents", [_settings(agent) for agent in agents[: MOST + 1]]
+    there = Backup.objects.filter(agent__user=user, stage=Stage.DONE).order_by(F("taken_at").desc(nulls_last=True))
+    yield "backups", [_backup(row) for row in rows(there, "agent_id", "name", "kind", "taken_at", "size")]
     waiting = InboundMessage.objects.filter(agent__user=user, due_at__isnull=False)
     yield "messages-waiting", [_waiting(message) for message in waiting.order_by("-pk")[: MOST + 1]]
     past = Transition.objects.filter(agent__user=user).order_by("-at", "-id")
@@ -43,14 +44,6 @@ def exported(user: User) -> Iterator[Section]:
     yield "domains", rows(claims, "agent_id", "domain", "status", "claimed_at", "proved_at", "ended_at")
     told = Event.objects.filter(agent__user=user).order_by("-created_at", "-id")
     yield "events", rows(told, "agent_id", "type", "created_at", "body")
-
-
-def _agents(user: User) -> Any:
-    return Agent.objects.owned_by(user.pk).select_related("hook").order_by("-created_at", "-id")
-
-
-def _there(user: User) -> Any:
-    return Backup.objects.filter(agent__user=user, stage=Stage.DONE).order_by(F("taken_at").desc(nulls_last=True))
 
 
 def _settings(agent: Agent) -> Row:

@@ -69,7 +69,8 @@ def restore(user: User, *, actor: str) -> User:
 def enforce() -> int:
     """Stop agents of suspended accounts, and start agents that a past suspension stopped. Returns their number. After a
     full batch it wakes the task again."""
-    stop, start = list(_to_stop()[:BATCH]), list(_to_start()[:BATCH])
+    running = Agent.objects.filter(user__is_active=False, desired=Desired.RUNNING).order_by("pk")
+    stop, start = list(running[:BATCH]), list(_to_start()[:BATCH])
     last = _last_suspensions([*stop, *start])
     for agent in stop:
         lifecycle.pause(agent, reason=Reason.SUSPENDED, actor=last[agent.user_id].suspended_by)
@@ -78,10 +79,6 @@ def enforce() -> int:
     if BATCH in {len(stop), len(start)}:
         background.on_commit(TASK)
     return len(stop) + len(start)
-
-
-def _to_stop() -> AgentQuerySet:
-    return Agent.objects.filter(user__is_active=False, desired=Desired.RUNNING).order_by("pk")
 
 
 def _to_start() -> AgentQuerySet:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 
-from django.db import connection
 from django.db.models import Q
 
 from accounts import mailbox
 from accounts.models import User
 from agents.errors import TrialsUsedUp
 from agents.models import Agent, AgentQuerySet
+from config import sql
 from config.crypto import keyed_digest
 from config.operator_settings import operator_settings
 
@@ -26,8 +26,7 @@ def hold(user: User, *, now: datetime) -> None:
     """
     if not operator_settings.MAX_TRIALS:
         return
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"trials {mailbox.inbox(user.email)}"])
+    sql.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"trials {mailbox.inbox(user.email)}"])
     refuse_used_up(user, now=now)
 
 
@@ -40,7 +39,8 @@ def refuse_used_up(user: User, *, now: datetime) -> None:
     newest = list(counted.values_list("created_at", flat=True)[: limit + 1])
     if len(newest) < limit:
         return
-    again = _whole_second(newest[limit - 1] + timedelta(days=days))
+    frees = newest[limit - 1] + timedelta(days=days)
+    again = datetime.fromtimestamp(math.ceil(frees.timestamp()), UTC)  # a create in that second is not refused again
     own = counted.owned_by(user.pk).live().values_list("pk", flat=True).first() if len(newest) == limit else None
     raise TrialsUsedUp(limit=limit, days=days, again=again, payable=own)
 
@@ -55,8 +55,3 @@ def _trials(user: User) -> AgentQuerySet:
 def hidden(inbox: str) -> str:
     """The text that replaces the mailbox of an account that its owner has deleted."""
     return f"{DIGEST}{keyed_digest(f'trials {inbox}')}"
-
-
-def _whole_second(at: datetime) -> datetime:
-    """Rounded up to a whole second, so that a create in that second is not refused again."""
-    return datetime.fromtimestamp(math.ceil(at.timestamp()), UTC)

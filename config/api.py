@@ -203,6 +203,13 @@ class ApiViewSet(GenericViewSet[Any]):
         if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
             raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
 
+    def query(self, taken: type[Serializer]) -> dict[str, Any]:
+        """The validated query of the address, in snake_case, with the parameters that this serializer takes."""
+        given = taken(data=self.request.query_params.dict())
+        given.is_valid(raise_exception=True)
+        validated: dict[str, Any] = given.validated_data
+        return validated
+
     def valid(self, request: Request, **kwargs: Any) -> dict[str, Any]:
         """Return the validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,6 +15,7 @@ from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 
 from config import embedded
+from config.public_networks import address_of
 
 MIN_SECRET_KEY_LENGTH = 50
 
@@ -31,8 +31,7 @@ def refusals() -> list[str]:
         *_half_tls(),
         *_missing_or_default_secrets(),
         *_malformed_keys(),
-        *_local_only(),
-        *_no_images(),
+        *_no_pods(),
         *_shown_codes(),
     ]
 
@@ -63,13 +62,9 @@ def _malformed_keys() -> list[str]:
     return []
 
 
-def _local_only() -> list[str]:
+def _no_pods() -> list[str]:
     if settings.AGENT_RUNTIME == "local":
         return ["AGENT_RUNTIME: local runs engines without isolation beside the control plane; use kubernetes"]
-    return []
-
-
-def _no_images() -> list[str]:
     if settings.AGENT_RUNTIME != "kubernetes":
         return []
     needed = {
@@ -94,9 +89,7 @@ def _half_tls() -> list[str]:
         found.append(
             "BASE_URL: with TLS=auto it must be https:// with one of ALLOWED_HOSTS, whose DNS record points here"
         )
-    try:
-        ipaddress.ip_address(settings.EXPECTED_IP)
-    except ValueError:
+    if address_of(settings.EXPECTED_IP) is None:
         found.append("EXPECTED_IP: with TLS=auto it must be this server's public address, to which DNS points")
     return found
 

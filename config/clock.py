@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.utils import timezone
 
+from config import sql
 from config.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,5 @@ def now() -> datetime:
 
 
 def of_the_database() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        found: datetime = cursor.fetchone()[0]
+    found: datetime = sql.rows("SELECT clock_timestamp()")[0][0]
     return found

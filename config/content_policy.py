@@ -7,9 +7,8 @@ files. All other answers are data: a browser has nothing to run there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 HEADER = "Content-Security-Policy"
 ADMIN = "/admin/"
@@ -22,11 +21,7 @@ OF_DATA = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancest
 OF_A_FAILURE = f"style-src 'unsafe-inline'; {OF_DATA}"
 
 
-class ContentPolicyMiddleware:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+class ContentPolicyMiddleware(MiddlewareMixin):
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response.headers.setdefault(HEADER, OF_THE_ADMIN if request.path.startswith(ADMIN) else OF_DATA)
         return response

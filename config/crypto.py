@@ -9,9 +9,10 @@ import hashlib
 import hmac
 import json
 import logging
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
@@ -91,6 +92,8 @@ class _SecretAttribute(DeferredAttribute):
 
 class _Encrypted(models.TextField[Any, Any]):
     descriptor_class = _SecretAttribute
+    written: ClassVar[Callable[[Any], str]] = str  # the value as clear text
+    read: ClassVar[Callable[[str], Any]] = str  # the value of a clear text
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         return model_instance.__dict__.get(self.attname)
@@ -98,19 +101,13 @@ class _Encrypted(models.TextField[Any, Any]):
     def get_prep_value(self, value: Any) -> Any:
         if isinstance(value, Unreadable):
             return value.sealed
-        return None if value is None else encrypt(self._written(value))
+        return None if value is None else encrypt(type(self).written(value))
 
     def from_db_value(self, value: str | None, expression: object, connection: object) -> Any:
         try:
-            return None if value is None else self._read(decrypt(value))
+            return None if value is None else type(self).read(decrypt(value))
         except InvalidToken:
             return Unreadable(str(value))
-
-    def _written(self, value: Any) -> str:
-        return str(value)
-
-    def _read(self, clear: str) -> Any:
-        return clear
 
 
 class EncryptedText(_Encrypted):
@@ -122,12 +119,7 @@ class EncryptedJson(_Encrypted):
 
     _pyi_private_set_type: Any
     _pyi_private_get_type: Any
-
-    def _written(self, value: Any) -> str:
-        return json.dumps(value)
-
-    def _read(self, clear: str) -> Any:
-        return json.loads(clear)
+    written, read = json.dumps, json.loads
 
 
 Row = TypeVar("Row", bound=models.Model)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -80,10 +80,8 @@ def _shut(opened: socket.socket) -> None:
 
     `SSLSocket.shutdown` is not used: it would remove the TLS state while the thread reads.
     """
-    try:
+    with suppress(OSError):  # it is closed already
         socket.socket.shutdown(opened, socket.SHUT_RDWR)
-    except OSError:
-        return  # it is closed already
 
 
 class _Connection(HTTPConnection):

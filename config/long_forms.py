@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from config import failures
 
@@ -12,17 +11,11 @@ FORM_BYTES = 65_536
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-class LongFormsMiddleware:
+class LongFormsMiddleware(MiddlewareMixin):
     """Refuse forms longer than 64 KiB unless a member of staff sends them.
 
     The CSRF check reads the whole form before any view knows who sent it.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
         is_form = request.content_type in FORMS

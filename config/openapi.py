@@ -253,16 +253,11 @@ def operation_name(method: str, path: str, *, many: bool) -> str:
     verb = "list" if many else _METHODS[method.lower()]
     if method == "POST" and words[-1] in _VERBS:
         verb = words.pop()
-    nouns = [_singular(word) for word in words[:-1]]
-    nouns.append(words[-1] if many or not _is_collection(method, path) else _singular(words[-1]))
+    *nouns, last = words
+    # The last word is a plural, but `/agents/{id}` and POST to `/agents` are about a single one.
+    is_single = not many and (method == "POST" or path.endswith("}"))
+    nouns = [*map(_singular, nouns), _singular(last) if is_single else last]
     return verb + "".join(part.capitalize() for noun in nouns for part in noun.split("-"))
-
-
-def _is_collection(method: str, path: str) -> bool:
-    """Whether the last word is a plural and the operation is about a single one: `/agents/{id}`, or
-    POST to `/agents`.
-    """
-    return method == "POST" or path.endswith("}")
 
 
 def _fixed_words(path: str) -> list[str]:

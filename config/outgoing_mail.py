@@ -145,7 +145,8 @@ def _notes(form: MailForm, values: Values, lang: str) -> list[dict[str, str]]:
     site, support = urlsplit(settings.BASE_URL).netloc, operator_settings.SUPPORT_EMAIL
     found = []
     if form.call:
-        found.append({"text": _plain(frame.lines["Call"], {}), "call": _call(form, values)})
+        call = form.call.format(base=settings.BASE_URL, **values)
+        found.append({"text": _plain(frame.lines["Call"], {}), "call": call})
     if form.has_support and not _NOBODY.match(support):
         found.append({"text": _plain(frame.lines["Support"], {}), "email": support})
     if form.why is not Why.SAID:
@@ -153,10 +154,6 @@ def _notes(form: MailForm, values: Values, lang: str) -> list[dict[str, str]]:
     if form.may_be_muted:
         found.append({"text": _plain(frame.lines["Mute"], {}), "url": links.mails()})
     return found
-
-
-def _call(form: MailForm, values: Values) -> str:
-    return form.call.format(base=settings.BASE_URL, **values)
 
 
 def _linked(before: list[str], after: list[str], values: Values) -> dict[str, list[SafeString]]:

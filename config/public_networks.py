@@ -61,6 +61,14 @@ NOT_PUBLIC_V6 = tuple(
 )
 
 
+def address_of(text: str) -> Address | None:
+    """The address that this text is; None for any other text."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
 def is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in NOT_PUBLIC_V4)

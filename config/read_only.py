@@ -9,16 +9,18 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 
-class ReadOnly:
+class NeitherAddedNorDeleted:
     """For admins and their inlines, named before Django's class."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+
+class ReadOnly(NeitherAddedNorDeleted):
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 from pythonjsonlogger.json import JsonFormatter as BaseJsonFormatter
 
 from config.ids import new_id
@@ -32,23 +33,16 @@ class RequestIdMiddleware:
             request_id.reset(token)
 
 
-class ProbeHostMiddleware:
+class ProbeHostMiddleware(MiddlewareMixin):
     """Answers health requests for any Host header: the probes of a cluster call the pod by its IP address.
 
     We build no URL from the Host header, so nothing depends on the name that a probe uses.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> None:
         if request.path in PROBES:
-            request.get_host = _own_host  # type: ignore[method-assign]  # only for this request
-        return self.get_response(request)
-
-
-def _own_host() -> str:
-    return urlsplit(settings.BASE_URL).hostname or ""
+            ours = urlsplit(settings.BASE_URL).hostname or ""
+            request.get_host = lambda: ours  # type: ignore[method-assign]  # only for this request
 
 
 class JsonFormatter(BaseJsonFormatter):

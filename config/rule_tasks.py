@@ -21,25 +21,18 @@ def plain(name: str, rule: Rule) -> Any:
     def run(*ids: str) -> None:
         rule(*ids)
 
-    return _registered(name, run)
+    run.__name__ = name.rpartition(".")[2]
+    return shared_task(name=name)(run)
 
 
 def timed(name: str, rule: Rule) -> Any:
     """A task that calls the rule with the time as `now`."""
-
-    def run(*ids: str) -> None:
-        rule(*ids, now=timezone.now())
-
-    return _registered(name, run)
+    return plain(name, lambda *ids: rule(*ids, now=timezone.now()))
 
 
 def clocked(name: str, rule: Rule) -> Any:
     """Like `timed`, for decisions about money: with a wrong clock the task fails (config/clock.py)."""
-
-    def run(*ids: str) -> None:
-        rule(*ids, now=clock.now())
-
-    return _registered(name, run)
+    return plain(name, lambda *ids: rule(*ids, now=clock.now()))
 
 
 def checked(name: str, rule: Rule) -> Any:
@@ -49,9 +42,4 @@ def checked(name: str, rule: Rule) -> Any:
         clock.now()
         rule(*ids)
 
-    return _registered(name, run)
-
-
-def _registered(name: str, run: Callable[..., None]) -> Any:
-    run.__name__ = name.rpartition(".")[2]
-    return shared_task(name=name)(run)
+    return plain(name, run)

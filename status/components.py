@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -26,8 +25,8 @@ class Component:
     id: str
     name: str
     status: Health
-    latency_ms: int | None
-    checked_at: datetime | None
+    latency_ms: int | None = None
+    checked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +64,12 @@ def platform(*, now: datetime) -> Platform:
     """The state of the whole platform. Never raises, and never waits longer than a check may take."""
     outcomes = _outcomes()
     records = _records()
-    hurt = {name for incident in _open(records) for name in incident.components}
-    components = [_dependency(name, outcome, hurt=hurt) for name, outcome in outcomes.items()]
+    components = [_dependency(name, outcome) for name, outcome in outcomes.items()]
     components = [_watched(one, records, now=now) if one.id == "runtime" else one for one in components]
-    components += [_mail(records, hurt=hurt), _prices(records, hurt=hurt), _backups(records, hurt=hurt, now=now)]
-    components.append(_drills(records, hurt=hurt, now=now))
-    components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
+    components += [_mail(records), _prices(records), _backups(records, now=now), _drills(records, now=now)]
+    components += [_loop(name, records, now=now) for name in loops.PERIODS]
+    if records:
+        components = _with_incidents(components, records.incidents)
     return Platform(
         status=_overall(components),
         components=components,
@@ -113,18 +112,20 @@ def _records() -> checks.Records | None:
     return _last_records
 
 
-def _open(records: checks.Records | None) -> list[Incident]:
-    return [incident for incident in records.incidents if incident.resolved_at is None] if records else []
+def _with_incidents(components: list[Component], incidents: list[Incident]) -> list[Component]:
+    """The same components. Those that an open incident names are degraded at best."""
+    hurt = {name for incident in incidents if incident.resolved_at is None for name in incident.components}
+    return [
+        replace(one, status=Health.DEGRADED) if one.id in hurt and one.status == Health.OK else one
+        for one in components
+    ]
 
 
-def _dependency(
-    id: str, outcome: CheckOutcome[checks.Records] | CheckOutcome[None], *, hurt: Collection[str]
-) -> Component:
-    up = Health.DEGRADED if id in hurt else Health.OK
+def _dependency(id: str, outcome: CheckOutcome[checks.Records] | CheckOutcome[None]) -> Component:
     return Component(
         id=id,
         name=DEPENDENCIES[id][0],
-        status=up if outcome.ok else Health.DOWN,
+        status=Health.OK if outcome.ok else Health.DOWN,
         latency_ms=outcome.latency_ms,
         checked_at=outcome.checked_at,
     )
@@ -142,73 +143,55 @@ def _watched(pods: Component, records: checks.Records | None, *, now: datetime) 
     return replace(pods, status=Health.DOWN if silent == len(clusters) else Health.DEGRADED)
 
 
-def _mail(records: checks.Records | None, *, hurt: Collection[str]) -> Component:
+def _mail(records: checks.Records | None) -> Component:
     """Mail, as the last sent mail showed: the status itself never asks a mail server."""
     failed_at = records.mail_failed_at if records else None
-    up = Health.DEGRADED if MAIL in hurt else Health.OK
-    return Component(
-        id=MAIL, name="Mail", status=Health.DOWN if failed_at else up, latency_ms=None, checked_at=failed_at
-    )
+    return Component(id=MAIL, name="Mail", status=Health.DOWN if failed_at else Health.OK, checked_at=failed_at)
 
 
-def _prices(records: checks.Records | None, *, hurt: Collection[str]) -> Component:
+def _prices(records: checks.Records | None) -> Component:
     """Model prices. Their age is shown but not judged: nothing fails because of it."""
-    return Component(
-        id=PRICES,
-        name="Model prices",
-        status=Health.DEGRADED if PRICES in hurt else Health.OK,
-        latency_ms=None,
-        checked_at=records.prices_checked_at if records else None,
-    )
+    checked_at = records.prices_checked_at if records else None
+    return Component(id=PRICES, name="Model prices", status=Health.OK, checked_at=checked_at)
 
 
-def _backups(records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
+def _backups(records: checks.Records | None, *, now: datetime) -> Component:
     """Whether backups come when they are due, and how many agents' backups fail.
 
     Missing backups are shown, not judged.
     """
     known = records.backups if records else None
-    well = (known is None or known.are_well(now)) and BACKUPS not in hurt
     name = "Backups"
     if known and not known.are_made:
         name = "Backups (off: BACKUP_STORE names no store)"
     elif known and known.oldest:
         name = f"Backups ({known.old} too old, the oldest of {known.oldest:%Y-%m-%d %H:%M} UTC)"
-    return Component(
-        id=BACKUPS,
-        name=name,
-        status=Health.OK if well else Health.DEGRADED,
-        latency_ms=None,
-        checked_at=None,
-    )
+    return Component(id=BACKUPS, name=name, status=_ok_if(known is None or known.are_well(now)))
 
 
-def _drills(records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
+def _drills(records: checks.Records | None, *, now: datetime) -> Component:
     """Whether test restores of backups succeed, and when the last one was made."""
     known = records.drills if records else None
     well = known is None or not records or not records.backups.are_made or known.are_well(now)
     return Component(
         id=DRILLS,
         name=f"Restore drills ({known.failed} of {known.held} failed)" if known and known.failed else "Restore drills",
-        status=Health.OK if well and DRILLS not in hurt else Health.DEGRADED,
-        latency_ms=None,
+        status=_ok_if(well),
         checked_at=known.last if known else None,
     )
 
 
-def _loop(name: str, records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
+def _loop(name: str, records: checks.Records | None, *, now: datetime) -> Component:
     last = records.loops.get(name) if records else None
     late = loops.is_late(name, last=last or _expected_since, now=now)
-    return Component(
-        id=name,
-        name=f"Loop {name}",
-        status=Health.DEGRADED if late or name in hurt else Health.OK,
-        latency_ms=None,
-        checked_at=last,
-    )
+    return Component(id=name, name=f"Loop {name}", status=_ok_if(not late), checked_at=last)
+
+
+def _ok_if(well: bool) -> Health:
+    return Health.OK if well else Health.DEGRADED
 
 
 def _overall(components: list[Component]) -> Health:
     if any(component.id == "database" and component.status == Health.DOWN for component in components):
         return Health.DOWN
-    return Health.OK if all(component.status == Health.OK for component in components) else Health.DEGRADED
+    return _ok_if(all(component.status == Health.OK for component in components))

@@ -35,10 +35,12 @@ def authority(url: str) -> str:
 
 
 def _check_host(receiver: ReceiverUrl) -> None:
-    answers = _answers(receiver)
-    dialable = networks.dialable(answers)
-    allowed = any(map(networks.is_allowed, dialable))
-    if not allowed and receiver.address is None and _is_local_name(receiver.host):
+    answers, reach = _answers(receiver), networks.reach()
+    dialable = reach.dialable(answers)
+    allowed = any(map(reach.is_allowed, dialable))
+    # A name that has a meaning only inside a private network, even if it resolves here.
+    is_local_name = "." not in receiver.host or receiver.host.endswith(_LOCAL_SUFFIXES)
+    if not allowed and receiver.address is None and is_local_name:
         raise BadReceiverUrl("must be on a public host, not a local name")
     if not allowed and answers and not dialable:
         raise BadReceiverUrl("must be on a public host: loopback, private and reserved addresses are refused")
@@ -51,11 +53,6 @@ def _answers(receiver: ReceiverUrl) -> list[Address]:
         return [receiver.address]
     waiting.release_connection()
     return resolving.lookup(receiver.host, seconds=RESOLVE_SECONDS)
-
-
-def _is_local_name(host: str) -> bool:
-    """Whether the name has a meaning only inside a private network, even if it resolves here."""
-    return "." not in host or host.endswith(_LOCAL_SUFFIXES)
 
 
 def _is_our_own(receiver: ReceiverUrl, *, allowed: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -109,19 +109,8 @@ def judge(claim: Claim, answer: AttemptResult, *, began: datetime, at: datetime)
 
 def give_up(claim: Claim, *, at: datetime) -> DeliveryOutcome:
     """The outcome of a delivery that is never sent again, because it ended the drain each time."""
-    return DeliveryOutcome(
-        event_id=claim.event_id,
-        token=claim.token,
-        url=claim.url,
-        state=State.FAILED,
-        attempts=claim.attempts,
-        next_attempt_at=at,
-        http_status=None,
-        error=Problem.INTERNAL,
-        duration_ms=0,
-        ended_at=at,
-        slow=claim.slow,
-    )
+    failed = judge(claim, AttemptResult(None, Problem.INTERNAL, 0.0), began=at, at=at)
+    return replace(failed, state=State.FAILED, attempts=claim.attempts, next_attempt_at=at, slow=claim.slow)
 
 
 def _state(attempts: int, answer: AttemptResult) -> State:

@@ -36,10 +36,11 @@ def page(agent: Agent, *, after: str | None = None, limit: int = PAGE) -> EventP
     """The events after the named one, or from the oldest that is kept. Raises NoSuchEvent, which names `after`."""
     found = _kept(agent).oldest_first()
     if after is not None:
-        found = found.later_than(_place(agent, after, field="after"))
+        found = found.later_than(place(agent, after, field="after"))
     rows = list(found.values_list("pk", "body")[: limit + 1])
     shown = rows[:limit]
-    next_url = _next_url(agent, after=shown[-1][0], limit=limit) if len(rows) > limit else None
+    query = urlencode({"after": shown[-1][0], "limit": limit}) if len(rows) > limit else ""
+    next_url = f"{settings.BASE_URL}/agents/{agent.pk}/events?{query}" if query else None
     return EventPage([body for _, body in shown], next_url)
 
 
@@ -53,7 +54,7 @@ def newest(agent: Agent, *, before: str | None = None, limit: int = PAGE) -> New
     """The same for people: the newest events first. Raises NoSuchEvent, which names `before`."""
     found = _kept(agent).newest_first()
     if before is not None:
-        found = found.earlier_than(_place(agent, before, field="before"))
+        found = found.earlier_than(place(agent, before, field="before"))
     rows = list(found[: limit + 1])
     return NewestEvents(rows[:limit], rows[limit - 1].pk if len(rows) > limit else None)
 
@@ -62,12 +63,9 @@ def _kept(agent: Agent) -> EventQuerySet:
     return Event.objects.filter(agent=agent, created_at__gt=timezone.now() - EVENTS_KEPT)
 
 
-def _place(agent: Agent, event_id: str, *, field: str) -> Event:
+def place(agent: Agent, event_id: str, *, field: str) -> Event:
+    """The event at which the page before ended. Raises NoSuchEvent, which names the field."""
     found = Event.objects.of_agent(agent, event_id)
     if found is None:
         raise NoSuchEvent(field, event_id)
     return found
-
-
-def _next_url(agent: Agent, *, after: str, limit: int) -> str:
-    return f"{settings.BASE_URL}/agents/{agent.pk}/events?{urlencode({'after': after, 'limit': limit})}"

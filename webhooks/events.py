@@ -11,10 +11,10 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 
-from config import background
+from config import background, sql
 from config.ids import new_id
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event
@@ -34,7 +34,8 @@ def emit(agent: Agent, event_type: EventType, data: dict[str, Any], *, now: date
     event_id = new_id("evt")
     body = _body(event_id, agent, event_type, data, created_at=created_at)
     event = Event.objects.create(id=event_id, agent=agent, type=event_type, body=body, created_at=created_at)
-    if _hold_hook(agent):
+    # Until the transaction ends, the removal of the hook waits; then it cancels the delivery.
+    if sql.rows("SELECT id FROM webhooks_hook WHERE agent_id = %s FOR KEY SHARE", [agent.pk]):
         is_test = event_type == EventType.TEST
         Delivery.objects.create(event=event, agent=agent, is_test=is_test, next_attempt_at=now, created_at=created_at)
         background.on_commit("webhooks.drain")
@@ -79,13 +80,3 @@ def _body(event_id: str, agent: Agent, event_type: EventType, data: dict[str, An
 def _timestamp(moment: datetime) -> str:
     """The time as text. It always has microseconds, so that texts sort like the events."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _hold_hook(agent: Agent) -> bool:
-    """Lock the hook until the transaction ends, and return whether there is one.
-
-    Its removal waits, then cancels deliveries.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT id FROM webhooks_hook WHERE agent_id = %s FOR KEY SHARE", [agent.pk])
-        return cursor.fetchone() is not None

@@ -31,7 +31,7 @@ def install(agent: Agent, *, url: str, now: datetime) -> tuple[Hook, str]:
     and an even older one is no longer used. Pending deliveries go to the new address, signed with the new secret. For a
     new address the last status is empty until an event was sent there.
     """
-    secret = _new_secret()
+    secret = SECRET_PREFIX + base64.urlsafe_b64encode(secrets.token_bytes(SECRET_BYTES)).rstrip(b"=").decode()
     hook, created = Hook.objects.select_for_update(no_key=True).get_or_create(
         agent=agent, defaults={"url": url, "authority": authority(url), "secret": secret, "created_at": now}
     )
@@ -62,10 +62,6 @@ def forget_hooks_of_deleted_agents() -> int:
     """Delete the hooks of deleted agents without pending deliveries: nothing will be signed for them any more."""
     ended = Hook.objects.filter(agent__status="deleted").exclude(agent__deliveries__state=State.PENDING)
     return ended.delete()[0]
-
-
-def _new_secret() -> str:
-    return SECRET_PREFIX + base64.urlsafe_b64encode(secrets.token_bytes(SECRET_BYTES)).rstrip(b"=").decode()
 
 
 def _rotate(hook: Hook, *, url: str, secret: str, now: datetime) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from django.db import connection as django_connection
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
+from config import sql
 from webhooks.deliveries import Claim, DeliveryOutcome
 from webhooks.hooks import OVERLAP
 
@@ -136,10 +136,7 @@ WHERE event_id = ANY(%s) AND lease_token = ANY(%s) AND state = 'pending'
 
 def soonest() -> datetime | None:
     """When the next delivery can be leased at the earliest. Cheap: it reads only the ends of two partial indexes."""
-    with django_connection.cursor() as cursor:
-        cursor.execute(_SOONEST)
-        row = cursor.fetchone()
-    moment: datetime | None = row[0] if row else None
+    moment: datetime | None = sql.rows(_SOONEST)[0][0]
     return moment
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import idna
 
-from config.public_networks import Address
+from config.public_networks import Address, address_of
 
 MAX_LENGTH = 2048
 MAX_HOST_LENGTH = 253
@@ -53,10 +53,7 @@ class ReceiverUrl:
     @property
     def address(self) -> Address | None:
         """The host as an IP address; None if it is a name."""
-        try:
-            return ipaddress.ip_address(self.host)
-        except ValueError:
-            return None
+        return address_of(self.host)
 
     def __str__(self) -> str:
         """The URL as the caller wrote it, except for the form of the host and for characters that a

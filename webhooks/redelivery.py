@@ -31,10 +31,8 @@ def run(agent: Agent, event_id: str, *, actor: str) -> DeliveryReport:
 
 def find(agent: Agent, event_id: str) -> Delivery:
     """The agent's delivery of this event, if the log still has it. Raises NoSuchDelivery."""
-    if not is_id("evt", event_id):
-        raise NoSuchDelivery
-    delivery = Delivery.objects.kept(since=timezone.now() - purging.DELIVERIES_KEPT).filter(agent=agent, pk=event_id)
-    found = delivery.first()
+    kept = Delivery.objects.kept(since=timezone.now() - purging.DELIVERIES_KEPT)
+    found = kept.filter(agent=agent, pk=event_id).first() if is_id("evt", event_id) else None
     if found is None:
         raise NoSuchDelivery
     return found

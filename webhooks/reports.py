@@ -35,16 +35,8 @@ def wait_for(event_id: str) -> DeliveryReport:
         delivery = Delivery.objects.get(pk=event_id)
         waiting.release_connection()
         if delivery.state != State.PENDING:
-            return _report(delivery)
+            ok, error = delivery.state == State.DELIVERED, delivery.error or None
+            return DeliveryReport(ok=ok, status=delivery.http_status, attempts=delivery.attempts, error=error)
         time.sleep(POLL_SECONDS[min(looks, len(POLL_SECONDS) - 1)])
         looks += 1
     raise Unavailable(f"{event_id} is still being delivered: call again to wait for its outcome", retry_after=10)
-
-
-def _report(delivery: Delivery) -> DeliveryReport:
-    return DeliveryReport(
-        ok=delivery.state == State.DELIVERED,
-        status=delivery.http_status,
-        attempts=delivery.attempts,
-        error=delivery.error or None,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -10,6 +10,7 @@ from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 
 from agents.admin.logs import WithLogs
+from agents.admin.outlook import WithOutlook
 from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents
 from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
 from agents.backups import by_owner
@@ -25,10 +26,31 @@ from agents.talking import talk_test
 from agents.watching import quota
 from config.crypto import readable
 from config.errors import ServiceError
-from config.read_only import ReadOnly
+from config.read_only import NeitherAddedNorDeleted, ReadOnly
 
 INLINE_ROWS = 100
 MASKED = "•••••• (set)"
+# The fields of an agent's page, by the titles of their groups.
+SHOWN = (
+    (None, "id user name persona_id engine tier lang timezone channels created_at"),
+    ("Now and next", "outlook"),
+    (
+        "Life cycle",
+        "status status_since desired operation settled_status deadline_at cause cause_message cause_evidence recoveries"
+        " lost_since",
+    ),
+    (
+        "Pod",
+        "pod_namespace cluster dseq endpoint_url slug domain generation spec_revision reconcile_at lease_until"
+        " attempts",
+    ),
+    ("Log", "last_lines"),
+    ("Entitlement", "paid entitled_until trial_notice_day"),
+    (
+        "Configuration",
+        "llm_provider model llm_key_hash masked_secrets tools_enabled a2a_enabled a2a_listed soul extra_soul",
+    ),
+)
 
 
 class ReadOnlyInline(ReadOnly, admin.TabularInline[Any, Any]):
@@ -76,20 +98,9 @@ class QuotaFilter(admin.ChoicesFieldListFilter):
 
 
 @admin.register(Agent)
-class AgentAdmin(WithLogs):
-    list_display = (
-        "id",
-        "name",
-        "user",
-        "status",
-        "desired",
-        "engine",
-        "tier",
-        "quota_status",
-        "paid",
-        "cause",
-        "created_at",
-    )
+class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook):
+    list_display = ("id", "name", "user", "status", "desired", "engine", "tier", "quota_status", "paid", "cause",
+                    "created_at")  # fmt: skip
     list_filter = ("status", "desired", "engine", "tier", ("quota_snapshot__status", QuotaFilter), "paid", "lang")
     search_fields = ("id", "name", "user__email", "slug", "domain", "suffix")
     search_help_text = "Id, name, owner's e-mail, slug, domain or namespace suffix"
@@ -100,88 +111,10 @@ class AgentAdmin(WithLogs):
     inlines = (QuotaInline, ChannelInline, TransitionInline)
     actions = ("resume_agents", "back_up_agents", "talk_test_agents")
     steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
-    fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    "id",
-                    "user",
-                    "name",
-                    "persona_id",
-                    "engine",
-                    "tier",
-                    "lang",
-                    "timezone",
-                    "channels",
-                    "created_at",
-                )
-            },
-        ),
-        (
-            "Life cycle",
-            {
-                "fields": (
-                    "status",
-                    "status_since",
-                    "desired",
-                    "operation",
-                    "settled_status",
-                    "deadline_at",
-                    "cause",
-                    "cause_message",
-                    "cause_evidence",
-                    "recoveries",
-                    "lost_since",
-                )
-            },
-        ),
-        (
-            "Pod",
-            {
-                "fields": (
-                    "pod_namespace",
-                    "cluster",
-                    "dseq",
-                    "endpoint_url",
-                    "slug",
-                    "domain",
-                    "generation",
-                    "spec_revision",
-                    "reconcile_at",
-                    "lease_until",
-                    "attempts",
-                )
-            },
-        ),
-        ("Log", {"fields": ("last_lines",)}),
-        ("Entitlement", {"fields": ("paid", "entitled_until", "trial_notice_day")}),
-        (
-            "Configuration",
-            {
-                "fields": (
-                    "llm_provider",
-                    "model",
-                    "llm_key_hash",
-                    "masked_secrets",
-                    "tools_enabled",
-                    "a2a_enabled",
-                    "a2a_listed",
-                    "soul",
-                    "extra_soul",
-                )
-            },
-        ),
-    )
+    fieldsets: ClassVar[Any] = tuple((title, {"fields": tuple(names.split())}) for title, names in SHOWN)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
         return tuple(str(name) for _, options in self.fieldsets for name in options["fields"])
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
-        return False
 
     @admin.display(description="quota", ordering="quota_snapshot__status")
     def quota_status(self, agent: Agent) -> str:

@@ -7,8 +7,7 @@ from time import monotonic, sleep
 
 from agents.backups import repositories, taking
 from agents.backups.models import OPEN, Backup, Kind, Stage
-from agents.backups.repositories import BackupsOff
-from agents.errors import BackupFailed, BackupsAreOff, BackupTakesLong, NoSuchBackup, WrongState
+from agents.errors import BackupFailed, BackupTakesLong, NoSuchBackup, WrongState
 from agents.models import Agent, Desired, Status
 from config import waiting
 
@@ -36,11 +35,12 @@ def begin(agent: Agent, *, actor: str) -> Backup:
 
 def refuse(agent: Agent) -> None:
     """Raise BackupsAreOff, or WrongState while no pod could be asked."""
-    try:
-        repositories.check()
-    except BackupsOff as off:
-        raise BackupsAreOff(str(off)) from off
-    _guard(agent)
+    repositories.check()
+    if agent.desired == Desired.STOPPED:
+        paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
+        raise WrongState("backups", paused, f"POST /agents/{agent.id}/resume starts it")
+    if agent.status == Status.PROVISIONING:
+        raise WrongState("backups", agent.status, "wait until it is running")
 
 
 def listed(agent: Agent) -> list[Backup]:
@@ -54,14 +54,6 @@ def named(agent: Agent, name: str) -> Backup:
     if found is None:
         raise NoSuchBackup(agent.pk)
     return found
-
-
-def _guard(agent: Agent) -> None:
-    if agent.desired == Desired.STOPPED:
-        paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
-        raise WrongState("backups", paused, f"POST /agents/{agent.id}/resume starts it")
-    if agent.status == Status.PROVISIONING:
-        raise WrongState("backups", agent.status, "wait until it is running")
 
 
 def _waited_for(backup: Backup) -> Backup:

@@ -65,15 +65,9 @@ def _started(backup: Backup, url: str) -> subprocess.Popen[bytes]:
     """Start the program. It reads through the endpoint, as a pod does, because the web process has no credentials of
     the store."""
     try:
-        program, environment = reading.way_to(backup, url)
+        given = reading.way_to(backup, url)
     except NoRestic as error:
         raise BackupsAreOff(str(error)) from error
-    given = {
-        "program": str(program),
-        "snapshot": backup.snapshot,
-        "password": backup.agent.repository.password,
-        "environment": environment,
-    }
     process = subprocess.Popen(
         [sys.executable, "-m", "agents.backups.packing"],
         stdin=subprocess.PIPE,

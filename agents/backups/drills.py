@@ -118,12 +118,8 @@ def _restore(backup: Backup) -> str:
 
 
 def _proved(backup: Backup, url: str, scratch: Path) -> dict[str, int]:
-    program, environment = reading.way_to(backup, url)
     given = {
-        "program": str(program),
-        "snapshot": backup.snapshot,
-        "password": backup.agent.repository.password,
-        "environment": environment,
+        **reading.way_to(backup, url),
         "scratch": str(scratch),
         "parent": os.getpid(),
         "broken": backup.broken,

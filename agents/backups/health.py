@@ -69,17 +69,14 @@ def over_all(*, now: datetime) -> tuple[BackupHealth, Drills]:
         due_since=Min("drill_due_at"),
     )
     due = Agent.objects.filter(backup_due_at__isnull=False).aggregate(due=Min("backup_due_at"))["due"]
-    old = _old(now)
     backups = BackupHealth(
         are_made=bool(settings.BACKUP_STORE),
-        repositories=live["repositories"],
-        failing=live["failing"],
+        repositories=live.pop("repositories"),
+        failing=live.pop("failing"),
         oldest_due=due,
-        old=old["old"],
-        oldest=old["oldest"],
+        **_old(now),
     )
-    names = ("held", "failed", "last", "due_since")
-    return backups, Drills(**{name: live[name] for name in names})
+    return backups, Drills(**live)
 
 
 def _old(now: datetime) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _compare_contents(data: Path, sums: Path) -> None:
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
             if found != expected:
-                raise Unproven(f"{_shown(path, data)} is not what the repository holds")
+                raise Unproven(f"{str(path.relative_to(data))[:200]!r} is not what the repository holds")
 
 
 def _compare_names(given: dict[str, Any], data: Path) -> tuple[int, list[str]]:
@@ -160,10 +160,6 @@ def _restic(given: dict[str, Any], *words: str) -> Iterator[IO[bytes]]:
         finally:
             process.kill()
             process.wait()
-
-
-def _shown(path: Path, data: Path) -> str:
-    return repr(str(path.relative_to(data))[:200])
 
 
 if __name__ == "__main__":

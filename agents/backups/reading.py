@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -23,11 +23,13 @@ class BackupUnreadable(Exception):
     """The backup cannot be read now, or does not have what is looked for. The message is for people."""
 
 
-def way_to(backup: Backup, url: str) -> tuple[Path, dict[str, str]]:
-    """The path of restic, and the environment that it needs to read this backup. Raises NoRestic."""
+def way_to(backup: Backup, url: str) -> dict[str, Any]:
+    """What a program needs to read this backup: restic, its environment, snapshot and password. Raises NoRestic."""
     program = supply.ensure(settings.RESTIC, settings.ENGINE_CACHE)
     door = {"RESTIC_REST_USERNAME": "web", "RESTIC_REST_PASSWORD": credentials.mint(backup.agent_id)}
-    return program, restic.environment(repository=f"rest:{url}/{backup.agent_id}/", cache=None, more=door)
+    environment = restic.environment(repository=f"rest:{url}/{backup.agent_id}/", cache=None, more=door)
+    password = backup.agent.repository.password
+    return {"program": str(program), "snapshot": backup.snapshot, "password": password, "environment": environment}
 
 
 def memory(backup: Backup) -> Memory:
@@ -36,10 +38,9 @@ def memory(backup: Backup) -> Memory:
     if url is None:
         raise BackupUnreadable("the endpoint of backups is not there")
     try:
-        program, environment = way_to(backup, url)
-        command = [str(program), "--quiet", "--no-cache", "--no-lock", "dump", backup.snapshot, f"/{MEMORY}"]
-        said = _said(command, environment, backup.agent.repository.password)
-        return memory_of(json.loads(said))
+        way = way_to(backup, url)
+        command = [way["program"], "--quiet", "--no-cache", "--no-lock", "dump", backup.snapshot, f"/{MEMORY}"]
+        return memory_of(json.loads(_said(command, way["environment"], way["password"])))
     except NoRestic as error:
         raise BackupUnreadable(str(error)) from error
     except (KeyError, TypeError, ValueError, subprocess.TimeoutExpired) as error:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from agents.backups import store, supply
 from agents.backups.models import Repository
+from agents.errors import BackupsAreOff
 from agents.models import Agent
 from agents.pod import restic
 from agents.pod.restic import NoRestic
@@ -38,9 +39,9 @@ class Crowded(Exception):
 
 
 def check() -> None:
-    """Raise BackupsOff when no backups are made here."""
+    """Raise BackupsAreOff, a refusal for callers, when no backups are made here."""
     if store.configured() is None:
-        raise BackupsOff("BACKUP_STORE names no store")
+        raise BackupsAreOff("BACKUP_STORE names no store")
 
 
 def of(agent: Agent) -> Repository:

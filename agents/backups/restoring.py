@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from agents.backups import address, credentials, repositories
 from agents.backups.models import Backup, Repository, Stage
-from agents.backups.repositories import BackupsOff
 from agents.cause import Cause
-from agents.errors import BackupsAreOff
 from agents.models import Agent, Reason
 from agents.pod.turns.failures import HopFailure
 from agents.running import lifecycle, pods
@@ -21,10 +19,7 @@ def restore(agent: Agent, backup: Backup, *, actor: str, why: str = "") -> Agent
 
     Raises BackupsAreOff, and WrongState and NotEntitled as a rebuild does.
     """
-    try:
-        repositories.check()
-    except BackupsOff as off:
-        raise BackupsAreOff(str(off)) from off
+    repositories.check()
     note = f"from backup {backup.name}{f': {why}' if why else ''}"
     return lifecycle.rebuild(agent, actor=actor, reason=Reason.RESTORE, why=note, restores=backup.pk)
 

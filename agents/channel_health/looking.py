@@ -11,7 +11,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.utils import timezone
 
 from agents.channel_health import telling
@@ -21,6 +20,7 @@ from agents.pod.turns.failures import HopFailure
 from agents.running import pods
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Access, Endpoint
+from config import sql
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,8 @@ LEASE = timedelta(minutes=2)  # no other run looks at a taken channel before thi
 
 _UNASKED: dict[str, str | None] = {}
 
-# The conditions repeat those of the partial index `agent_listening`.
+# Begins to look at the channels of agents that began to run, or that got a channel. The conditions repeat those of the
+# partial index `agent_listening`.
 _ENLIST = """
 INSERT INTO agents_channelstate (agent_id, channel, look_at, revision, reason)
 SELECT agent.id, known.name, %(now)s, 0, '' FROM agents_agent agent, unnest(agent.channels) AS known(name)
@@ -67,8 +68,9 @@ def look_at_due(now: datetime | None = None) -> int:
     """Ask the pods whose channels are due, and record what follows from the answers. Returns how many agents were
     due."""
     now = now or timezone.now()
-    _enlist(now)
-    agents = list(Agent.objects.filter(pk__in=_take(now)))
+    sql.execute(_ENLIST, {"now": now, "web": WEB, "limit": ENLISTED})
+    taken = sql.rows(_TAKE, {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": ASKED})
+    agents = list(Agent.objects.filter(pk__in={agent_id for (agent_id,) in taken}))
     secrets.SystemRandom().shuffle(agents)  # so that slow pods do not always delay the same other ones
     runtime = current_runtime()
     asked = [(agent, runtime.endpoint(agent.namespace) if telling.listens(agent) else None) for agent in agents]
@@ -79,19 +81,6 @@ def look_at_due(now: datetime | None = None) -> int:
         if states is not _UNASKED:
             telling.note(agent, states, now=now)
     return len(agents)
-
-
-def _enlist(now: datetime) -> None:
-    """Start to look at the channels of agents that began to run, or that got a channel."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ENLIST, {"now": now, "web": WEB, "limit": ENLISTED})
-
-
-def _take(now: datetime) -> set[str]:
-    values: dict[str, datetime | int] = {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": ASKED}
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE, values)
-        return {agent_id for (agent_id,) in cursor.fetchall()}
 
 
 def _ask_in_time(agent: Agent, endpoint: Endpoint | None, *, until: float) -> dict[str, str | None] | None:

@@ -14,14 +14,13 @@ from django.utils.timesince import timesince
 
 from agents.clusters import placement
 from agents.clusters.admin_steps import DeleteClusters, LoseClusters
-from agents.clusters.forms import ClusterForm
+from agents.clusters.forms import SECRETS, ClusterForm
 from agents.clusters.models import Cluster, Enforcement, Placement, Pod
 from catalog.form_fields import JsonFormField
 from config import background
 from config.admin_steps import WithSteps
 from config.read_only import WrittenByRules
 
-SECRETS = ("kubeconfig", "pull_secret")
 OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "found", "checked_at")
 SCHEDULING = (
     "runtime_class",
@@ -149,17 +148,8 @@ class PlacementAdmin(ClusterRowsAdmin):
 class PodAdmin(ClusterRowsAdmin):
     """What was last seen of each pod."""
 
-    list_display = (
-        "namespace",
-        "agent_id",
-        "cluster",
-        "phase",
-        "gateway_alive",
-        "revision",
-        "restarts",
-        "cause",
-        "since",
-    )
+    list_display = ("namespace", "agent_id", "cluster", "phase", "gateway_alive", "revision", "restarts", "cause",
+                    "since")  # fmt: skip
     fields = (*list_display, "message", "evidence", "public_url", "pod_ip", "disk_bytes", "made_at")
     list_filter = ("phase", "cluster")
     search_fields = ("namespace", "agent_id")

@@ -15,16 +15,22 @@ from config.admin_steps import DeleteRows, Given, Logged, NameOrPerish, ReasonFo
 from config.errors import Conflict
 
 
-def _shown(row: Any) -> dict[str, str]:
-    return {
-        "name": row.name,
-        "region": row.region,
-        "agents": f"{row.placed} of {row.capacity}",
-        "last seen": f"{row.observed_at:%Y-%m-%d %H:%M:%S} UTC" if row.observed_at else "never",
-    }
+class ClusterRows:
+    """What both pages show of clusters. Named before the class of the step."""
+
+    def shown(self, row: Any) -> dict[str, str]:
+        return {
+            "name": row.name,
+            "region": row.region,
+            "agents": f"{row.placed} of {row.capacity}",
+            "last seen": f"{row.observed_at:%Y-%m-%d %H:%M:%S} UTC" if row.observed_at else "never",
+        }
+
+    def _all(self) -> QuerySet[Cluster]:
+        return placement.with_placed(Cluster.objects.all())
 
 
-class LoseClusters(Step[Cluster]):
+class LoseClusters(ClusterRows, Step[Cluster]):
     name, title, button = "lose_clusters", "Lost for good", "Give up for good"
     done = "Given up as lost for good"
     model = Cluster
@@ -40,9 +46,6 @@ class LoseClusters(Step[Cluster]):
         "If the cluster comes back after all, delete the objects of Agentpods on it: an agent must not have two pods.",
     )
 
-    def shown(self, row: Cluster) -> dict[str, str]:
-        return _shown(row)
-
     def means(self, rows: list[Cluster]) -> list[str]:
         return [f"{getattr(row, 'placed', 0)} agents are moved away from {row}." for row in rows]
 
@@ -54,9 +57,6 @@ class LoseClusters(Step[Cluster]):
         if left:
             given.say(f"{left} agents are still on {row}. A worker moves them; repeat this step if some stay.")
         return None
-
-    def _all(self) -> QuerySet[Cluster]:
-        return placement.with_placed(Cluster.objects.all())
 
 
 class WhereTo(ReasonForm):
@@ -92,7 +92,7 @@ class MoveAgents(AgentStep):
         return [(row, f"Move requested to {given.fields['to']}: {given.reason}")]
 
 
-class DeleteClusters(DeleteRows):
+class DeleteClusters(ClusterRows, DeleteRows):
     title = "Delete clusters"
     model = Cluster
     material = ("name", "agents")
@@ -101,16 +101,10 @@ class DeleteClusters(DeleteRows):
         "Only a cluster without agents and pods can be deleted. Nothing on its machines is changed.",
     )
 
-    def shown(self, row: Any) -> dict[str, str]:
-        return _shown(row)
-
     def take(self, row: Any, *, given: Given) -> Logged | None:
         if Placement.objects.filter(Q(cluster=row) | Q(other=row)).exists() or row.pods.exists():
             raise StillUsed(row)
         return super().take(row, given=given)
-
-    def _all(self) -> QuerySet[Cluster]:
-        return placement.with_placed(Cluster.objects.all())
 
 
 class StillUsed(Conflict):

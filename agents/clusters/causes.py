@@ -238,7 +238,7 @@ def _refusal(said: str, *, reason: str, since: datetime | None) -> Trouble:
 
 def _of_events(pod: Json, events: Sequence[Json]) -> Trouble | None:
     """What holds up a pod of which no container has begun."""
-    event = _latest([one for one in events if objects.is_about(one, pod)], {*_EVENTS, *_OVERCOME})
+    event = _latest([one for one in events if objects.is_about(one, [pod])], {*_EVENTS, *_OVERCOME})
     cause = _EVENTS.get(str(event.get("reason"))) if event else None
     if event is None or cause is None:
         return None

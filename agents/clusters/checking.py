@@ -150,7 +150,8 @@ def _findings(cluster: Cluster, connection: Connection, place: ClusterSettings) 
         yield from _rights(connection, [_BIND_ROLE], name=account.role)
         yield from _bounds(connection)
     yield from _routing(connection, place)
-    yield from _storage(connection, place)
+    path = "/apis/storage.k8s.io/v1/storageclasses"
+    yield from _named_or_default(connection, path, place.storage_class, _DEFAULT_STORAGE, "storage class")
     yield from own_networks.reachable(connection, place, is_here=connections.is_here(cluster))
 
 
@@ -240,23 +241,14 @@ def _served(connection: Connection, path: str) -> set[str]:
     return {resource["name"] for resource in found["resources"]} if found else set()
 
 
-def _storage(connection: Connection, place: ClusterSettings) -> Iterator[str]:
-    path = "/apis/storage.k8s.io/v1/storageclasses"
-    yield from _named_or_default(connection, path, place.storage_class, _DEFAULT_STORAGE, "storage class")
-
-
 def _named_or_default(connection: Connection, path: str, name: str, default: str, kind: str) -> Iterator[str]:
     try:
-        classes = connection.get(path)["items"]
+        classes = [one["metadata"] for one in connection.get(path)["items"]]
     except ApiRefused as refusal:
         if refusal.status != 403:
             raise
         return  # the missing right is reported already
-    if name and name not in {one["metadata"]["name"] for one in classes}:
+    if name and name not in {one["name"] for one in classes}:
         yield f"It has no {kind} {name}."
-    if not name and not any(_is_default(one, default) for one in classes):
+    if not name and not any((one.get("annotations") or {}).get(default) == "true" for one in classes):
         yield f"It has no default {kind}: name one."
-
-
-def _is_default(found: Json, annotation: str) -> bool:
-    return (found["metadata"].get("annotations") or {}).get(annotation) == "true"

@@ -8,7 +8,6 @@ found.
 
 from __future__ import annotations
 
-import base64
 import logging
 import secrets
 import time
@@ -17,7 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agents.clusters.api import names
+from agents.clusters.api import names, parts
 from agents.clusters.api.client import Connection
 from agents.clusters.api.place import ClusterSettings
 from agents.clusters.api.rights import Inside
@@ -105,9 +104,10 @@ class PolicyTrial:
         self._until = time.monotonic() + LIMIT_SECONDS
 
     def run(self) -> Enforcement:
-        self._connection.apply(self._namespace())
+        self._connection.apply(parts.namespace(self.namespace, self._labels()))
         self._inside.bind()
-        for manifest in (*self._pull_secret(), self._workload("listener", LISTENER, str(PORT))):
+        pull = parts.pull_secrets(self._metadata(names.PULL_SECRET), self._place)
+        for manifest in (*pull, self._workload("listener", LISTENER, str(PORT))):
             self._inside.apply(manifest)
         address = self._wait("listener", _address)
         if self._call("caller", CALLER, address) != THROUGH:
@@ -153,26 +153,6 @@ class PolicyTrial:
     def _metadata(self, name: str) -> Json:
         return {"name": name, "namespace": self.namespace, "labels": self._labels()}
 
-    def _namespace(self) -> Json:
-        security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
-        return {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": self.namespace, "labels": {**self._labels(), **security}},
-        }
-
-    def _pull_secret(self) -> list[Json]:
-        if not self._place.pull_secret:
-            return []
-        secret = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": self._metadata(names.PULL_SECRET),
-            "type": "kubernetes.io/dockerconfigjson",
-            "data": {".dockerconfigjson": base64.b64encode(self._place.pull_secret.encode()).decode()},
-        }
-        return [secret]
-
     def _policy(self) -> Json:
         return {
             "apiVersion": "networking.k8s.io/v1",
@@ -191,7 +171,7 @@ class PolicyTrial:
             "imagePullPolicy": self._place.pull_policy,
             "command": ["python", "-c", program, *arguments],
             "resources": _RESOURCES,
-            "securityContext": _SECURITY,
+            "securityContext": parts.security(USER),
         }
         return {
             "apiVersion": "apps/v1",
@@ -205,32 +185,17 @@ class PolicyTrial:
         }
 
     def _pod(self, container: Json) -> Json:
-        place = self._place
         return {
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
+            **parts.pod(self._place, runtime_class=self._place.runtime_class),
             "terminationGracePeriodSeconds": 0,
             "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [container],
-            **({"nodeSelector": dict(place.node_selector)} if place.node_selector else {}),
-            **({"tolerations": [dict(one) for one in place.tolerations]} if place.tolerations else {}),
-            **({"runtimeClassName": place.runtime_class} if place.runtime_class else {}),
-            **({"imagePullSecrets": [{"name": names.PULL_SECRET}]} if place.pull_secret else {}),
         }
 
 
 _RESOURCES = {
     "requests": {"memory": "32Mi", "cpu": "10m", "ephemeral-storage": "1Mi"},
     "limits": {"memory": "64Mi", "cpu": "200m", "ephemeral-storage": "16Mi"},
-}
-_SECURITY = {
-    "runAsUser": USER,
-    "runAsGroup": USER,
-    "runAsNonRoot": True,
-    "allowPrivilegeEscalation": False,
-    "readOnlyRootFilesystem": True,
-    "capabilities": {"drop": ["ALL"]},
-    "seccompProfile": {"type": "RuntimeDefault"},
 }
 
 

@@ -203,10 +203,9 @@ class Cluster(models.Model):
         if not _is_map_of_text(self.tier_runtime_classes) or set(self.tier_runtime_classes) - set(TierId.values):
             allowed = ", ".join(TierId.values)
             raise ValidationError({"tier_runtime_classes": f"An object of plans ({allowed}) and runtime classes."})
-        if not _is_map_of_text(self.node_selector):
-            raise ValidationError({"node_selector": "An object of text values."})
-        if not _is_map_of_text(self.pod_annotations):
-            raise ValidationError({"pod_annotations": "An object of text values."})
+        for name in ("node_selector", "pod_annotations"):
+            if not _is_map_of_text(getattr(self, name)):
+                raise ValidationError({name: "An object of text values."})
         if not isinstance(self.dns_peers, list) or not all(_is_peer(one) for one in self.dns_peers):
             raise ValidationError({"dns_peers": "A list of peers: namespaceSelector and podSelector, or ipBlock."})
         if not isinstance(self.tolerations, list) or not all(isinstance(one, dict) for one in self.tolerations):

@@ -20,11 +20,9 @@ from django.utils import timezone
 from agents import timeline
 from agents.backups import repositories
 from agents.backups.models import Backup, Kind
-from agents.backups.repositories import BackupsOff
 from agents.clusters import connections, placement
 from agents.clusters.api import names, volumes
 from agents.clusters.models import Cluster, MoveStage, Placement, Pod
-from agents.errors import BackupsAreOff
 from agents.models import Agent, Desired, Reason, Status
 from agents.running import lifecycle
 from agents.runtimes.base import RuntimeFailure
@@ -47,10 +45,7 @@ class NotMovable(Conflict):
 @transaction.atomic
 def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
     """Ask for a move. Raises NotMovable, BackupsAreOff, and WrongState and NotEntitled as a rebuild does."""
-    try:
-        repositories.check()
-    except BackupsOff as off:
-        raise BackupsAreOff(str(off)) from off
+    repositories.check()
     agent = Agent.objects.lock(agent.pk)
     because = f": {why}" if why else ""
     if agent.status == Status.STOPPED and agent.desired == Desired.STOPPED:

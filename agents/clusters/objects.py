@@ -93,21 +93,18 @@ def event_words(event: Json) -> str:
     return f"{event.get('reason')} ({about.get('kind')} {about.get('name')}): {event.get('message')}"
 
 
-def is_about(event: Json, pod: Json) -> bool:
-    """Whether the event is about this pod, or about something that is no pod, such as its claim or its deployment."""
-    about = event["involvedObject"]
-    return bool(about.get("kind") != "Pod" or about.get("name") == pod["metadata"]["name"])
+def is_about(event: Json, pods: Sequence[Json]) -> bool:
+    """Whether the event is about one of these pods, or about something that is no pod, such as a claim or a
+    deployment.
+    """
+    about: Json = event["involvedObject"]
+    return about.get("kind") != "Pod" or about.get("name") in {pod["metadata"]["name"] for pod in pods}
 
 
 def warnings(events: Sequence[Json], pods: Sequence[Json]) -> list[str]:
     """The last five warnings, without those about pods that are gone."""
-    here = {pod["metadata"]["name"] for pod in pods}
-    told = [event for event in events if event.get("type") == "Warning" and _is_of(event["involvedObject"], here)]
+    told = [event for event in events if event.get("type") == "Warning" and is_about(event, pods)]
     return [event_words(event) for event in sorted(told, key=event_time)[-5:]]
-
-
-def _is_of(about: Json, pods: set[str]) -> bool:
-    return about.get("kind") != "Pod" or about.get("name") in pods
 
 
 # Words and times.

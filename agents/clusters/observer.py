@@ -134,13 +134,10 @@ class Observer:
     def _write(self, cache: ClusterCache, now: datetime) -> None:
         if not cache.is_complete():
             return
-        agents = self._write_changes(cache, now) | self._forget(cache, now)
-        pod_rows.make_due(agents, now=now)
-        cache.ask(self._wanted(cache.cluster_id))
-
-    def _write_changes(self, cache: ClusterCache, now: datetime) -> set[str]:
         with cache.changes(now) as found:
-            return pod_rows.write(cache.cluster_id, found, me=self.name, now=now) if found else set()
+            agents = pod_rows.write(cache.cluster_id, found, me=self.name, now=now) if found else set()
+        pod_rows.make_due(agents | self._forget(cache, now), now=now)
+        cache.ask(self._wanted(cache.cluster_id))
 
     def _forget(self, cache: ClusterCache, now: datetime) -> set[str]:
         """Remove the rows of namespaces that are gone. Some were seen to end. Others are missing in the cache, and the

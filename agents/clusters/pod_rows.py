@@ -11,12 +11,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from agents.clusters.models import Pod
 from agents.clusters.reading import PodRow
 from agents.runtimes.base import Phase
-from config import background
+from config import background, sql
 
 LEASE_SECONDS = 15.0
 
@@ -102,22 +100,20 @@ WHERE id IN (
 def hold(me: str, *, alive: Collection[int], now: datetime) -> set[int]:
     """Take or renew the lease on every cluster that no other observer holds. `alive` are the clusters whose watches
     work."""
-    with connection.cursor() as cursor:
-        values: dict[str, Any] = {"me": me, "seconds": LEASE_SECONDS, "alive": list(alive), "now": now}
-        cursor.execute(_HOLD, values)
-        return {cluster_id for (cluster_id,) in cursor.fetchall()}
+    values = {"me": me, "seconds": LEASE_SECONDS, "alive": list(alive), "now": now}
+    return {cluster_id for (cluster_id,) in sql.rows(_HOLD, values)}
 
 
 def give_back(me: str) -> None:
     """Give the lease back, so that another observer need not wait."""
-    with connection.cursor() as cursor:
-        cursor.execute(_GIVE_BACK, [me])
+    sql.execute(_GIVE_BACK, [me])
 
 
 def known(cluster_id: int) -> dict[str, PodRow]:
     """The rows of all pods of the cluster, whichever observer wrote them."""
-    columns = ("namespace", "agent_id", *_COLUMNS)
-    return {row[0]: _sighting(dict(zip(columns, row, strict=True))) for row in _pods(cluster_id).values_list(*columns)}
+    rows = _pods(cluster_id).values("namespace", "agent_id", *_COLUMNS)
+    read = (PodRow(**{**row, "phase": Phase(row["phase"]), "evidence": tuple(row["evidence"])}) for row in rows)
+    return {row.namespace: row for row in read}
 
 
 def made_before(cluster_id: int, when: datetime) -> set[str]:
@@ -134,33 +130,21 @@ def write(cluster_id: int, found: Collection[PodRow], *, me: str, now: datetime)
     arrays["evidence"] = [json.dumps(one.evidence) for one in ordered]
     for column in ("seen", "secrets_seen"):
         arrays[column] = [None if told is None else json.dumps(told) for told in arrays[column]]
-    with connection.cursor() as cursor:
-        cursor.execute(_WRITE, {**arrays, "cluster": cluster_id, "me": me, "now": now})
-        return {agent_id for (agent_id,) in cursor.fetchall()}
+    written = sql.rows(_WRITE, {**arrays, "cluster": cluster_id, "me": me, "now": now})
+    return {agent_id for (agent_id,) in written}
 
 
 def forget(cluster_id: int, namespaces: Collection[str], *, me: str, made_before: datetime) -> set[str]:
     """Delete the rows of these namespaces, which are gone. Returns their agents."""
-    values: dict[str, Any] = {"cluster": cluster_id, "namespaces": list(namespaces), "me": me}
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGET, {**values, "made_before": made_before})
-        return {agent_id for (agent_id,) in cursor.fetchall()}
+    values = {"cluster": cluster_id, "namespaces": list(namespaces), "me": me, "made_before": made_before}
+    return {agent_id for (agent_id,) in sql.rows(_FORGET, values)}
 
 
 def make_due(agents: Collection[str], *, now: datetime) -> None:
     """Make the reconciler look at these agents now."""
-    if not agents:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(_DUE, {"agents": sorted(agents), "now": now})
-        is_due = cursor.rowcount > 0
-    if is_due:
+    if agents and sql.execute(_DUE, {"agents": sorted(agents), "now": now}):
         background.on_commit("agents.reconcile_due")
 
 
 def _pods(cluster_id: int) -> Any:
     return Pod.objects.filter(cluster=cluster_id)
-
-
-def _sighting(row: dict[str, Any]) -> PodRow:
-    return PodRow(**{**row, "phase": Phase(row["phase"]), "evidence": tuple(row["evidence"])})

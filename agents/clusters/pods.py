@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import timedelta
 
-from django.db import connection
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from agents.cause import Cause
-from agents.clusters.api import digests, names
+from agents.clusters import probes
+from agents.clusters.api import digests
 from agents.clusters.api.digests import Digests
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
+from config import sql
 
 _SEEN = (
     "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since", "strayed",
@@ -96,8 +98,7 @@ def keep(namespace: str, found: Digests) -> None:
 
 def note_astray(namespace: str, words: str) -> None:
     """Note that an object was found gone or changed. It still has to go on the timeline (`told`)."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ASTRAY, [words, namespace, words])
+    sql.execute(_ASTRAY, [words, namespace, words])
 
 
 def astray(namespace: str) -> list[str]:
@@ -108,8 +109,7 @@ def astray(namespace: str) -> list[str]:
 def forget_notes(namespace: str, words: Collection[str]) -> None:
     """Forget these notes: they are on the timeline, or were wrong."""
     if words:
-        with connection.cursor() as cursor:
-            cursor.execute(_FORGET_NOTES, [list(words), namespace])
+        sql.execute(_FORGET_NOTES, [list(words), namespace])
 
 
 def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> None:
@@ -119,17 +119,15 @@ def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> Non
     `is_seen`: we have just made the objects like this, so they count as seen like this until the observer has news.
     """
     text = json.dumps(digests)
-    with connection.cursor() as cursor:
-        if is_seen:
-            cursor.execute(_KEEP_AND_SEE_SOME, [text, text, namespace])
-        else:
-            cursor.execute(_KEEP_SOME, [text, namespace])
+    if is_seen:
+        sql.execute(_KEEP_AND_SEE_SOME, [text, text, namespace])
+    else:
+        sql.execute(_KEEP_SOME, [text, namespace])
 
 
 def let_go(namespace: str, keys: list[str]) -> None:
     """Keep no note of these objects any more: they were removed."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LET_GO, [keys, namespace])
+    sql.execute(_LET_GO, [keys, namespace])
 
 
 def stands(pod: Pod, fingerprint: str) -> bool:
@@ -154,20 +152,15 @@ def endpoint(namespace: str) -> Endpoint | None:
     public_url, ip, authority = Pod.objects.filter(pk=namespace).values_list(*columns).first() or (None, None, "")
     if ip is None:
         return None
-    host = f"[{ip}]" if ":" in ip else ip
-    return Endpoint(
-        public_url=public_url or f"http://{host}:{names.PUBLIC_PORT}",
-        management_url=f"https://{host}:{names.MANAGEMENT_PORT}",
-        authority=authority,
-    )
+    own = probes.endpoint(ip)
+    return replace(own, public_url=public_url or own.public_url, authority=authority)
 
 
 def logs_to_keep(limit: int) -> list[str]:
     """Pods whose log was not kept recently. Those that wait longest come first."""
     now = timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute(_LOGS_TO_KEEP, {"now": now, "lately": now - LOGS_KEPT_AGAIN, "limit": limit})
-        return [namespace for (namespace,) in cursor.fetchall()]
+    rows = sql.rows(_LOGS_TO_KEEP, {"now": now, "lately": now - LOGS_KEPT_AGAIN, "limit": limit})
+    return [namespace for (namespace,) in rows]
 
 
 def stopped_disks() -> dict[str, int | None]:

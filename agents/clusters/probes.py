@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from django.db import connection
-
 from agents.clusters import objects
 from agents.clusters.api import names
 from agents.clusters.objects import Json
@@ -24,6 +22,7 @@ from agents.models import Agent
 from agents.runtimes import management
 from agents.runtimes.base import Access, Endpoint, RuntimeFailure
 from agents.runtimes.management import GatewayHealth
+from config import sql
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +57,7 @@ Wanted = Callable[[int], Mapping[str, Want]]
 
 def of_agents(cluster_id: int) -> dict[str, Want]:
     """The wanted state of pods that are not healthy or not up to date, read from the agents' rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BEHIND, [cluster_id])
-        behind = cursor.fetchall()
+    behind = sql.rows(_BEHIND, [cluster_id])
     if not behind:
         return {}
     agents = Agent.objects.filter(pk__in=[agent_id for _, agent_id, *_ in behind])

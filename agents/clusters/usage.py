@@ -14,11 +14,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import msgspec
 import requests
-from django.db import connection as database
 
 from agents.clusters import connections, objects
 from agents.clusters.api import names
@@ -26,7 +24,7 @@ from agents.clusters.api.client import Connection
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.objects import Json
 from agents.runtimes.base import RuntimeFailure, Usage
-from config import answers, waiting
+from config import answers, sql, waiting
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +187,8 @@ def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, _PodStats]:
 def _usage(pod: _PodStats | None, *, bridge_bytes: int | None) -> Usage:
     if pod is None:
         return Usage(memory_bytes=None, disk_bytes=None)
-    return Usage(memory_bytes=_memory(pod, bridge_bytes), disk_bytes=_disk(pod))
+    disk = next((one.usedBytes for one in pod.volume if one.pvcRef and one.pvcRef.name == names.CLAIM), None)
+    return Usage(memory_bytes=_memory(pod, bridge_bytes), disk_bytes=disk)
 
 
 def _memory(pod: _PodStats, bridge_bytes: int | None) -> int | None:
@@ -204,15 +203,9 @@ def _memory(pod: _PodStats, bridge_bytes: int | None) -> int | None:
     return max(0, engine.workingSetBytes - bridge_bytes)
 
 
-def _disk(pod: _PodStats) -> int | None:
-    return next((one.usedBytes for one in pod.volume if one.pvcRef and one.pvcRef.name == names.CLAIM), None)
-
-
 def _store(cluster: Cluster, usages: dict[str, Usage]) -> None:
     """Store the disks that changed: those of stopped pods cannot be measured again."""
     known = {name: usage.disk_bytes for name, usage in usages.items() if usage.disk_bytes is not None}
     if not known:
         return
-    values: dict[str, Any] = {"namespaces": list(known), "disks": list(known.values()), "cluster": cluster.pk}
-    with database.cursor() as cursor:
-        cursor.execute(_STORE, values)
+    sql.execute(_STORE, {"namespaces": list(known), "disks": list(known.values()), "cluster": cluster.pk})

@@ -63,16 +63,12 @@ def may_have(name: str, *, now: datetime | None = None, has_one: bool = False) -
     `has_one`: a certificate of the name is stored already, and is only loaded or renewed.
     """
     now = now or timezone.now()
-    if name in console_names():
+    if name in {host.lower() for host in settings.CONSOLE_HOSTS if not host.startswith(".")}:
         return has_one or (_leads_here(name, account="") and _tries.one_more(name))
     user_id = _account_of(name, now=now, has_one=has_one)
     if user_id is None or not (has_one or _tries.one_more(name)):
         return False
     return _count(user_id, name, now=now)
-
-
-def console_names() -> set[str]:
-    return {host.lower() for host in settings.CONSOLE_HOSTS if not host.startswith(".")}
 
 
 def is_kept(name: str, *, storage: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
 import re
 
 import idna
@@ -11,6 +10,7 @@ from django.conf import settings
 from publicsuffixlist import PublicSuffixList
 
 from config.errors import BadRequest
+from config.public_networks import address_of
 
 MAX_CHARACTERS = 253
 PROOF_PREFIX = "_agentpods."  # before the name; the TXT record is there
@@ -41,7 +41,7 @@ def normalised(domain: str) -> str:
             f"domain: {_shown(domain)} is not a hostname such as agent.example.com"
             f" (at most {MAX_CHARACTERS} characters, 63 in each label)"
         )
-    if _is_address(host) or labels[-1].isdigit():
+    if address_of(host) or labels[-1].isdigit():
         raise BadRequest(f"domain: {domain!r} is an address, not a hostname")
     _refuse_others(host)
     return host
@@ -71,14 +71,6 @@ def _ascii(text: str, *, given: str) -> str:
 
 def _shown(domain: str) -> str:
     return repr(domain if len(domain) <= 80 else f"{domain[:80]}…")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse_others(host: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.utils import timezone
 
 from agents.domains import claims, records
@@ -16,6 +15,7 @@ from agents.domains.records import DnsAnswers
 from agents.models import Agent, Desired
 from agents.runtimes import current_runtime
 from agents.runtimes.base import RuntimeFailure
+from config import sql
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,8 @@ def look_at_due(now: datetime | None = None, *, look: Callable[[str], DnsAnswers
     """Ask DNS about the claims that are due, and remove the routes of claims that ended. Returns how many claims were
     due."""
     now = now or timezone.now()
-    due = _take(now)
+    values = {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": LOOKED_AT}
+    due: dict[str, str] = dict(sql.rows(_TAKE, values))
     with ThreadPoolExecutor(THREADS) as threads:
         found = list(threads.map(look, due.values()))
     for claim_id, seen in zip(due, found, strict=True):
@@ -58,13 +59,6 @@ def unroute_due(now: datetime) -> int:
     names."""
     due = DomainClaim.objects.filter(unroute_at__lte=now).select_related("agent").order_by("unroute_at")[:UNROUTED]
     return sum(_unroute(claim, now=now) for claim in due)
-
-
-def _take(now: datetime) -> dict[str, str]:
-    values: dict[str, datetime | int] = {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": LOOKED_AT}
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE, values)
-        return dict(cursor.fetchall())
 
 
 def _unroute(claim: DomainClaim, *, now: datetime) -> bool:

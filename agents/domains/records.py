@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 from django.conf import settings
@@ -23,7 +21,7 @@ from dns.rdatatype import RdataType
 from dns.resolver import NXDOMAIN, Answer, Resolver
 
 from agents.domains.names import PROOF_PREFIX
-from config.public_networks import Address
+from config.public_networks import Address, address_of
 
 log = logging.getLogger(__name__)
 
@@ -54,15 +52,12 @@ class DnsAnswers:
 
 
 def expected_ip() -> Address | None:
-    try:
-        return ipaddress.ip_address(settings.EXPECTED_IP)
-    except ValueError:
-        return None
+    return address_of(settings.EXPECTED_IP)
 
 
 def look(domain: str) -> DnsAnswers:
     """Ask for IPv4 and IPv6 addresses and for the proof, all at the same time."""
-    proof = _ask(partial(_texts, f"{PROOF_PREFIX}{domain}"))
+    proof = _threads.submit(_texts, f"{PROOF_PREFIX}{domain}")
     addresses = addresses_of(domain)
     texts = _answer(proof)
     return DnsAnswers(addresses=addresses, texts=None if texts is None else frozenset(texts))
@@ -71,7 +66,7 @@ def look(domain: str) -> DnsAnswers:
 def addresses_of(domain: str) -> tuple[Address, ...] | None:
     """The addresses of both kinds. None when DNS does not answer for the kind of EXPECTED_IP. The other kind is only
     for showing."""
-    kinds = {version: _ask(partial(_addresses, domain, version)) for version in (4, 6)}
+    kinds = {version: _threads.submit(_addresses, domain, version) for version in (4, 6)}
     found = {version: _answer(asked) for version, asked in kinds.items()}
     expected = expected_ip()
     if found[expected.version if expected else 4] is None:
@@ -84,11 +79,7 @@ def look_address(domain: str) -> bool:
     return DnsAnswers(addresses=addresses_of(domain), texts=None).points_here is True
 
 
-def _ask(question: Callable[[], Sequence[T]]) -> Future[Sequence[T]]:
-    return _threads.submit(question)
-
-
-def _answer(asked: Future[Sequence[T]]) -> Sequence[T] | None:
+def _answer(asked: Future[list[T]]) -> list[T] | None:
     try:
         return asked.result(WAIT_SECONDS)
     except (DNSException, OSError, NotInTime) as error:

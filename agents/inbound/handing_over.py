@@ -20,6 +20,7 @@ from agents.models import Agent, Desired, Reason
 from agents.pod.turns.failures import Hop, HopFailure
 from agents.running import pods
 from agents.runtimes import current_runtime, inbound
+from config import sql
 
 log = logging.getLogger(__name__)
 
@@ -79,15 +80,8 @@ def _only_run() -> Iterator[bool]:
 
 
 def _claim(now: datetime) -> list[str]:
-    given: dict[str, datetime | int] = {
-        "now": now,
-        "until": now + LEASE,
-        "each": OF_ONE_ACCOUNT,
-        "agents": AGENTS_IN_ONE_RUN,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, given)
-        return list(dict.fromkeys(row[0] for row in cursor.fetchall()))
+    given = {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "agents": AGENTS_IN_ONE_RUN}
+    return list(dict.fromkeys(agent_id for (agent_id,) in sql.rows(_CLAIM, given)))
 
 
 def _in_a_thread(agent_id: str, now: datetime, until: float) -> None:

@@ -30,15 +30,12 @@ POOL = web.AppKey("pool", ThreadPoolExecutor)
 
 async def listening(host: str, port: int) -> web.AppRunner:
     """Start the listener and return its runner, which the caller must clean up."""
-    runner = web.AppRunner(application(token_file().read_text(encoding="ascii")), access_log=None)
+    # The supervisor writes this file before it starts the router and Caddy.
+    token = (Path(settings.AGENTPODS_HOME) / "run" / "ask-token").read_text(encoding="ascii")
+    runner = web.AppRunner(application(token), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, host, port).start()
     return runner
-
-
-def token_file() -> Path:
-    """The file with the secret path. The supervisor writes it before it starts the router and Caddy."""
-    return Path(settings.AGENTPODS_HOME) / "run" / "ask-token"
 
 
 def storage() -> Path:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from aiohttp import web
 from django.conf import settings
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from agents.pod import hop_by_hop
+from config.public_networks import address_of
 
 # Headers that only the edge (the trusted proxy in front) may set.
 CLAIMS = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
@@ -58,8 +57,5 @@ def _kept_cookies(values: list[str]) -> str:
 
 
 def _is_trusted(peer: str) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    return any(address in network for network in settings.TRUSTED_PROXIES)
+    address = address_of(peer)
+    return address is not None and any(address in network for network in settings.TRUSTED_PROXIES)

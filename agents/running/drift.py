@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db import connection
+from config import sql
 
 # `IN (SELECT …)` uses a hash table. For `= ANY(…)` and for a join there are plans that compare each agent with each
 # pod. The status is named twice so that the partial index `agent_live` fits. Splitting a text is faster than reading an
@@ -26,6 +26,4 @@ def mark(healthy: Collection[str], *, now: datetime, astray: Collection[str] = (
 
     `healthy` and `astray` are the suffixes of such pods. Returns how many agents were made due.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK, {"healthy": ",".join(healthy), "astray": ",".join(astray), "now": now})
-        return int(cursor.rowcount)
+    return sql.execute(_MARK, {"healthy": ",".join(healthy), "astray": ",".join(astray), "now": now})

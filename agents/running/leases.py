@@ -12,6 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from agents.models import Agent
+from config import sql
 
 LEASE = timedelta(seconds=60)  # longer than any step; the slowest step removes several pods
 
@@ -67,12 +68,5 @@ def give_back(agent: Agent, *, wait: timedelta | None, failed: bool) -> None:
     """End the lease; the next step is due after `wait`, or never (None). An earlier due time that was set in the
     meantime stays. A lost lease changes nothing."""
     upcoming = timezone.now() + wait if wait is not None else None
-    values = {
-        "id": agent.pk,
-        "token": agent.lease_token,
-        "taken": agent.reconcile_at,
-        "next": upcoming,
-        "failed": failed,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_GIVE_BACK, values)
+    values = {"id": agent.pk, "token": agent.lease_token, "taken": agent.reconcile_at, "next": upcoming}
+    sql.execute(_GIVE_BACK, {**values, "failed": failed})

@@ -74,15 +74,16 @@ def _towards_running(agent: Agent, pod: Observation | None, now: datetime) -> Pl
 def _provision(agent: Agent, pod: Observation | None, now: datetime) -> PlanStep:
     if is_healthy(pod):
         return PlanStep.COME_UP
-    if pod and pod.phase == Phase.FAILED:
-        return PlanStep.FAIL
-    if agent.deadline_at and now >= agent.deadline_at and not is_installing(pod):
+    late = agent.deadline_at is not None and now >= agent.deadline_at and not is_installing(pod)
+    if late or (pod and pod.phase == Phase.FAILED):
         return PlanStep.FAIL
     if pod is None:
         return PlanStep.WAIT if is_backing_off(agent, now) else PlanStep.DEPLOY
     if pod.strayed and pod.phase != Phase.STOPPED and now - agent.status_since >= NEW:
         return PlanStep.REPAIR
-    return PlanStep.DEPLOY if needs_repair(pod) else _in_place(agent, pod)
+    if needs_repair(pod):
+        return PlanStep.DEPLOY
+    return PlanStep.CONFIGURE if is_behind(agent, pod) else PlanStep.WAIT
 
 
 def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> PlanStep:
@@ -109,10 +110,6 @@ def _after_failure(agent: Agent, pod: Observation | None) -> PlanStep:
     if runs_astray(pod):
         return PlanStep.REPAIR
     return PlanStep.CONFIGURE if is_behind(agent, pod) and pod.gateway_alive else PlanStep.REST
-
-
-def _in_place(agent: Agent, pod: Observation) -> PlanStep:
-    return PlanStep.CONFIGURE if is_behind(agent, pod) else PlanStep.WAIT
 
 
 def is_backing_off(agent: Agent, now: datetime) -> bool:

@@ -37,6 +37,7 @@ def spec_of(agent: Agent) -> PodSpec:
 
 def config_of(agent: Agent) -> PodConfig:
     """The configuration that the engine needs."""
+    toolsets = [name for name in agent.tools_enabled or [] if name != a2a.TOOLSET]  # the gateway has that one
     return PodConfig(
         revision=agent.spec_revision,
         soul=agent.soul,
@@ -46,7 +47,7 @@ def config_of(agent: Agent) -> PodConfig:
         name=agent.name,
         provider=agent.llm_provider,
         model=_model_name(agent),
-        toolsets=tools.effective(_toolsets(agent), engines.engine_of(agent.engine)),
+        toolsets=tools.effective(toolsets, engines.engine_of(agent.engine)),
         mcp_servers=agent.mcp_servers,
         channels=agent.channels,
         channel_secrets=agent.channel_secrets,
@@ -90,17 +91,13 @@ def access_of(agent: Agent) -> Access:
 
 
 def public_url(agent: Agent) -> str:
-    """The agent's own address: its slug under the platform's domain, with the port if it is not the usual one."""
-    scheme = urlsplit(settings.BASE_URL).scheme
-    return f"{scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{_visitors_port()}"
-
-
-def _visitors_port() -> str:
-    """The port for visitors, as `:port` or "". In development they come to the router itself, unless Caddy is in front
-    of it."""
+    """The agent's own address: its slug under the platform's domain, with the port if it is not the usual one. In
+    development visitors come to the router itself, unless Caddy is in front of it.
+    """
+    port = f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
     if settings.TLS == "auto":
-        return "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
-    return f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
+        port = "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
+    return f"{urlsplit(settings.BASE_URL).scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{port}"
 
 
 def a2a_url(agent: Agent) -> str | None:
@@ -111,11 +108,6 @@ def a2a_url(agent: Agent) -> str | None:
 def _peers(agent: Agent) -> list[dict[str, Any]]:
     """The peers that the agent may ask; none while A2A is off."""
     return agent.a2a_peers or [] if agent.a2a_enabled else []
-
-
-def _toolsets(agent: Agent) -> list[str]:
-    """The toolsets that the owner chose for the engine. The toolset `a2a` is not the engine's: the gateway has it."""
-    return [name for name in agent.tools_enabled or [] if name != a2a.TOOLSET]
 
 
 def _model_name(agent: Agent) -> str | None:

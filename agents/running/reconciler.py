@@ -164,10 +164,6 @@ def _spec_of(agent: Agent) -> PodSpec:
         raise RuntimeFailure(lost.message, cause=Cause.SECRET_LOST, permanent=True) from lost
 
 
-def _deploy(look: Look) -> None:
-    look.runtime.deploy(_spec_of(look.agent))
-
-
 def _configure(look: Look) -> None:
     """Change the configuration in place. A pod that cannot take it now is deployed again, which also brings the new
     revision."""
@@ -220,12 +216,11 @@ def _stop(look: Look) -> None:
     look.runtime.stop(look.agent.namespace)
 
 
-def _come_down(look: Look) -> None:
-    lifecycle.came_down(look.agent, now=look.now)
-
-
 def _recover(look: Look) -> None:
-    lifecycle.recover(look.agent, generation=look.agent.generation, note=_loss_of(look.pod), now=look.now)
+    pod, note = look.pod, "the pod is gone"
+    if pod is not None:
+        note = f"{pod.cause or pod.phase}: {pod.message or 'the pod is not healthy'}"
+    lifecycle.recover(look.agent, generation=look.agent.generation, note=note, now=look.now)
 
 
 def _fail(look: Look) -> None:
@@ -254,23 +249,19 @@ def _delete(look: Look) -> None:
         lifecycle.is_gone(look.agent, now=look.now)
 
 
-ACTS: dict[PlanStep, Callable[[Look], None]] = {
+ACTS: dict[PlanStep, Callable[[Look], object]] = {
     PlanStep.WAIT: _wait,
     PlanStep.CLEAR: _clear,
-    PlanStep.DEPLOY: _deploy,
+    PlanStep.DEPLOY: lambda look: look.runtime.deploy(_spec_of(look.agent)),
     PlanStep.CONFIGURE: _configure,
     PlanStep.REPAIR: _repair,
     PlanStep.COME_UP: _come_up,
     PlanStep.FAIL: _fail,
     PlanStep.RECOVER: _recover,
     PlanStep.STOP: _stop,
-    PlanStep.COME_DOWN: _come_down,
+    PlanStep.COME_DOWN: lambda look: lifecycle.came_down(look.agent, now=look.now),
     PlanStep.DELETE: _delete,
 }
-
-
-def _loss_of(pod: Observation | None) -> str:
-    return "the pod is gone" if pod is None else f"{pod.cause or pod.phase}: {pod.message or 'the pod is not healthy'}"
 
 
 def _remember_loss(look: Look) -> None:

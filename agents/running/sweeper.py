@@ -10,7 +10,6 @@ import logging
 from datetime import datetime
 
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from agents.clusters import checking, moving
@@ -18,6 +17,7 @@ from agents.models import Agent, Status
 from agents.running import pods
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
+from config import sql
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +47,7 @@ def sweep(now: datetime | None = None) -> None:
 
 def wake_forgotten(now: datetime) -> int:
     """Agents between two states always have a due time. Set it for those that lost it. Returns their number."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WAKE_FORGOTTEN, [now])
-        return int(cursor.rowcount)
+    return sql.execute(_WAKE_FORGOTTEN, [now])
 
 
 def _judge(pod: Observation, agent: Agent | None, runtime: Runtime, now: datetime) -> None:

@@ -63,9 +63,10 @@ def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = 
 
     Raises UnknownCursor.
     """
-    found = _listed()
+    found = _shown().only(*_COLUMNS).filter(desired=Desired.RUNNING, user__is_active=True)  # they answer peers now
     if q and not q.isspace():
-        found = found.filter(_named(q) | _of_personas(q))
+        personas = search.find(PersonaQuery(q=q, limit=PERSONAS)).personas
+        found = found.filter(_named(q) | Q(persona_id__in=[persona.id for persona in personas]))
     rows = paging.page(found, path=path, ids="agt", narrowed={"q": q}, limit=limit, cursor=cursor)
     known = snapshot.current().personas
     return AgentPage(
@@ -86,15 +87,6 @@ def _named(q: str) -> Q:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)")
         return Q(pk__in=list(found.values_list("pk", flat=True)[:NAMES]))
-
-
-def _of_personas(q: str) -> Q:
-    return Q(persona_id__in=[persona.id for persona in search.find(PersonaQuery(q=q, limit=PERSONAS)).personas])
-
-
-def _listed() -> AgentQuerySet:
-    """The listed agents that answer peers now."""
-    return _shown().only(*_COLUMNS).filter(desired=Desired.RUNNING, user__is_active=True)
 
 
 def _shown() -> AgentQuerySet:

@@ -7,13 +7,11 @@ a name gets only its new messages, and a conversation without a name gets all me
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
-from agents.models import Agent
 from agents.pod.turns import parts
-from agents.pod.turns.events import TurnEvent
 from agents.runtimes.management import ChatReply
 from agents.talking import chat
 from config.errors import BadRequest
@@ -33,20 +31,11 @@ class ClientMessage:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AskedTurn:
+class AskedTurn(TypedDict):
+    """What `chat` is given."""
+
     message: str
     session_id: str | None
-
-
-def say(agent: Agent, asked: AskedTurn) -> ChatReply:
-    """As `chat.say`."""
-    return chat.say(agent, message=asked.message, session_id=asked.session_id)
-
-
-def stream(agent: Agent, asked: AskedTurn) -> Iterator[TurnEvent | None]:
-    """As `chat.stream`."""
-    return chat.stream(agent, message=asked.message, session_id=asked.session_id)
 
 
 def text_of(said: ChatReply) -> str:
@@ -63,7 +52,9 @@ def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id
     said = [_said(number, message) for number, message in enumerate(messages)]
     if not said or said[-1].role != "user":
         raise BadRequest("messages: the last one must be of the role 'user': it is what the agent answers")
-    session_id = session_id or (_session_of(user) if user else None)
+    if user and not session_id:  # a hash, because the given text may be a mailbox
+        session_id = f"user-{hashlib.sha256(user.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    session_id = session_id or None
     text = _new(said) if session_id else _whole(said)
     if not text.strip():
         raise BadRequest("messages: the last one must have text that is not blank")
@@ -72,12 +63,7 @@ def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id
             f"messages: {size} bytes for one turn, at most {chat.MAX_MESSAGE_BYTES}; name the conversation with 'user'"
             " or the header Session-Id, and only what is new in it counts"
         )
-    return AskedTurn(text, session_id)
-
-
-def _session_of(user: str) -> str:
-    """The session id for a user. It is a hash, because the given text may be a mailbox."""
-    return f"user-{hashlib.sha256(user.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    return AskedTurn(message=text, session_id=session_id)
 
 
 def _new(said: Sequence[ClientMessage]) -> str:

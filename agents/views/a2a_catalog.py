@@ -23,7 +23,5 @@ class A2aCatalogViewSet(ApiViewSet):
         Only those that run with A2A on, newest first; nothing of their owners, and no token: whoever wants to speak
         with one asks its owner for that. The next page is in `Link: <…>; rel="next"`.
         """
-        query = FindA2aSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        page = a2a_catalog.page(**query.validated_data)
+        page = a2a_catalog.page(**self.query(FindA2aSerializer))
         return Response(A2aCatalogEnvelope({"agents": page.agents}).data, headers=page.headers)

@@ -59,9 +59,7 @@ class AgentsViewSet(AgentViewSet):
 
         All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
         """
-        query = ListAgentsSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        page = listing.page(self.caller(), **query.validated_data)
+        page = listing.page(self.caller(), **self.query(ListAgentsSerializer))
         return Response({"agents": AgentSerializer(page.rows, many=True).data}, headers=page.headers)
 
     @extend_schema(responses=AgentEnvelope)

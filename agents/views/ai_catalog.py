@@ -29,18 +29,15 @@ class AiCatalogViewSet(ApiViewSet):
     schema = None
 
     def retrieve(self, request: Request) -> HttpResponse:
-        query = FindA2aSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        page = a2a_catalog.page(**query.validated_data, path=f"/{PATH}")
+        page = a2a_catalog.page(**self.query(FindA2aSerializer), path=f"/{PATH}")
         entries = [_entry(listing) for listing in page.agents]
-        if page.next_url:
-            entries.append(_following(page.next_url))
-        body = {"specVersion": "1.0", "host": _host(), "entries": entries}
+        if page.next_url:  # the format has no pages, so the rest is another catalog, nested in this one
+            more = f"urn:air:{_domain()}:catalog:more"
+            entries.append({"identifier": more, "type": CATALOG, "url": page.next_url})
+        about = f"{settings.BASE_URL}/docs"
+        host = {"displayName": "Agentpods", "identifier": _domain(), "documentationUrl": about}
+        body = {"specVersion": "1.0", "host": host, "entries": entries}
         return HttpResponse(json.dumps(body), content_type=CATALOG, headers=page.headers)
-
-
-def _host() -> dict[str, str]:
-    return {"displayName": "Agentpods", "identifier": _domain(), "documentationUrl": f"{settings.BASE_URL}/docs"}
 
 
 def _entry(listing: ListedAgent) -> dict[str, Any]:
@@ -54,11 +51,6 @@ def _entry(listing: ListedAgent) -> dict[str, Any]:
     }
     said = {"description": listing.description, "tags": listing.tags}
     return entry | {name: value for name, value in said.items() if value}
-
-
-def _following(url: str) -> dict[str, Any]:
-    """The entry for the next page. The format has no pages, so the rest is another catalog, nested in this one."""
-    return {"identifier": f"urn:air:{_domain()}:catalog:more", "type": CATALOG, "url": url}
 
 
 def _domain() -> str:

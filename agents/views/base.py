@@ -23,15 +23,8 @@ class AgentViewSet(ApiViewSet):
     def own_agent(self, id: str) -> Agent:
         """The caller's agent of this id. Raises NoSuchAgent for another account's agent, a deleted one, and text that
         is no id."""
-        if not is_id("agt", id):
-            raise NoSuchAgent
-        agent = (
-            Agent.objects.owned_by(self.caller().pk)
-            .live()
-            .select_related("hook", "quota_snapshot")
-            .filter(pk=id)
-            .first()
-        )
+        own = Agent.objects.owned_by(self.caller().pk).live().select_related("hook", "quota_snapshot")
+        agent = own.filter(pk=id).first() if is_id("agt", id) else None
         if agent is None:
             raise NoSuchAgent
         return agent

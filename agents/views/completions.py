@@ -18,7 +18,7 @@ from agents.pod.turns import parts
 from agents.pod.turns.events import Delta, PartGiven
 from agents.pod.turns.failures import HopFailure
 from agents.serializers.openai import CompletionRequestSerializer, CompletionSerializer
-from agents.talking import completions
+from agents.talking import chat, completions
 from agents.views.base import AgentViewSet
 from agents.views.streaming import Events, streamed
 from config.ids import new_id
@@ -60,8 +60,8 @@ class CompletionsViewSet(AgentViewSet):
         asked = completions.asked(body["messages"], user=body.get("user"), session_id=session_id)
         frame = {"id": new_id("cmpl"), "created": int(time.time()), "model": body.get("model") or agent.pk}
         if body.get("stream"):
-            return streamed(completions.stream(agent, asked), partial(_chunks, frame))
-        said = completions.say(agent, asked)
+            return streamed(chat.stream(agent, **asked), partial(_chunks, frame))
+        said = chat.say(agent, **asked)
         return Response(_whole(frame, completions.text_of(said)), headers={SESSION: said.session_id})
 
 

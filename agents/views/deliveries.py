@@ -44,10 +44,7 @@ class DeliveriesViewSet(AgentViewSet):
         or canceled. All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
         Events from before there was a webhook are not among them: `GET /agents/{id}/events` has those too.
         """
-        agent = self.own_agent(id)
-        query = ListDeliveriesSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        page = delivery_log.page(agent, **query.validated_data)
+        page = delivery_log.page(self.own_agent(id), **self.query(ListDeliveriesSerializer))
         headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
         return Response({"deliveries": DeliverySerializer(page.deliveries, many=True).data}, headers=headers)
 

@@ -19,7 +19,5 @@ class DomainCheckViewSet(AgentViewSet):
         With `https=true` and only when DNS leads here, the service is asked over HTTPS under this name. Nothing is
         claimed by asking.
         """
-        query = AskDomainSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        found = check.of(self.caller().pk, query.validated_data["domain"], https=query.validated_data["https"])
+        found = check.of(self.caller().pk, **self.query(AskDomainSerializer))
         return Response(DomainCheckEnvelope({"check": found}).data)

@@ -8,7 +8,6 @@ from rest_framework.request import Request
 
 from agents.views.base import AgentViewSet
 from webhooks import event_log
-from webhooks.event_log import EventPage
 from webhooks.serializers import EventsEnvelope, ListEventsSerializer
 
 
@@ -21,13 +20,8 @@ class EventsViewSet(AgentViewSet):
         set to the last id you have: nothing is missed and nothing repeated, because an agent's events appear in their
         order. An empty list means that nothing has happened since. More of them: `Link: <…>; rel="next"`.
         """
-        agent = self.own_agent(id)
-        query = ListEventsSerializer(data=request.query_params.dict())
-        query.is_valid(raise_exception=True)
-        return _as_stored(event_log.page(agent, **query.validated_data))
-
-
-def _as_stored(page: EventPage) -> HttpResponse:
-    """The stored texts in their envelope. They are not parsed and rendered again, because that could change them."""
-    headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
-    return HttpResponse('{"events":[' + ",".join(page.bodies) + "]}", content_type="application/json", headers=headers)
+        page = event_log.page(self.own_agent(id), **self.query(ListEventsSerializer))
+        headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
+        # The stored texts are not parsed and rendered again, because that could change them.
+        body = '{"events":[' + ",".join(page.bodies) + "]}"
+        return HttpResponse(body, content_type="application/json", headers=headers)

@@ -45,9 +45,6 @@ class MemoryViewSet(AgentViewSet):
         there is none.
         """
         found = memory.of(self.own_agent(id))
-        return Response(MemoryEnvelope({"memory": found}).data, headers=_headers(found))
-
-
-def _headers(found: memory.AgentMemory) -> dict[str, str]:
-    cut = {CUT: "true"} if found.is_cut else {}
-    return cut | ({BACKUP: found.backup} if found.backup else {})
+        headers = {CUT: "true" if found.is_cut else "", BACKUP: found.backup}
+        given = {name: value for name, value in headers.items() if value}
+        return Response(MemoryEnvelope({"memory": found}).data, headers=given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -33,6 +34,20 @@ class Explanation:
         return [*self.evidence, *(f"also {one.cause}: {one.message}; next: {one.next}" for one in self.others)]
 
 
+def explained(
+    agent: Agent,
+    cause: str,
+    message: str,
+    *,
+    next: str | None = None,
+    since: datetime | None = None,
+    evidence: Sequence[str] = (),
+) -> Explanation:
+    """A cause of the agent's present status. Without `since` it holds since that status began."""
+    at = since or agent.status_since
+    return Explanation(status=agent.status, cause=cause, message=message, since=at, evidence=list(evidence), next=next)
+
+
 def last_known(agent: Agent, pod: Observation | None, *, otherwise: Cause, words: str) -> tuple[str, str, list[str]]:
     """Cause, message and evidence of a pod that is not ready: what it says, else what its runtime refused, else these.
 
@@ -51,29 +66,15 @@ def unpaid(agent: Agent) -> list[Explanation]:
     """
     if agent.is_entitled(timezone.now()) or agent.operation in {Reason.TRIAL, Reason.PAYMENT}:
         return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause=Cause.UNPAID,
-            message="its free or paid time has ended: it starts again once it is paid for",
-            since=agent.entitled_until or agent.status_since,
-            next=renew_url(agent.id),
-        )
-    ]
+    message = "its free or paid time has ended: it starts again once it is paid for"
+    return [explained(agent, Cause.UNPAID, message, since=agent.entitled_until, next=renew_url(agent.id))]
 
 
 def keyless(agent: Agent) -> list[Explanation]:
     if agent.llm_key_hash is not None:
         return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause=Cause.NO_MODEL_KEY,
-            message="the agent answers but says nothing: it has no model key",
-            since=agent.status_since,
-            next=f"PATCH /agents/{agent.id}/llm-key",
-        )
-    ]
+    message = "the agent answers but says nothing: it has no model key"
+    return [explained(agent, Cause.NO_MODEL_KEY, message, next=f"PATCH /agents/{agent.id}/llm-key")]
 
 
 def silent(agent: Agent) -> list[Explanation]:
@@ -85,15 +86,12 @@ def silent(agent: Agent) -> list[Explanation]:
 def _silent(agent: Agent, state: ChannelState) -> Explanation:
     secrets = ", ".join(f"channelSecrets.{name}" for name in channels.SECRETS.get(state.channel, ()))
     call = f"PUT /agents/{agent.id}/channels"
-    return Explanation(
-        status=agent.status,
-        cause=Cause.CHANNEL_SILENT,
-        message=f"the agent runs, but gets no messages on {state.channel}: {state.reason}; if the service refuses its"
-        f" secrets, {call} sets new ones ({secrets})",
-        since=state.since or agent.status_since,
-        evidence=[f"{state.channel}: {state.reason}"],
-        next=call,
+    message = (
+        f"the agent runs, but gets no messages on {state.channel}: {state.reason}; if the service refuses its"
+        f" secrets, {call} sets new ones ({secrets})"
     )
+    evidence = [f"{state.channel}: {state.reason}"]
+    return explained(agent, Cause.CHANNEL_SILENT, message, since=state.since, evidence=evidence, next=call)
 
 
 def domain(agent: Agent) -> list[Explanation]:
@@ -111,37 +109,23 @@ def domain(agent: Agent) -> list[Explanation]:
 def _unproved(agent: Agent, held: DomainClaim) -> Explanation:
     serves = "it works for now" if held.serves(timezone.now()) else "it does not work yet"
     until = f"; until {held.lapses_at:%Y-%m-%d %H:%M} UTC" if held.lapses_at else ""
-    return Explanation(
-        status=agent.status,
-        cause=Cause.DOMAIN_UNPROVED,
-        message=f"{held.domain} is not proved to be yours: {serves}, and the claim lapses without proof",
-        since=held.claimed_at,
-        evidence=[f"TXT {names.PROOF_PREFIX}{held.domain} must have the value {held.value}{until}"],
-        next=f"PUT /agents/{agent.id}/domain",
-    )
+    message = f"{held.domain} is not proved to be yours: {serves}, and the claim lapses without proof"
+    record = f"TXT {names.PROOF_PREFIX}{held.domain} must have the value {held.value}{until}"
+    call = f"PUT /agents/{agent.id}/domain"
+    return explained(agent, Cause.DOMAIN_UNPROVED, message, since=held.claimed_at, evidence=[record], next=call)
 
 
 def _elsewhere(agent: Agent, held: DomainClaim) -> Explanation:
-    return Explanation(
-        status=agent.status,
-        cause=Cause.DOMAIN_ELSEWHERE,
-        message=f"{held.domain} is yours, but its DNS address does not point here",
-        since=held.proved_at or held.claimed_at,
-        evidence=[f"last checked at {held.looked_at:%Y-%m-%d %H:%M:%S} UTC"],
-        next=f"GET /domain-check?domain={held.domain}",
-    )
+    message = f"{held.domain} is yours, but its DNS address does not point here"
+    since, call = held.proved_at or held.claimed_at, f"GET /domain-check?domain={held.domain}"
+    evidence = [f"last checked at {held.looked_at:%Y-%m-%d %H:%M:%S} UTC"]
+    return explained(agent, Cause.DOMAIN_ELSEWHERE, message, since=since, evidence=evidence, next=call)
 
 
 def not_backed_up(agent: Agent) -> list[Explanation]:
     repository = health.failing(agent)
     if repository is None:
         return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause=Cause.BACKUP_FAILED,
-            message=f"its last backup failed ({repository.failure}); it is tried again automatically",
-            since=repository.failed_at or agent.status_since,
-            next=f"POST /agents/{agent.id}/backups",
-        )
-    ]
+    message = f"its last backup failed ({repository.failure}); it is tried again automatically"
+    call = f"POST /agents/{agent.id}/backups"
+    return [explained(agent, Cause.BACKUP_FAILED, message, since=repository.failed_at, next=call)]

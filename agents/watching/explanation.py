@@ -18,7 +18,7 @@ from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Observation, Phase
 from agents.runtimes.management import GatewayHealth, ModelRefusal
 from agents.watching import causes, liveness, quota
-from agents.watching.causes import Explanation
+from agents.watching.causes import Explanation, explained
 from catalog import tiers
 from catalog.vocabulary import TierId
 from config import waiting
@@ -79,21 +79,18 @@ def _looked_at(agent: Agent) -> list[Explanation]:
     pod = current_runtime().observe(agent.suffix).get(agent.namespace)
     if agent.status == Status.PROVISIONING:
         return [_provisioning(agent, pod)]
-    return [_stopping(agent)] if agent.desired == Desired.STOPPED else _running(agent, pod) or [_healthy(agent)]
+    if agent.desired == Desired.STOPPED:
+        return [explained(agent, Cause.STOPPING, "the pod is being stopped", next=f"GET /agents/{agent.id}")]
+    return _running(agent, pod) or [explained(agent, Cause.OK, "the agent runs and has a model key")]
 
 
 def _stopped(agent: Agent) -> Explanation:
     why = STOP_MESSAGES.get(Reason(agent.operation), "stopped")
     if agent.cause in UNUSABLE_DATA:  # the agent had failed before it was stopped, and was not started since
         return replace(_failed(agent), message=f"the pod is stopped: {why}; {agent.cause_message}")
-    return Explanation(
-        status=agent.status,
-        cause=agent.operation.upper(),
-        message=f"the pod is stopped: {why}; its data is kept{_whom_to_ask(agent)}",
-        since=agent.status_since,
-        evidence=_measured(agent) if agent.operation == Reason.QUOTA else [],
-        next=_start(agent, "resume"),
-    )
+    message = f"the pod is stopped: {why}; its data is kept{_whom_to_ask(agent)}"
+    evidence = _measured(agent) if agent.operation == Reason.QUOTA else []
+    return explained(agent, agent.operation.upper(), message, evidence=evidence, next=_start(agent, "resume"))
 
 
 def _whom_to_ask(agent: Agent) -> str:
@@ -103,14 +100,9 @@ def _whom_to_ask(agent: Agent) -> str:
 
 
 def _failed(agent: Agent) -> Explanation:
-    return Explanation(
-        status=agent.status,
-        cause=agent.cause or Cause.BOOT_TIMEOUT,
-        message=agent.cause_message or "the pod did not come up",
-        since=agent.status_since,
-        evidence=agent.cause_evidence or [agent.cause_message or "the programs of the pod wrote no message"],
-        next=_start(agent, "rebuild"),
-    )
+    cause, message = agent.cause or Cause.BOOT_TIMEOUT, agent.cause_message or "the pod did not come up"
+    evidence = agent.cause_evidence or [agent.cause_message or "the programs of the pod wrote no message"]
+    return explained(agent, cause, message, evidence=evidence, next=_start(agent, "rebuild"))
 
 
 def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
@@ -118,30 +110,8 @@ def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
     if pod is not None and pod.phase == Phase.INSTALLING:
         usual, words = Cause.INSTALLING, "the engine is being installed on this machine"
     cause, message, evidence = causes.last_known(agent, pod, otherwise=usual, words=words)
-    return Explanation(
-        status=agent.status,
-        cause=cause,
-        message=message,
-        since=agent.status_since,
-        evidence=evidence or ([agent.cause_message] if agent.cause_message else []),
-        next=f"GET /agents/{agent.id}",
-    )
-
-
-def _stopping(agent: Agent) -> Explanation:
-    return Explanation(
-        status=agent.status,
-        cause=Cause.STOPPING,
-        message="the pod is being stopped",
-        since=agent.status_since,
-        next=f"GET /agents/{agent.id}",
-    )
-
-
-def _healthy(agent: Agent) -> Explanation:
-    return Explanation(
-        status=agent.status, cause=Cause.OK, message="the agent runs and has a model key", since=agent.status_since
-    )
+    evidence = evidence or ([agent.cause_message] if agent.cause_message else [])
+    return explained(agent, cause, message, evidence=evidence, next=f"GET /agents/{agent.id}")
 
 
 def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
@@ -177,27 +147,19 @@ def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
     warning."""
     ends_at = quota.ends_at(snapshot)
     until = f"; it is stopped at {ends_at:%H:%M} UTC unless it uses less" if ends_at else ""
-    return Explanation(
-        status=agent.status,
-        cause=Cause.QUOTA_GRACE if ends_at else Cause.QUOTA_WARN,
-        message=f"the memory or disk of the tier {agent.tier} is nearly or fully used up{until}",
-        since=snapshot.since,
-        evidence=quota.measured(snapshot),
-        next=_larger(agent),
-    )
+    cause = Cause.QUOTA_GRACE if ends_at else Cause.QUOTA_WARN
+    message = f"the memory or disk of the tier {agent.tier} is nearly or fully used up{until}"
+    evidence = quota.measured(snapshot)
+    return explained(agent, cause, message, since=snapshot.since, evidence=evidence, next=_larger(agent))
 
 
 def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
     """The agent's status is running, but the engine or a program of its pod does not run. It is being started again."""
     cause, message = _ailment(agent, pod)
-    return Explanation(
-        status=agent.status,
-        cause=cause,
-        message=message,
-        since=(pod.since if pod else None) or agent.lost_since or agent.status_since,
-        evidence=(pod.evidence if pod else []) or ([message] if cause in LASTING else []),
-        next=_remedy(agent, cause) or _call("GET", agent, "liveness"),
-    )
+    since = (pod.since if pod else None) or agent.lost_since
+    evidence = (pod.evidence if pod else []) or ([message] if cause in LASTING else [])
+    call = _remedy(agent, cause) or _call("GET", agent, "liveness")
+    return explained(agent, cause, message, since=since, evidence=evidence, next=call)
 
 
 def _ailment(agent: Agent, pod: Observation | None) -> tuple[str, str]:
@@ -213,14 +175,8 @@ def _ailment(agent: Agent, pod: Observation | None) -> tuple[str, str]:
 
 def _troubled(agent: Agent, pod: Observation, cause: str) -> Explanation:
     """The engine answers its probe, but its bridge reports a problem."""
-    return Explanation(
-        status=agent.status,
-        cause=cause,
-        message=pod.message or cause,
-        since=pod.since or agent.status_since,
-        evidence=pod.evidence,
-        next=_remedy(agent, cause) or _call("POST", agent, "talk-test"),
-    )
+    call = _remedy(agent, cause) or _call("POST", agent, "talk-test")
+    return explained(agent, cause, pod.message or cause, since=pod.since, evidence=pod.evidence, next=call)
 
 
 def _remedy(agent: Agent, cause: str) -> str | None:
@@ -238,15 +194,8 @@ def _gateway_health(agent: Agent) -> tuple[GatewayHealth | None, list[Explanatio
     try:
         return management.health(endpoint, pods.access_of(agent), seconds=GATEWAY_SECONDS), []
     except HopFailure as failure:
-        down = Explanation(
-            status=agent.status,
-            cause=Cause.GATEWAY_DOWN,
-            message=failure.message,
-            since=agent.lost_since or agent.status_since,
-            evidence=[failure.message],
-            next=_call("GET", agent, "liveness"),
-        )
-        return None, [down]
+        said, call = failure.message, _call("GET", agent, "liveness")
+        return None, [explained(agent, Cause.GATEWAY_DOWN, said, since=agent.lost_since, evidence=[said], next=call)]
 
 
 def _distrusted(agent: Agent) -> list[Explanation]:
@@ -256,16 +205,9 @@ def _distrusted(agent: Agent) -> list[Explanation]:
     why = liveness.distrusted(endpoint) if endpoint else None
     if endpoint is None or why is None:
         return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause=Cause.CERTIFICATE,
-            message="the agent runs, but visitors of its address get a certificate that browsers do not trust",
-            since=agent.status_since,
-            evidence=[f"{endpoint.public_url}: {why}"],
-            next=_call("GET", agent, "liveness"),
-        )
-    ]
+    message = "the agent runs, but visitors of its address get a certificate that browsers do not trust"
+    evidence, call = [f"{endpoint.public_url}: {why}"], _call("GET", agent, "liveness")
+    return [explained(agent, Cause.CERTIFICATE, message, evidence=evidence, next=call)]
 
 
 def _model_causes(agent: Agent, health: GatewayHealth | None) -> list[Explanation]:
@@ -280,16 +222,11 @@ def _model_causes(agent: Agent, health: GatewayHealth | None) -> list[Explanatio
         return []
     if agent.llm_key_checked:
         return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause=Cause.KEY_UNCHECKED,
-            message="the agent runs; its model key could not be checked when it was installed, because its provider was"
-            " not asked or gave no clear answer, and the model has not answered yet",
-            since=agent.status_since,
-            next=_call("POST", agent, "talk-test"),
-        )
-    ]
+    message = (
+        "the agent runs; its model key could not be checked when it was installed, because its provider was"
+        " not asked or gave no clear answer, and the model has not answered yet"
+    )
+    return [explained(agent, Cause.KEY_UNCHECKED, message, next=_call("POST", agent, "talk-test"))]
 
 
 def _has_engine(said: GatewayHealth | None) -> bool:
@@ -309,27 +246,17 @@ def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> list[Explanation]
     cause, message, evidence = state.get("cause"), state.get("message"), state.get("evidence")
     if not isinstance(cause, str) or not cause:
         return []
-    told = Explanation(
-        status=agent.status,
-        cause=cause,
-        message=str(message or cause),
-        since=agent.status_since,
-        evidence=[str(line) for line in evidence] if isinstance(evidence, list) else [],
-        next=_remedy(agent, cause) or _call("POST", agent, "talk-test"),
-    )
-    return [told]
+    lines = [str(line) for line in evidence] if isinstance(evidence, list) else []
+    call = _remedy(agent, cause) or _call("POST", agent, "talk-test")
+    return [explained(agent, cause, str(message or cause), evidence=lines, next=call)]
 
 
 def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
     cause, verb = MODEL_CAUSES.get(last.status, (Cause.MODEL_FAILING, "talk-test"))
-    return Explanation(
-        status=agent.status,
-        cause=cause,
-        message=f"the agent runs, but its model does not answer: {last.message}",
-        since=last.at,
-        evidence=[f"{last.at:%Y-%m-%d %H:%M:%S} UTC: {last.message}"],
-        next=_call("PATCH" if verb == "llm-key" else "POST", agent, verb),
-    )
+    message = f"the agent runs, but its model does not answer: {last.message}"
+    evidence = [f"{last.at:%Y-%m-%d %H:%M:%S} UTC: {last.message}"]
+    call = _call("PATCH" if verb == "llm-key" else "POST", agent, verb)
+    return explained(agent, cause, message, since=last.at, evidence=evidence, next=call)
 
 
 def _larger(agent: Agent) -> str:

@@ -200,13 +200,8 @@ def _forward(stored: Sequence[Left], live: _Live | None, cursor: Cursor | None, 
 
 
 def _on(before: LogPage, found: LinesPage) -> LogPage:
-    return replace(
-        before,
-        entries=[*before.entries, *_entries(found)],
-        cursor=Cursor(found.life, found.next),
-        gap=before.gap or found.gap,
-        more=found.next < found.end,
-    )
+    after = one(found, live=before.live)
+    return replace(after, entries=[*before.entries, *after.entries], gap=before.gap or found.gap)
 
 
 def _room(at: LogPage, asked: LogQuery) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from agents.models import Agent, AgentQuota, UsageHour
+from config import sql
 
 HOUR = timedelta(hours=1)
 KEPT = timedelta(days=30)
@@ -50,17 +50,13 @@ def keep(cursor: CursorWrapper, newest: datetime | None, *, now: datetime) -> No
 
 def forget(*, now: datetime) -> None:
     """Delete hours that are too old, in parts: each statement is a transaction of its own."""
-    gone = FORGOTTEN_AT_ONCE
-    while gone == FORGOTTEN_AT_ONCE:
-        with connection.cursor() as cursor:
-            cursor.execute(_FORGET, [now - KEPT, FORGOTTEN_AT_ONCE])
-            gone = cursor.rowcount
+    while sql.execute(_FORGET, [now - KEPT, FORGOTTEN_AT_ONCE]) == FORGOTTEN_AT_ONCE:
+        pass
 
 
 def erase(agent_ids: list[str], *, now: datetime) -> None:
     """Delete all stored hours of these agents. Hours that are too old are deleted by `forget`."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ERASE, [hours(now), agent_ids])
+    sql.execute(_ERASE, [hours(now), agent_ids])
 
 
 def of(agent: Agent, *, now: datetime) -> list[UsageHour]:

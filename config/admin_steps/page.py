@@ -63,7 +63,7 @@ def page(console: ModelAdmin[Any], request: HttpRequest, *, step: Step[Any]) -> 
         return redirect(_back(console, request, step))
     form = _form(step, request, rows, count=len(ids) if looked else len(rows))
     if looked and "confirm" in request.POST and form.is_valid():
-        _confirmed(request, step, looked, form)
+        _take_all(request, step, looked, form)
         return redirect(_back(console, request, step))
     if "confirm" in request.POST and not looked:
         messages.error(request, TOO_OLD)
@@ -91,18 +91,14 @@ class _Count(forms.IntegerField):
         )
 
 
-def _confirmed(request: HttpRequest, step: Step[Any], looked: ShownRows, form: forms.Form) -> None:
+def _take_all(request: HttpRequest, step: Step[Any], looked: ShownRows, form: forms.Form) -> None:
+    """Change each row by itself: if one row cannot be changed, the others still are."""
     try:
         now = step.now()
     except ServiceError as refusal:
         messages.error(request, refusal.message)
         return
     given = Given(user=request.user, now=now, once=looked.once, fields=form.cleaned_data)
-    _take_all(request, step, looked, given)
-
-
-def _take_all(request: HttpRequest, step: Step[Any], looked: ShownRows, given: Given) -> None:
-    """Change each row by itself: if one row cannot be changed, the others still are."""
     done = []
     for row_id, was_shown in looked.rows.items():
         try:

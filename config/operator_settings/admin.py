@@ -17,20 +17,14 @@ from config.operator_settings import shown
 from config.operator_settings.admin_steps import ChangeSetting, ResetSetting
 from config.operator_settings.models import OperatorSetting, SettingChange
 from config.operator_settings.registry import SETTINGS
-from config.read_only import WrittenByRules
+from config.read_only import NeitherAddedNorDeleted, WrittenByRules
 
 NEWEST = 50  # changes on the page; their own list has all of them
 
 
 @admin.register(OperatorSetting)
-class OperatorSettingAdmin(WithSteps, admin.ModelAdmin[Any]):
+class OperatorSettingAdmin(NeitherAddedNorDeleted, WithSteps):
     pages = (ChangeSetting(), ResetSetting())
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):

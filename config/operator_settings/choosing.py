@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection, transaction
+from django.db import transaction
 
+from config import sql
 from config.errors import BadRequest, Conflict
 from config.operator_settings.models import OperatorSetting, SettingChange
 from config.operator_settings.registry import SETTINGS
@@ -32,8 +33,7 @@ def stored(name: str) -> str | None:
 
 def lock() -> None:
     """Until the end of the transaction nobody else changes a setting."""
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_advisory_xact_lock(%s)", [LOCK])
+    sql.execute("select pg_advisory_xact_lock(%s)", [LOCK])
 
 
 @transaction.atomic
@@ -48,7 +48,8 @@ def choose(name: str, text: str, *, actor: str, now: datetime, reason: str = "")
     if before == text:
         raise SameValue(name)
     OperatorSetting.objects.update_or_create(pk=name, defaults={"value": text})
-    return _changed(name, before=before, after=text, actor=actor, now=now, reason=reason)
+    transaction.on_commit(values.look)
+    return note(name, before=before, after=text, actor=actor, now=now, reason=reason)
 
 
 @transaction.atomic
@@ -59,7 +60,8 @@ def reset(name: str, *, actor: str, now: datetime, reason: str = "") -> SettingC
     if before is None:
         raise SameValue(name)
     OperatorSetting.objects.filter(pk=name).delete()
-    return _changed(name, before=before, after=None, actor=actor, now=now, reason=reason)
+    transaction.on_commit(values.look)
+    return note(name, before=before, after=None, actor=actor, now=now, reason=reason)
 
 
 def note(
@@ -67,10 +69,3 @@ def note(
 ) -> SettingChange:
     """Record a change. Call this in its transaction."""
     return SettingChange.objects.create(name=name, before=before, after=after, actor=actor, at=now, reason=reason)
-
-
-def _changed(
-    name: str, *, before: str | None, after: str | None, actor: str, now: datetime, reason: str
-) -> SettingChange:
-    transaction.on_commit(values.look)
-    return note(name, before=before, after=after, actor=actor, now=now, reason=reason)

@@ -79,13 +79,15 @@ def _install(venv: Path, locks: list[Path]) -> None:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *HASHES_ONLY]
     from_locks = [word for lock in locks for word in ("--requirement", str(lock))]
     count = sum(len(re.findall(r"^\w", lock.read_text(), re.MULTILINE)) for lock in locks)
+    # Python compiles modules on import and keeps the result. If it is told not to, compile all of them now.
+    compiled = ["--compile-bytecode"] if os.environ.get("PYTHONDONTWRITEBYTECODE") else []
     try:
         if not (venv / "bin" / "uv").exists():
             with tempfile.NamedTemporaryFile("w", suffix=".lock") as file:
                 file.write(_block("uv", UV_LOCK.read_text()))
                 file.flush()
                 _step("uv, which installs the others", [*pip, "--requirement", file.name])
-        uv = [str(venv / "bin" / "uv"), "pip", "install", "--python", python, *HASHES_ONLY, *_compiled()]
+        uv = [str(venv / "bin" / "uv"), "pip", "install", "--python", python, *HASHES_ONLY, *compiled]
         _step(f"{count} packages", [*uv, *from_locks], more=_configuration(python))
     except Failed as error:
         say(f"{error}\nuv failed, so pip installs the packages, which takes minutes")
@@ -98,11 +100,6 @@ def _block(name: str, lock: str) -> str:
     if found is None:
         raise Failed(f"{UV_LOCK.name} does not name {name}")
     return f"{found.group()}\n"
-
-
-def _compiled() -> list[str]:
-    """Python compiles modules on import and keeps the result. If it is told not to, compile all of them now."""
-    return ["--compile-bytecode"] if os.environ.get("PYTHONDONTWRITEBYTECODE") else []
 
 
 def _configuration(python: str) -> dict[str, str]:

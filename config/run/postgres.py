@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 
+from config import embedded
 from config.run import launch
 
 SYSTEM_USER = "agentpods"
@@ -35,11 +36,9 @@ class PostgresRefusal(Exception):
 
 def place(home: Path) -> Path:
     """The data directory of this home. If it is outside of the home, the file `postgres.path` has its path."""
-    pointer = home / "postgres.path"
-    if pointer.exists():
-        return Path(pointer.read_text(encoding="utf-8").strip())
-    data = home / "postgres"
-    if not data.exists() and os.geteuid() == 0 and not _enters(_system_user(), home):
+    pointer, data = home / "postgres.path", embedded.postgres_data(home)
+    is_new = not pointer.exists() and not data.exists()
+    if is_new and os.geteuid() == 0 and not _enters(_system_user(), home):
         data = SYSTEM_HOME / hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:12]
         _make_system_home()
         pointer.write_text(f"{data}\n", encoding="utf-8")

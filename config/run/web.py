@@ -55,6 +55,7 @@ def main() -> None:
     from config.serving.server import WebServer  # noqa: PLC0415
 
     given = arguments(sys.argv[1:], port=settings.PORT)
+    connections = files.allow(MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES
     WebServer(
         "config.run.web:application",
         factory=True,
@@ -63,7 +64,7 @@ def main() -> None:
         port=given.port,
         loop=Loops.asyncio,
         backlog=4096,
-        backpressure=_room_for_connections(),
+        backpressure=max(128, min(MAX_CONNECTIONS, connections)),
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=HEADER_MILLISECONDS, max_buffer_size=HEADER_BYTES),
         respawn_failed_workers=True,
@@ -91,11 +92,6 @@ def arguments(given: Sequence[str], *, port: int) -> argparse.Namespace:
         help="how long requests may take to end after that (default: %(default)s)",
     )
     return parser.parse_args(given)
-
-
-def _room_for_connections() -> int:
-    """The number of connections that this process accepts."""
-    return max(128, min(MAX_CONNECTIONS, files.allow(MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES))
 
 
 if __name__ == "__main__":

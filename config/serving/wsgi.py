@@ -69,7 +69,8 @@ def call(application: WSGIApplication, environ: WSGIEnvironment) -> WsgiAnswer:
     pieces = application(environ, _as_start_response(start))
     status, headers = started[0]
     known = any(name.lower() == "content-length" for name, _ in headers)
-    return WsgiAnswer(int(status.split(" ", 1)[0]), headers, pieces, streamed=_is_streamed(pieces) and not known)
+    streams = bool(getattr(pieces, "streaming", isinstance(pieces, Iterator)))
+    return WsgiAnswer(int(status.split(" ", 1)[0]), headers, pieces, streamed=streams and not known)
 
 
 def _as_start_response(start: Any) -> StartResponse:
@@ -78,10 +79,6 @@ def _as_start_response(start: Any) -> StartResponse:
 
 def _no_write(_: bytes) -> None:
     raise NotImplementedError("write() of PEP 3333 is for applications older than Django")
-
-
-def _is_streamed(pieces: Iterable[bytes]) -> bool:
-    return bool(getattr(pieces, "streaming", isinstance(pieces, Iterator)))
 
 
 def environ(scope: Scope, body: bytes) -> WSGIEnvironment:

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import obstore
 from aiohttp import web
@@ -118,14 +119,9 @@ class BackupEndpoint:
             body = await self._uploads.read(request, credential.agent_id)
             if hashlib.sha256(body).hexdigest() != request.match_info["name"]:
                 raise web.HTTPBadRequest(reason="the content is not what its name says")
-            await self._put(path_of(request), body)
+            with suppress(AlreadyExistsError):
+                await obstore.put_async(self._store, path_of(request), body, mode="create", use_multipart=False)
         return web.Response()
-
-    async def _put(self, path: str, body: bytes) -> None:
-        try:
-            await obstore.put_async(self._store, path, body, mode="create", use_multipart=False)
-        except AlreadyExistsError:
-            return
 
     async def unlock(self, request: web.Request) -> web.Response:
         admitted(request)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agents.clusters.api import names
+from agents.clusters.api.parts import metadata
 from agents.clusters.api.place import ClusterSettings, Routes, Routing
 from agents.runtimes.base import PodSpec
 from config import public_networks
@@ -117,7 +118,7 @@ def _http_route(spec: PodSpec, place: ClusterSettings, name: str, host: str, *, 
     return {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "HTTPRoute",
-        "metadata": _metadata(spec, place, name),
+        "metadata": metadata(spec, place, name),
         "spec": {
             "parentRefs": [parent],
             "hostnames": [host],
@@ -144,7 +145,7 @@ def _listener_set(spec: PodSpec, place: ClusterSettings) -> _Json:
     return {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "ListenerSet",
-        "metadata": _metadata(spec, place, names.DOMAIN),
+        "metadata": metadata(spec, place, names.DOMAIN),
         "spec": {
             "parentRef": {
                 "group": "gateway.networking.k8s.io",
@@ -170,7 +171,7 @@ def _certificate(spec: PodSpec, place: ClusterSettings) -> _Json:
     return {
         "apiVersion": "cert-manager.io/v1",
         "kind": "Certificate",
-        "metadata": _metadata(spec, place, names.DOMAIN),
+        "metadata": metadata(spec, place, names.DOMAIN),
         "spec": {
             "secretName": names.DOMAIN,
             "dnsNames": [spec.domain],
@@ -187,18 +188,13 @@ def _ingress_object(spec: PodSpec, place: ClusterSettings, name: str, host: str,
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
-        "metadata": _metadata(spec, place, name),
+        "metadata": metadata(spec, place, name),
         "spec": {
             **({"ingressClassName": place.routes.ingress_class} if place.routes.ingress_class else {}),
             **({"tls": [{"hosts": [host], "secretName": secret}]} if secret else {"tls": [{"hosts": [host]}]}),
             "rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}],
         },
     }
-
-
-def _metadata(spec: PodSpec, place: ClusterSettings, name: str) -> _Json:
-    labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
-    return {"name": name, "namespace": spec.namespace, "labels": labels}
 
 
 def _namespace(name: str) -> _Json:

@@ -45,9 +45,8 @@ class KubernetesRuntime:
         cluster = placement.place(spec.agent_id)
         place = connections.place(cluster)
         wanted = manifests.deployment(spec, place)
-        known = pods.make(
-            spec.namespace, agent_id=spec.agent_id, cluster=cluster, public_url=_public_url(spec, cluster)
-        )
+        routed = spec.public_url if cluster.routing != "none" else None
+        known = pods.make(spec.namespace, agent_id=spec.agent_id, cluster=cluster, public_url=routed)
         if pods.stands(known, _hash(wanted)):
             return
         inside = _inside(known)
@@ -287,8 +286,3 @@ def _is_to_run(found: Json) -> bool:
 
 def _hash(wanted: Json) -> str:
     return str(wanted["metadata"]["annotations"][names.HASH_ANNOTATION])
-
-
-def _public_url(spec: PodSpec, cluster: Cluster) -> str | None:
-    """The address for people; None if the cluster does not route hostnames to pods."""
-    return spec.public_url if cluster.routing != "none" else None

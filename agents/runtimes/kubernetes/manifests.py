@@ -10,10 +10,10 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
-from agents.clusters.api import names, network
+from agents.clusters.api import names, network, parts
+from agents.clusters.api.parts import metadata
 from agents.clusters.api.place import ClusterSettings
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes import documents, workload
@@ -26,23 +26,16 @@ PODS_AT_ONCE = 2
 
 def namespace(spec: PodSpec, place: ClusterSettings) -> Manifest:
     """The agent's own namespace, which refuses pods that are not `restricted` (Pod Security Standards)."""
-    security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
-    labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": spec.namespace, "labels": {**labels, **security}},
-    }
+    return parts.namespace(spec.namespace, names.labels(installation=place.installation, agent_id=spec.agent_id))
 
 
 def before_workload(spec: PodSpec, place: ClusterSettings) -> list[Manifest]:
     """All objects that must exist before the first pod, except for its volume and its limits."""
-    pull = [_pull_secret(spec, place)] if place.pull_secret else []
     return [
         _quota(spec, place),
         network.policy(spec.namespace, spec.agent_id, place),
         *secrets(spec, place),
-        *pull,
+        *parts.pull_secrets(metadata(spec, place, names.PULL_SECRET), place),
         _service(spec, place),
     ]
 
@@ -109,11 +102,6 @@ def deployment(spec: PodSpec, place: ClusterSettings) -> Manifest:
     }
 
 
-def metadata(spec: PodSpec, place: ClusterSettings, name: str) -> Manifest:
-    labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
-    return {"name": name, "namespace": spec.namespace, "labels": labels}
-
-
 def fingerprint(spec: PodSpec, place: ClusterSettings, body: Manifest) -> str:
     """The hash of all objects that a deploy applies, except for the start documents, which change with every revision
     without a new deploy.
@@ -140,6 +128,7 @@ def _secret(spec: PodSpec, place: ClusterSettings, name: str, document: bytes) -
 
 def _quota(spec: PodSpec, place: ClusterSettings) -> Manifest:
     memory = spec.limits.memory_bytes + names.BRIDGE_BYTES + workload.backup_bytes(place) + workload.GATEWAY_BYTES
+    cpu = spec.limits.cpu + workload.BRIDGE_CPU + workload.GATEWAY_CPU
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -148,7 +137,7 @@ def _quota(spec: PodSpec, place: ClusterSettings) -> Manifest:
             "hard": {
                 "pods": str(PODS_AT_ONCE),
                 "limits.memory": str(memory * PODS_AT_ONCE),
-                "limits.cpu": _cpu(workload.limit_cpu(spec) * PODS_AT_ONCE),
+                "limits.cpu": f"{int(cpu * PODS_AT_ONCE * 1000)}m",
                 "persistentvolumeclaims": "1",
             }
         },
@@ -191,17 +180,3 @@ def _service(spec: PodSpec, place: ClusterSettings) -> Manifest:
             ],
         },
     }
-
-
-def _pull_secret(spec: PodSpec, place: ClusterSettings) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": metadata(spec, place, names.PULL_SECRET),
-        "type": "kubernetes.io/dockerconfigjson",
-        "data": {".dockerconfigjson": base64.b64encode((place.pull_secret or "").encode()).decode()},
-    }
-
-
-def _cpu(cores: Decimal) -> str:
-    return f"{int(cores * 1000)}m"

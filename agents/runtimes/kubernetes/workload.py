@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from agents.cause import Cause
-from agents.clusters.api import names
+from agents.clusters.api import names, parts
 from agents.clusters.api.names import MIB
 from agents.clusters.api.place import ClusterSettings
 from agents.runtimes.base import PodSpec, RuntimeFailure
@@ -42,12 +42,9 @@ _Json = dict[str, Any]
 
 def pod(spec: PodSpec, place: ClusterSettings) -> _Json:
     """The pod's specification. Raises RuntimeFailure if there is no image for the engine."""
-    pull = {"imagePullSecrets": [{"name": names.PULL_SECRET}]} if place.pull_secret else {}
     runtime_class = place.tier_runtime_classes.get(spec.tier, place.runtime_class)
-    runtime = {"runtimeClassName": runtime_class} if runtime_class else {}
     return {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
+        **parts.pod(place, runtime_class=runtime_class),
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "securityContext": {
             "runAsNonRoot": True,
@@ -58,11 +55,7 @@ def pod(spec: PodSpec, place: ClusterSettings) -> _Json:
         # A node pulls and starts the containers in this order.
         "containers": [_gateway(spec, place), _engine(spec, place)],
         "volumes": _volumes(),
-        **({"nodeSelector": dict(place.node_selector)} if place.node_selector else {}),
-        **({"tolerations": [dict(one) for one in place.tolerations]} if place.tolerations else {}),
         **({"priorityClassName": place.priority_class} if place.priority_class else {}),
-        **runtime,
-        **pull,
     }
 
 
@@ -82,7 +75,7 @@ def _engine(spec: PodSpec, place: ClusterSettings) -> _Json:
         "imagePullPolicy": place.pull_policy,
         "command": ["sh", "-c", AWAIT_BRIDGE, f"{names.BRIDGE_DIRECTORY}/bin/python", *_program("bridge", spec)],
         "env": _environment(spec, home=names.DATA_MOUNT),
-        "securityContext": _security(ENGINE_USER),
+        "securityContext": parts.security(ENGINE_USER),
         "resources": _resources(
             memory_bytes=memory,
             cpu=spec.limits.cpu,
@@ -112,7 +105,7 @@ def _gateway(spec: PodSpec, place: ClusterSettings) -> _Json:
             {"name": "public", "containerPort": names.PUBLIC_PORT, "protocol": "TCP"},
             {"name": "management", "containerPort": names.MANAGEMENT_PORT, "protocol": "TCP"},
         ],
-        "securityContext": _security(GATEWAY_USER),
+        "securityContext": parts.security(GATEWAY_USER),
         "resources": _resources(memory_bytes=GATEWAY_BYTES, cpu=GATEWAY_CPU, temporary_bytes=64 * MIB),
         "livenessProbe": _alive(names.PUBLIC_PORT),
         "readinessProbe": _ready(names.PUBLIC_PORT, "/healthz"),
@@ -147,26 +140,9 @@ def _environment(spec: PodSpec, *, home: str) -> list[_Json]:
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def _security(user: int) -> _Json:
-    return {
-        "runAsUser": user,
-        "runAsGroup": user,
-        "runAsNonRoot": True,
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-
-
 def backup_bytes(place: ClusterSettings) -> int:
     """Bytes of memory that an engine's container may use without a guarantee, because only backups need them."""
     return names.BACKUP_BYTES if place.backup_port else 0
-
-
-def limit_cpu(spec: PodSpec) -> Decimal:
-    """The CPUs that the pod's containers may use together."""
-    return spec.limits.cpu + BRIDGE_CPU + GATEWAY_CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents.admin.outlook import STEPS
-from agents.models import Agent
+from agents.models import Agent, Reason
 from agents.running import lifecycle
 from agents.running.plan import PlanStep
 from agents.runtimes.base import RuntimeFailure
@@ -53,7 +53,7 @@ def test_an_agent_that_runs_rests(console: Client, running: Agent) -> None:
 
 
 def test_a_paused_agent_whose_pod_still_runs_is_stopped_next(console: Client, running: Agent) -> None:
-    lifecycle.pause(running, actor="operator:1")
+    lifecycle.pause(running, reason=Reason.PAUSE, actor="operator:1")
     said = shown(console, running)
     assert said["Wanted"].startswith("stopped (pause)")
     assert said["Next step"].startswith(STEPS[PlanStep.STOP])

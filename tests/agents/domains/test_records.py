@@ -102,7 +102,7 @@ def test_a_thousand_looks_at_a_silent_server_hold_no_more_threads_than_there_are
     monkeypatch.setattr(records, "LOOK_SECONDS", 0.2)
     monkeypatch.setattr(records, "WAIT_SECONDS", 0.3)
     dns.answers(NAME, SILENCE)
-    asked = [records._ask(lambda: records._addresses(NAME, 4)) for _ in range(200)]
+    asked = [records._threads.submit(records._addresses, NAME, 4) for _ in range(200)]
     assert records.look(NAME).addresses is None
     for each in asked:
         each.cancel()
