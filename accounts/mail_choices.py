@@ -28,7 +28,6 @@ def wants(user: User, name: str) -> bool:
 
 
 def language(user: User, *, otherwise: str) -> str:
-    """The language that the user chose; otherwise the given language."""
     return user.lang if user.lang_chosen else otherwise
 
 

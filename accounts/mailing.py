@@ -32,8 +32,6 @@ Row = TypeVar("Row", bound=Mailed)
 
 
 class MailOutcome(Enum):
-    """How the mail server reacted to a mail."""
-
     TAKEN = auto()
     REFUSED = auto()  # this address, permanently
     LATER = auto()  # this address, for now

@@ -34,7 +34,6 @@ def exported(user: User) -> Iterator[Section]:
 
 
 def is_waiting_for_mail(user: User) -> bool:
-    """Whether a mail to the person is still waiting."""
     return Letter.objects.filter(user=user, mail_due_at__isnull=False).exists()
 
 

@@ -38,8 +38,6 @@ new PerformanceObserver(list => { for (const one of list.getEntries()) largestPa
 
 @dataclass
 class PageMeasurements:
-    """The measurements of one page over all rounds."""
-
     server: str
     address: str
     milliseconds: list[float] = field(default_factory=list)

@@ -42,7 +42,6 @@ def _queries(product: Program) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _last(product: Program, query: dict[str, str]) -> dict[str, str]:
-    """The query parameters of the last page."""
     while link := _NEXT.match(_answer(product, query)[1]):
         query = dict(parse_qsl(urlsplit(link[1]).query))
     return query

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from django.db import transaction
 
@@ -20,13 +19,12 @@ from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.providers import registry
-from billing.subscriptions import Purchase
+from billing.subscriptions import FREE, Purchase
 from billing.sums import moved
 from billing.vocabulary import LICENSED, PaymentKind, Period, Provider
 from config.ids import new_id
 
 MAX_CREDIT_DAYS = 3_660
-FREE = Decimal(0)
 
 
 @transaction.atomic
@@ -156,13 +154,7 @@ def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
         external_id=new_id("act") if ours else refund_name(payment.external_id),
         kind=PaymentKind.REFUND,
         agent_id=payment.agent_id,
-        purchase=Purchase(
-            provider=None,
-            tier=payment.tier,
-            period=Period(payment.period),
-            price_usd=payment.price_usd or FREE,
-            tier_snapshot={},
-        ),
+        purchase=Purchase.of(payment, price_usd=payment.price_usd or FREE),
         amount=None if ours else part_refunds.still_ours(payment),
         currency="" if ours else payment.currency,
         refund_of=payment.pk,

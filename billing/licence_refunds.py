@@ -85,19 +85,13 @@ def _missed(
 
 
 def _receipt(row: Subscription, charge: LicenceCharge, *, name: str, actor: str) -> Receipt:
-    period, provider = Period(row.period), Provider(row.provider or "")
+    provider = Provider(row.provider or "")
     return Receipt(
         provider=provider,
         external_id=name,
         kind=PaymentKind.RENEWAL,
         agent_id=row.agent_id,
-        purchase=Purchase(
-            provider=provider,
-            tier=row.tier,
-            period=period,
-            price_usd=Decimal(charge.cents) / 100,
-            tier_snapshot=row.tier_snapshot or {},
-        ),
+        purchase=Purchase.as_in(row, provider=provider, price_usd=Decimal(charge.cents) / 100),
         amount=charge.cents,
         currency="usd",
         actor=actor,

@@ -16,7 +16,7 @@ from billing.models import Subscription
 from billing.ownership import own_subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
-from billing.vocabulary import PaymentKind, Period, Provider
+from billing.vocabulary import PaymentKind, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config.ids import new_id
@@ -63,13 +63,7 @@ def _receipt(row: Subscription, taker: Agent, giver: Agent, *, actor: str) -> Re
         external_id=new_id("act"),
         kind=PaymentKind.MOVE,
         agent_id=taker.pk,
-        purchase=Purchase(
-            provider=None,
-            tier=row.tier,
-            period=Period(row.period),
-            price_usd=row.price_usd,
-            tier_snapshot=row.tier_snapshot or {},
-        ),
+        purchase=Purchase.as_in(row, provider=None),
         actor=actor,
         reason=f"what was left of {giver.pk}, which is deleted",
     )

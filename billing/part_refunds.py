@@ -22,9 +22,8 @@ from billing.payments import Receipt
 from billing.providers import registry
 from billing.subscriptions import Purchase
 from billing.sums import moved
-from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
+from billing.vocabulary import CONFIRMED, PaymentKind, Provider
 
-FREE = Decimal(0)
 TOLD = "its provider says so"
 WON = "its provider says that it is ours again"
 
@@ -156,13 +155,7 @@ def _receipt(payment: Payment, amount: int, *, reason: str, actor: str) -> Recei
         external_id=refund_name(payment.external_id) if is_all else part_name(payment.external_id, ever),
         kind=PaymentKind.REFUND,
         agent_id=payment.agent_id,
-        purchase=Purchase(
-            provider=None,
-            tier=payment.tier,
-            period=Period(payment.period),
-            price_usd=FREE,
-            tier_snapshot={},
-        ),
+        purchase=Purchase.of(payment),
         amount=amount,
         currency=payment.currency,
         refund_of=payment.pk,

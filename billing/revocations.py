@@ -15,7 +15,7 @@ from billing import agent_terms, dunning, mails, part_refunds, payments, reminde
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
-from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
+from billing.vocabulary import CONFIRMED, PaymentKind, Provider
 
 
 @transaction.atomic
@@ -80,13 +80,7 @@ def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: dat
         external_id=f"{row.external_ref}:over:{agent.pk}:{agent.payments.count()}",
         kind=PaymentKind.REVOKE,
         agent_id=agent.pk,
-        purchase=Purchase(
-            provider=Provider(row.provider or Provider.INTERNAL),
-            tier=row.tier,
-            period=Period(row.period),
-            price_usd=row.price_usd,
-            tier_snapshot=row.tier_snapshot or {},
-        ),
+        purchase=Purchase.as_in(row, provider=Provider(row.provider or Provider.INTERNAL)),
         amount=amount,
         currency=charged.currency if charged and amount is not None else "",
         refund_of=charged.pk if charged and went_back else None,

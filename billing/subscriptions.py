@@ -8,7 +8,7 @@ billing/payments.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -20,11 +20,12 @@ from agents import timeline
 from agents.models import Agent, Reason
 from billing import agent_terms, next_plans, periods, spans, term
 from billing.errors import AlreadyExpired, LicenceHeld, NeverEnds
-from billing.models import Subscription
+from billing.models import Order, Payment, Subscription
 from billing.spans import SoldPlan, Unused, UnusedTime
 from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
 from config import states
 
+FREE = Decimal(0)
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
 
 TRANSITIONS: dict[SubscriptionStatus, set[SubscriptionStatus]] = {
@@ -53,10 +54,28 @@ class Purchase:
     tier: str
     period: Period
     price_usd: Decimal
-    tier_snapshot: dict[str, Any]
+    tier_snapshot: dict[str, Any] = field(default_factory=dict)
     licence: Licence | None = None
     length: timedelta | None = None  # set for days that an operator credits, instead of a period
     follows: bool = False  # True for a card's renewal, which is charged a little after the last period ended
+
+    @classmethod
+    def of(cls, payment: Payment, *, provider: Provider | None = None, price_usd: Decimal = FREE) -> Purchase:
+        """The plan of this payment, for a row of the ledger that tells what became of its money."""
+        return cls(provider=provider, tier=payment.tier, period=Period(payment.period), price_usd=price_usd)
+
+    @classmethod
+    def as_in(
+        cls, row: Order | Subscription, *, provider: Provider | None, price_usd: Decimal | None = None
+    ) -> Purchase:
+        """The plan of this order or subscription, at its price or at the given one."""
+        return cls(
+            provider=provider,
+            tier=row.tier,
+            period=Period(row.period),
+            price_usd=row.price_usd if price_usd is None else price_usd,
+            tier_snapshot=row.tier_snapshot or {},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

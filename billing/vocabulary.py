@@ -56,8 +56,6 @@ class TermMode(models.TextChoices):
 
 
 class PaymentKind(models.TextChoices):
-    """The kind of a ledger row."""
-
     PAYMENT = "payment"
     RENEWAL = "renewal"
     CREDIT = "credit"

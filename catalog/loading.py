@@ -63,8 +63,6 @@ def write(contents: files.Contents, *, overwrite: bool = False) -> Report:
 
 
 class _Table:
-    """The load of one table."""
-
     def __init__(self, model: type[CatalogRow], report: Report, *, overwrite: bool) -> None:
         self.model = model
         self.report = report

@@ -51,7 +51,6 @@ class ModerationStep(Step[Row]):
 
     @classmethod
     def asked(cls, request: HttpRequest, ids: list[str]) -> HttpResponseRedirect:
-        """Redirect from the list to the page of the step."""
         if len(ids) > MOST:
             messages.warning(request, f"Only the first {MOST} of {len(ids)}: that is the most at a time.")
         return redirect(cls.address(ids[:MOST]))

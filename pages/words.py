@@ -51,8 +51,6 @@ ENGINES = [
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text and its language."""
-
     text: str
     lang: str
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -39,6 +40,19 @@ class NewestRows(ReadOnly, admin.TabularInline[Any, Any]):
                 return rows[:ROWS]
 
         return Bounded
+
+
+class RowsByRule(admin.SimpleListFilter):
+    """A filter whose every choice is a rule that says which rows it leaves."""
+
+    rules: ClassVar[dict[str, tuple[str, Callable[[], QuerySet[Any]]]]]  # by value: the label and the rule
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(value, label) for value, (label, _) in self.rules.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        chosen = self.rules.get(self.value() or "")
+        return queryset.filter(pk__in=chosen[1]().values("pk")) if chosen else queryset
 
 
 def actor_of(request: HttpRequest) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils import timezone
 
 from billing import decisions, licence_cards
-from billing.admin.base import Corrected
+from billing.admin.base import Corrected, RowsByRule
 from billing.admin.money_steps import (
     CloseMoney,
     CreditMoney,
@@ -25,15 +21,9 @@ from config.read_only import WrittenByRules
 MASKED = "•••••• (set)"
 
 
-class StillCharged(admin.SimpleListFilter):
-    title = "card"
-    parameter_name = "card"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "still charged after a cancellation")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> QuerySet[Subscription]:
-        return queryset.filter(pk__in=licence_cards.late(now=timezone.now()).values("pk")) if self.value() else queryset
+class StillCharged(RowsByRule):
+    title, parameter_name = "card", "card"
+    rules = {"1": ("still charged after a cancellation", lambda: licence_cards.late(now=timezone.now()))}
 
 
 @admin.register(Subscription)
@@ -51,23 +41,13 @@ class SubscriptionAdmin(Corrected):
         return MASKED if row.license_fingerprint else ""
 
 
-class BoughtNothing(admin.SimpleListFilter):
-    title = "decision"
-    parameter_name = "open"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [
-            ("1", "waiting for an operator or for a refund"),
-            ("over", "above the price"),
-            ("gone", "disappeared from the chain"),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Payment]) -> QuerySet[Payment]:
-        if self.value() == "over":
-            return queryset.filter(pk__in=decisions.overpaid().values("pk"))
-        if self.value() == "gone":
-            return queryset.filter(pk__in=decisions.vanished().values("pk"))
-        return queryset.filter(pk__in=Payment.objects.open().values("pk")) if self.value() else queryset
+class BoughtNothing(RowsByRule):
+    title, parameter_name = "decision", "open"
+    rules = {
+        "1": ("waiting for an operator or for a refund", Payment.objects.open),
+        "over": ("above the price", decisions.overpaid),
+        "gone": ("disappeared from the chain", decisions.vanished),
+    }
 
 
 @admin.register(Payment)

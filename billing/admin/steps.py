@@ -152,7 +152,6 @@ def _sent_by_us(rows: list[Payment]) -> list[str]:
 
 
 def term_line(term: Term) -> str:
-    """A term in one line."""
     dates = {"paid until": term.paid_till, "stops": term.stops_at, "deleted": term.deletes_at}
     known = [f"{name} {moment:%Y-%m-%d %H:%M} UTC" for name, moment in dates.items() if moment]
     return ", ".join([str(term.mode), *known])

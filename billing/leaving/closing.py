@@ -80,7 +80,6 @@ def call_off(user: User, *, now: datetime) -> None:
 
 
 def of(user: User) -> AccountDeletion | None:
-    """The account's deletion that is in progress, or None."""
     return AccountDeletion.objects.filter(user=user, stage__in=OPEN).first()
 
 

@@ -33,8 +33,6 @@ class ShownOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkOrder(ShownOrder):
-    """An order that is paid at a link."""
-
     title: str
     strong: str  # before `progress`, empty if the order can no longer be paid
     progress: str

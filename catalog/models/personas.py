@@ -140,7 +140,6 @@ class Persona(PersonaText):
 
     @property
     def texts(self) -> dict[str, PersonaL10n]:
-        """The localizations, by language."""
         return {text.lang: text for text in self.localizations.all()}
 
     @cached_property

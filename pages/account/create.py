@@ -68,7 +68,7 @@ class ChoicePage(AccountPageViewSet):
         context = {
             "choice": choice,
             "persona": read(choice.persona, self.language),
-            "plans": [_plan(tier, choice) for tier in tiers.offered() if _is_free(tier)],
+            "plans": [plan_option(tier, chosen=choice.tier.pk) for tier in tiers.offered() if _is_free(tier)],
             "engines": [_engine(engine, choice) for engine in engines.offered()],
             "trial": tiers.trial(),
             "problem": problem,
@@ -190,13 +190,13 @@ def _smallest(persona: Persona) -> Tier:
     return next((tier for tier in free if tier.rank >= wanted.rank), (free or tiers.offered())[-1])
 
 
-def _plan(tier: Tier, choice: AgentChoice) -> dict[str, Any]:
+def plan_option(tier: Tier, *, chosen: str) -> dict[str, Any]:
     return {
         "id": tier.pk,
         "name": plan_name(tier.pk),
         "price": usd(tier.monthly_usd),
         "machine": machine(tier),
-        "chosen": tier.pk == choice.tier.pk,
+        "chosen": tier.pk == chosen,
     }
 
 

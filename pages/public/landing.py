@@ -60,7 +60,6 @@ def _featured(shown: list[Persona], language: Language) -> tuple[PersonaReading 
 
 
 def _categories(now: persona_lists.PersonaLists, language: Language) -> list[dict[str, Any]]:
-    """The categories that have personas, each with its first few."""
     return [
         {
             "id": category,

@@ -21,8 +21,6 @@ class Ability:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A conversation and its language."""
-
     lines: list[dict[str, str]]
     lang: str
 

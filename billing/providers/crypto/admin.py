@@ -16,7 +16,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
 from billing import decisions
-from billing.admin.base import PERMISSION, Corrected, actor_of
+from billing.admin.base import PERMISSION, Corrected, RowsByRule, actor_of
 from billing.admin.money_steps import CloseMoney, CreditMoney, ReturnMoney
 from billing.admin.steps import MoneyStep
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
@@ -52,15 +52,9 @@ class CryptoOrderAdmin(Corrected):
     steps = (LookAtChain(),)
 
 
-class UndecidedFilter(admin.SimpleListFilter):
-    title = "bought nothing"
-    parameter_name = "open"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "waiting for an operator")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Deposit]) -> QuerySet[Deposit]:
-        return queryset.filter(pk__in=decisions.undecided().values("pk")) if self.value() else queryset
+class UndecidedFilter(RowsByRule):
+    title, parameter_name = "bought nothing", "open"
+    rules = {"1": ("waiting for an operator", decisions.undecided)}
 
 
 @admin.register(Deposit)
@@ -88,18 +82,14 @@ class DepositAdmin(Corrected):
         return row.deposit_address.agent_id
 
 
-class Sweepable(admin.SimpleListFilter):
-    title = "sweeping"
-    parameter_name = "sweepable"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "has money that may be swept")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[DepositAddress]) -> QuerySet[DepositAddress]:
-        if not self.value():
-            return queryset
-        free = sweeps.sweepable(now=timezone.now()).filter(high_waters__balance__gt=0)
-        return queryset.filter(pk__in=free.values("pk"))
+class Sweepable(RowsByRule):
+    title, parameter_name = "sweeping", "sweepable"
+    rules = {
+        "1": (
+            "has money that may be swept",
+            lambda: sweeps.sweepable(now=timezone.now()).filter(high_waters__balance__gt=0),
+        )
+    }
 
 
 @admin.register(DepositAddress)
@@ -159,15 +149,9 @@ class SweepAdmin(WrittenByRules):
         return True
 
 
-class There(admin.SimpleListFilter):
-    title = "amount"
-    parameter_name = "there"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "still there")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Misplaced]) -> QuerySet[Misplaced]:
-        return queryset.filter(amount__gt=0) if self.value() else queryset
+class There(RowsByRule):
+    title, parameter_name = "amount", "there"
+    rules = {"1": ("still there", lambda: Misplaced.objects.filter(amount__gt=0))}
 
 
 @admin.register(Misplaced)

@@ -24,7 +24,7 @@ from billing.providers.crypto.configuration import FINALIZED, Configuration
 from billing.providers.crypto.swept import swept
 from billing.providers.crypto.tokens import Transfer
 from billing.subscriptions import Purchase
-from billing.vocabulary import OrderStatus, Period, Provider
+from billing.vocabulary import OrderStatus, Provider
 
 log = logging.getLogger(__name__)
 
@@ -183,18 +183,12 @@ def _may_pay_late(row: CryptoOrder, deposits: QuerySet[Deposit], *, block: int) 
 
 
 def receipt(row: CryptoOrder, *, received: int, over: int, late: bool) -> Receipt:
-    purchase = Purchase(
-        provider=Provider(row.provider),
-        tier=row.tier,
-        period=Period(row.period),
-        price_usd=row.price_usd,
-        tier_snapshot=row.tier_snapshot,
-    )
+    provider = Provider(row.provider)
     return Receipt(
-        provider=Provider(row.provider),
+        provider=provider,
         external_id=row.pk,
         agent_id=row.agent_id,
-        purchase=purchase,
+        purchase=Purchase.as_in(row, provider=provider),
         amount=received,
         currency=row.asset,
         over=over,

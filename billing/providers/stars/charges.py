@@ -20,7 +20,7 @@ from billing.payments import Receipt
 from billing.providers.stars.telegram import CURRENCY
 from billing.providers.stars.updates import StarsCharge
 from billing.subscriptions import Purchase
-from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
+from billing.vocabulary import OrderStatus, PaymentKind, Provider
 from config import background
 from config.ids import is_id
 
@@ -114,13 +114,7 @@ def _receipt(
         external_id=external_id or charge.id,
         kind=kind,
         agent_id=order.agent_id,
-        purchase=Purchase(
-            provider=Provider.STARS,
-            tier=order.tier,
-            period=Period(order.period),
-            price_usd=order.price_usd,
-            tier_snapshot=order.tier_snapshot,
-        ),
+        purchase=Purchase.as_in(order, provider=Provider.STARS),
         amount=charge.amount,
         currency=charge.currency[:MAX_CURRENCY],
         late=late,

@@ -31,8 +31,6 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionObject:
-    """A subscription at Stripe."""
-
     id: str
     status: str
     customer: str

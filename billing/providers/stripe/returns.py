@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from datetime import datetime
-from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import QuerySet, Sum
@@ -20,8 +19,8 @@ from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.providers.stripe import cards
 from billing.providers.stripe.objects import StripeCharge
-from billing.subscriptions import Purchase
-from billing.vocabulary import PaymentKind, Period, Provider
+from billing.subscriptions import FREE, Purchase
+from billing.vocabulary import PaymentKind, Provider
 
 log = logging.getLogger(__name__)
 
@@ -182,13 +181,7 @@ def way_back(payment: Payment, *, kind: PaymentKind, name: str, amount: int | No
         external_id=name,
         kind=kind,
         agent_id=payment.agent_id,
-        purchase=Purchase(
-            provider=Provider.STRIPE,
-            tier=payment.tier,
-            period=Period(payment.period),
-            price_usd=payment.price_usd or Decimal(0),
-            tier_snapshot={},
-        ),
+        purchase=Purchase.of(payment, provider=Provider.STRIPE, price_usd=payment.price_usd or FREE),
         amount=amount,
         currency=payment.currency if amount is not None else "",
         refund_of=payment.pk if amount is not None else None,

@@ -43,8 +43,6 @@ class Secret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelRow:
-    """A channel on the page."""
-
     id: str
     name: object
     is_on: bool

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpResponseBase
 from django.utils.translation import gettext
 from rest_framework.request import Request
@@ -16,11 +14,10 @@ from catalog import engines, tiers
 from catalog.engines import EngineBelowMinTier, engine_of
 from catalog.models import Tier
 from config.errors import Conflict, ServiceError
+from pages.account import create
 from pages.account.agents import agent_refusals
 from pages.account.agents.base import AgentPagePage
-from pages.account.names import plan_name
 from pages.frame import stamped
-from pages.words import machine, usd
 
 
 class FreePlanPage(AgentPagePage):
@@ -41,7 +38,7 @@ class FreePlanPage(AgentPagePage):
     def _asking(self, agent: Agent, chosen: str, *, problem: str = "", status: int = 200) -> HttpResponseBase:
         context = {
             "agent": agent,
-            "plans": [_line(tier, chosen) for tier in tiers.offered() if _may_have(agent, tier)],
+            "plans": [create.plan_option(tier, chosen=chosen) for tier in tiers.offered() if _may_have(agent, tier)],
             "problem": problem,
             "options_sheet": stamped("billing/renew.css"),
         }
@@ -55,16 +52,6 @@ def _may_have(agent: Agent, tier: Tier) -> bool:
     except (EngineBelowMinTier, AboveTrialTier):
         return False
     return True
-
-
-def _line(tier: Tier, chosen: str) -> dict[str, Any]:
-    return {
-        "id": tier.pk,
-        "name": plan_name(tier.pk),
-        "price": usd(tier.monthly_usd),
-        "machine": machine(tier),
-        "chosen": tier.pk == chosen,
-    }
 
 
 def _problem(refusal: ServiceError, agent: Agent) -> str:

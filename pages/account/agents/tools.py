@@ -21,8 +21,6 @@ from pages.words import Passage, translated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsetRow:
-    """A toolset on the page."""
-
     toolset: Toolset
     name: Passage
     about: Passage

@@ -43,7 +43,6 @@ BETWEEN = " | "  # between an ability of a persona and an example question
 
 
 def shown(persona: Persona) -> dict[str, Any]:
-    """The fields of the form for this persona."""
     examples = persona.does_examples or {}
     does = [f"{label}{BETWEEN}{examples[label]}" if label in examples else label for label in persona.does]
     return {

@@ -37,8 +37,6 @@ class PersonaRow:
 
 
 class PersonasPagePage(AccountPageViewSet):
-    """Common parts of these pages."""
-
     def user_id(self) -> str:
         return caller(self.request).pk
 
@@ -181,6 +179,5 @@ def line(persona: Persona) -> PersonaRow:
 
 
 def article_form(article: Article | None) -> dict[str, Any]:
-    """The fields of the form for this article."""
     columns = ("title", "summary", "lang", "status", "body")
     return {name: getattr(article, name) if article else "" for name in columns}

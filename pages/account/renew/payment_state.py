@@ -18,8 +18,6 @@ from pages.account.names import plan_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """A recent payment."""
-
     payment: Payment
     arrived: str
     over: str  # with its coin; empty if nothing was overpaid

@@ -20,8 +20,6 @@ PAST_DAYS = 14  # how long a resolved incident stays on the page; the feed keeps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentRow:
-    """A component as the page shows it."""
-
     name: Promise
     state: Health
     says: Promise
@@ -32,8 +30,6 @@ class ComponentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownUpdate:
-    """One update of an incident."""
-
     at: datetime
     stage: Promise
     text: str
@@ -41,8 +37,6 @@ class ShownUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownIncident:
-    """An incident as the page shows it."""
-
     id: str
     title: str
     started_at: datetime

@@ -53,9 +53,9 @@ def test_an_agent_that_runs_rests(console: Client, running: Agent) -> None:
 
 
 def test_a_paused_agent_whose_pod_still_runs_is_stopped_next(console: Client, running: Agent) -> None:
-    lifecycle.pause(running, reason=Reason.PAUSE, actor="operator:1")
+    lifecycle.pause(running, reason=Reason.OPERATOR, actor="operator:1")
     said = shown(console, running)
-    assert said["Wanted"].startswith("stopped (pause)")
+    assert said["Wanted"].startswith("stopped (operator)")
     assert said["Next step"].startswith(STEPS[PlanStep.STOP])
 
 
