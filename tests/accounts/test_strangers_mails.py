@@ -15,7 +15,7 @@ from accounts.models import SignInCode
 from tests.accounts.conftest import NOON, mailed_code
 from tests.accounts.strangers import HOME, PHONE, ask, ask_at, clock_now, enter, sign_in, stranger, wrong
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.usefixtures("clock")]
 
 
 def test_strangers_who_ask_do_not_use_up_the_mails_of_an_address_that_signed_in(

@@ -27,7 +27,7 @@ from tests.doubles.chain import Chain
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.visitor import Visitor, fields, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 ORDERS, STARS, QUOTE = "/crypto/orders", "/stars/orders", "/subscriptions/quote"
 

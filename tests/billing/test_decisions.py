@@ -26,7 +26,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence
 from tests.billing.crypto import USD, Order, fresh, pays, settle, to, watch
 from tests.doubles.chain import Chain
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 WHO = {"reason": "sent without an order", "actor": "operator:x"}
 

@@ -23,7 +23,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, NOON, SNAPSHOTS, Clock, purc
 from tests.billing.licences import LEMON, activate
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 PAGE = "/admin/billing/reports/"
 WHY = "an outage of ours"

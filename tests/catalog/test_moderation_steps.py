@@ -16,7 +16,7 @@ from catalog.models import Article, Author, Persona, Takedown
 from catalog.vocabulary import ArticleStatus
 from tests.catalog.moderating import ARTICLES, AUTHORS, NOON, PERSONAS, QUEUE, act, confirm, history, review, status
 
-pytestmark = pytest.mark.usefixtures("catalog")
+pytestmark = [pytest.mark.sampled, pytest.mark.usefixtures("catalog")]
 
 
 @pytest.fixture

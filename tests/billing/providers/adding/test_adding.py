@@ -19,7 +19,7 @@ from tests.doubles.pennies_server import PenniesServer
 from tests.pages.account.renew.paying import Person, now, problem, words
 from tests.pages.page import Page
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pennies")]
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.usefixtures("pennies")]
 
 HOUR = timedelta(hours=1)
 

@@ -11,7 +11,7 @@ from billing.providers.crypto import abi
 from tests.coverage_scope import unmeasured
 from tests.doubles.wallet import XPUB, first_address
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured]
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 
@@ -65,14 +65,12 @@ def ran(code: str, **environ: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("start", [WEB, WORKER])
 def test_the_libraries_of_stablecoins_are_there_before_threads_start_and_only_where_they_are_taken(start: str) -> None:
     assert ran(f"{start}; {LOADED}") == ""
     assert ran(f"{start}; {LOADED}", **CONFIGURED).split() == LIBRARIES
 
 
-@pytest.mark.sampled
 def test_first_callers_at_once_leave_the_limit_of_recursion_as_it_was() -> None:
     """web3 raises the recursion limit. Two threads once failed to restore it, and a nested body ended the process."""
     code = (

@@ -18,6 +18,8 @@ from tests.billing.conftest import NOON
 from tests.doubles.chain import Chain
 from tests.doubles.wallet import ACCOUNT, XPRV, XPUB, first_address
 
+pytestmark = pytest.mark.sampled
+
 
 def test_addresses_are_those_that_a_wallet_with_the_keys_derives() -> None:
     wallet = Bip44.FromSeed(bytes(range(32)), Bip44Coins.ETHEREUM).Purpose().Coin().Account(0)

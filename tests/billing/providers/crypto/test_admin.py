@@ -23,7 +23,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock
 from tests.billing.crypto import HOUR, USD, Order, looked, pays, scan, settle, state, to, wait, watch
 from tests.doubles.chain import Chain
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 BILLING = "/admin/billing/"
 DEPOSITS, ORDERS = f"{BILLING}deposit/", f"{BILLING}cryptoorder/"
@@ -188,7 +188,6 @@ def test_who_may_only_look_decides_nothing(clerk: Client, stray: Deposit, clock:
     assert nobody.get(f"{BILLING}books/").status_code == 403
 
 
-@pytest.mark.sampled
 @pytest.mark.unmeasured
 def test_lists_ask_as_much_for_many_rows_as_for_few(
     console: Client, order: Order, coins: Chain, clock: Clock, make_agent: MakeAgent

@@ -19,7 +19,7 @@ from tests.billing.crypto import HOUR, SECOND, Order, fresh, pays, scan, settle,
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 NEWEST = {"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber", "params": []}
 NO_ARGUMENTS = len("0x") + 8  # the length of call data without arguments
@@ -89,7 +89,6 @@ def says(node: Liar, words: Mapping[str, object]) -> None:
         setattr(node, name, value)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_a_node_that_lies_while_an_order_is_placed_keeps_no_payment_from_it(
     order: Order, coins: Chain, clock: Clock, liar: Liar, lie: str
@@ -107,7 +106,6 @@ def test_a_node_that_lies_while_an_order_is_placed_keeps_no_payment_from_it(
     assert invariants.broken(now=clock.now) == []
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_what_lay_there_before_pays_no_order_whatever_one_node_says(
     order: Order, coins: Chain, clock: Clock, liar: Liar, lie: str
@@ -129,7 +127,6 @@ def test_what_lay_there_before_pays_no_order_whatever_one_node_says(
     assert (fresh(second).status, int(fresh(second).credited)) == (OrderStatus.PAID, int(second.amount))
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_an_order_is_paid_though_its_baseline_cannot_be_read_again(
     order: Order, coins: Chain, clock: Clock, liar: Liar, honest: Forgetful, lie: str

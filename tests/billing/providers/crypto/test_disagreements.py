@@ -16,7 +16,7 @@ from tests.billing.crypto import HOUR, Order, fresh, pays, settle, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 @pytest.fixture
@@ -111,7 +111,6 @@ def test_a_node_that_made_up_newer_blocks_once_keeps_no_later_order_from_being_p
     assert ChainState.objects.get().all_to < coins.head
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "nonsense",
     [{"data": "0x" + "f" * 80}, {"blockNumber": hex(2**70)}, {"logIndex": hex(2**40)}, {"transactionHash": "0x\0"}],

@@ -19,7 +19,7 @@ from tests.billing.crypto import HOUR, SECOND, Order, fresh, pays, scan, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 WHO = {"reason": "it is gone", "actor": "operator:x"}
 

@@ -23,7 +23,7 @@ from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.rpc_proxy import RpcProxy
 from tests.workers import database_url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 @pytest.fixture

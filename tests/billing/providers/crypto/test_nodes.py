@@ -18,7 +18,7 @@ from tests.billing.crypto import HOUR, SECOND, USD, Order, fresh, looked, pays, 
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 
@@ -302,7 +302,6 @@ def test_a_thousand_orders_are_read_in_twelve_requests_and_one_for_the_names_of_
     assert len(queries) < 20, "nothing has changed, so there is nothing to write for any of them"
 
 
-@pytest.mark.sampled
 @pytest.mark.unmeasured
 def test_however_many_orders_a_node_lies_about_each_node_is_asked_once_about_all(
     order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings

@@ -26,7 +26,7 @@ from tests.billing.crypto import HOUR, USD, Order, fresh, pays, scan, settle, st
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 
@@ -152,7 +152,6 @@ def test_with_a_newer_order_it_counts_for_that(order: Order, coins: Chain, clock
     assert (fresh(old).status, fresh(new).status, Payment.objects.count()) == (EXPIRED, PAID, 1)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_full_payment_to_an_expired_order_pays_it_though_another_was_placed(
     coins: Chain, clock: Clock, order: Order, seen: bool

@@ -15,7 +15,7 @@ from tests.billing.crypto import HOUR, Order, fresh, looked, pays, scan, settle,
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 FAULTS: dict[str, dict[str, object]] = {
@@ -27,7 +27,6 @@ FAULTS: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("fault", FAULTS)
 def test_who_pays_in_an_hour_without_the_chain_is_paid_after_it_and_not_late(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, running: Agent, fault: str
@@ -57,7 +56,6 @@ def test_who_pays_in_an_hour_without_the_chain_is_paid_after_it_and_not_late(
     assert invariants.broken(now=clock.now) == []
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_next_endpoint_is_asked_at_once(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, clock: Clock, fault: str
@@ -140,7 +138,6 @@ def test_a_scan_by_a_node_that_lags_a_little_concludes_nothing_too_early(
     assert (fresh(wanted).status, Payment.objects.count()) == (PAID, 1)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("left", [{"CRYPTO_RPC_URLS": [], "CRYPTO_XPUB": ""}, {"CRYPTO_CHAIN_ID": 8453}])
 def test_an_order_of_a_chain_that_is_read_no_more_ends_and_its_agent_goes_on_through_its_life(
     order: Order, coins: Chain, clock: Clock, running: Agent, settings: Settings, left: dict[str, object]

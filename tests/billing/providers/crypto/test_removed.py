@@ -18,7 +18,7 @@ from tests.billing.conftest import Clock, tick
 from tests.billing.crypto import HOUR, Order, fresh, pays, settle, to, wait, watch
 from tests.doubles.chain import Chain, TokenContract
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 DAY = timedelta(days=1)

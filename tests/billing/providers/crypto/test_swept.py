@@ -17,7 +17,7 @@ from tests.billing.crypto import HOUR, USD, Order, fresh, pays, settle, state, t
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 GONE = "money came for an order, but the address does not have it: was it swept?"
@@ -40,7 +40,6 @@ def record(tx_hash: str, clock: Clock) -> None:
     sweeps.record(tx_hash, reason="to the vault", actor="operator:x", now=clock.now)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("honest", [0, 1, 2])
 def test_a_node_that_makes_up_transfers_alone_pays_nothing(
     order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings, honest: int

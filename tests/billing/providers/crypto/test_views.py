@@ -21,7 +21,7 @@ from tests.billing.crypto import SECOND, settle
 from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 ORDERS = "/crypto/orders"
 

@@ -18,6 +18,8 @@ from tests.billing.licences import KEY, ONCE, SMALL, TINY
 from tests.doubles import gumroad_server
 from tests.doubles.gumroad_server import GumroadServer
 
+pytestmark = pytest.mark.sampled
+
 LATER, BEFORE = "2026-12-21T12:00:00Z", "2026-11-20T12:00:00Z"
 
 

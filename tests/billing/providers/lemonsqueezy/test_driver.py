@@ -16,6 +16,8 @@ from tests.billing.conftest import NOON
 from tests.billing.licences import LEMON
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
+pytestmark = pytest.mark.sampled
+
 
 def verdict(now: datetime = NOON) -> Verdict:
     return LemonSqueezy().verify(LEMON, now=now)

@@ -13,7 +13,7 @@ from billing.models import Payment, StarsOrder, StrayCharge
 from tests.billing.providers.stars.bot import SECRET, deliver
 from tests.doubles.telegram_payments_server import Json, TelegramFault, TelegramPayments, message_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 CALLBACK = "/payments/stars/callback"
 

@@ -24,7 +24,7 @@ from tests.billing.providers.stars.conftest import PlaceOrder
 from tests.doubles.telegram_payments_server import TelegramPayments, message_of
 from webhooks.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 MINUTE = timedelta(minutes=1)
 
@@ -196,7 +196,6 @@ class _Dead(BaseException):
     """The process dies: no later code runs."""
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_whichever_statement_a_process_dies_at_nothing_of_the_payment_is_there(
     agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock

@@ -18,7 +18,7 @@ from tests.billing.conftest import Clock
 from tests.billing.providers.stars.conftest import PlaceOrder
 from tests.doubles.telegram_payments_server import Json, TelegramFault, TelegramPayments
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 def test_a_webhook_that_is_lost_is_found_within_five_minutes(

@@ -30,7 +30,7 @@ from tests.billing.conftest import Clock
 from tests.billing.providers.stars.conftest import PlaceOrder
 from tests.doubles.telegram_payments_server import TelegramFault, TelegramPayments
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 MINUTE = timedelta(minutes=1)
 ORDER_KEYS = {"id", "userId", "agentId", "amountStars", "status", "createdAt", "paidAt"} | {

@@ -20,7 +20,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.billing.providers.stars.conftest import PlaceOrder
 from tests.doubles.telegram_payments_server import TelegramFault, TelegramPayments, message_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from billing.providers.stars.telegram import TelegramAway, TelegramRefused
 from tests.billing.providers.stars.bot import configured
 from tests.doubles.telegram_payments_server import TOKEN, TelegramFault, TelegramPayments
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.billing.providers.stripe.shop import deliver, work
 from tests.doubles.stripe_protocol import signature
 from tests.doubles.stripe_server import SECRET, StripeDouble
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 def event(kind: str = "invoice.paid", **changes: Any) -> str:

@@ -19,7 +19,7 @@ from tests.billing.providers.stripe.conftest import ordered
 from tests.billing.providers.stripe.shop import PlaceOrder, work
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 CANCEL = "DELETE /v1/subscriptions"
 

@@ -20,7 +20,7 @@ from tests.billing.providers.stripe.conftest import invoices
 from tests.billing.providers.stripe.shop import PlaceOrder, catch_up, work
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 def test_a_paid_checkout_pays_for_the_agent(
@@ -44,7 +44,6 @@ def test_a_card_that_is_declined_pays_nothing(order: StripeOrder, stripe: Stripe
     assert (order.status, Payment.objects.exists()) == ("pending", False)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(6))
 def test_events_in_any_order_and_several_times_pay_once(
     order: StripeOrder, stripe: StripeDouble, clock: Clock, seed: int
@@ -64,7 +63,6 @@ def test_events_in_any_order_and_several_times_pay_once(
     assert Subscription.objects.get().current_period_end == FREE_UNTIL.replace(year=2027, month=1)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("lie", "why"),
     [
@@ -122,7 +120,6 @@ def test_what_else_is_sold_at_stripe_is_none_of_our_business(order: StripeOrder,
     assert not StripeEvent.objects.exclude(stray="").exists()
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "fault",
     [

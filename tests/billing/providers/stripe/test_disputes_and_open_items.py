@@ -18,7 +18,7 @@ from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 @pytest.fixture
@@ -83,7 +83,6 @@ def test_a_part_that_a_bank_gives_back_to_no_time_waits_for_an_operator(charge: 
     assert (item.amount, item.why) == ("2.00", "a bank gave it back, and the time that it paid for is over")
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(("word", "waiting"), [("won", ["5.00"]), ("lost", [])])
 def test_a_dispute_about_money_that_bought_nothing_leaves_it_one_open_item(
     card: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock, word: str, waiting: list[str]

@@ -24,7 +24,7 @@ from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.billing.providers.stripe.test_returns import rows
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 WHO = {"reason": "by bank transfer", "actor": "operator:x"}
 

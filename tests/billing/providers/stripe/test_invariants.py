@@ -14,7 +14,7 @@ from tests.billing.conftest import DAY, Clock
 from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 HOURS = timedelta(hours=3)
 

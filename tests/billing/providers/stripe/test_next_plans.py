@@ -17,7 +17,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 HOUR = timedelta(hours=1)
 UPDATE = "POST /v1/subscriptions"
@@ -213,7 +213,6 @@ def test_after_the_change_the_same_plan_by_card_is_refused_and_the_old_one_may_b
     assert mine.post("/stripe/orders", {**asked, "tier": "small"}, format="json").status_code == 200
 
 
-@pytest.mark.sampled
 def test_an_owner_who_changes_the_choice_again_and_again_costs_one_call(
     small: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock
 ) -> None:

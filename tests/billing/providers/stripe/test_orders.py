@@ -19,7 +19,7 @@ from tests.billing.conftest import Clock
 from tests.billing.providers.stripe.shop import PlaceOrder, catch_up, work
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 OPEN = "POST /v1/checkout/sessions"
 ORDER_KEYS = {"id", "userId", "agentId", "status", "createdAt", "paidAt", "tier", "priceUsd", "tierSnapshot"}

@@ -18,7 +18,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence, tick
 from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
 
 HOUR = timedelta(hours=1)
 UPDATE = "POST /v1/subscriptions"

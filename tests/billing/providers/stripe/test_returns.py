@@ -20,7 +20,7 @@ from tests.billing.providers.stripe.shop import PlaceOrder, work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 @pytest.fixture
@@ -87,7 +87,6 @@ def test_each_refund_has_its_credit_note(order: Any, stripe: StripeDouble, setti
     assert [note.total_usd for note in notes] == [Decimal(3), Decimal(2)]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("percent", [8.875, 19, 23])
 @pytest.mark.parametrize("parts", [[None], [1, 1_234, None]])
 def test_credit_notes_of_all_that_was_paid_have_the_tax_of_its_invoice(

@@ -19,6 +19,8 @@ from tests.doubles.gumroad_server import GumroadServer
 from tests.pages.account.renew.paying import Person, is_of_renew, now, problem, words
 from tests.pages.page import Element, Page
 
+pytestmark = pytest.mark.sampled
+
 HOSTILE = "<script>alert(1)</script>\"'&{{ agent.id }}"
 
 
