@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from celery import Celery, bootsteps
-from celery.signals import worker_init, worker_ready
+from celery.signals import beat_init, worker_init, worker_ready
 
 from config import heap, preload, pulse
+from config.metrics import listener, tasks
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -90,3 +91,10 @@ def load(**_: object) -> None:
 @worker_ready.connect(dispatch_uid="config.settle")
 def settle(**_: object) -> None:
     heap.settle()
+    tasks.count()
+    listener.serve()
+
+
+@beat_init.connect(dispatch_uid="config.metrics")
+def serve_metrics(**_: object) -> None:
+    listener.serve()

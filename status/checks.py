@@ -70,12 +70,17 @@ def cache() -> None:
 
 def queue() -> None:
     """Check that the broker answers and that no queue is longer than LONGEST_QUEUE: workers keep up."""
+    overlong = {name: length for name, length in queue_lengths().items() if length > LONGEST_QUEUE}
+    if overlong:
+        raise RuntimeError(f"workers do not keep up: {overlong}")
+
+
+def queue_lengths() -> dict[str, int]:
+    """How many tasks wait in each queue. Raises RedisError."""
     pipeline = redis.client().pipeline(transaction=False)
     for name in QUEUES:
         pipeline.llen(name)
-    overlong = {name: length for name, length in zip(QUEUES, pipeline.execute(), strict=True) if length > LONGEST_QUEUE}
-    if overlong:
-        raise RuntimeError(f"workers do not keep up: {overlong}")
+    return dict(zip(QUEUES, pipeline.execute(), strict=True))
 
 
 def runtime() -> None:

@@ -19,6 +19,7 @@ async def serve() -> None:
 
     from agents.backups import address, store  # noqa: PLC0415
     from agents.backups.endpoint.app import BackupEndpoint  # noqa: PLC0415
+    from config.metrics import listener  # noqa: PLC0415
 
     chosen = store.configured()
     if chosen is None:
@@ -32,6 +33,7 @@ async def serve() -> None:
     await runner.setup()
     site = web.TCPSite(runner, settings.BACKUP_HOST, settings.BACKUP_PORT)
     await site.start()
+    listener.serve()
     if not settings.BACKUP_URL:
         address.announce(runner.addresses[0][1])
     stop = asyncio.Event()
