@@ -19,6 +19,7 @@ from django.db import connection
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
 
+from config import log_context
 from config.crypto import decrypt
 from webhooks import deliveries, outbox, signing
 from webhooks.deliveries import AttemptResult, Claim, DeliveryOutcome
@@ -147,6 +148,10 @@ class DeliveryLoop:
 
     async def _attempt(self, sender: Sender, claim: Claim) -> DeliveryOutcome:
         """Make one attempt. Never raises: one delivery that cannot be sent must not end the whole drain."""
+        with log_context.about(agentId=claim.agent_id):  # each attempt is an asyncio task with a context of its own
+            return await self._attempted(sender, claim)
+
+    async def _attempted(self, sender: Sender, claim: Claim) -> DeliveryOutcome:
         began = self.clock()
         try:
             answer = await _send(sender, claim)
