@@ -1,4 +1,4 @@
-"""Lines of the log say which request, account, agent and trace they are about."""
+"""LogLines of the log say which request, account, agent and trace they are about."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PRODUCTION = {
 }
 
 
-class Lines:
+class LogLines:
     def __init__(self) -> None:
         self._written = io.StringIO()
         self.handler = logging.StreamHandler(self._written)
@@ -52,15 +52,17 @@ class Lines:
 
 
 @pytest.fixture
-def lines() -> Iterator[Lines]:
+def lines() -> Iterator[LogLines]:
     """What production would log."""
-    found = Lines()
+    found = LogLines()
     logging.getLogger().addHandler(found.handler)
     yield found
     logging.getLogger().removeHandler(found.handler)
 
 
-def test_a_refusal_is_logged_with_request_account_agent_and_trace(owner: User, make_agent: Any, lines: Lines) -> None:
+def test_a_refusal_is_logged_with_request_account_agent_and_trace(
+    owner: User, make_agent: Any, lines: LogLines
+) -> None:
     agent: Agent = make_agent()
     body = {"message": " "}
     refused = signed_in(owner).post(f"/agents/{agent.pk}/chat", body, format="json", headers={"traceparent": BEGUN})
@@ -78,7 +80,7 @@ def test_a_refusal_is_logged_with_request_account_agent_and_trace(owner: User, m
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("header", ["", "x", f"00-{'0' * 32}-00f067aa0ba902b7-01", f"00-{TRACE}\n-1-1", "a" * 10_000])
-def test_a_trace_is_new_where_no_valid_one_comes(api: APIClient, lines: Lines, header: str) -> None:
+def test_a_trace_is_new_where_no_valid_one_comes(api: APIClient, lines: LogLines, header: str) -> None:
     api.get("/me", headers={"traceparent": header})
     (line,) = lines.of("django.request")
     assert line["traceId"] != TRACE
