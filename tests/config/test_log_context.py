@@ -16,7 +16,6 @@ from rest_framework.test import APIClient
 from accounts.models import User
 from agents.models import Agent
 from config import log_context
-from config import settings as plain_settings
 from config.redis import client as redis_client
 from config.requests import JsonFormatter
 from tests.agents.conftest import catalog, make_agent, owner, runtime, signed_in
@@ -36,7 +35,9 @@ PRODUCTION = {
     "POD_IMAGE": "images.example.com/agentpods",
     "ENGINE_IMAGES": "pi=images.example.com/pi",
     "SECRET_KEY": "of-a-test-" * 6,
-    "SECRETS_KEYS": plain_settings.DEVELOPMENT_SECRETS_KEY,
+    "SECRETS_KEYS": "Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ=",
+    "PLATFORM_DOMAIN": "pods.example.net",
+    "BACKUP_STORE": "off",
 }
 
 

@@ -71,8 +71,7 @@ def selectors(node: Any) -> Iterator[Any]:
         yield from selectors(argument)
 
 
-@cache
-def exported(read: tuple[Metric, ...]) -> dict[str, set[str]]:
+def exported(read: list[Metric]) -> dict[str, set[str]]:
     """The samples of the product's metrics by name, each with its labels."""
     found = {name: set[str]() for name in (*GAUGES, *(f"{name}_total" for name in COUNTERS), "agentpods_figures_up")}
     for metric in (*REGISTRY.collect(), *read):
@@ -93,7 +92,7 @@ def _labels_of(metric: Metric) -> list[str]:
 
 @pytest.fixture
 def known(db: None) -> dict[str, set[str]]:
-    return exported(tuple(figures.read()))
+    return exported(figures.read())
 
 
 def test_everything_that_is_asked_for_is_a_metric_of_the_product(known: dict[str, set[str]]) -> None:
