@@ -121,7 +121,7 @@ def many(agent: Agent, count: int) -> None:
     """So many more agents like this one."""
     values = {field.attname: getattr(agent, field.attname) for field in Agent._meta.concrete_fields}
     unique = [dict.fromkeys(("id", "slug", "suffix"), f"{agent.pk[:20]}{n}") for n in range(count)]
-    Agent.objects.bulk_create(Agent(**{**values, **own}) for own in unique)
+    Agent.objects.bulk_create((Agent(**{**values, **own}) for own in unique), batch_size=500)
 
 
 def test_the_figures_of_money_use_indexes(person: User) -> None:
