@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from accounts import keys, sessions
 from accounts.errors import MalformedCredential, NoCredential
 from accounts.models import ApiKey, Session, User
+from config import log_context
 from config.errors import ServiceError
 
 MAX_TOKEN_LENGTH = 512
@@ -29,6 +30,7 @@ class BearerAuthentication(BaseAuthentication):
         if bearer is None:
             raise MalformedCredential
         credential = _find(bearer[1])
+        log_context.note(accountId=credential.user_id)
         return credential.user, credential
 
     def authenticate_header(self, request: Request) -> str:

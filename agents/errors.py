@@ -178,6 +178,7 @@ class HopFailed(Unavailable):
     """A turn failed at one hop: gateway, engine or model."""
 
     def __init__(self, hop: str, reason: str) -> None:
+        self.hop = hop
         super().__init__(f"{hop}: {reason}; GET /agents/{{id}}/explain tells why", retry_after=10)
 
 

@@ -169,7 +169,6 @@ class Agent(models.Model):
         db_default=False,
         help_text="Whether the agent has data. If so, a pod that finds an empty disk fails with the cause DATA_LOST.",
     )
-
     restores = models.CharField(
         max_length=40, blank=True, default="", db_default="", help_text="The backup that the pod must restore."
     )
@@ -274,6 +273,9 @@ class Agent(models.Model):
             models.Index(fields=["id"], name="agent_listening", condition=LISTENING),
             # The reconciler compares these agents with the pods that it sees.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
+            # Running agents whose time is over, and paid ones that are stopped as unpaid (billing/invariants.py).
+            models.Index(fields=["entitled_until"], name="agent_end", condition=Q(desired="running", status="running")),
+            models.Index(fields=["status_since"], name="agent_paid_stopped", condition=Q(paid=True, desired="stopped")),
             # The agents that a suspension stopped, and the free agents that the caps count.
             models.Index(fields=["user"], name="agent_suspended", condition=Q(operation="suspended")),
             models.Index(fields=["user"], name="agent_free", condition=Q(paid=False) & ~Q(desired="deleted")),
@@ -355,8 +357,7 @@ class KeptLog(models.Model):
 
 
 class AgentQuota(models.Model):
-    """The latest snapshot of memory and disk (docs/spec.md: AgentQuota). The row is small, because it is rewritten each
-    minute."""
+    """The latest snapshot of memory and disk (docs/spec.md: AgentQuota). The row is small: each minute rewrites it."""
 
     agent = models.OneToOneField(Agent, on_delete=models.CASCADE, primary_key=True, related_name="quota_snapshot")
     memory_used_bytes = models.BigIntegerField(null=True)
@@ -379,8 +380,7 @@ class AgentQuota(models.Model):
 
 
 class UsageHour(models.Model):
-    """The most memory and disk that an agent used in one hour, and the limits of its plan then. Only
-    agents/watching/usage_hours.py writes these rows.
+    """The most memory and disk that an agent used in an hour (agents/watching/usage_hours.py), and its plan's limits.
 
     Rows are in the order of time: new hours go to the end of table and index, old hours are removed from the beginning.
     """

@@ -18,6 +18,7 @@ from django.core.mail import mail_admins
 from django.db import OperationalError, connection, transaction
 from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
+from prometheus_client import Counter
 
 from accounts.models import Suspension
 from agents.models import Agent, Desired, Reason, Status
@@ -33,6 +34,8 @@ log = logging.getLogger(__name__)
 MOST = 1_000  # findings of one check: with more than that, further ones add no information
 SLACK = timedelta(minutes=10)  # changes that are younger may still be in progress
 AT_ONCE = 500  # agents in a batch
+
+FINDINGS = Counter("agentpods_ledger_findings", "Contradictions that the daily ledger checks found, each day anew.")
 
 Check = Callable[[datetime], Iterator[str]]
 
@@ -76,6 +79,7 @@ def _within(check: Check, *, now: datetime, most: int, seconds: int) -> list[str
 def report() -> int:
     """Run all checks and mail ADMINS about the findings. Returns the number of findings."""
     findings = broken(now=timezone.now())
+    FINDINGS.inc(len(findings))
     if findings:
         log.error("the ledger checks found problems", extra={"findings": len(findings)})
         mail_admins(f"The ledger checks found {len(findings)} problems", "\n".join(findings))
@@ -115,16 +119,26 @@ def _bought_for_another(now: datetime) -> Iterator[str]:
         yield f"{row.pk} belongs to {row.agent_id}, but it paid for another agent"
 
 
-def unpaid_but_running(now: datetime) -> Iterator[str]:
+def unpaid_but_running(now: datetime) -> QuerySet[Agent]:
+    """Agents that run although their free or paid time is over. Uses the partial index `agent_end`."""
     over = Agent.objects.filter(entitled_until__lt=now - SLACK, user__is_active=True)
-    for agent in over.filter(desired=Desired.RUNNING, status=Status.RUNNING).iterator():
+    return over.filter(desired=Desired.RUNNING, status=Status.RUNNING)
+
+
+def _unpaid_but_running(now: datetime) -> Iterator[str]:
+    for agent in unpaid_but_running(now).iterator():
         yield f"{agent.pk} runs, but its free or paid time ended {agent.entitled_until:%Y-%m-%d %H:%M}"
 
 
-def paid_but_stopped(now: datetime) -> Iterator[str]:
+def paid_but_stopped(now: datetime) -> QuerySet[Agent]:
+    """Agents that are paid for and still stopped as unpaid. Uses the partial index `agent_paid_stopped`."""
     ours = Q(operation__in=(Reason.TRIAL, Reason.PAYMENT), desired=Desired.STOPPED)
     held = Agent.objects.filter(ours, paid=True, user__is_active=True, status_since__lt=now - SLACK)
-    for agent in held.filter(Q(term_due_at__isnull=True) | Q(term_due_at__lt=now - SLACK)).iterator():
+    return held.filter(Q(term_due_at__isnull=True) | Q(term_due_at__lt=now - SLACK))
+
+
+def _paid_but_stopped(now: datetime) -> Iterator[str]:
+    for agent in paid_but_stopped(now).iterator():
         yield f"{agent.pk} is paid for, but is still stopped as unpaid"
 
 
@@ -190,8 +204,8 @@ CHECKS: list[Check] = [
     _time_of_nobody,
     _paid_order_without_subscription,
     _bought_for_another,
-    unpaid_but_running,
-    paid_but_stopped,
+    _unpaid_but_running,
+    _paid_but_stopped,
     _agents_that_carry_another_term,
     _nobody_looks,
     _outbox_is_empty,

@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from celery import Celery, bootsteps
-from celery.signals import worker_init, worker_ready
+from celery.signals import beat_init, worker_init, worker_ready
 
-from config import heap, preload, pulse
+from config import heap, log_context, preload, pulse
+from config.metrics import listener, tasks
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -64,6 +65,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }
 
+log_context.follow()
 app.conf.beat_schedule = {
     name: {"task": task, "schedule": seconds, "options": {"queue": queue, "expires": seconds}}
     for name, (task, seconds, queue) in BEAT.items()
@@ -91,3 +93,10 @@ def load(**_: object) -> None:
 @worker_ready.connect(dispatch_uid="config.settle")
 def settle(**_: object) -> None:
     heap.settle()
+    tasks.count()
+    listener.serve()
+
+
+@beat_init.connect(dispatch_uid="config.metrics")
+def serve_metrics(**_: object) -> None:
+    listener.serve()

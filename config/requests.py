@@ -1,4 +1,4 @@
-"""An id for each request: in every log line and in the `Request-Id` header of the answer."""
+"""An id for each request, in the `Request-Id` header of the answer, and the log lines of production."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 from pythonjsonlogger.json import JsonFormatter as BaseJsonFormatter
 
+from config import log_context
 from config.ids import new_id
 
 PROBES = ("/health", "/health/ready")
@@ -25,6 +26,8 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         token = request_id.set(new_id("req"))
+        trace = log_context.trace_of(request.headers.get("traceparent", ""))
+        log_context.begin(requestId=request_id.get(), traceId=trace)
         try:
             response = self.get_response(request)
             response["Request-Id"] = request_id.get()
@@ -46,7 +49,7 @@ class ProbeHostMiddleware(MiddlewareMixin):
 
 
 class JsonFormatter(BaseJsonFormatter):
-    """One JSON object per line, with level, logger, time and the request id."""
+    """One JSON object per line: level, logger, time, message, and the ids of config/log_context.py."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -54,6 +57,8 @@ class JsonFormatter(BaseJsonFormatter):
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
         if current := request_id.get():
             log_data["requestId"] = current
+        for name, value in log_context.ids().items():
+            log_data.setdefault(name, value)
         return super().process_log_record(log_data)
 
 

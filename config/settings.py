@@ -29,6 +29,8 @@ DEBUG = False
 PULSE_FILE = env.text("PULSE_FILE")
 AGENTPODS_HOME = Path(env.text("AGENTPODS_HOME", str(BASE_DIR / "var"))).absolute()
 PORT = env.number("PORT", 8000, at_least=1, at_most=65_534)
+METRICS_PORT = env.number("METRICS_PORT", 0, at_most=65_500)  # 0: metrics are not served
+METRICS_ADDRESS = env.text("METRICS_ADDRESS", "127.0.0.1")
 ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1, at_most=65_535)
 BASE_URL = env.text("BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 VERSION = "1.0.0"
@@ -192,6 +194,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
 ]
 MIDDLEWARE = [
+    "config.metrics.requests.MetricsMiddleware",
     "config.requests.RequestIdMiddleware",
     "config.requests.ProbeHostMiddleware",
     "django.middleware.security.SecurityMiddleware",

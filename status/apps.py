@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from celery.signals import task_success
+from celery.signals import beat_init, task_success
 from django.apps import AppConfig
 
 
@@ -14,3 +14,10 @@ class StatusConfig(AppConfig):
 
         Console.overview = staticmethod(page.context)
         task_success.connect(loops.note_success, dispatch_uid="status.loops")
+        beat_init.connect(_tell_figures, dispatch_uid="status.figures")
+
+
+def _tell_figures(**_: object) -> None:
+    from status import figures  # noqa: PLC0415  # as above
+
+    figures.tell()

@@ -43,15 +43,18 @@ class _Run(Generic[T]):
 
 
 class BoundedCheck(Generic[T]):
-    """One check in its own thread. It never runs twice at once, and its result is shared for FRESH_SECONDS.
+    """One check in its own thread. It never runs twice at once, and its result is shared for `fresh` seconds.
 
-    No caller waits longer than LIMIT_SECONDS. A check that hangs keeps its one thread. Until it ends, callers learn at
-    once that it does not answer.
+    No caller waits longer than `limit` seconds. A check that hangs keeps its one thread. Until it ends, callers learn
+    at once that it does not answer.
     """
 
-    def __init__(self, name: str, check: Callable[[], T]) -> None:
+    def __init__(
+        self, name: str, check: Callable[[], T], *, fresh: float = FRESH_SECONDS, limit: float = LIMIT_SECONDS
+    ) -> None:
         self.name = name
         self._check = check
+        self._fresh, self._limit = fresh, limit
         self._lock = threading.Lock()
         self._run: _Run[T] | None = None
 
@@ -59,14 +62,14 @@ class BoundedCheck(Generic[T]):
         """The running or still fresh check, else a new one."""
         with self._lock:
             run = self._run
-            if run is None or (run.ended is not None and time.monotonic() - run.ended >= FRESH_SECONDS):
+            if run is None or (run.ended is not None and time.monotonic() - run.ended >= self._fresh):
                 run = self._run = _Run()
                 threading.Thread(target=self._work, args=(run,), name=f"check-{self.name}", daemon=True).start()
             return run
 
     def outcome(self) -> CheckOutcome[T]:
         run = self.start()
-        run.finished.wait(run.began + LIMIT_SECONDS - time.monotonic())
+        run.finished.wait(run.began + self._limit - time.monotonic())
         return run.outcome or CheckOutcome(ok=False, latency_ms=None, checked_at=timezone.now())
 
     def _work(self, run: _Run[T]) -> None:

@@ -76,7 +76,7 @@ def queue() -> None:
 
 
 def queue_lengths() -> dict[str, int]:
-    """How many tasks wait in each queue of Celery."""
+    """How many tasks wait in each queue. Raises RedisError."""
     pipeline = redis.client().pipeline(transaction=False)
     for name in QUEUES:
         pipeline.llen(name)

@@ -136,11 +136,15 @@ def _watched(pods: Component, records: checks.Records | None, *, now: datetime) 
 
     Only the observer sees them, so a silent observer means that they are unknown.
     """
-    clusters = records.clusters if records else []
-    silent = sum(seen is None or now - seen > SILENT_AFTER for seen in clusters)
-    if not silent or pods.status == Health.DOWN:
+    silent = silent_clusters(records, now=now) if records else 0
+    if not records or not silent or pods.status == Health.DOWN:
         return pods
-    return replace(pods, status=Health.DOWN if silent == len(clusters) else Health.DEGRADED)
+    return replace(pods, status=Health.DOWN if silent == len(records.clusters) else Health.DEGRADED)
+
+
+def silent_clusters(records: checks.Records, *, now: datetime) -> int:
+    """How many clusters the observer has not seen for too long."""
+    return sum(seen is None or now - seen > SILENT_AFTER for seen in records.clusters)
 
 
 def _mail(records: checks.Records | None) -> Component:
@@ -183,12 +187,17 @@ def _drills(records: checks.Records | None, *, now: datetime) -> Component:
 
 def _loop(name: str, records: checks.Records | None, *, now: datetime) -> Component:
     last = records.loops.get(name) if records else None
-    late = loops.is_late(name, last=last or _expected_since, now=now)
+    late = is_late(name, last, now=now)
     return Component(id=name, name=f"Loop {name}", status=_ok_if(not late), checked_at=last)
 
 
 def _ok_if(well: bool) -> Health:
     return Health.OK if well else Health.DEGRADED
+
+
+def is_late(name: str, last: datetime | None, *, now: datetime) -> bool:
+    """Whether the loop is late. One that never succeeded is expected since this process started."""
+    return loops.is_late(name, last=last or _expected_since, now=now)
 
 
 def _overall(components: list[Component]) -> Health:

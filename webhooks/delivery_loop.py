@@ -17,7 +17,9 @@ from typing import Any
 
 from django.db import connection
 from django.utils import timezone
+from prometheus_client import Counter, Histogram
 
+from config import log_context
 from config.crypto import decrypt
 from webhooks import deliveries, outbox, signing
 from webhooks.deliveries import AttemptResult, Claim, DeliveryOutcome
@@ -37,6 +39,15 @@ AHEAD = timedelta(seconds=15)  # a drain waits for deliveries that are due withi
 POLL_SECONDS = 0.5  # how late a drain may notice a delivery from another process
 GATHER_SECONDS = 0.02  # outcomes that come this close together are written together
 GRACE_SECONDS = 3.0  # time for running attempts when the process stops; `make run` kills it a second later
+
+ATTEMPTS = Counter("agentpods_delivery_attempts", "Attempts to deliver an event, by what became of it.", ["outcome"])
+DURATION = Histogram(
+    "agentpods_delivery_attempt_duration_seconds",
+    "How long attempts lasted.",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+)
+# The state after an attempt, as a word for it.
+OUTCOMES = {State.DELIVERED: "delivered", State.PENDING: "to_be_repeated", State.FAILED: "given_up"}
 
 _running: DeliveryLoop | None = None
 _gate = threading.Lock()
@@ -137,6 +148,10 @@ class DeliveryLoop:
 
     async def _attempt(self, sender: Sender, claim: Claim) -> DeliveryOutcome:
         """Make one attempt. Never raises: one delivery that cannot be sent must not end the whole drain."""
+        with log_context.about(agentId=claim.agent_id):  # each attempt is an asyncio task with a context of its own
+            return await self._attempted(sender, claim)
+
+    async def _attempted(self, sender: Sender, claim: Claim) -> DeliveryOutcome:
         began = self.clock()
         try:
             answer = await _send(sender, claim)
@@ -145,6 +160,8 @@ class DeliveryLoop:
             answer = AttemptResult(None, Problem.INTERNAL, 0.0)
         self.sent += 1
         outcome = deliveries.judge(claim, answer, began=began, at=self.clock())
+        ATTEMPTS.labels(OUTCOMES[outcome.state]).inc()
+        DURATION.observe(answer.seconds)
         level = logging.INFO if outcome.state == State.DELIVERED else logging.WARNING
         told = "%s of %s: attempt %d at its receiver, %s"
         log.log(level, told, claim.event_id, claim.agent_id, outcome.attempts, outcome.summary)

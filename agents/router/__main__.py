@@ -22,12 +22,14 @@ async def serve() -> None:
 
     from agents.router import certificate_check  # noqa: PLC0415
     from agents.router.proxy import SERVING, application  # noqa: PLC0415
+    from config.metrics import listener  # noqa: PLC0415
 
     # When a visitor goes away, the pod's work for this visitor ends too.
     options = {**SERVING, "handler_cancellation": True, "shutdown_timeout": GRACE_SECONDS, "access_log": None}
     runner = web.AppRunner(application(), **options)
     await runner.setup()
     await web.TCPSite(runner, HOST, settings.ROUTER_PORT).start()
+    listener.serve()
     asked = await certificate_check.listening(HOST, settings.ASK_PORT) if settings.TLS == "auto" else None
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

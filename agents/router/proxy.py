@@ -12,6 +12,8 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+from prometheus_client import Counter as MetricCounter
+from prometheus_client import Gauge
 from yarl import URL
 
 from agents.pod.gateway.sockets import (
@@ -44,6 +46,8 @@ _HOST = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]
 ADDRESSES = web.AppKey("addresses", Addresses)
 CLIENT = web.AppKey("client", aiohttp.ClientSession)
 PRESENT: web.AppKey[Counter[str]] = web.AppKey("present", Counter)
+REQUESTS = MetricCounter("agentpods_router_requests", "Visitors' requests that were answered.", ["by", "status"])
+RUNNING = Gauge("agentpods_router_requests_running", "Visitors' requests and websockets that are open.")
 Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
 
 
@@ -66,6 +70,19 @@ async def _resources(app: web.Application) -> AsyncIterator[None]:
 
 
 async def route(request: web.Request) -> web.StreamResponse:
+    with RUNNING.track_inprogress():
+        response = await _routed(request)
+    REQUESTS.labels(*_labels(response)).inc()
+    return response
+
+
+def _labels(response: web.StreamResponse) -> tuple[str, str]:
+    """Who answered, and the class of the status: the pod may answer with any number."""
+    by = "router" if isinstance(response, web.Response) else "pod"
+    return by, f"{response.status // 100}xx" if 100 <= response.status < 600 else "other"
+
+
+async def _routed(request: web.Request) -> web.StreamResponse:
     host = _hostname(request)
     if not host or not request.raw_path.startswith("/") or not _has_readable_key(request):
         return pages.bad_request(request)

@@ -24,7 +24,7 @@ from agents.running.turns import OneAtATime
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
 from agents.watching import causes, kept_logs
-from config import background
+from config import background, log_context
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -74,6 +74,11 @@ def reconcile(agent_id: str, *, observed: Observations | None = None) -> None:
 
 def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None:
     """Take one step of a leased agent. The lease is given back whatever happens."""
+    with log_context.about(agentId=agent.id):
+        _step_of(agent, runtime, observed)
+
+
+def _step_of(agent: Agent, runtime: Runtime, observed: Observations | None) -> None:
     try:
         step = _take_step(agent, runtime, observed if observed is not None else runtime.observe(agent.suffix))
         leases.give_back(agent, wait=_pause_after(step), failed=False)

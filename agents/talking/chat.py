@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from prometheus_client import Counter
+
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Desired, Status
 from agents.pod import session_ids
@@ -16,12 +18,14 @@ from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Endpoint
 from agents.runtimes.management import ChatReply
 from config import waiting
-from config.errors import BadRequest
+from config.errors import BadRequest, Unavailable
 
 MAX_MESSAGE_BYTES = 65_536
 # How long a turn waits for a key that was installed just before it.
 KEY_SECONDS = 10.0
 KEY_STEP_SECONDS = 0.2
+
+TURNS = Counter("agentpods_turns", "Turns with agents: how each ended, and the hop that failed.", ["hop", "outcome"])
 
 
 def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatReply:
@@ -31,7 +35,7 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
     """
     endpoint = _endpoint(agent, message, session_id)
     access = pods.access_of(agent)
-    with waiting.turns.take(agent.user_id), _failures():
+    with _counted(), waiting.turns.take(agent.user_id), _failures():
         await_key(agent, endpoint)
         return management.chat(endpoint, access, message=message, session_id=session_id)
 
@@ -52,12 +56,32 @@ def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | No
     """Yield None first. `stream` takes this event at once, so the caller's place is taken then. The place is given
     back when the iterator ends."""
     access = pods.access_of(agent)
-    with waiting.turns.take(agent.user_id):
+    with _counted(), waiting.turns.take(agent.user_id):
         turn = management.chat_events(endpoint, access, message=message, session_id=session_id)
         with _failures():
             await_key(agent, endpoint)
             yield next(turn)
         yield from turn
+
+
+@contextmanager
+def _counted() -> Iterator[None]:
+    """Count the turn inside this block. A client that ends a stream early has `left` it."""
+    hop, outcome = "none", "failed"
+    try:
+        yield
+        outcome = "answered"
+    except (HopFailed, HopFailure) as failure:
+        hop = failure.hop
+        raise
+    except Unavailable:
+        outcome = "refused"
+        raise
+    except GeneratorExit:
+        outcome = "left"
+        raise
+    finally:
+        TURNS.labels(hop, outcome).inc()
 
 
 @contextmanager
@@ -101,5 +125,6 @@ def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:
         raise WrongState("chat", agent.status, hint if agent.status == Status.FAILED else "wait until it is running")
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
+        TURNS.labels(Hop.GATEWAY, "failed").inc()
         raise HopFailed(Hop.GATEWAY, "the pod has no address at the moment")
     return endpoint

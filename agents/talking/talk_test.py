@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from prometheus_client import Counter
+
 from agents.errors import WrongState
 from agents.models import Agent, Desired, Status
 from agents.pod.turns.failures import Hop, HopFailure
@@ -15,6 +17,8 @@ from agents.talking import chat
 from config import waiting
 
 HOPS = ("gateway", "engine", "model")
+
+TRIED = Counter("agentpods_talk_test_hops", "Hops that talk tests tried.", ["hop", "outcome"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,12 @@ def run(agent: Agent) -> TalkTest:
     with waiting.turns.take(agent.user_id):
         started = time.monotonic()
         try:
-            return TalkTest(_tried(agent))
+            test = TalkTest(_tried(agent))
         except HopFailure as failure:
-            return _silent_gateway(agent, failure, ms=round((time.monotonic() - started) * 1000))
+            test = _silent_gateway(agent, failure, ms=round((time.monotonic() - started) * 1000))
+    for hop in test.hops:
+        TRIED.labels(hop.hop if hop.hop in HOPS else "channel", "well" if hop.ok else "silent").inc()
+    return test
 
 
 def _tried(agent: Agent) -> list[TriedHop]:

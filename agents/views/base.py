@@ -10,6 +10,7 @@ from accounts.models import User
 from agents.errors import NoSuchAgent
 from agents.models import Agent
 from agents.serializers.agents import AgentSerializer
+from config import log_context
 from config.api import ApiViewSet
 from config.ids import is_id
 
@@ -27,6 +28,7 @@ class AgentViewSet(ApiViewSet):
         agent = own.filter(pk=id).first() if is_id("agt", id) else None
         if agent is None:
             raise NoSuchAgent
+        log_context.note(agentId=agent.id)
         return agent
 
     def answer(self, agent: Agent) -> Response:

@@ -38,7 +38,8 @@ def _run() -> int:
         lock = home.claim(where)
         after_a_kill = (where / "run" / "supervisord.pid").exists()
         facing = ("HTTP_PORT", "HTTPS_PORT", "ASK_PORT") if settings.TLS == "auto" else ()
-        wanted = {name: getattr(settings, name) for name in ("PORT", "ROUTER_PORT", *facing)}
+        measured = ("METRICS_PORT",) if settings.METRICS_PORT else ()
+        wanted = {name: getattr(settings, name) for name in ("PORT", "ROUTER_PORT", *facing, *measured)}
         ports.check(wanted, patient_seconds=UNCLEAN_WAIT_SECONDS if after_a_kill else 0)
         if settings.DEVELOPMENT:
             home.generate_secrets(where)

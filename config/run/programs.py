@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from config import embedded, env, settings
@@ -14,6 +14,8 @@ from config.run import caddy, launch, postgres, redis
 # Database connections: 24 for web, 12 for each worker, and some for commands run by hand.
 WORKER_POOL_SIZE = 12
 MAX_CONNECTIONS = 120
+# The programs that serve metrics: each has the port after the one before it, and the first has METRICS_PORT.
+MEASURED = ("web", "router", "worker", "worker-webhooks", "beat", "observer", "backups")
 ALWAYS = "true"
 ONCE = "false"
 
@@ -38,7 +40,18 @@ class RunProgram:
 
 def programs() -> list[RunProgram]:
     prepare = RunProgram(name="prepare", group="prepare", command=_ours("config.run.prepare"), restart=ONCE, shown=True)
-    return [*_stores(), prepare, *_app()]
+    return [*_stores(), prepare, *(_measured(program) for program in _app())]
+
+
+def metrics_ports() -> dict[str, int]:
+    """The port of each program's metrics. Empty if METRICS_PORT is 0."""
+    first = settings.METRICS_PORT
+    return {name: first + place for place, name in enumerate(MEASURED)} if first else {}
+
+
+def _measured(program: RunProgram) -> RunProgram:
+    port = metrics_ports().get(program.name, 0)
+    return replace(program, environment={**program.environment, "METRICS_PORT": str(port)})
 
 
 def _stores() -> list[RunProgram]:

@@ -26,6 +26,7 @@ def application() -> Any:
     """Called in granian's child process. The child must not live longer than its parent, which holds the port."""
     launch.end_with_parent(signal.SIGKILL)
     from config import heap, waiting  # noqa: PLC0415 # imported in the child, after the line above
+    from config.metrics import listener  # noqa: PLC0415
     from config.serving.front import Front  # noqa: PLC0415
     from config.serving.server import DRAIN  # noqa: PLC0415
     from config.wsgi import application as django  # noqa: PLC0415
@@ -36,6 +37,7 @@ def application() -> Any:
     waiters = waiting.turns.total + waiting.looks.total + waiting.names.total
     front = Front(django, running=THREADS, waiting=waiters, alive=json.dumps(ALIVE).encode())
     signal.signal(DRAIN, lambda *_: front.drain())
+    listener.serve()
     return front
 
 

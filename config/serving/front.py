@@ -30,6 +30,7 @@ from config.callers import Caller
 from config.content_policy import OF_DATA
 from config.errors import ErrorCode
 from config.ids import new_id
+from config.metrics.requests import REFUSED
 from config.serving import unread, wsgi
 from config.serving.acks import FILE_BYTES, FILE_LOOK_SECONDS, Arrivals
 from config.serving.answer_files import AnswerFiles
@@ -213,6 +214,7 @@ async def _sent(arrivals: Arrivals, send: Callable[[bytes], Awaitable[None]], pi
 
 
 def _refuse(proto: HTTPProtocol, refusal: BodyRefused) -> None:
+    REFUSED.labels(refusal.status.value).inc()
     code = ErrorCode.INTERNAL if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ErrorCode.BAD_REQUEST
     headers = [("connection", "close")]
     if refusal.retry_after is not None:

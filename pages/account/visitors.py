@@ -13,6 +13,7 @@ from accounts import sessions
 from accounts.authentication import MAX_TOKEN_LENGTH
 from accounts.errors import InvalidSession
 from accounts.models import Session, User
+from config import log_context
 from config.errors import Forbidden
 
 
@@ -30,7 +31,10 @@ class CookieAuthentication(BaseAuthentication):
             session = sessions.find(token, now=timezone.now()) if token else None
         except InvalidSession:
             return None
-        return (session.user, session) if session else None
+        if session is None:
+            return None
+        log_context.note(accountId=session.user_id)
+        return session.user, session
 
 
 def _unanswered(request: HttpRequest) -> HttpResponse:

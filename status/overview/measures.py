@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC as UTC_ZONE
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import islice
 
 from django.db import connection
 from django.db.models import Count
@@ -81,8 +80,8 @@ def causes(now: datetime) -> Iterator[Figure]:
 
 
 def contradictions(now: datetime) -> Iterator[Figure]:
-    yield "unpaid_but_running", "", _counted(invariants.unpaid_but_running(now))
-    yield "paid_but_stopped", "", _counted(invariants.paid_but_stopped(now))
+    yield "unpaid_but_running", "", invariants.unpaid_but_running(now)[:MOST].count()
+    yield "paid_but_stopped", "", invariants.paid_but_stopped(now)[:MOST].count()
 
 
 def open_money(now: datetime) -> Iterator[Figure]:
@@ -146,7 +145,3 @@ LEVELS: tuple[Callable[[datetime], Iterator[Figure]], ...] = (
     *(agents, trials, causes, contradictions, open_money, reviews, waiting_deliveries, queues, backups, clusters),
 )
 SUMS: tuple[Callable[[UtcDay], Iterator[Figure]], ...] = (money, deliveries, arrivals)
-
-
-def _counted(findings: Iterator[str]) -> int:
-    return sum(1 for _ in islice(findings, MOST))

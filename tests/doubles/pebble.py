@@ -1,17 +1,14 @@
 """Pebble, the ACME test server of Let's Encrypt, on loopback: it orders, validates and issues like the real one.
 
-`PEBBLE` names the program. Otherwise it is found in the path, or downloaded as a Debian package (with this machine's
-apt sources) and unpacked into a directory of its own. Nothing is installed.
+The program is Debian's (tests/debian.py); `PEBBLE` may name another one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import ssl
 import subprocess
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -19,46 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.debian import program
 from tests.doubles.certificates import Certificates
 from tests.patience import Patience
 from tests.ports import free_port
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-CACHE = ROOT / "var" / "pebble"
-
-
-class NoPebble(Exception):
-    """Pebble is not on this machine, and apt cannot download it."""
 
 
 @dataclass(frozen=True)
 class Pebble:
     directory: str  # the URL of its ACME directory
     roots: Path  # the certificates to trust: Pebble's own and those it signs with
-
-
-def program() -> Path:
-    if named := os.environ.get("PEBBLE") or shutil.which("pebble"):
-        return Path(named)
-    found = CACHE / "usr" / "bin" / "pebble"
-    return found if found.exists() else _fetch()
-
-
-def _fetch() -> Path:
-    """Download the program, completely or not at all: several test processes may want it at the same time."""
-    CACHE.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE.parent) as place:
-        for command in (
-            ["apt-get", "download", "--quiet", "pebble"],
-            ["sh", "-c", "dpkg-deb -x pebble_*.deb unpacked"],
-        ):
-            try:
-                subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=120)
-            except (OSError, subprocess.SubprocessError) as error:
-                raise NoPebble(f"{' '.join(command)}: {error}; name the program in PEBBLE") from error
-        if not CACHE.exists():
-            (Path(place) / "unpacked").rename(CACHE)
-    return CACHE / "usr" / "bin" / "pebble"
 
 
 def _run(command: list[str], place: str) -> None:
@@ -81,7 +48,13 @@ def running(place: Path, *, names: tuple[str, int], http_port: int, tls_port: in
     }
     configuration = place / "pebble.json"
     configuration.write_text(json.dumps({"pebble": given}), encoding="utf-8")
-    command = [str(program()), "-config", str(configuration), "-dnsserver", f"{names[0]}:{names[1]}"]
+    command = [
+        str(program("pebble", package="pebble")),
+        "-config",
+        str(configuration),
+        "-dnsserver",
+        f"{names[0]}:{names[1]}",
+    ]
     environment = {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0", "PATH": os.environ["PATH"]}
     with (place / "pebble.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)

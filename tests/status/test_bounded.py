@@ -7,7 +7,6 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from status import bounded
 from status.bounded import FRESH_SECONDS, LIMIT_SECONDS, BoundedCheck
 
 
@@ -37,9 +36,8 @@ def test_a_result_is_shared_while_it_is_fresh() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_check_gives_its_database_connection_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "FRESH_SECONDS", 0.0)
-    asked = BoundedCheck("asked", lambda: connection.cursor().close())
+def test_a_check_gives_its_database_connection_back() -> None:
+    asked = BoundedCheck("asked", lambda: connection.cursor().close(), fresh=0.0)
     assert all(asked.outcome().ok for _ in range(settings.DATABASE_POOL_SIZE + 1))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging.config
 import os
 import signal
 import sys
@@ -19,7 +20,9 @@ async def serve() -> None:
 
     from agents.backups import address, store  # noqa: PLC0415
     from agents.backups.endpoint.app import BackupEndpoint  # noqa: PLC0415
+    from config.metrics import listener  # noqa: PLC0415
 
+    logging.config.dictConfig(settings.LOGGING)  # as django.setup() does, which this program does not need
     chosen = store.configured()
     if chosen is None:
         sys.exit("BACKUP_STORE names no store: there is nothing to serve")
@@ -32,6 +35,7 @@ async def serve() -> None:
     await runner.setup()
     site = web.TCPSite(runner, settings.BACKUP_HOST, settings.BACKUP_PORT)
     await site.start()
+    listener.serve()
     if not settings.BACKUP_URL:
         address.announce(runner.addresses[0][1])
     stop = asyncio.Event()

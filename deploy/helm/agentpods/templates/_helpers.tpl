@@ -67,6 +67,10 @@ labels:
 {{- if not .root.Values.secret.existing }}
 {{- $annotations = merge (dict "checksum/settings" (include "agentpods.secretData" .root | sha256sum)) $annotations }}
 {{- end }}
+{{- if and .root.Values.metrics.annotations (ne .component "migrate") }}
+{{- $scraped := dict "prometheus.io/scrape" "true" "prometheus.io/port" (include "agentpods.metricsPort" .) "prometheus.io/path" "/metrics" }}
+{{- $annotations = merge $scraped $annotations }}
+{{- end }}
 {{- with $annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
@@ -125,6 +129,23 @@ volumes:
   {{- with $values.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end }}
+
+{{- define "agentpods.metricsPort" -}}9600{{- end }}
+
+{{/* The ports of a container: its own ones by name, and the port of its metrics. */}}
+{{- define "agentpods.ports" -}}
+{{- $ports := default dict .ports -}}
+{{- if .root.Values.metrics.enabled }}
+{{- $ports = merge (dict "metrics" (include "agentpods.metricsPort" .)) $ports }}
+{{- end }}
+{{- with $ports }}
+ports:
+  {{- range $name, $port := . }}
+  - name: {{ $name }}
+    containerPort: {{ $port }}
+  {{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The common part of all containers: image, rights, settings, resources. `secret` names the Secret with the settings.
@@ -192,6 +213,12 @@ env:
   value: /drill
 - name: DRILL_MAX_GB
   value: {{ $values.backups.drillGigabytes | quote }}
+{{- end }}
+{{- if and $values.metrics.enabled (ne (default "" .component) "migrate") }}
+- name: METRICS_PORT
+  value: {{ include "agentpods.metricsPort" . | quote }}
+- name: METRICS_ADDRESS
+  value: 0.0.0.0
 {{- end }}
 - name: HOME
   value: /tmp
