@@ -124,10 +124,8 @@ def _backups(records: checks.Records, *, now: datetime) -> Iterator[Metric]:
     yield _one("backups_oldest_age_seconds", "Age of the oldest backup of those.", oldest if backups.are_made else 0)
     yield _one("backups_well", "Whether backups are made as they should.", backups.are_well(now))
     yield _one("drills_well", "Whether test restores succeed.", not backups.are_made or drills.are_well(now))
-    if drills.last:
-        yield _one(
-            "drill_last_timestamp_seconds", "When a backup was last restored as a test.", drills.last.timestamp()
-        )
+    last = drills.last.timestamp() if drills.last else None
+    yield _one("drill_last_timestamp_seconds", "When a backup was last restored as a test.", last)
 
 
 def _loops(records: checks.Records, *, now: datetime) -> Iterator[Metric]:
@@ -149,8 +147,9 @@ def _queues() -> Iterator[Metric]:
     yield _by("queue_length", "Tasks that wait for a worker.", "queue", lengths)
 
 
-def _one(name: str, words: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"agentpods_{name}", words, value=float(value))
+def _one(name: str, words: str, value: float | None) -> Metric:
+    """A figure without labels. None leaves it out."""
+    return GaugeMetricFamily(f"agentpods_{name}", words, value=None if value is None else float(value))
 
 
 def _by(name: str, words: str, label: str, values: Mapping[str, float]) -> Metric:

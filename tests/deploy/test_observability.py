@@ -106,7 +106,7 @@ def test_everything_that_is_asked_for_is_a_metric_of_the_product(known: dict[str
 
 
 def test_every_metric_is_described_and_nothing_else_is(known: dict[str, set[str]]) -> None:
-    described = dict(re.findall(r"^\| `(agentpods_\w+)` \| ([^|]*) \|", PAGE, re.MULTILINE))
+    described = dict(re.findall(r"^\| `(agentpods_\w+)` \|([^|]*)\|", PAGE, re.MULTILINE))
     whole = {
         re.sub(r"_(bucket|sum|count)$", "", name) if "duration" in name else name: labels
         for name, labels in known.items()

@@ -115,6 +115,7 @@ def test_nothing_is_served_unless_the_operator_says_where() -> None:
 def test_each_program_of_make_run_has_a_port_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("config.settings.METRICS_PORT", 9600)
     monkeypatch.setattr("config.settings.AGENT_RUNTIME", "kubernetes")
+    monkeypatch.setattr("config.settings.BACKUP_STORE", "files")
     ports = {program.name: program.environment.get("METRICS_PORT", "0") for program in programs()}
     assert [ports[name] for name in MEASURED] == [str(9600 + place) for place in range(len(MEASURED))]
 
