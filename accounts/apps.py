@@ -13,8 +13,9 @@ class AccountsConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from accounts import letters  # noqa: PLC0415 # models can be imported only now
+        from accounts import console_logins, letters  # noqa: PLC0415 # models can be imported only now
 
+        console_logins.listen()
         outgoing_mail.carried_by(letters.carry)
 
 

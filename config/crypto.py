@@ -130,6 +130,10 @@ class EncryptedJson(_Encrypted):
         return json.loads(clear)
 
 
+def is_encrypted(column: object) -> bool:
+    return isinstance(column, _Encrypted)
+
+
 Row = TypeVar("Row", bound=models.Model)
 
 

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
+from config.audit.models import AuditEntry
 from config.operator_settings import choosing
 from config.operator_settings.values import values
 
@@ -35,7 +36,12 @@ def send(console: Client, asking: Any, *, reason: str = WHY, follow: bool = True
     """Submit the form of a step's page, with its hidden field."""
     name, value = asking.context["seen"]
     address = f"{asking.request['PATH_INFO']}?{asking.request['QUERY_STRING']}"
-    return console.post(address, {name: value, "reason": reason, "confirm": "1", **typed}, follow=follow)
+    known = AuditEntry.objects.order_by("pk").values_list("pk", flat=True).last() or 0
+    answer = console.post(address, {name: value, "reason": reason, "confirm": "1", **typed}, follow=follow)
+    step = asking.context["step"]
+    if follow and any(str(told).startswith(f"{step.done}: ") for told in answer.context["messages"]):
+        assert AuditEntry.objects.filter(pk__gt=known, verb=step.title).exists(), "nothing is done without a row"
+    return answer
 
 
 def act(console: Client, place: str, action: str, *rows: Model, reason: str = WHY, **typed: Any) -> str:

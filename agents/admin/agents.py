@@ -214,6 +214,7 @@ class AgentAdmin(WithLogs):
         for agent in self.bounded(request, agents):
             try:
                 lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
+                self.log_change(request, agent, "Resumed.")
                 self.message_user(request, f"{agent}: is being started", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
@@ -223,6 +224,7 @@ class AgentAdmin(WithLogs):
         for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
             try:
                 backup = by_owner.begin(agent, actor=f"operator:{request.user.pk}")
+                self.log_change(request, agent, f"Backup requested: {backup.name}")
                 self.message_user(request, f"{agent}: backup {backup.name} is being made", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
@@ -239,6 +241,7 @@ class AgentAdmin(WithLogs):
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
                 continue
             words = ", ".join(f"{hop.hop}: {hop.error or 'ok'}" for hop in found.hops)
+            self.log_change(request, agent, f"Talk test: {words}")
             self.message_user(request, f"{agent}: {words}", messages.SUCCESS if found.ok else messages.WARNING)
         if agents.count() > 1:
             self.message_user(request, "only the first agent was tested", messages.WARNING)
