@@ -255,6 +255,11 @@ class Agent(models.Model):
     objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
 
     class Meta:
+        # In the console; all other steps on agents need the permission to change or to delete.
+        permissions = [
+            ("pause_agent", "Can pause and resume agents"),
+            ("test_agent", "Can test agents and back them up"),
+        ]
         indexes = [
             # The owner's list, newest first.
             models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.contrib.auth.models import Permission
@@ -51,6 +52,18 @@ def act(console: Client, place: str, action: str, *rows: Model, reason: str = WH
         asking = send(console, asking, reason=reason, **typed)
     assert asking.status_code == 200
     return str(asking.content.decode())
+
+
+def typed_in(client: Client, page: str, without: str = "") -> dict[str, str]:
+    """The fields that a browser would send from this page."""
+    html = client.get(page).content.decode()
+    fields = {}
+    for tag in re.findall(r"<input[^>]+>", html):
+        attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        name = attributes.get("name")
+        if name and (attributes.get("type") != "checkbox" or "checked" in tag):
+            fields[name] = attributes.get("value", "on")
+    return {name: value for name, value in fields.items() if name not in {without, "_addanother", "_continue"}}
 
 
 def choose_setting(name: str, text: str | None) -> None:

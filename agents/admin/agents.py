@@ -183,6 +183,16 @@ class AgentAdmin(WithLogs):
     def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
         return False
 
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request) or request.user.has_perm("agents.pause_agent")
+
+    def has_test_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request) or request.user.has_perm("agents.test_agent")
+
+    def has_remove_permission(self, request: HttpRequest) -> bool:
+        """Agents are deleted by a step alone, so `has_delete_permission` is false for everybody."""
+        return request.user.has_perm("agents.delete_agent")
+
     @admin.display(description="quota", ordering="quota_snapshot__status")
     def quota_status(self, agent: Agent) -> str:
         return agent.quota_snapshot.status if hasattr(agent, "quota_snapshot") else "-"
@@ -209,7 +219,7 @@ class AgentAdmin(WithLogs):
         }
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
 
-    @admin.action(description="Resume", permissions=["change"])
+    @admin.action(description="Resume", permissions=["pause"])
     def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in self.bounded(request, agents):
             try:
@@ -219,7 +229,7 @@ class AgentAdmin(WithLogs):
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 
-    @admin.action(description="Back up now", permissions=["change"])
+    @admin.action(description="Back up now", permissions=["test"])
     def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
             try:
@@ -231,7 +241,7 @@ class AgentAdmin(WithLogs):
 
     @admin.action(
         description="Talk test (finds the hop that is silent; each agent makes one call of its model)",
-        permissions=["change"],
+        permissions=["test"],
     )
     def talk_test_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in agents[:1]:  # one test may take a minute and a half: no page may take longer

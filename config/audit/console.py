@@ -24,6 +24,7 @@ from config.audit.log import Acting, acted_by, acting, note
 
 ADDED, CHANGED, DELETED, TRIED = "Added", "Changed", "Deleted", "Tried"
 MOST_ROWS = 50  # that the net records of one action, which is also the most that an action of ours takes
+LOOKING = {"GET", "HEAD", "OPTIONS"}
 CHANGES_DATA = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+"?(\w+)', re.IGNORECASE)
 # What every request may write: messages, used pages, and Django's own history, which is written with our row.
 NOT_OF_THE_PERSON = {"django_session", "config_usedpage", "django_admin_log"}
@@ -89,7 +90,7 @@ def watched(view: View, *, address: Callable[[HttpRequest], str]) -> View:
         changed = _Changed()
         with acted_by(person), connection.execute_wrapper(changed):
             answer = view(request, *args, **kwargs)
-            if changed.tables and not person.noted:
+            if changed.tables and not person.noted and request.method not in LOOKING:
                 note(_page(request), label=request.path, changes=[("tables", "", ", ".join(sorted(changed.tables)))])
         return answer
 

@@ -31,13 +31,12 @@ class Acting:
     changes: list[Change] = field(default_factory=list)  # of the form that is being saved
 
 
-NOBODY = Acting()
-_acting: ContextVar[Acting] = ContextVar("acting", default=NOBODY)
+_acting: ContextVar[Acting | None] = ContextVar("acting", default=None)
 
 
 def acting() -> Acting:
     """Who acts now. Nobody outside of the console's requests."""
-    return _acting.get()
+    return _acting.get() or Acting()
 
 
 @contextmanager

@@ -79,7 +79,8 @@ def test_a_form_is_recorded_with_old_and_new_values(console: Client) -> None:
 
 def test_who_has_which_rights_is_recorded(console: Client) -> None:
     ann, group = User.objects.create_user("ann@example.com"), Group.objects.create(name="helpers")
-    console.post(f"/admin/accounts/user/{ann.pk}/change/", {"is_staff": "on", "groups": [group.pk]})
+    page = f"/admin/accounts/user/{ann.pk}/change/"
+    console.post(page, {**operating.typed_in(console, page), "is_staff": "on", "groups": [group.pk]})
     assert newest().label == "ann@example.com"
     assert sorted(newest().changes) == [["groups", "", "helpers"], ["is staff", "no", "yes"]]
 
