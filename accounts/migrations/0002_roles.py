@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
             name="user",
             options={
                 "ordering": ("-created_at", "-id"),
-                "permissions": [("assign_roles", "Can say who has which role in the console")],
+                "permissions": (("assign_roles", "Can say who has which role in the console"),),
             },
         ),
     ]

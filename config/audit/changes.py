@@ -80,6 +80,8 @@ def _before(form: forms.ModelForm[Any], name: str) -> Any:
     value, asked = form.initial.get(name), form.fields.get(name)
     if not isinstance(asked, forms.ModelChoiceField) or isinstance(value, Model | QuerySet | list | None):
         return value
+    if asked.queryset is None:
+        return value
     return asked.queryset.filter(**{asked.to_field_name or "pk": value}).first() or value
 
 
