@@ -20,7 +20,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from config.audit import changes
-from config.audit.log import Acting, acted_by, acting, note
+from config.audit.log import Acting, Change, acted_by, acting, note
 
 ADDED, CHANGED, DELETED, TRIED = "Added", "Changed", "Deleted", "Tried"
 MOST_ROWS = 50  # that the net records of one action, which is also the most that an action of ours takes
@@ -64,9 +64,9 @@ class Audited(ModelAdmin[Any]):
         return super().log_deletions(request, queryset)
 
     def get_actions(self, request: HttpRequest) -> Any:
+        found: Any = super().get_actions(request)
         return {
-            name: (partial(_run, run=run, words=str(words)), name, words)
-            for name, (run, name, words) in super().get_actions(request).items()
+            name: (partial(_run, run=run, words=str(words)), name, words) for name, (run, _, words) in found.items()
         }
 
 
@@ -104,7 +104,7 @@ class _Changed:
     def __init__(self) -> None:
         self.tables: set[str] = set()
 
-    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+    def __call__(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
         found = CHANGES_DATA.match(sql) if isinstance(sql, str) else None
         if found and found[1] not in NOT_OF_THE_PERSON:
             self.tables.add(found[1])
@@ -117,6 +117,6 @@ def _page(request: HttpRequest) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _taken() -> list[changes.Change]:
+def _taken() -> list[Change]:
     found, acting().changes = acting().changes, []
     return found
