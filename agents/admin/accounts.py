@@ -24,8 +24,8 @@ class AccountAdmin(WithSteps, UserAdmin):
     @admin.action(description="Restore (keys and sessions are valid again, agents start)", permissions=["change"])
     def restore_accounts(self, request: HttpRequest, users: QuerySet[User]) -> None:
         for user in self.bounded(request, users):
-            if refusal := stands_above(request.user, user):
-                self.message_user(request, f"{user}: {refusal}", messages.ERROR)
+            if above := stands_above(request.user, user):
+                self.message_user(request, f"{user}: {above}", messages.ERROR)
                 continue
             try:
                 suspension.restore(user, actor=f"operator:{request.user.pk}")

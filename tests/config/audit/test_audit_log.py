@@ -201,7 +201,7 @@ def test_a_page_of_the_log_asks_a_few_questions_whatever_its_length(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_admin, "MOST_COUNTED", 100)
-    questions = []
+    questions, page = [], ""
     for count in (10, 200):
         now = timezone.now()
         AuditEntry.objects.bulk_create(
