@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
             options={
                 "permissions": [
                     ("pause_agent", "Can pause and resume agents"),
-                    ("test_agent", "Can test agents and back them up"),
+                    ("test_agent", "Can test and back up agents"),
                 ]
             },
         ),
