@@ -14,13 +14,15 @@ from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from accounts import roles
 from accounts.admin_steps import DeleteGroups, RevokeKeys
 from accounts.mail_admin import WithMails
 from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, User, WrongTry
 from config.admin_steps import WithSteps
 from config.read_only import ReadOnly
 
-RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+RIGHTS_OF_SUPERUSERS = ("is_superuser", "user_permissions")
+RIGHTS = ("is_staff", "groups", *RIGHTS_OF_SUPERUSERS)
 
 
 class ApiKeyInline(ReadOnly, admin.TabularInline[ApiKey, User]):
@@ -77,19 +79,21 @@ class UserAdmin(BaseUserAdmin[User]):
             None,
             {"fields": ("id", "email", "is_active", "lang", "muted_mails", "created_at", "closed_at", "attribution")},
         ),
-        ("Console", {"fields": ("password", "last_login", *RIGHTS)}),
+        ("Console", {"fields": ("password", "last_login", "is_staff", "is_superuser", "groups", "user_permissions")}),
     )
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Only superusers change rights, so that nobody can raise their own.
+        """Superusers change all rights. Owners change roles, but not their own and not a superuser's.
 
         An e-mail address never moves to another person.
         """
         fields = [*super().get_readonly_fields(request, obj)]
         if obj is not None:
             fields.append("email")
-        return fields if request.user.is_superuser else [*fields, *RIGHTS]
+        if request.user.is_superuser:
+            return fields
+        return [*fields, *(RIGHTS_OF_SUPERUSERS if _assigns(request, obj) else RIGHTS)]
 
     def get_inlines(self, request: HttpRequest, obj: User | None) -> Any:
         return () if obj is None else self.inlines
@@ -98,14 +102,21 @@ class UserAdmin(BaseUserAdmin[User]):
         return False
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
-        """Refuse to set another person's password, except for superusers.
+        """Refuse to set another person's password, except for superusers, and for owners who set no superuser's.
 
         Without this, staff who may edit people could take over the account of a superuser.
         """
-        if not request.user.is_superuser and unquote(id) != request.user.pk:
+        own = unquote(id) == request.user.pk
+        if not (own or request.user.is_superuser or _assigns(request, self.get_object(request, unquote(id)))):
             self.message_user(request, "Only superusers set other people's passwords.", messages.ERROR)
             return redirect(reverse("admin:accounts_user_changelist"))
         return super().user_change_password(request, id, form_url)
+
+
+def _assigns(request: HttpRequest, user: User | None) -> bool:
+    """Whether this operator, who is no superuser, may say which roles this person has."""
+    other = user is not None and user.pk != request.user.pk and not user.is_superuser
+    return other and request.user.has_perm(roles.ASSIGN)
 
 
 @admin.register(ApiKey)
@@ -206,14 +217,14 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class GroupAdmin(WithSteps):
-    """Sets of rights for staff. Only superusers change them."""
+    """Sets of rights for staff. Only superusers change them, and nobody changes the ready-made roles."""
 
     search_fields = ("name",)
     filter_horizontal = ("permissions",)
     steps = (DeleteGroups(),)
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
-        return bool(request.user.is_superuser)
+        return bool(request.user.is_superuser) and (obj is None or obj.name not in roles.ROLES)
 
     has_add_permission = has_delete_permission = has_change_permission
 

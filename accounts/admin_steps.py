@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.db.models import Count, QuerySet
 
-from accounts import keys
+from accounts import keys, roles
 from accounts.models import ApiKey
 from config.admin_steps import DeleteRows, Given, Logged, Step
 
@@ -43,6 +43,9 @@ class DeleteGroups(DeleteRows):
     title = "Delete groups"
     model = Group
     warnings = (*DeleteRows.warnings, "Its members lose the rights that they have only through this group.")
+
+    def among(self, chosen: QuerySet[Any]) -> QuerySet[Any]:
+        return chosen.exclude(name__in=roles.ROLES)
 
     def shown(self, row: Any) -> dict[str, str]:
         return {"name": row.name, "members": str(row.members), "rights": str(row.rights)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.contrib.admin import apps as admin_apps
+from django.db.models.signals import post_migrate
 
 from config import outgoing_mail
 
@@ -13,8 +14,11 @@ class AccountsConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from accounts import letters  # noqa: PLC0415 # models can be imported only now
+        from accounts import console_logins, letters, roles  # noqa: PLC0415 # models can be imported only now
 
+        console_logins.listen()
+        # Each app makes its permissions when its own signal comes; sessions is the last app with tables.
+        post_migrate.connect(roles.bring_up_to_date, sender=apps.get_app_config("sessions"), dispatch_uid="roles")
         outgoing_mail.carried_by(letters.carry)
 
 

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ClassVar, TypeVar, cast
 
-from django.contrib.admin import AdminSite
-from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin import AdminSite, ModelAdmin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -21,6 +20,7 @@ from django.utils import timezone
 
 from accounts import client_address, console_menu, throttling
 from config import csv_files
+from config.audit.console import audited, watched
 from config.errors import RateLimited, Unavailable
 
 AT_ONCE = 2  # logins that are checked at the same time, in each process
@@ -34,7 +34,6 @@ class Console(AdminSite):
     site_title = site_header = "Agentpods"
     site_url = "/docs"
     index_title = "Overview"
-    login_form = AdminAuthenticationForm
     # What the first page shows. `status` sets it, because it knows all apps.
     overview: ClassVar[Callable[[HttpRequest], dict[str, object]]] = staticmethod(lambda request: {})
 
@@ -46,8 +45,17 @@ class Console(AdminSite):
         self.disable_action("delete_selected")
         self.add_action(csv_files.download_csv, "download_csv")
 
+    def register(
+        self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: Any
+    ) -> None:
+        """Register the admin so that the audit log has all that people do in it."""
+        super().register(model_or_iterable, audited(admin_class or ModelAdmin), **options)
+
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Count every try, by its address only: failed tries of strangers never lock an operator's account."""
+        from accounts.console_logins import LoginForm  # noqa: PLC0415  # models can be imported only now
+
+        self.login_form = LoginForm
         try:
             if request.method != "POST":
                 return super().login(request, extra_context)
@@ -69,7 +77,11 @@ class Console(AdminSite):
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Wrap the view. Every page of every admin passes through here."""
-        return super().admin_view(_of_what_may_exist(view), cacheable)
+        return super().admin_view(_of_what_may_exist(watched(view, address=_address)), cacheable)
+
+
+def _address(request: HttpRequest) -> str:
+    return client_address.of(request.META)
 
 
 @contextmanager

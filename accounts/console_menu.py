@@ -26,7 +26,7 @@ MENU = {
     ),
     "Webhooks": ("webhooks.Delivery", "webhooks.Hook", "webhooks.Event"),
     "Platform": ("status.Incident", "agents.Cluster", "status.Loop", "agents.Repository"),
-    "Settings": ("config.OperatorSetting", "config.SettingChange"),
+    "Settings": ("config.OperatorSetting", "config.SettingChange", "config.AuditEntry"),
 }
 INTERNALS = "Internals"
 

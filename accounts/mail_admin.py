@@ -20,7 +20,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from accounts import letters, throttling
 from accounts.models import Letter, User
 from accounts.throttling import Limit
-from config import content_policy, outgoing_mail
+from config import audit, content_policy, outgoing_mail
 from config.errors import RateLimited
 from config.mail_forms import FORMS
 from config.outgoing_mail import Mail
@@ -88,6 +88,7 @@ class WithMails(admin.ModelAdmin[Letter]):
         else:
             subject = f"{TEST}{mail.subject}"
             letters.write(request.user, subject=subject, text=mail.text, html=mail.html, lang=mail.lang)
+            audit.note("Test mail requested", label=f"{name} ({lang})")
             messages.success(request, f"On its way to {request.user.email}.")
         return redirect(f"{reverse('admin:accounts_letter_mail', args=[name, lang])}?{request.GET.urlencode()}")
 

@@ -95,6 +95,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     class Meta:
         ordering = ("-created_at", "-id")
+        permissions = (("assign_roles", "Can say who has which role in the console"),)
         indexes: ClassVar[list[models.Index]] = [
             # People whose agents may not run: queried every two seconds.
             models.Index(fields=["id"], condition=models.Q(is_active=False), name="user_suspended")

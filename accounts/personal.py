@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from django.contrib.admin.models import LogEntry
-from django.db.models import Q
+from django.db.models import F, Q, TextField
+from django.db.models.functions import Cast
 
 from accounts.models import (
     NOWHERE,
@@ -19,6 +20,7 @@ from accounts.models import (
     User,
     WrongTry,
 )
+from config.audit.models import AuditEntry
 from config.personal import Section, rows
 
 
@@ -53,7 +55,15 @@ def erase(user: User) -> None:
     alone = rf"(^|[^a-z0-9.+_-]){re.escape(email)}($|[^a-z0-9.-])"  # the whole address, not the end of a longer one
     told = LogEntry.objects.filter(Q(object_repr__iregex=alone) | Q(change_message__iregex=alone))
     told.update(object_repr=user.pk, change_message="")
+    _erase_from_audit_log(alone)
     user.email, user.attribution, user.muted_mails = f"{user.pk}@{NOWHERE}", None, None
     user.lang, user.lang_chosen, user.last_login, user.is_active = "en", False, None, False
     user.set_unusable_password()
     user.save()
+
+
+def _erase_from_audit_log(alone: str) -> None:
+    """Empty what names the person as the object. What an operator did stays under the operator's name."""
+    named = AuditEntry.objects.annotate(changed=Cast("changes", TextField()))
+    told = named.filter(Q(label__iregex=alone) | Q(reason__iregex=alone) | Q(changed__iregex=alone))
+    AuditEntry.objects.filter(pk__in=told.values("pk")).update(label=F("object_id"), reason="", changes=[])

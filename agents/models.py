@@ -43,8 +43,7 @@ __all__ = [
     "UsageHour",
 ]
 
-# The words of an agent's name, as the public directory searches them.
-NAME_WORDS = SearchVector("name", config="simple")
+NAME_WORDS = SearchVector("name", config="simple")  # the words of a name, as the public directory searches them
 
 
 class Status(models.TextChoices):
@@ -254,6 +253,7 @@ class Agent(models.Model):
     objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
 
     class Meta:
+        permissions = [("pause_agent", "Can pause and resume agents"), ("test_agent", "Can test and back up agents")]
         indexes = [
             # The owner's list, newest first.
             models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),

@@ -1,5 +1,6 @@
 """Django finds the console's pages of this app here."""
 
-from config.operator_settings import admin
+from config.audit import admin as audit
+from config.operator_settings import admin as operator_settings
 
-__all__ = ["admin"]
+__all__ = ["audit", "operator_settings"]

@@ -122,6 +122,10 @@ class EncryptedJson(_Encrypted):
     written, read = json.dumps, json.loads
 
 
+def is_encrypted(column: object) -> bool:
+    return isinstance(column, _Encrypted)
+
+
 Row = TypeVar("Row", bound=models.Model)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.db import models
 
+from config.audit.models import AuditEntry
 from config.operator_settings.models import OperatorSetting, SettingChange
 
-__all__ = ["OperatorSetting", "SettingChange", "UsedPage"]
+__all__ = ["AuditEntry", "OperatorSetting", "SettingChange", "UsedPage"]
 
 
 class UsedPage(models.Model):

@@ -19,7 +19,8 @@ from psycopg.errors import DeadlockDetected
 
 TRIES = 3
 TESTS_PER_VACUUM = 50
-KEPT = {"django_content_type", "auth_permission"}  # rows that the migrations created
+# Rows that the migrations created.
+KEPT = {"django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 
 
 def install() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.contrib.auth.models import Permission
@@ -10,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
+from config.audit.models import AuditEntry
 from config.operator_settings import choosing
 from config.operator_settings.values import values
 
@@ -35,7 +37,12 @@ def send(console: Client, asking: Any, *, reason: str = WHY, follow: bool = True
     """Submit the form of a step's page, with its hidden field."""
     name, value = asking.context["seen"]
     address = f"{asking.request['PATH_INFO']}?{asking.request['QUERY_STRING']}"
-    return console.post(address, {name: value, "reason": reason, "confirm": "1", **typed}, follow=follow)
+    known = AuditEntry.objects.order_by("pk").values_list("pk", flat=True).last() or 0
+    answer = console.post(address, {name: value, "reason": reason, "confirm": "1", **typed}, follow=follow)
+    step = asking.context["step"]
+    if follow and any(str(told).startswith(f"{step.done}: ") for told in answer.context["messages"]):
+        assert AuditEntry.objects.filter(pk__gt=known, verb=step.title).exists(), "nothing is done without a row"
+    return answer
 
 
 def act(console: Client, place: str, action: str, *rows: Model, reason: str = WHY, **typed: Any) -> str:
@@ -45,6 +52,18 @@ def act(console: Client, place: str, action: str, *rows: Model, reason: str = WH
         asking = send(console, asking, reason=reason, **typed)
     assert asking.status_code == 200
     return str(asking.content.decode())
+
+
+def typed_in(client: Client, page: str, without: str = "") -> dict[str, str]:
+    """The fields that a browser would send from this page."""
+    html = client.get(page).content.decode()
+    fields = {}
+    for tag in re.findall(r"<input[^>]+>", html):
+        attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        name = attributes.get("name")
+        if name and (attributes.get("type") != "checkbox" or "checked" in tag):
+            fields[name] = attributes.get("value", "on")
+    return {name: value for name, value in fields.items() if name not in {without, "_addanother", "_continue"}}
 
 
 def choose_setting(name: str, text: str | None) -> None:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from accounts.admin import UserAdmin
 from accounts.models import User
 from agents import suspension
-from agents.admin.steps import SuspendAccounts
+from agents.admin.steps import SuspendAccounts, stands_above
 from config.admin_steps import WithSteps
 from config.errors import ServiceError
 
@@ -24,6 +24,9 @@ class AccountAdmin(WithSteps, UserAdmin):
     @admin.action(description="Restore (keys and sessions are valid again, agents start)", permissions=["change"])
     def restore_accounts(self, request: HttpRequest, users: QuerySet[User]) -> None:
         for user in self.bounded(request, users):
+            if above := stands_above(request.user, user):
+                self.message_user(request, f"{user}: {above}", messages.ERROR)
+                continue
             try:
                 suspension.restore(user, actor=f"operator:{request.user.pk}")
             except ServiceError as refusal:

@@ -116,6 +116,16 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook):
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
         return tuple(str(name) for _, options in self.fieldsets for name in options["fields"])
 
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request) or request.user.has_perm("agents.pause_agent")
+
+    def has_test_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request) or request.user.has_perm("agents.test_agent")
+
+    def has_remove_permission(self, request: HttpRequest) -> bool:
+        """Agents are deleted by a step alone, so `has_delete_permission` is false for everybody."""
+        return request.user.has_perm("agents.delete_agent")
+
     @admin.display(description="quota", ordering="quota_snapshot__status")
     def quota_status(self, agent: Agent) -> str:
         return agent.quota_snapshot.status if hasattr(agent, "quota_snapshot") else "-"
@@ -142,27 +152,29 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook):
         }
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
 
-    @admin.action(description="Resume", permissions=["change"])
+    @admin.action(description="Resume", permissions=["pause"])
     def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in self.bounded(request, agents):
             try:
                 lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
+                self.log_change(request, agent, "Resumed.")
                 self.message_user(request, f"{agent}: is being started", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 
-    @admin.action(description="Back up now", permissions=["change"])
+    @admin.action(description="Back up now", permissions=["test"])
     def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
             try:
                 backup = by_owner.begin(agent, actor=f"operator:{request.user.pk}")
+                self.log_change(request, agent, f"Backup requested: {backup.name}")
                 self.message_user(request, f"{agent}: backup {backup.name} is being made", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 
     @admin.action(
         description="Talk test (finds the hop that is silent; each agent makes one call of its model)",
-        permissions=["change"],
+        permissions=["test"],
     )
     def talk_test_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         for agent in agents[:1]:  # one test may take a minute and a half: no page may take longer
@@ -172,6 +184,7 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook):
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
                 continue
             words = ", ".join(f"{hop.hop}: {hop.error or 'ok'}" for hop in found.hops)
+            self.log_change(request, agent, f"Talk test: {words}")
             self.message_user(request, f"{agent}: {words}", messages.SUCCESS if found.ok else messages.WARNING)
         if agents.count() > 1:
             self.message_user(request, "only the first agent was tested", messages.WARNING)

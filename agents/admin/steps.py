@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.db.models import Count, Q, QuerySet
 
 from accounts.models import User
+from accounts.roles import ASSIGN
 from agents import suspension
 from agents.models import Agent, Desired, Reason
 from agents.running import lifecycle
@@ -40,6 +41,7 @@ class AgentStep(Step[Agent]):
 
 class PauseAgents(AgentStep):
     name, title, button, done = "pause_agents", "Pause agents", "Pause", "Stop requested"
+    permission = "pause"
     warnings = (
         "The pod stops. Its data is kept, and its free or paid time goes on.",
         "The owner sees that the operator paused the agent, but not why, and can resume it. To lock somebody out,"
@@ -73,6 +75,7 @@ class RebuildAgents(AgentStep):
 
 class DeleteAgents(AgentStep):
     name, title, button, done = "delete_agents", "Delete agents", "Delete for good", "Deletion requested"
+    permission = "remove"
     warnings = (
         "The pod and all its data are removed. This cannot be undone.",
         "This sends no money back: first refund what is paid (Terms), and end a card's subscription at its shop.",
@@ -132,10 +135,16 @@ class SuspendAccounts(Step[User]):
 
 
 def _refusal(operator: Any, user: User) -> str:
-    """Why this operator may not suspend this account; "" if allowed. Operators may not suspend their own account, and
-    only a superuser may suspend a superuser."""
+    """Why this operator may not suspend this account; "" if allowed."""
     if operator.pk == user.pk:
         return "you cannot suspend your own account"
+    return stands_above(operator, user)
+
+
+def stands_above(operator: Any, user: User) -> str:
+    """Why this operator may neither suspend nor restore this account because of the account's rights; "" if none."""
     if user.is_superuser and not operator.is_superuser:
         return "only superusers can suspend a superuser"
+    if user.is_staff and not operator.has_perm(ASSIGN):
+        return "only owners can suspend or restore an operator"
     return ""

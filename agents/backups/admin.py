@@ -62,6 +62,7 @@ class RepositoryAdmin(WrittenByRules):
     def drill_repositories(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
         for repository in repositories.filter(expires_at=None)[:MOST_AT_ONCE]:
             drills.ask(repository)
+            self.log_change(request, repository, "Drill requested.")
             self.message_user(
                 request,
                 f"{repository}: the drill starts now, or after the drills that were requested before",

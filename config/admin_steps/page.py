@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import DELETION, LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -21,9 +21,11 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from config import audit
 from config.admin_steps import seen
 from config.admin_steps.seen import Cells, ShownRows
 from config.admin_steps.step import Given, Logged, Step
+from config.audit import changes
 from config.errors import Conflict, ServiceError
 
 MOST = 50  # rows of one page: the page shows each, and its address has their ids
@@ -122,9 +124,20 @@ def _take(step: Step[Any], row_id: str, was_shown: Cells, given: Given) -> Any:
         if not seen.use(given.once, row_id, now=given.now):
             raise UsedAlready
         logged = _taken(step, row, given)
-        for about, message in logged if logged is not None else [(row, f"{step.done}: {given.reason}")]:
-            LogEntry.objects.log_actions(given.user.pk, [about], step.flag, change_message=message, single_object=True)
+        _record(step, row, was_shown, given, logged)
     return row
+
+
+def _record(step: Step[Any], row: Any, was_shown: Cells, given: Given, logged: Logged | None) -> None:
+    """Write the admin's history of each object, and the audit log."""
+    typed = changes.of_fields(given.fields, but=("reason", "count", "name"))
+    after = step.held(str(row.pk))  # None if it is deleted, or if the step does not look at such rows any more
+    now_shown = step.cells([after])[0] if after is not None else {} if step.flag == DELETION else was_shown
+    shown = changes.of_cells(was_shown, now_shown)
+    for about, message in logged if logged is not None else [(row, f"{step.done}: {given.reason}")]:
+        LogEntry.objects.log_actions(given.user.pk, [about], step.flag, change_message=message, single_object=True)
+        reason = given.reason if logged is None else message
+        audit.note(step.title, about, reason=reason, changes=[*typed, *shown] if about is row else ())
 
 
 def _taken(step: Step[Any], row: Any, given: Given) -> Logged | None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -167,7 +166,7 @@ def test_an_account_is_not_closed_past_the_rule(console: Client, ann: APIClient)
     """Suspending also stops agents, so it is an action with a reason and not a tick box."""
     user = User.objects.get(email="ann@example.com")
     page = f"/admin/accounts/user/{quote(user.pk)}/change/"
-    answer = console.post(page, _form(console, page, without="is_active"))
+    answer = console.post(page, operating.typed_in(console, page, without="is_active"))
     assert answer["Location"] == "/admin/accounts/user/"
     assert ann.get("/me").status_code == 200
     user.refresh_from_db()
@@ -201,7 +200,7 @@ def test_staff_cannot_raise_their_rights_or_take_over_a_superuser(operator: User
     client = Client()
     client.force_login(staff)
     page = f"/admin/accounts/user/{quote(staff.pk)}/change/"
-    client.post(page, {**_form(client, page), "is_superuser": "on"})
+    client.post(page, {**operating.typed_in(client, page), "is_superuser": "on"})
     staff.refresh_from_db()
     assert not staff.is_superuser
     password = {"password1": "another password", "password2": "another password", "usable_password": "true"}
@@ -213,15 +212,3 @@ def test_staff_cannot_raise_their_rights_or_take_over_a_superuser(operator: User
     assert own.status_code == 302
     staff.refresh_from_db()
     assert staff.check_password("another password")
-
-
-def _form(client: Client, page: str, without: str = "") -> dict[str, str]:
-    """The fields that a browser would send from this page."""
-    html = client.get(page).content.decode()
-    fields = {}
-    for tag in re.findall(r"<input[^>]+>", html):
-        attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))
-        name = attributes.get("name")
-        if name and (attributes.get("type") != "checkbox" or "checked" in tag):
-            fields[name] = attributes.get("value", "on")
-    return {name: value for name, value in fields.items() if name not in {without, "_addanother", "_continue"}}

@@ -145,6 +145,7 @@ class SweepAdmin(WrittenByRules):
             form.add_error(None, refusal.message)
             return False
         for row in rows:
+            self.log_change(request, row, f"Recorded: {given['reason']}")
             self.message_user(request, f"{row}: recorded", messages.SUCCESS)
         return True
 

@@ -1,0 +1,9 @@
+"""The audit log: what each person did in the console. Nobody can edit or delete a row of it.
+
+`console.py` records what people do, without help of the pages. `log.py` writes the rows, `changes.py` compares values
+and hides secrets, `admin.py` is the page.
+"""
+
+from config.audit.log import Acting, acting, note
+
+__all__ = ["Acting", "acting", "note"]
