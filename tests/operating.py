@@ -40,7 +40,8 @@ def send(console: Client, asking: Any, *, reason: str = WHY, follow: bool = True
     known = AuditEntry.objects.order_by("pk").values_list("pk", flat=True).last() or 0
     answer = console.post(address, {name: value, "reason": reason, "confirm": "1", **typed}, follow=follow)
     step = asking.context["step"]
-    if follow and any(str(told).startswith(f"{step.done}: ") for told in answer.context["messages"]):
+    messages = (answer.context or {}).get("messages", ())
+    if follow and any(str(told).startswith(f"{step.done}: ") for told in messages):
         assert AuditEntry.objects.filter(pk__gt=known, verb=step.title).exists(), "nothing is done without a row"
     return answer
 

@@ -15,5 +15,5 @@ class Review(Persona):
         ordering: ClassVar = ["published_at", "id"]
         verbose_name = "persona in review"
         verbose_name_plural = "review queue"
-        default_permissions = ()
+        default_permissions = ("view",)
         permissions: ClassVar = [("moderate_persona", "Can approve and take down personas and ban authors")]

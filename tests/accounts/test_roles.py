@@ -171,7 +171,8 @@ def test_a_role_has_the_actions_of_its_job_and_no_others(role: str) -> None:
     for console in consoles():
         expected = ACTIONS[role].get(name(console), set())
         choices = set(console.get_actions(request)) if name(console) in sees(role) else set()
-        assert choices == expected - PAGES_ONLY.get(name(console), set()), console
+        # Who sees a list may also have it as a file.
+        assert choices - {"download_csv"} == expected - PAGES_ONLY.get(name(console), set()), console
         for step in steps(console):
             address = f"{place(console, step.name)}?{step.parameter}=0"
             answers = {client.get(address).status_code, client.post(address, {"confirm": "1"}).status_code}

@@ -26,7 +26,7 @@ LIST = "/forgetful/auth/permission/"
 pytestmark = pytest.mark.django_db
 
 
-class Forgetful(ModelAdmin[Permission]):
+class ForgetfulAdmin(ModelAdmin[Permission]):
     """An admin whose author did not think of the audit log."""
 
     actions = ("rename", "call", "refuse")
@@ -56,7 +56,7 @@ class Forgetful(ModelAdmin[Permission]):
 
 
 site = Console(name="forgetful")
-site.register(Permission, Forgetful)
+site.register(Permission, ForgetfulAdmin)
 forgetful = pytest.mark.urls((path("forgetful/", site.urls), path("", include("config.urls"))))
 
 
