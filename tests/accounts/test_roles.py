@@ -82,7 +82,7 @@ CHANGES: dict[str, set[str]] = {
 }
 JOBS = [*ADDS, "owner"]
 
-pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured, pytest.mark.sampled]
 
 
 def consoles() -> list[Any]:
@@ -239,7 +239,8 @@ def test_an_owner_says_who_has_which_role_and_the_log_has_it() -> None:
     page = reverse("admin:accounts_user_change", args=[ann.pk])
     client = signed_in(owner)
     typed = {"is_staff": "on", "groups": [support.pk], "is_superuser": "on"}
-    client.post(page, operating.typed_in(client, page) | typed)
+    answer = client.post(page, operating.typed_in(client, page) | typed)
+    assert answer.status_code == 302, answer.content.decode()
     ann.refresh_from_db()
     assert (ann.is_staff, ann.is_superuser, list(ann.groups.all())) == (True, False, [support])
     row = AuditEntry.objects.get(verb="Changed")

@@ -33,8 +33,6 @@ from tests.billing.conftest import Clock, Pay
 from tests.pages.account.visitor import Visitor, shown, text
 from tests.pages.page import Page
 
-pytestmark = pytest.mark.sampled
-
 PATH = "/account/delete"
 DAY = timedelta(days=1)
 COMPLETE = {
