@@ -32,8 +32,7 @@ INLINE_ROWS = 100
 MASKED = "•••••• (set)"
 # The fields of an agent's page, by the titles of their groups.
 SHOWN = (
-    (None, "id user name persona_id engine tier lang timezone channels created_at"),
-    ("Now and next", "outlook"),
+    (None, "outlook id user name persona_id engine tier lang timezone channels created_at"),
     (
         "Life cycle",
         "status status_since desired operation settled_status deadline_at cause cause_message cause_evidence recoveries"
