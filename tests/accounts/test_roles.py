@@ -82,7 +82,7 @@ CHANGES: dict[str, set[str]] = {
 }
 JOBS = [*ADDS, "owner"]
 
-pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured, pytest.mark.sampled]
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 
 def consoles() -> list[Any]:

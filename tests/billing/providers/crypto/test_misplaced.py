@@ -16,7 +16,7 @@ from tests.billing.crypto import Order, fresh, settle, to, watch
 from tests.doubles.chain import CHAIN_ID, Chain, TokenContract
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 OTHER = 137
 

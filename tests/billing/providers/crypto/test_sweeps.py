@@ -16,7 +16,7 @@ from tests.billing.crypto import HOUR, USD, Order, fresh, pays, scan, settle, to
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_an_address_is_not_sweepable_while_an_order_waits_or_may_be_paid_late(
