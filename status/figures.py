@@ -38,7 +38,7 @@ class Figures(Collector):
         self._check = BoundedCheck("figures", read, fresh=FRESH_SECONDS, limit=LIMIT_SECONDS)
 
     def describe(self) -> Iterator[Metric]:
-        """Empty: the database is asked when the figures are wanted, not when this is registered."""
+        """Empty, so that registering this does not read the database."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

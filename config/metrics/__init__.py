@@ -6,5 +6,5 @@ make new ones: each new value costs memory in this process and in Prometheus, fo
 
 from prometheus_client import disable_created_metrics
 
-# They double the number of counters, and no rule of ours reads them.
+# These would double the number of counters, and nothing reads them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
