@@ -15,37 +15,29 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from accounts import roles
-from accounts.admin_steps import DeleteGroups, RevokeKeys
+from accounts.admin_steps import DeleteGroups, EndSessions, ResendLetters, RevokeKeys
+from accounts.helping import admin as helping_admin  # noqa: F401  # registers notes and looks
+from accounts.helping import looks
+from accounts.helping.admin_steps import AddNote, SeeAsPerson
+from accounts.helping.sections import SECTIONS
 from accounts.mail_admin import WithMails
 from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, User, WrongTry
+from config.admin_sections import RepairButton, WithSections
 from config.admin_steps import WithSteps
+from config.long_lists import WhenFilter, one_of
 from config.read_only import ReadOnly
 
+
+def _closed(user: User) -> str:
+    return "The account is deleted." if user.closed_at else ""
+
+
+REPAIRS = [
+    RepairButton(step=SeeAsPerson(), model=User, about="Their pages, read-only, recorded.", why_not=looks.refusal),
+    RepairButton(step=AddNote(), model=User, label="Add a note", about="For other operators.", why_not=_closed),
+]
 RIGHTS_OF_SUPERUSERS = ("is_superuser", "user_permissions")
 RIGHTS = ("is_staff", "groups", *RIGHTS_OF_SUPERUSERS)
-
-
-class ApiKeyInline(ReadOnly, admin.TabularInline[ApiKey, User]):
-    model = ApiKey
-    fields = ("id", "name", "masked", "created_at", "last_used_at", "revoked_at")
-    readonly_fields = fields
-    show_change_link = True
-
-    @admin.display(description="secret")
-    def masked(self, key: ApiKey) -> str:
-        return masked(key)
-
-
-class SessionInline(ReadOnly, admin.TabularInline[Session, User]):
-    model = Session
-    fields = ("id", "client", "created_at", "seen_at", "expires_at")
-    readonly_fields = fields
-
-
-class SuspensionInline(ReadOnly, admin.TabularInline[Suspension, User]):
-    model = Suspension
-    fields = ("suspended_at", "suspended_by", "reason", "restored_at", "restored_by")
-    readonly_fields = fields
 
 
 class NewUserForm(AdminUserCreationForm[User]):
@@ -63,17 +55,19 @@ class UserForm(UserChangeForm[User]):
 
 
 @admin.register(User)
-class UserAdmin(BaseUserAdmin[User]):
+class UserAdmin(WithSections, BaseUserAdmin[User]):
     form = UserForm
     add_form = NewUserForm
     list_display = ("email", "id", "is_active", "is_staff", "created_at")
-    list_filter = ("is_active", "is_staff", "is_superuser", "created_at")
-    search_fields = ("email", "id", "api_keys__id", "api_keys__prefix")
+    list_filter = ("is_active", "is_staff", "is_superuser", ("created_at", WhenFilter))
+    search_fields = ("email", "id", "api_keys__id", "^api_keys__prefix")
     search_help_text = "E-mail, user id, key id, or the first 12 characters of a key"
     ordering = ("-created_at", "-id")
     readonly_fields = ("id", "is_active", "created_at", "last_login", "lang", "muted_mails", "closed_at", "attribution")
     filter_horizontal = ("groups", "user_permissions")
-    inlines = (SuspensionInline, ApiKeyInline, SessionInline)
+    pages = (AddNote(), SeeAsPerson())
+    sections = SECTIONS
+    repairs = REPAIRS
     fieldsets = (
         (
             None,
@@ -95,8 +89,11 @@ class UserAdmin(BaseUserAdmin[User]):
             return fields
         return [*fields, *(RIGHTS_OF_SUPERUSERS if _assigns(request, obj) else RIGHTS)]
 
-    def get_inlines(self, request: HttpRequest, obj: User | None) -> Any:
-        return () if obj is None else self.inlines
+    def has_note_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.add_personnote")
+
+    def has_look_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(looks.MAY_LOOK)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return False
@@ -124,7 +121,7 @@ class ApiKeyAdmin(ReadOnly, WithSteps):
     list_display = ("id", "name", "masked", "user", "created_at", "last_used_at", "revoked_at")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter), "created_at", "last_used_at")
     list_select_related = ("user",)
-    search_fields = ("id", "prefix", "name", "user__email", "user__id")
+    search_fields = ("id", "^prefix", "name", "user__email", "user__id")
     fields = ("id", "user", "name", "masked", "created_at", "last_used_at", "revoked_at")
     steps = (RevokeKeys(),)
 
@@ -137,12 +134,16 @@ class ApiKeyAdmin(ReadOnly, WithSteps):
 
 
 @admin.register(Session)
-class SessionAdmin(ReadOnly, admin.ModelAdmin[Session]):
+class SessionAdmin(ReadOnly, WithSteps):
+    steps = (EndSessions(),)
     list_display = ("id", "user", "client", "created_at", "seen_at", "expires_at")
     list_filter = ("created_at", "expires_at")
     list_select_related = ("user",)
     search_fields = ("id", "user__email", "user__id")
     fields = (*list_display, "attribution")
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.delete_session")
 
 
 @admin.register(SignInCode)
@@ -151,7 +152,6 @@ class SignInCodeAdmin(ReadOnly, admin.ModelAdmin[SignInCode]):
 
     list_display = ("email", "created_at", "expires_at", "mailed_at", "mail_attempts", "used_at", "signed_in_at")
     list_filter = (
-        "lang",
         "created_at",
         ("mailed_at", admin.EmptyFieldListFilter),
         ("used_at", admin.EmptyFieldListFilter),
@@ -172,18 +172,23 @@ class WrongTryAdmin(ReadOnly, admin.ModelAdmin[WrongTry]):
 
 
 @admin.register(Letter)
-class LetterAdmin(ReadOnly, WithMails):
+class LetterAdmin(ReadOnly, WithSteps, WithMails):
     """The mails to people, and whether they were sent. A mail that is neither due nor sent was given up."""
 
     list_display = ("subject", "email", "written_at", "mailed_at", "mail_due_at", "mail_attempts")
     list_filter = (
         ("mailed_at", admin.EmptyFieldListFilter),
         ("mail_due_at", admin.EmptyFieldListFilter),
-        "lang",
-        "written_at",
+        ("written_at", WhenFilter),
     )
-    search_fields = ("id", "subject", "email", "user__id")
+    search_fields = ("id", "user__email", "user__id")
+    search_help_text = "Id of a mail, or the e-mail or id of a person"
+    sortable_by = ("written_at",)
     fields = ("id", "user", *list_display, "lang", "text")
+    steps = (ResendLetters(),)
+
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.change_letter")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
         return super().get_queryset(request).defer("html")
@@ -192,7 +197,7 @@ class LetterAdmin(ReadOnly, WithMails):
 @admin.register(IdempotentReply)
 class IdempotentReplyAdmin(ReadOnly, admin.ModelAdmin[IdempotentReply]):
     list_display = ("key", "method", "path", "user", "status", "created_at")
-    list_filter = ("method", "status", "created_at")
+    list_filter = (("method", one_of((one, one) for one in ("POST", "PATCH", "PUT", "DELETE"))), "created_at")
     list_select_related = ("user",)
     search_fields = ("key", "user__email", "user__id")
     fields = ("key", "method", "path", "user", "status", "created_at", "reserved_at")

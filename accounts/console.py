@@ -22,6 +22,7 @@ from accounts import client_address, console_menu, throttling
 from config import csv_files
 from config.audit.console import audited, watched
 from config.errors import RateLimited, Unavailable
+from config.long_lists import bounded
 
 AT_ONCE = 2  # logins that are checked at the same time, in each process
 LONGEST_WAIT = 0.25  # seconds; short, because a waiting login holds one of the threads for all requests
@@ -48,8 +49,8 @@ class Console(AdminSite):
     def register(
         self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: Any
     ) -> None:
-        """Register the admin so that the audit log has all that people do in it."""
-        super().register(model_or_iterable, audited(admin_class or ModelAdmin), **options)
+        """Register the admin so that the audit log has all that people do in it, and that its list may be long."""
+        super().register(model_or_iterable, audited(bounded(admin_class or ModelAdmin)), **options)
 
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Count every try, by its address only: failed tries of strangers never lock an operator's account."""

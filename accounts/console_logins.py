@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts import client_address, mailbox
+from accounts.helping import looks
 from accounts.models import User
 from config.audit import Acting, note
 from config.audit.models import AuditEntry
@@ -45,6 +46,8 @@ def _signed_in(request: HttpRequest, user: User, **_: Any) -> None:
 
 def _signed_out(request: HttpRequest, user: User | None, **_: Any) -> None:
     if user is not None:
+        address = client_address.of(request.META)
+        looks.end_all(user, why=looks.SIGNED_OUT, address=address, now=timezone.now())
         note(SIGNED_OUT, user, by=_person(request, user))
 
 

@@ -11,6 +11,7 @@ MENU = {
     "Agents": (*("agents.Agent", "agents.Transition", "agents.Backup", "agents.DomainClaim", "agents.InboundMessage"),),
     "People": (
         *("accounts.User", "accounts.Suspension", "accounts.Letter", "accounts.Session", "accounts.ApiKey"),
+        *("accounts.PersonNote", "accounts.StaffLook"),
         *("billing.AccountDeletion", "auth.Group"),
     ),
     "Money": (

@@ -15,6 +15,7 @@ from accounts import mail_choices
 from accounts.mailing import MailQueue, SubjectInLine
 from accounts.models import SUBJECT_LENGTH, Letter, User
 from config import background
+from config.errors import Conflict
 from config.outgoing_mail import Mail, one_line
 
 log = logging.getLogger(__name__)
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 # The waits before the next attempt: a mail server may be down for almost two days.
 RETRY_SECONDS = (60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400)
 MAX_ATTEMPTS = len(RETRY_SECONDS)
+LOOKED_AT = 200  # letters among which those that name something are looked for
 
 
 @transaction.atomic
@@ -42,12 +44,31 @@ def write(user: User, *, subject: str, text: str, html: str | None = None, lang:
     return letter
 
 
+@transaction.atomic
+def send_again(letter: Letter, *, now: datetime) -> None:
+    """Mail a letter that was mailed or given up, unchanged and to the same address. Raises LetterWaits, OfNobody."""
+    if letter.user.is_erased:
+        raise OfNobody
+    ended = Letter.objects.filter(pk=letter.pk, mail_due_at=None)
+    if not ended.update(mail_due_at=now, mail_attempts=0):
+        raise LetterWaits
+    background.on_commit("accounts.send_letter", letter.pk)
+
+
 def carry(user_id: str, mail: Mail) -> Letter | None:
     """The same for a mail of `config.outgoing_mail`. Returns None if the user turned such mails off or is deleted."""
     user = User.objects.get(pk=user_id)
     if user.is_erased or not mail_choices.wants(user, mail.name):
         return None
     return write(user, subject=mail.subject, text=mail.text, html=mail.html, lang=mail.lang)
+
+
+class LetterWaits(Conflict):
+    message = "this mail still waits to be sent"
+
+
+class OfNobody(Conflict):
+    message = "this person has deleted the account"
 
 
 class _Letters(MailQueue[Letter]):
@@ -89,3 +110,12 @@ def _message(letter: Letter) -> SubjectInLine:
 
 _queue = _Letters()
 send, send_due = _queue.send, _queue.send_due
+
+
+def newest(user_id: str, *, naming: str = "", most: int) -> list[Letter]:
+    """The newest letters to this user. With `naming`, those of the last 200 whose text has these words."""
+    rows = Letter.objects.filter(user=user_id).order_by("-written_at", "-id")
+    if naming:
+        among = rows.values("pk")[:LOOKED_AT]
+        rows = Letter.objects.filter(pk__in=among, text__contains=naming).order_by("-written_at", "-id")
+    return list(rows.defer("text", "html")[:most])

@@ -12,8 +12,25 @@ from django.db import models
 from django.utils import timezone
 
 from accounts import mailbox
+from accounts.helping.models import PersonNote, StaffLook
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
+
+__all__ = [
+    "ApiKey",
+    "Attribution",
+    "IdempotentReply",
+    "Letter",
+    "MailServer",
+    "Mailed",
+    "PersonNote",
+    "Session",
+    "SignInCode",
+    "StaffLook",
+    "Suspension",
+    "User",
+    "WrongTry",
+]
 
 ID_LENGTH = 40
 DIGEST_LENGTH = 64
@@ -302,7 +319,8 @@ class Letter(Mailed):
     class Meta:
         ordering = ("-written_at", "-id")
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="letter_mail_due")
+            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="letter_mail_due"),
+            models.Index(fields=["user", "-written_at", "-id"], name="letter_newest"),
         ]
 
     def __str__(self) -> str:

@@ -14,8 +14,10 @@ from accounts.models import (
     ApiKey,
     IdempotentReply,
     Letter,
+    PersonNote,
     Session,
     SignInCode,
+    StaffLook,
     Suspension,
     User,
     WrongTry,
@@ -32,6 +34,8 @@ def exported(user: User) -> Iterator[Section]:
         "api-keys",
         rows(ApiKey.objects.filter(user=user), "id", "name", "prefix", "created_at", "last_used_at", "revoked_at"),
     )
+    yield "notes", rows(PersonNote.objects.filter(user=user), "text", "at")
+    yield "seen-by-support", rows(StaffLook.objects.filter(user=user), "began_at", "ended_at")
     yield "mails", rows(Letter.objects.filter(user=user), "email", "subject", "text", "lang", "written_at", "mailed_at")
 
 
@@ -49,6 +53,8 @@ def erase(user: User) -> None:
     ApiKey.objects.filter(user=user).delete()
     IdempotentReply.objects.filter(user=user).delete()
     Letter.objects.filter(user=user).delete()
+    PersonNote.objects.filter(user=user).delete()
+    StaffLook.objects.filter(user=user).update(reason="", places=[])
     SignInCode.objects.filter(email=email).delete()
     WrongTry.objects.filter(email=email).delete()
     Suspension.objects.filter(user=user).update(reason="")

@@ -8,6 +8,7 @@ from django.contrib.sessions.models import Session as AdminSession
 from django.db.models import Model, QuerySet
 
 from accounts import replies
+from accounts.helping import looks
 from accounts.models import IdempotentReply, Letter, Session, SignInCode, WrongTry
 from accounts.signin import DAY
 from config.models import UsedPage
@@ -18,7 +19,11 @@ LETTER_KEPT = timedelta(days=180)  # operators may be asked which mails a person
 
 
 def run(*, now: datetime) -> int:
-    """Delete everything that is old enough, in small transactions. Return the number of deleted rows."""
+    """Delete everything that is old enough, in small transactions. Return the number of deleted rows.
+
+    Looks of operators whose time is over get their end in the audit log.
+    """
+    looks.end_over(now=now)
     return sum(
         _delete(rows)
         for rows in (

@@ -37,13 +37,23 @@ def _edits(*kinds: str) -> tuple[str, ...]:
 
 
 _PEOPLE = tuple(f"accounts.{one}" for one in ("user", "apikey", "session", "letter", "signincode", "wrongtry"))
+_HELP = ("accounts.personnote", "accounts.stafflook")  # what operators write about people, and looks at their pages
 _ALL = ("accounts", "agents", "auth", "billing", "catalog", "config", "status", "webhooks")
 
 ROLES = {
     "support": Role(
-        job="Helps owners: sees agents and people, pauses, resumes and tests agents, revokes keys, sends events again.",
-        sees=("agents", "webhooks", "status", "accounts.suspension", *_PEOPLE),
-        does=("agents.pause_agent", "agents.test_agent", "accounts.change_apikey", "webhooks.change_delivery"),
+        job="Helps owners: sees agents and people, and their pages as they do; pauses, resumes and tests agents,"
+        " revokes keys, ends sessions, resends events and mails.",
+        sees=("agents", "webhooks", "status", "accounts.suspension", *_PEOPLE, *_HELP),
+        does=(
+            *("agents.pause_agent", "agents.test_agent", "accounts.change_apikey", "accounts.change_letter"),
+            *(
+                "webhooks.change_delivery",
+                "accounts.delete_session",
+                "accounts.add_personnote",
+                "accounts.see_as_person",
+            ),
+        ),
     ),
     "moderator": Role(
         job="Reviews what people publish: approves and takes down personas and articles, bans authors.",
@@ -52,20 +62,26 @@ ROLES = {
     ),
     "finance": Role(
         job="Is responsible for the money: payments, refunds, credits, invoices, coupons, tax rates.",
-        sees=("billing", "accounts.user", "accounts.suspension", "agents.agent", "agents.transition"),
-        does=("billing.correct_term", *_edits("billing.coupon", "billing.taxrate")),
+        sees=(
+            *("billing", "accounts.user", "accounts.suspension", "accounts.personnote"),
+            *("agents.agent", "agents.transition"),
+        ),
+        does=("billing.correct_term", "accounts.add_personnote", *_edits("billing.coupon", "billing.taxrate")),
     ),
     "operator": Role(
         job="Runs the platform: agents, clusters, backups, accounts, catalog, incidents, settings. No refunds.",
         sees=(
             *("agents", "webhooks", "status", "catalog", "accounts.suspension", "accounts.idempotentreply", *_PEOPLE),
+            *_HELP,
             *("config.operatorsetting", "config.settingchange"),
             *("billing.agentterm", "billing.nextplan", "billing.lapse"),
         ),
         does=(
             *("agents.pause_agent", "agents.test_agent", "agents.change_agent", "agents.delete_agent"),
             *("agents.change_repository", *_edits("agents.cluster", "status.incident")),
-            *("accounts.change_user", "accounts.change_apikey", "accounts.add_letter", "webhooks.change_delivery"),
+            *("accounts.change_user", "accounts.change_apikey", "accounts.add_letter", "accounts.change_letter"),
+            "webhooks.change_delivery",
+            *("accounts.delete_session", "accounts.add_personnote", "accounts.see_as_person"),
             *(f"catalog.{verb}_{one}" for verb in ("add", "change") for one in ("tier", "engine", "toolset")),
             *(f"catalog.{verb}_{one}" for verb in ("add", "change") for one in ("llmprovider", "llmmodel")),
             *(f"catalog.{verb}_{one}" for verb in ("add", "change") for one in ("persona", "personal10n")),

@@ -255,8 +255,9 @@ class Agent(models.Model):
     class Meta:
         permissions = [("pause_agent", "Can pause and resume agents"), ("test_agent", "Can test and back up agents")]
         indexes = [
-            # The owner's list, newest first.
+            # The owner's list, newest first, and the operators' list.
             models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
+            models.Index(fields=["-created_at", "-id"], name="agent_newest"),
             # The due scan of agents/running/reconciler.py.
             models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
             # The due scan of billing/dunning.py.
@@ -327,7 +328,12 @@ class Transition(models.Model):
     at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["agent", "-at", "-id"], name="transition_timeline")]
+        indexes = [
+            models.Index(fields=["agent", "-at", "-id"], name="transition_timeline"),
+            # The operators' list, and what became failed lately.
+            models.Index(fields=["-at", "-id"], name="transition_newest"),
+            models.Index(fields=["-at", "-id"], name="transition_failed", condition=Q(to_status="failed")),
+        ]
 
     def __str__(self) -> str:
         return f"{self.from_status or 'new'} to {self.to_status} ({self.reason})"

@@ -32,6 +32,7 @@ PARTS = {
     "BURST": "burst",
     "SCAN": "chain_scan",
     "COMMUNITY": "community",
+    "CONSOLE": "console",
     "SEARCH": "community",
     "PAGES": "pages",
     "WEBHOOKS": "webhooks",

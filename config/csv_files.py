@@ -36,7 +36,7 @@ def lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 def download_csv(
     console: admin.ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Any]
 ) -> StreamingHttpResponse | None:
-    """The chosen rows with the columns of the list, as a file that is written while it is read from the database."""
+    """The chosen rows with the columns of the list, or with `csv_columns`, written while they are read."""
     if chosen[MOST:].exists():
         messages.error(request, f"A file has at most {MOST:,} rows: choose fewer with the filters.")
         return None
@@ -46,7 +46,8 @@ def download_csv(
 
 
 def _table(console: admin.ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Any]) -> Iterator[list[str]]:
-    names = [name for name in console.get_list_display(request) if name != "action_checkbox"]
+    columns = getattr(console, "csv_columns", None) or console.get_list_display(request)
+    names = [name for name in columns if name != "action_checkbox"]
     yield [strip_tags(str(label_for_field(name, console.model, console))) for name in names]
     for row in chosen.iterator(chunk_size=500):
         yield [_cell(console, name, row) for name in names]

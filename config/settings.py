@@ -266,6 +266,7 @@ SESSION_COOKIE_NAME = "__Host-session" if _HTTPS else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if _HTTPS else "csrf"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 ACCOUNT_COOKIE_NAME = "__Host-agentpods-account" if _HTTPS else "agentpods-account"  # a person's sign-in on the pages
+LOOK_COOKIE_NAME = "__Host-agentpods-look" if _HTTPS else "agentpods-look"  # an operator's look at a person's pages
 LANG_COOKIE_NAME = "__Host-agentpods-lang" if _HTTPS else "agentpods-lang"  # the language that the reader chose
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no own cookie: its name has no prefix
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)

@@ -25,6 +25,7 @@ class ElsewhereViewSet(PublicPageViewSet):
 
 
 class ElsewherePage(AccountPageViewSet):
+    shown_in_look = True
     permission_classes = ()
 
     def retrieve(self, request: Request, rest: str = "") -> HttpResponseBase:

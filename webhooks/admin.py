@@ -11,8 +11,10 @@ from django.utils import timezone
 
 from config.admin_steps import WithSteps
 from config.errors import ServiceError
+from config.long_lists import WhenFilter, one_of
 from config.read_only import WrittenByRules
 from webhooks import deliveries
+from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event, Hook
 
 MASKED = "•••••• (set)"
@@ -21,9 +23,9 @@ MASKED = "•••••• (set)"
 @admin.register(Hook)
 class HookAdmin(WrittenByRules):
     list_display = ("agent", "receiver", "last_status", "last_at", "last_event", "slow", "rotated_at")
-    list_filter = ("slow", "last_event")
-    search_fields = ("agent__id", "agent__name", "agent__user__email", "authority")
-    search_help_text = "Agent, its owner's e-mail, or the receiver's host"
+    list_filter = ("slow", ("last_event", one_of(EventType.choices)))
+    search_fields = ("agent__id", "agent__user__email", "^authority")
+    search_help_text = "Agent id, its owner's e-mail, or the beginning of the receiver's host"
     list_select_related = ("agent",)
     fields = ("agent", "receiver", "secret_", "previous_secret_", "created_at", "rotated_at", "last_status", "last_at",
               "last_event", "slow")  # fmt: skip
@@ -46,11 +48,12 @@ class HookAdmin(WrittenByRules):
 @admin.register(Event)
 class EventAdmin(WrittenByRules):
     list_display = ("id", "created_at", "type", "agent", "delivery_state")
-    list_filter = ("type",)
+    list_filter = ("type", ("created_at", WhenFilter))
     search_fields = ("id", "agent__id", "agent__user__email")
     search_help_text = "Event id, agent id, or the owner's e-mail"
     list_select_related = ("agent", "delivery")
-    date_hierarchy = "created_at"
+    ordering = ("-created_at", "-id")
+    sortable_by = ()
     fields = ("id", "type", "agent", "created_at", "body", "delivery_state")
 
     @admin.display(description="delivery")
@@ -60,17 +63,29 @@ class EventAdmin(WrittenByRules):
 
 @admin.register(Delivery)
 class DeliveryAdmin(WrittenByRules, WithSteps):
-    list_display = ("event_id", "created_at", "type", "agent", "state", "attempts", "http_status", "error",
-                    "duration_ms", "finished_at", "resent_by")  # fmt: skip
-    list_filter = ("state", "error", "is_test", "event__type")
-    search_fields = ("event__id", "agent__id", "agent__user__email", "resent_by")
-    search_help_text = "Event id, agent id, or the owner's e-mail"
-    list_select_related = ("agent", "event")
-    date_hierarchy = "created_at"
+    list_display = ("event_id", "created_at", "type", "agent", "receiver", "state", "attempts", "answer", "finished_at")
+    csv_columns = ("event_id", "created_at", "type", "agent", "receiver", "state", "attempts", "http_status", "error",
+                   "duration_ms", "finished_at", "resent_by")  # fmt: skip
+    list_filter = ("state", "error", ("created_at", WhenFilter))
+    search_fields = ("event__id", "agent__id", "agent__user__email", "^agent__hook__authority")
+    search_help_text = "Event id, agent id, the owner's e-mail, or the beginning of the receiver's host"
+    list_select_related = ("agent__hook", "event")
+    ordering = ("-created_at", "-event")
+    sortable_by = ()
     actions = ("resend_deliveries",)
     exclude = ("lease_token",)
 
-    @admin.display(description="type", ordering="event__type")
+    @admin.display(description="receiver")
+    def receiver(self, delivery: Delivery) -> str:
+        return delivery.agent.hook.authority if hasattr(delivery.agent, "hook") else "no webhook"
+
+    @admin.display(description="last answer")
+    def answer(self, delivery: Delivery) -> str:
+        """The status or the error, and how long the receiver took."""
+        told = str(delivery.http_status or delivery.error or "none")
+        return f"{told}, {delivery.duration_ms} ms" if delivery.duration_ms is not None else told
+
+    @admin.display(description="type")
     def type(self, delivery: Delivery) -> str:
         return delivery.event.type
 

@@ -10,13 +10,14 @@ from django.conf import settings
 from django.utils import timezone
 
 from webhooks import event_log
-from webhooks.models import Delivery
+from webhooks.models import Delivery, State
 from webhooks.purging import DELIVERIES_KEPT
 
 if TYPE_CHECKING:
     from agents.models import Agent
 
 MAX_PAGE = 1_000
+LOOKED_AT = 1_000  # deliveries among which those that failed are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +38,9 @@ def page(agent: Agent, *, limit: int = MAX_PAGE, cursor: str | None = None) -> D
     shown = rows[:limit]
     query = urlencode({"limit": limit, "cursor": shown[-1].pk}) if len(rows) > limit else ""
     return DeliveryPage(shown, f"{settings.BASE_URL}/agents/{agent.pk}/webhook/deliveries?{query}" if query else None)
+
+
+def failed(agent: Agent, *, most: int) -> list[Delivery]:
+    """The deliveries that failed, among the agent's newest ones."""
+    newest = Delivery.objects.filter(agent=agent).newest_first().values("pk")[:LOOKED_AT]
+    return list(Delivery.objects.filter(pk__in=newest, state=State.FAILED).newest_first()[:most])

@@ -104,8 +104,9 @@ class Event(models.Model):
         indexes = [
             # An agent's event log, oldest first.
             models.Index(fields=["agent", "created_at", "id"], name="event_log"),
-            # The purge.
+            # The purge, and the operators' list.
             models.Index(fields=["created_at"], name="event_age"),
+            models.Index(fields=["type", "-created_at", "-id"], name="event_type"),
         ]
 
     def __str__(self) -> str:
@@ -175,6 +176,14 @@ class Delivery(models.Model):
             # An agent's delivery log, newest first, and the purge.
             models.Index(fields=["agent", "-created_at", "-event"], name="delivery_log"),
             models.Index(fields=["finished_at"], name="delivery_ended", condition=Q(finished_at__isnull=False)),
+            # The operators' list, newest first, and what fails in it.
+            models.Index(fields=["-created_at", "-event"], name="delivery_newest"),
+            models.Index(
+                fields=["state", "-created_at", "-event"],
+                name="delivery_unsent",
+                condition=Q(state__in=["failed", "canceled"]),
+            ),
+            models.Index(fields=["error", "-created_at", "-event"], name="delivery_error", condition=~Q(error="")),
         ]
 
     def __str__(self) -> str:

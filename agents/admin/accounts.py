@@ -1,38 +1,34 @@
-"""Accounts in the admin: suspend and restore an account together with its agents."""
+"""Accounts in the admin: the person's page, and suspensions, which stop and start the person's agents."""
 
 from __future__ import annotations
 
-from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.contrib import admin
 
 from accounts.admin import UserAdmin
 from accounts.models import User
-from agents import suspension
-from agents.admin.steps import SuspendAccounts, stands_above
-from config.admin_steps import WithSteps
-from config.errors import ServiceError
+from agents.admin import sections
+from agents.admin.steps import RestoreAccounts, SuspendAccounts
+from config.admin_sections import RepairButton
 
 admin.site.unregister(User)
 
 
-@admin.register(User)
-class AccountAdmin(WithSteps, UserAdmin):
-    steps = (SuspendAccounts(),)
-    actions = ("restore_accounts",)
+def _suspend(user: User) -> str:
+    return "" if user.is_active else "The account is suspended or deleted."
 
-    @admin.action(description="Restore (keys and sessions are valid again, agents start)", permissions=["change"])
-    def restore_accounts(self, request: HttpRequest, users: QuerySet[User]) -> None:
-        for user in self.bounded(request, users):
-            if above := stands_above(request.user, user):
-                self.message_user(request, f"{user}: {above}", messages.ERROR)
-                continue
-            try:
-                suspension.restore(user, actor=f"operator:{request.user.pk}")
-            except ServiceError as refusal:
-                self.message_user(request, f"{user}: {refusal.message}", messages.ERROR)
-                continue
-            self.log_change(request, user, "Restored.")
-            self.message_user(
-                request, f"{user}: restored; the agents that the suspension stopped start again", messages.SUCCESS
-            )
+
+def _restore(user: User) -> str:
+    if user.closed_at is not None:
+        return "The account is deleted."
+    return "The account is not suspended." if user.is_active else ""
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):
+    steps = (SuspendAccounts(), RestoreAccounts())
+    sections = [sections.of_person, *UserAdmin.sections]
+    repairs = [
+        *UserAdmin.repairs,
+        RepairButton(step=SuspendAccounts(), model=User, about="Agents stop, nobody signs in.", why_not=_suspend),
+        RepairButton(step=RestoreAccounts(), model=User, about="Agents start again.", why_not=_restore),
+    ]

@@ -6,11 +6,15 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 
+from agents.admin.columns import WithColumns
+from agents.admin.list_filters import AttentionFilter, ClusterFilter
 from agents.admin.logs import WithLogs
 from agents.admin.outlook import WithOutlook
+from agents.admin.repair_steps import BackUpAgent, ResendEvents, RestartEngine, ResumeAgent, TalkTestAgent
+from agents.admin.repairs import REPAIRS
+from agents.admin.sections import SECTIONS
 from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents
 from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
 from agents.backups import by_owner
@@ -24,11 +28,13 @@ from agents.models import Agent, AgentQuota, ChannelState, Desired, Transition
 from agents.running import lifecycle
 from agents.talking import talk_test
 from agents.watching import quota
+from catalog.vocabulary import EngineId, TierId
+from config.admin_sections import WithSections
 from config.crypto import readable
 from config.errors import ServiceError
+from config.long_lists import WhenFilter, one_of
 from config.read_only import NeitherAddedNorDeleted, ReadOnly
 
-INLINE_ROWS = 100
 MASKED = "•••••• (set)"
 # The fields of an agent's page, by the titles of their groups.
 SHOWN = (
@@ -43,7 +49,6 @@ SHOWN = (
         "pod_namespace cluster dseq endpoint_url slug domain generation spec_revision reconcile_at lease_until"
         " attempts",
     ),
-    ("Log", "last_lines"),
     ("Entitlement", "paid entitled_until trial_notice_day"),
     (
         "Configuration",
@@ -56,21 +61,6 @@ class ReadOnlyInline(ReadOnly, admin.TabularInline[Any, Any]):
     extra = 0
     can_delete = False
     show_change_link = False
-
-
-class LatestRows(BaseInlineFormSet[Any, Any, Any]):
-    """The newest INLINE_ROWS rows of a list that has no limit."""
-
-    def get_queryset(self) -> QuerySet[Any]:
-        return super().get_queryset()[:INLINE_ROWS]
-
-
-class TransitionInline(ReadOnlyInline):
-    model = Transition
-    formset = LatestRows
-    fields = readonly_fields = ("at", "from_status", "to_status", "reason", "actor", "note")
-    ordering = ("-at", "-id")
-    verbose_name_plural = "timeline"
 
 
 class QuotaInline(ReadOnlyInline):
@@ -97,19 +87,21 @@ class QuotaFilter(admin.ChoicesFieldListFilter):
 
 
 @admin.register(Agent)
-class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook):
-    list_display = ("id", "name", "user", "status", "desired", "engine", "tier", "quota_status", "paid", "cause",
-                    "created_at")  # fmt: skip
-    list_filter = ("status", "desired", "engine", "tier", ("quota_snapshot__status", QuotaFilter), "paid", "lang")
-    search_fields = ("id", "name", "user__email", "slug", "domain", "suffix")
+class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook, WithSections, WithColumns):
+    list_filter = (AttentionFilter, "status", "desired", ClusterFilter, ("engine", one_of(EngineId.choices)),
+                   ("tier", one_of(TierId.choices)), "paid", ("quota_snapshot__status", QuotaFilter),
+                   ("status_since", WhenFilter), ("created_at", WhenFilter))  # fmt: skip
+    search_fields = ("id", "name", "user__email", "^slug", "^domain", "^suffix")
     search_help_text = "Id, name, owner's e-mail, slug, domain or namespace suffix"
     list_select_related = ("user", "quota_snapshot")
     list_per_page = 50
-    show_full_result_count = False
-    date_hierarchy = "created_at"
-    inlines = (QuotaInline, ChannelInline, TransitionInline)
+    ordering = ("-created_at", "-id")
+    inlines = (QuotaInline, ChannelInline)
     actions = ("resume_agents", "back_up_agents", "talk_test_agents")
     steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
+    pages = (ResumeAgent(), RestartEngine(), BackUpAgent(), ResendEvents(), TalkTestAgent())
+    sections = SECTIONS
+    repairs = REPAIRS
     fieldsets: ClassVar[Any] = tuple((title, {"fields": tuple(names.split())}) for title, names in SHOWN)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
@@ -120,6 +112,9 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook):
 
     def has_test_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) or request.user.has_perm("agents.test_agent")
+
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("webhooks.change_delivery")
 
     def has_remove_permission(self, request: HttpRequest) -> bool:
         """Agents are deleted by a step alone, so `has_delete_permission` is false for everybody."""
@@ -192,8 +187,9 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook):
 @admin.register(Transition)
 class TransitionAdmin(ReadOnly, admin.ModelAdmin[Transition]):
     list_display = ("at", "agent", "from_status", "to_status", "reason", "actor", "note")
-    list_filter = ("reason", "to_status")
-    search_fields = ("agent__id", "actor", "note")
+    list_filter = ("to_status", "reason", ("at", WhenFilter))
+    search_fields = ("agent__id", "agent__user__email")
+    search_help_text = "Agent id, or the owner's e-mail"
     list_select_related = ("agent",)
-    show_full_result_count = False
-    date_hierarchy = "at"
+    ordering = ("-at", "-id")
+    sortable_by = ()

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from accounts.models import User
 from accounts.roles import ASSIGN
-from agents import suspension
+from agents import suspension, timeline
 from agents.models import Agent, Desired, Reason
 from agents.running import lifecycle
 from config.admin_steps import Given, Logged, Step
@@ -23,7 +23,8 @@ class AgentStep(Step[Agent]):
 
     def held(self, row_id: str) -> Agent | None:
         """Lock the agent's row as the life cycle does."""
-        Agent.objects.locked().filter(pk=row_id).first()
+        if self.in_transaction:
+            Agent.objects.locked().filter(pk=row_id).first()
         return super().held(row_id)
 
     def shown(self, row: Agent) -> dict[str, str]:
@@ -39,11 +40,22 @@ class AgentStep(Step[Agent]):
         }
 
 
+def downtime(rows: list[Agent]) -> list[str]:
+    """How long the agent will be away, from its own last start. For one agent only, to ask once."""
+    if len(rows) != 1:
+        return []
+    took = timeline.last_start(rows[0])
+    if took is None:
+        return ["Downtime: unknown, because it has not started lately. A start that takes ten minutes fails."]
+    return [f"Downtime: about {max(1, round(took.total_seconds()))} seconds, as long as its last start took."]
+
+
 class PauseAgents(AgentStep):
     name, title, button, done = "pause_agents", "Pause agents", "Pause", "Stop requested"
     permission = "pause"
     warnings = (
-        "The pod stops. Its data is kept, and its free or paid time goes on.",
+        "The pod stops, and the agent answers nobody until it is resumed. Its data is kept, and its free or paid time"
+        " goes on.",
         "The owner sees that the operator paused the agent, but not why, and can resume it. To lock somebody out,"
         " suspend the account.",
     )
@@ -67,6 +79,9 @@ class RebuildAgents(AgentStep):
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
         return chosen.exclude(desired=Desired.DELETED)
+
+    def means(self, rows: list[Agent]) -> list[str]:
+        return downtime(rows)
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         lifecycle.rebuild(row, actor=given.actor, why=given.reason)
@@ -131,6 +146,24 @@ class SuspendAccounts(Step[User]):
         if refusal := _refusal(given.user, row):
             raise NotYoursToSuspend(row, refusal)
         suspension.suspend(row, reason=given.reason, actor=given.actor)
+        return None
+
+
+class RestoreAccounts(SuspendAccounts):
+    name, title, button, done = "restore_accounts", "Restore accounts", "Restore", "Restored"
+    warnings = (
+        "Keys and sessions are valid again, and the agents that the suspension stopped start, if they are paid for or"
+        " free. No other agent starts.",
+        "Free and paid time goes on, longer by the length of the suspension.",
+    )
+
+    def among(self, chosen: QuerySet[User]) -> QuerySet[User]:
+        return chosen.filter(is_active=False, closed_at=None)
+
+    def take(self, row: User, *, given: Given) -> Logged | None:
+        if refusal := stands_above(given.user, row):
+            raise NotYoursToSuspend(row, refusal)
+        suspension.restore(row, actor=given.actor)
         return None
 
 

@@ -12,6 +12,7 @@ from agents.backups import drills
 from agents.backups.admin_steps import RestoreBackup
 from agents.backups.models import Backup, Repository
 from config.admin_steps import WithSteps
+from config.long_lists import WhenFilter
 from config.read_only import WrittenByRules
 
 MOST_AT_ONCE = 20
@@ -21,9 +22,12 @@ MOST_AT_ONCE = 20
 class BackupAdmin(WithSteps, WrittenByRules):
     steps = (RestoreBackup(),)
     list_display = ("name", "agent", "kind", "stage", "taken_at", "size", "note")
-    list_filter = ("stage", "kind")
+    list_filter = ("stage", "kind", ("asked_at", WhenFilter))
     list_select_related = ("agent",)
-    search_fields = ("agent__id", "name", "id")
+    search_fields = ("agent__id", "id", "agent__user__email")
+    search_help_text = "Id of an agent or a backup, or the owner's e-mail"
+    ordering = ("-asked_at", "-id")
+    sortable_by = ()
     exclude = ("credential",)
 
     def has_restore_permission(self, request: HttpRequest) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from agents.admin.steps import AgentStep
+from agents.admin.steps import AgentStep, downtime
 from agents.backups import restoring, undoing
 from agents.backups.models import Backup, Stage
 from agents.models import Agent, Desired, Status
@@ -14,6 +14,7 @@ from config.admin_steps import Given, Logged, Step
 class UndoDeletion(AgentStep):
     name, title, button, done = "undo_deletion", "Undo a deletion", "Bring back", "Brought back"
     alone = True
+    material = (*AgentStep.material, "brought back")
     warnings = (
         "A new agent is made for the same owner, with a new id and address. It begins with the last backup.",
         "Persona, soul, tier, engine, name and tools are as before. Keys, tokens, MCP servers and the domain were"
@@ -24,6 +25,10 @@ class UndoDeletion(AgentStep):
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
         there = Backup.objects.filter(agent=OuterRef("pk"), stage=Stage.DONE)
         return chosen.filter(Exists(there), status=Status.DELETED)
+
+    def shown(self, row: Agent) -> dict[str, str]:
+        """A second operator, whose page is older, must not make a second agent."""
+        return {**super().shown(row), "brought back": undoing.brought_back(row) or "never"}
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         agent = undoing.undo(row, actor=given.actor, why=given.reason)
@@ -55,6 +60,9 @@ class RestoreBackup(Step[Backup]):
             "taken": f"{row.taken_at:%Y-%m-%d %H:%M} UTC",
             "bytes": str(row.size),
         }
+
+    def means(self, rows: list[Backup]) -> list[str]:
+        return downtime([row.agent for row in rows])
 
     def take(self, row: Backup, *, given: Given) -> Logged | None:
         restoring.restore(row.agent, row, actor=given.actor, why=given.reason)

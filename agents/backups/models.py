@@ -119,6 +119,9 @@ class Backup(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["agent", "-taken_at", "-id"], name="backup_there", condition=Q(stage="done")),
+            # The operators' list, and the failed ones in it.
+            models.Index(fields=["-asked_at", "-id"], name="backup_newest"),
+            models.Index(fields=["-asked_at", "-id"], name="backup_failed", condition=Q(stage="failed")),
             models.Index(fields=["look_at"], name="backup_due", condition=Q(look_at__isnull=False)),
             models.Index(fields=["asked_at", "id"], name="backup_waiting", condition=Q(stage="wanted")),
             models.Index(fields=["taken_at"], name="backup_running", condition=Q(stage="running")),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import JSONField, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.timesince import timesince
 
 from agents.clusters import placement
@@ -76,7 +79,9 @@ class ClusterAdmin(WithSteps):
 
     @admin.display(description="agents", ordering="placed")
     def agents(self, cluster: Any) -> str:
-        return f"{getattr(cluster, 'placed', 0)} of {cluster.capacity}"
+        """How many, with a link to them."""
+        place = f"{reverse('admin:agents_agent_changelist')}?{urlencode({'cluster': cluster.name})}"
+        return format_html('<a href="{}">{} of {}</a>', place, getattr(cluster, "placed", 0), cluster.capacity)
 
     @admin.display(description="network policies", ordering="network_policies")
     def policies(self, cluster: Cluster) -> str:

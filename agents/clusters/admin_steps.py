@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from agents.admin.steps import AgentStep
+from agents.admin.steps import AgentStep, downtime
 from agents.clusters import abandoning, moving, placement
 from agents.clusters.models import Cluster, Placement
 from agents.models import Agent, Desired, Status
@@ -86,6 +86,9 @@ class MoveAgents(AgentStep):
 
     def shown(self, row: Agent) -> dict[str, str]:
         return {**super().shown(row), "cluster": str(placement.cluster_of(row.pk) or "-")}
+
+    def means(self, rows: list[Agent]) -> list[str]:
+        return downtime(rows)
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         moving.move(row, to=given.fields["to"], actor=given.actor, why=given.reason)

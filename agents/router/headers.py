@@ -16,7 +16,8 @@ CLAIMS = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto
 def console_cookies() -> set[str]:
     """The cookies of the console, its pages and the admin, with and without `__Host-`. Pods never see or set them."""
     names = {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "session", "csrf", "messages"}
-    names |= {name.removeprefix("__Host-") for name in (settings.ACCOUNT_COOKIE_NAME, settings.LANG_COOKIE_NAME)}
+    own = (settings.ACCOUNT_COOKIE_NAME, settings.LANG_COOKIE_NAME, settings.LOOK_COOKIE_NAME)
+    names |= {name.removeprefix("__Host-") for name in own}
     return names | {f"__Host-{name}" for name in names}
 
 

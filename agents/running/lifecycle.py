@@ -73,7 +73,7 @@ def pause(agent: Agent, *, reason: Reason, actor: str, why: str = "") -> Agent:
 
 
 @transaction.atomic
-def resume(agent: Agent, *, actor: str) -> Agent:
+def resume(agent: Agent, *, actor: str, why: str = "") -> Agent:
     """Start a stopped pod again. Raises WrongState from provisioning or failed, NotEntitled after the free time."""
     now = timezone.now()
     agent = configuration.locked(agent)
@@ -86,9 +86,9 @@ def resume(agent: Agent, *, actor: str) -> Agent:
     _guard(agent, now)
     quota.start_afresh(agent, actor=actor, now=now)
     if agent.status == Status.STOPPED:
-        _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
+        _provision(agent, reason=Reason.RESUME, actor=actor, now=now, note=why)
     else:
-        timeline.note(agent, "stop cancelled", reason=Reason.RESUME, actor=actor, now=now)
+        timeline.note(agent, _because("stop cancelled", why), reason=Reason.RESUME, actor=actor, now=now)
     return _want(agent, Desired.RUNNING, operation=Reason.RESUME, now=now)
 
 

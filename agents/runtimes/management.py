@@ -153,6 +153,15 @@ def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str,
         raise HopFailure(Hop.GATEWAY, "the pod gave an unknown answer about its MCP server") from failure
 
 
+def restart_engine(endpoint: Endpoint, access: Access) -> None:
+    """Have the pod's engine ended and started again. Raises HopFailure, also while the engine does not run."""
+    with call("POST", endpoint, access, "/restart-engine", seconds=HEALTH_SECONDS) as answer:
+        if answer.status_code == 404:
+            raise HopFailure(Hop.GATEWAY, "the pod is of an earlier release, which cannot do this: rebuild it")
+        if body_of(answer, "restarting")["restarting"] is not True:
+            raise EngineError("the engine does not run, so the pod is starting it already, or waits for a rebuild")
+
+
 def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> dict[str, str | None]:
     """Why nobody can reach the agent on each channel, None if it is fine. The gateway may leave channels out.
     Raises HopFailure, also while engine or model key is missing, because then nothing can be said about channels.

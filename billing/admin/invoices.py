@@ -13,16 +13,18 @@ from django.utils.html import format_html
 from billing.invoice_file import as_file
 from billing.models import BillingDetails, Invoice, InvoiceSeries, TaxRate
 from config.admin_steps import DeleteRows, WithSteps
+from config.long_lists import WhenFilter
 from config.read_only import WrittenByRules
 
 
 @admin.register(Invoice)
 class InvoiceAdmin(WrittenByRules):
     list_display = ("number", "kind", "created_at", "user", "agent", "total_usd", "tax_usd", "paid_with", "file")
-    list_filter = ("kind", "tax_name", "reverse_charge")
+    list_filter = ("kind", ("created_at", WhenFilter), "reverse_charge")
     list_select_related = ("user", "agent")
-    search_fields = ("number", "user__email", "agent__id", "payment__external_id")
-    date_hierarchy = "created_at"
+    search_fields = ("^number", "user__email", "agent__id", "^payment__external_id")
+    search_help_text = "Number, owner's e-mail, agent id, or the provider's id of the payment"
+    sortable_by = ("created_at",)
 
     def get_urls(self) -> list[URLPattern]:
         own = path("<str:id>/pdf", self.admin_site.admin_view(self.pdf_view), name="billing_invoice_pdf")

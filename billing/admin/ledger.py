@@ -16,6 +16,7 @@ from billing.admin.money_steps import (
     VerifySubscriptions,
 )
 from billing.models import Decision, Order, Payment, Subscription
+from config.long_lists import WhenFilter
 from config.read_only import WrittenByRules
 
 MASKED = "•••••• (set)"
@@ -31,7 +32,7 @@ class SubscriptionAdmin(Corrected):
     list_display = ("id", "agent", "user", "status", "provider", "tier", "period", "current_period_end", "created_at")
     list_filter = ("status", "provider", "tier", "period", ("unknown_since", admin.EmptyFieldListFilter), StillCharged)
     list_select_related = ("agent", "user")
-    search_fields = ("id", "agent__id", "user__email", "external_ref")
+    search_fields = ("id", "agent__id", "user__email", "^external_ref")
     exclude = ("license_key", "license_fingerprint")
     readonly_fields = ("licence",)
     steps = (VerifySubscriptions(),)
@@ -54,24 +55,25 @@ class BoughtNothing(RowsByRule):
 class PaymentAdmin(Corrected):
     steps = (RefundPayments(), RefundPart(), CreditMoney(Payment), ReturnMoney(Payment), CloseMoney(Payment))
     list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
-    list_filter = (BoughtNothing, "kind", "provider", "late")
+    list_filter = (BoughtNothing, "kind", "provider", ("at", WhenFilter), "late")
     list_select_related = ("agent",)
-    search_fields = ("id", "external_id", "agent__id", "user__email")
-    date_hierarchy = "at"
+    search_fields = ("id", "^external_id", "agent__id", "user__email")
+    search_help_text = "Id of a payment or an agent, the provider's id, or the owner's e-mail"
+    sortable_by = ("at",)
 
 
 @admin.register(Order)
 class OrderAdmin(WrittenByRules):
     list_display = ("id", "agent", "user", "provider", "tier", "period", "price_usd", "status", "created_at", "paid_at")
-    list_filter = ("status", "provider", "tier", "period")
+    list_filter = ("status", "provider", "tier", "period", ("created_at", WhenFilter))
     list_select_related = ("agent", "user")
+    sortable_by = ("created_at",)
     search_fields = ("id", "agent__id", "user__email")
 
 
 @admin.register(Decision)
 class DecisionAdmin(WrittenByRules):
     list_display = ("at", "deposit", "payment", "credit", "actor", "reason")
-    list_filter = (("credit", admin.EmptyFieldListFilter),)
+    list_filter = (("credit", admin.EmptyFieldListFilter), ("at", WhenFilter))
     list_select_related = ("deposit", "payment", "credit")
-    search_fields = ("deposit__tx_hash", "payment__external_id", "actor", "reason")
-    date_hierarchy = "at"
+    search_fields = ("^deposit__tx_hash", "^payment__external_id", "actor", "reason")

@@ -31,10 +31,13 @@ class ReportsAdmin(WrittenByRules):
             asked = months.months(first, last)
         except BadRequest as refusal:
             problem = refusal.message
-        found = [] if problem else tables.tables(asked, now=now)
-        wanted = next((table for table in found if table.name == request.GET.get("csv")), None)
+        named = request.GET.get("csv") or ""
+        wanted = tables.table(named, asked, now=now) if named and not problem else None
         if wanted is not None:
             return _file(wanted, asked.names)
+        found = [] if problem else tables.quick_tables(asked, now=now)
+        if not problem and (more := request.GET.get("also")) in tables.ON_REQUEST:
+            found += [one for one in [tables.table(str(more), asked, now=now)] if one]
         context = {
             **self.admin_site.each_context(request),
             "title": "Reports",
@@ -44,8 +47,15 @@ class ReportsAdmin(WrittenByRules):
             "problem": problem,
             "tables": [(table, table.rows[:SHOWN]) for table in found],
             "shown": SHOWN,
+            "more": {} if problem else _not_in(found),
         }
         return TemplateResponse(request, "admin/billing/reports.html", context, status=400 if problem else 200)
+
+
+def _not_in(found: list[ReportTable]) -> dict[str, str]:
+    """The tables that the page computes only on request, by name."""
+    there = {table.name for table in found}
+    return {name: title for name, title in tables.ON_REQUEST.items() if name not in there}
 
 
 def _file(table: ReportTable, names: tuple[str, str]) -> HttpResponse:

@@ -16,7 +16,10 @@ from billing.admin.steps import (
     VerifyTerms,
     term_line,
 )
+from billing.admin.term_filters import ContradictionFilter, EndsFilter
 from billing.models import AgentTerm, Lapse, NextPlan, Payment, Subscription
+from catalog.vocabulary import TierId
+from config.long_lists import one_of
 from config.read_only import WrittenByRules
 
 
@@ -37,7 +40,7 @@ class PaymentInline(NewestRows):
 @admin.register(AgentTerm)
 class AgentTermAdmin(Corrected):
     list_display = ("id", "name", "user", "tier", "status", "paid", "entitled_until", "trial_notice_day", "term_due_at")
-    list_filter = ("paid", "trial_notice_day", "status", "tier")
+    list_filter = ("paid", "status", ("tier", one_of(TierId.choices)), EndsFilter, ContradictionFilter)
     list_select_related = ("user",)
     search_fields = ("id", "name", "user__email", "user__id")
     ordering = ("-created_at", "-id")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models import Q
 
@@ -68,6 +69,7 @@ class CryptoOrder(Order):
     class Meta:
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["recheck_at"], name="crypto_order_recheck", condition=Q(recheck_at__isnull=False)),
+            models.Index(OpClass("tx_hash", "varchar_pattern_ops"), name="crypto_order_hash"),
             models.Index(fields=["dropped_at"], name="crypto_order_dropped", condition=Q(dropped_at__isnull=False)),
             models.Index(
                 fields=["paid_block"], name="crypto_order_no_hash", condition=Q(tx_hash=None, paid_block__isnull=False)
@@ -104,6 +106,9 @@ class Deposit(models.Model):
             models.Index(fields=["deposit_address", "asset", "block"], name="deposit_of"),
             models.Index(fields=["seen_at"], name="deposit_open", condition=Q(order=None, unapplied="")),
             models.Index(fields=["-seen_at"], name="deposit_unapplied", condition=~Q(unapplied="")),
+            models.Index(fields=["-seen_at", "-id"], name="deposit_newest"),
+            models.Index(OpClass("tx_hash", "varchar_pattern_ops"), name="deposit_hash"),
+            models.Index(OpClass("sender", "varchar_pattern_ops"), name="deposit_sender"),
         ]
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["chain_id", "tx_hash", "log_index"], name="deposit_once"),

@@ -47,6 +47,7 @@ class Order(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["agent", "-created_at", "-id"], name="order_agent"),
             models.Index(fields=["user", "-created_at", "-id"], name="order_user"),
+            models.Index(fields=["-created_at", "-id"], name="order_newest"),
             models.Index(fields=["coupon", "user"], name="order_coupon", condition=Q(coupon__isnull=False)),
             models.Index(fields=["expires_at"], name="order_due", condition=Q(status=OrderStatus.PENDING)),
         ]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.conf import settings
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Sum, Value, When
 from django.db.models.functions import Concat, Left
@@ -109,6 +110,13 @@ class Payment(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["agent", "-at", "-id"], name="payment_agent"),
             models.Index(fields=["at"], name="payment_at"),
+            models.Index(OpClass("external_id", "varchar_pattern_ops"), name="payment_external"),
+            # Few payments are of another kind, so that operators find refunds at once.
+            models.Index(
+                fields=["kind", "-at", "-id"],
+                name="payment_kind",
+                condition=~Q(kind__in=[PaymentKind.PAYMENT, PaymentKind.RENEWAL]),
+            ),
             models.Index(fields=["-at"], name="payment_unapplied", condition=~Q(unapplied="")),
             models.Index(fields=["refund_of"], name="payment_refund_of", condition=Q(refund_of__isnull=False)),
         ]

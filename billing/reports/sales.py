@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Context, Decimal
+from itertools import chain
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import TruncMonth
 
 from billing import sums as money
@@ -67,7 +68,7 @@ def sales(months: Months) -> list[Sale]:
     """The sales of these months, sorted by month, provider, plan, period and currency."""
     coins = _decimals_of_coins()
     found: dict[SalesGroup, Sums] = defaultdict(Sums)
-    for row in _received(months):
+    for row in _received(months, coins):
         group, sums = _group(row), found[_group(row)]
         received = _whole(row["sum"], row["currency"], row["decimals"], coins)
         sums.payments += row["count"]
@@ -85,11 +86,23 @@ def sales(months: Months) -> list[Sale]:
     return [Sale(group, found[group]) for group in sorted(found)]
 
 
-def _received(months: Months) -> Iterable[Mapping[str, Any]]:
-    """Payments by customers, summed in groups. Time that operators gave or moved is not money."""
+def _received(months: Months, coins: Iterable[str]) -> Iterable[Mapping[str, Any]]:
+    """Payments by customers, summed in groups. Time that operators gave or moved is not money.
+
+    Only coins need their orders, which know the decimals.
+    """
     rows = Payment.objects.filter(kind__in=CONFIRMED, at__gte=months.first, at__lt=months.after)
+    of_coins, codes = F("order__cryptoorder__decimals"), list(coins)
+    none = Value(None, output_field=IntegerField())
+    return chain(
+        _summed(rows.filter(currency__in=codes).annotate(decimals=of_coins)),
+        _summed(rows.exclude(currency__in=codes).annotate(decimals=none)),
+    )
+
+
+def _summed(rows: QuerySet[Payment]) -> QuerySet[Payment, Any]:
     return (
-        rows.annotate(month=TruncMonth("at", tzinfo=UTC), decimals=F("order__cryptoorder__decimals"))
+        rows.annotate(month=TruncMonth("at", tzinfo=UTC))
         .order_by()
         .values("month", "provider", "tier", "period", "currency", "decimals")
         .annotate(

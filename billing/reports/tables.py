@@ -13,11 +13,13 @@ from billing.providers import registry
 from billing.reports.deferred import deferred, kept
 from billing.reports.months import Months
 from billing.reports.open_items import open_items
-from billing.reports.sales import sales
+from billing.reports.sales import Sale, sales
 from billing.reports.taxes import taxes
 from config import csv_files
 
 Row = tuple[str, ...]
+
+TOTAL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,38 @@ class ReportTable:
     rows: Sequence[Row]
 
 
+# Computed only if somebody asks for it, because it reads the whole paid time of all agents.
+ON_REQUEST = {"deferred-now": "Deferred revenue now"}
+
+
 def tables(months: Months, *, now: datetime) -> list[ReportTable]:
-    return [_sales(months), _taxes(months), _deferred(months), _deferred_now(now=now), _open_items()]
+    """All tables. The first two come from the same sales."""
+    sold = sales(months)
+    return [_providers(sold), _sales(sold), _taxes(months), _deferred(months), _deferred_now(now=now), _open_items()]
+
+
+def quick_tables(months: Months, *, now: datetime) -> list[ReportTable]:
+    """The tables that a page can show at once: all but those ON_REQUEST."""
+    sold = sales(months)
+    return [_providers(sold), _sales(sold), _taxes(months), _deferred(months), _open_items()]
+
+
+def table(name: str, months: Months, *, now: datetime) -> ReportTable | None:
+    """One table. None if there is none of this name."""
+    match name:
+        case "providers":
+            return _providers(sales(months))
+        case "sales":
+            return _sales(sales(months))
+        case "taxes":
+            return _taxes(months)
+        case "deferred":
+            return _deferred(months)
+        case "deferred-now":
+            return _deferred_now(now=now)
+        case "open-items":
+            return _open_items()
+    return None
 
 
 def as_csv(table: ReportTable) -> str:
@@ -38,7 +70,22 @@ def as_csv(table: ReportTable) -> str:
     return "".join(csv_files.lines([table.head, *table.rows]))
 
 
-def _sales(months: Months) -> ReportTable:
+def _providers(sold: Sequence[Sale]) -> ReportTable:
+    """What each month brought, by provider. The last line of a month is its sum."""
+    found: dict[tuple[str, str], list[Decimal]] = {}
+    for sale in sold:
+        month, sums = f"{sale.group.month:%Y-%m}", sale.sums
+        for name in (sale.group.provider, TOTAL):
+            line = found.setdefault((month, name), [Decimal(0)] * 4)
+            added = (Decimal(sums.payments), sums.received_usd, sums.returned_usd, sums.kept_usd)
+            line[:] = [have + more for have, more in zip(line, added, strict=True)]
+    ordered = sorted(found.items(), key=lambda item: (item[0][0], item[0][1] == TOTAL, item[0][1]))
+    rows = [(month, name, plain(count), *map(usd, money)) for (month, name), (count, *money) in ordered]
+    head = ("month", "provider", "payments", "received_usd", "returned_usd", "kept_usd")
+    return ReportTable("providers", "Earned by provider", "The sales below, summed for each provider.", head, rows)
+
+
+def _sales(sold: Sequence[Sale]) -> ReportTable:
     rows = [
         (
             f"{group.month:%Y-%m}",
@@ -55,7 +102,7 @@ def _sales(months: Months) -> ReportTable:
             usd(sums.returned_usd),
             usd(sums.kept_usd),
         )
-        for group, sums in ((sale.group, sale.sums) for sale in sales(months))
+        for group, sums in ((sale.group, sale.sums) for sale in sold)
     ]
     return ReportTable(
         "sales",

@@ -5,7 +5,18 @@ confirms, a rule changes the rows, one by one.
 """
 
 from config.admin_steps.console import WithSteps
-from config.admin_steps.page import MOST
+from config.admin_steps.page import MOST, address
 from config.admin_steps.step import DeleteRows, Given, Logged, NameOrPerish, ReasonForm, Step, in_words
 
-__all__ = ["MOST", "DeleteRows", "Given", "Logged", "NameOrPerish", "ReasonForm", "Step", "WithSteps", "in_words"]
+__all__ = [
+    "MOST",
+    "DeleteRows",
+    "Given",
+    "Logged",
+    "NameOrPerish",
+    "ReasonForm",
+    "Step",
+    "WithSteps",
+    "address",
+    "in_words",
+]

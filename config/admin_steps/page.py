@@ -6,7 +6,9 @@ A GET lists the rows, asks for a reason and changes nothing. A POST changes the 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,6 +22,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from config import audit
 from config.admin_steps import seen
@@ -30,6 +33,8 @@ from config.errors import Conflict, ServiceError
 
 MOST = 50  # rows of one page: the page shows each, and its address has their ids
 LIST = "list"  # the address has the filters of the list from which the rows were chosen
+BACK = "back"  # or the page of the one row, whose button leads here
+PAGE_OF_A_ROW = re.compile(r"/admin/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_]+/change/")
 TOO_OLD = "This page was more than an hour old, or not yours, so nothing was done. Read the page again as it is now."
 NO_REASON_YET = "(your reason)"
 
@@ -47,9 +52,10 @@ class NothingLeft(Conflict):
     message = "there is nothing left to do"
 
 
-def address(console: ModelAdmin[Any], step: Step[Any], ids: Iterable[str], *, filters: str = "") -> str:
+def address(console: ModelAdmin[Any], step: Step[Any], ids: Iterable[str], *, filters: str = "", back: str = "") -> str:
     at = reverse(f"admin:{console.opts.app_label}_{console.opts.model_name}_{step.name}")
-    query = [(step.parameter, one) for one in ids] + ([(LIST, filters)] if filters else [])
+    query = [(step.parameter, one) for one in ids]
+    query += [(name, value) for name, value in ((LIST, filters), (BACK, back)) if value]
     return f"{at}?{urlencode(query)}"
 
 
@@ -65,8 +71,8 @@ def page(console: ModelAdmin[Any], request: HttpRequest, *, step: Step[Any]) -> 
         return redirect(_back(console, request, step))
     form = _form(step, request, rows, count=len(ids) if looked else len(rows))
     if looked and "confirm" in request.POST and form.is_valid():
-        _take_all(request, step, looked, form)
-        return redirect(_back(console, request, step))
+        given = _take_all(request, step, looked, form)
+        return given.answers[0] if given.answers else redirect(_back(console, request, step))
     if "confirm" in request.POST and not looked:
         messages.error(request, TOO_OLD)
     return _asking(console, request, step, rows, form)
@@ -93,14 +99,14 @@ class _Count(forms.IntegerField):
         )
 
 
-def _take_all(request: HttpRequest, step: Step[Any], looked: ShownRows, form: forms.Form) -> None:
+def _take_all(request: HttpRequest, step: Step[Any], looked: ShownRows, form: forms.Form) -> Given:
     """Change each row by itself: if one row cannot be changed, the others still are."""
+    given = Given(user=request.user, now=timezone.now(), once=looked.once, fields=form.cleaned_data, request=request)
     try:
-        now = step.now()
+        given = replace(given, now=step.now())
     except ServiceError as refusal:
         messages.error(request, refusal.message)
-        return
-    given = Given(user=request.user, now=now, once=looked.once, fields=form.cleaned_data)
+        return given
     done = []
     for row_id, was_shown in looked.rows.items():
         try:
@@ -111,6 +117,7 @@ def _take_all(request: HttpRequest, step: Step[Any], looked: ShownRows, form: fo
         messages.info(request, sentence)
     if done:
         messages.success(request, f"{step.done}: {', '.join(done)}")
+    return given
 
 
 def _take(step: Step[Any], row_id: str, was_shown: Cells, given: Given) -> Any:
@@ -175,7 +182,9 @@ def _asking(
 
 
 def _back(console: ModelAdmin[Any], request: HttpRequest, step: Step[Any]) -> str:
-    """The address of the list from which the rows were chosen, with its filters."""
+    """The address of the page or list from which the rows were chosen, the list with its filters."""
+    if PAGE_OF_A_ROW.fullmatch(page := request.GET.get(BACK, "")):
+        return page
     if step.after:
         return reverse(step.after)
     filters = request.GET.get(LIST, "")

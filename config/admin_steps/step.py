@@ -12,7 +12,7 @@ from django.contrib.admin import ModelAdmin
 from django.contrib.admin.models import CHANGE, DELETION
 from django.core.exceptions import ValidationError
 from django.db.models import Model, ProtectedError, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from config.errors import Conflict
@@ -58,7 +58,9 @@ class Given:
     user: Any
     now: datetime
     once: str
+    request: HttpRequest
     fields: dict[str, Any] = field(default_factory=dict)
+    answers: list[HttpResponse] = field(default_factory=list)  # where the step leads, if not back
     said: list[str] = field(default_factory=list)
 
     @property

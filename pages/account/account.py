@@ -38,6 +38,8 @@ class AgentLine:
 
 
 class AccountPage(AccountPageViewSet):
+    shown_in_look = True
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.shown()
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 from django.utils import translation
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import FormParser
@@ -23,7 +24,8 @@ from config.api import ApiViewSet
 from config.errors import BadRequest
 from config.requests import request_id
 from pages import frame, languages
-from pages.account import sign_in_links, visitors
+from pages.account import looking, sign_in_links, visitors
+from pages.account.looking import LookAuthentication, Looking, LookRefused
 from pages.account.visitors import CookieAuthentication
 from pages.languages import ENGLISH, LANGUAGES, Language
 
@@ -78,14 +80,23 @@ class AccountPageViewSet(ApiViewSet):
     content_negotiation_class = FormsAlone
     schema = None
 
+    # An operator who looks at the person's pages sees only those that say so themselves (pages/account/looking.py).
+    shown_in_look = False
+    ends_look = False
+
     sent: HttpRequest
     person: User | None = None
     language: Language = ENGLISH
+    looking: Looking | None = None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Refusals that happen before the page runs are also in the person's language, once it is known."""
-        with translation.override(self.language.code):
+        self.looking = looking.of(request)
+        with translation.override(self.language.code), looking.only_reading(None if self.ends_look else self.looking):
             return super().dispatch(request, *args, **kwargs)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        return [LookAuthentication(self.looking.look)] if self.looking else super().get_authenticators()
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         self.sent = request
@@ -93,6 +104,8 @@ class AccountPageViewSet(ApiViewSet):
 
     def perform_authentication(self, request: Request) -> None:
         self._speak()
+        if self.looking and not self.ends_look:
+            looking.refuse(self.looking, self.sent, is_shown=vars(type(self)).get("shown_in_look", False))
         visitors.refuse_forged(self.sent)
         super().perform_authentication(request)
         self.person = caller(request) if request.user.is_authenticated else None
@@ -136,7 +149,9 @@ class AccountPageViewSet(ApiViewSet):
             return self._signed_out()
         refusal = super().handle_exception(_known(exc))
         status = refusal.status_code
-        answer = self.page("failed.html", {"status": status, "request_id": request_id.get()}, status=status)
+        looked = exc.message if isinstance(exc, LookRefused) else ""
+        told = {"status": status, "request_id": request_id.get(), "looked": looked}
+        answer = self.page("failed.html", told, status=status)
         for name in KEPT_HEADERS & set(refusal.headers):
             answer[name] = refusal.headers[name]
         return answer
@@ -186,6 +201,7 @@ class AccountPageViewSet(ApiViewSet):
             "sheet": frame.stamped("billing/account.css"),
             "script": frame.stamped("billing/account.js"),
             "person": self.person,
+            "looking": self.looking.banner if self.looking else None,
             "csrf_token": get_token(self.sent),
         }
 

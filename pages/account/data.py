@@ -23,6 +23,8 @@ PATH = "/account/data"
 
 
 class DataPage(AccountPageViewSet):
+    shown_in_look = True
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.shown()
 

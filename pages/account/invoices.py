@@ -21,6 +21,8 @@ FIELDS = {"name": "name", "address": "address", "country": "country", "taxId": "
 
 
 class InvoicesPage(AccountPageViewSet):
+    shown_in_look = True
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         details = parties.details_of(caller(request))
         return self.shown({name: getattr(details, column) for name, column in FIELDS.items()})

@@ -29,6 +29,8 @@ ALWAYS: tuple[Promise, ...] = (
 
 
 class MailsPage(AccountPageViewSet):
+    shown_in_look = True
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         user = caller(request)
         context = {

@@ -20,6 +20,8 @@ PATH = "/account/payments"
 
 
 class PaymentsPage(AccountPageViewSet):
+    shown_in_look = True
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         page = ledger.of(caller(request), after=self.sent.GET.get("payments"))
         context = {
@@ -32,6 +34,8 @@ class PaymentsPage(AccountPageViewSet):
 
 
 class ReceiptPage(AccountPageViewSet):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.page("receipt.html", _told(ledger.own(caller(request), id)))
 

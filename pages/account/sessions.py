@@ -12,12 +12,14 @@ from rest_framework.request import Request
 
 from accounts import sessions
 from accounts.authentication import caller
+from accounts.helping import looks
 from accounts.models import Session
 from pages.account import words
 from pages.account.base import AccountPageViewSet
 
 PATH = "/account/sessions"
 SHOWN = 50
+LOOKS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +32,14 @@ class SessionRow:
 
 
 class SessionsPage(AccountPageViewSet):
+    shown_in_look = True
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         found = sessions.of(caller(request), most=SHOWN + 1, now=timezone.now())
         lines = [_line(one, this=request.auth) for one in found[:SHOWN]]
         lines.sort(key=lambda line: not line.is_this)
-        context = {"lines": lines, "others": len(found) > 1, "more": len(found) > SHOWN}
+        seen = [words.moment(look.began_at) for look in looks.of(caller(request), most=LOOKS)]
+        context = {"lines": lines, "others": len(found) > 1, "more": len(found) > SHOWN, "looks": seen}
         return self.page("sessions.html", context)
 
 

@@ -34,6 +34,7 @@ from pages.account.data import DataFilePage, DataPage
 from pages.account.invoices import InvoiceFilePage, InvoicesPage
 from pages.account.keys import KeysPage
 from pages.account.leave import LeaveCodePage, LeavePage, StayPage
+from pages.account.look_end import LookEndPage
 from pages.account.mails import MailsPage
 from pages.account.payments import PaymentsPage, ReceiptFilePage, ReceiptPage
 from pages.account.personas.articles import ArticleEditPage, DeleteArticlePage, NewArticlePage
@@ -84,6 +85,7 @@ urlpatterns = [
     path("account/delete", LeavePage.as_view(both)),
     path("account/delete/code", LeaveCodePage.as_view(both)),
     path("account/delete/keep", StayPage.as_view(both)),
+    path("account/look/end", LookEndPage.as_view({"post": "create"})),
     path("account/mails", MailsPage.as_view(both)),
     path("account/agents/<str:id>", AgentsPage.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketPage.as_view(both)),

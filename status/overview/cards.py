@@ -31,8 +31,8 @@ class FactCard:
 
 GROUPS: dict[str, tuple[FactCard, ...]] = {
     "Needs attention": (
-        FactCard(title="Unpaid but running", fact="unpaid_but_running", list_="billing.books", must_be_zero=True),
-        FactCard(title="Paid but stopped", fact="paid_but_stopped", list_="billing.books", must_be_zero=True),
+        FactCard(title="Unpaid but running", fact="unpaid_but_running", list_="billing.agentterm", must_be_zero=True),
+        FactCard(title="Paid but stopped", fact="paid_but_stopped", list_="billing.agentterm", must_be_zero=True),
         FactCard(title="Failed agents by cause", fact="failures_by_cause", list_="agents.agent", filter_="cause"),
         FactCard(title="Money that waits for a decision", fact="money_waiting", list_="billing.books"),
         FactCard(title="Personas in review", fact="reviews", list_="catalog.review"),
@@ -111,6 +111,10 @@ def _query(card: FactCard, key: str, now: datetime) -> str:
     if card.filter_ and key:
         wanted[f"{card.filter_}__exact"] = key
     match card.fact:
+        case "unpaid_but_running" | "paid_but_stopped":
+            wanted["contradiction"] = card.fact
+        case "deliveries_waiting":
+            wanted["state__exact"] = "pending"
         case "failures_by_cause":
             wanted["status__exact"] = "failed"
         case "trials_ending":

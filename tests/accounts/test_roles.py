@@ -25,6 +25,7 @@ from tests import operating
 
 PASSWORD = "a good long password"
 PEOPLE = {"users", "API keys", "sessions", "letters", "sign-in codes", "wrong sign-in codes", "suspensions"}
+HELPING = {"notes about people", "looks at people's pages"}
 REVIEW = {"personas", "localizations", "articles", "authors", "review queue", "takedowns"}
 TERMS = {"terms", "next plans", "lapses"}
 OFFERS = {"tiers", "engines", "toolsets", "LLM providers", "LLM models", "personas", "localizations"}
@@ -32,9 +33,19 @@ OFFERS = {"tiers", "engines", "toolsets", "LLM providers", "LLM models", "person
 # What an operator of the platform, and only they and owners, does with agents.
 REPAIRS = {"rebuild_agents", "move_agents", "delete_agents", "undo_deletion"}
 HELP = {"pause_agents", "resume_agents", "talk_test_agents", "back_up_agents"}
+# Buttons of the page of an agent, and of a person.
+BUTTONS = {"resume_agent", "restart_engine", "talk_test_agent", "back_up_agent", "resend_events"}
+LOOKS = {"add_note", "see_as_person"}
 DECIDE = {"credit", "returned", "close"}
 ACTIONS: dict[str, dict[str, set[str]]] = {
-    "support": {"agents": HELP, "API keys": {"revoke"}, "deliveries": {"resend_deliveries"}},
+    "support": {
+        "agents": HELP | BUTTONS,
+        "users": LOOKS,
+        "API keys": {"revoke"},
+        "letters": {"resend_letters"},
+        "sessions": {"end_sessions"},
+        "deliveries": {"resend_deliveries"},
+    },
     "moderator": {
         "personas": {"take_down", "ban"},
         "articles": {"take_down"},
@@ -42,6 +53,7 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
         "authors": {"ban", "lift"},
     },
     "finance": {
+        "users": {"add_note"},
         "terms": {"grant", "revoke", "credit", "refund", "verify", "move"},
         "payments": {"refund", "refund_part", *DECIDE},
         "deposits": DECIDE,
@@ -53,9 +65,11 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
         "tax rates": {"delete_rows"},
     },
     "operator": {
-        "agents": HELP | REPAIRS,
-        "users": {"suspend_accounts", "restore_accounts"},
+        "agents": HELP | BUTTONS | REPAIRS,
+        "users": {"suspend_accounts", "restore_accounts"} | LOOKS,
         "API keys": {"revoke"},
+        "letters": {"resend_letters"},
+        "sessions": {"end_sessions"},
         "deliveries": {"resend_deliveries"},
         "backups": {"restore_backup"},
         "repositories": {"drill_repositories"},
@@ -66,7 +80,12 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
     },
     "auditor": {},
 }
-PAGES_ONLY = {"review queue": {"take_down_article", "lift"}, "settings": {"choose", "reset"}}
+PAGES_ONLY = {
+    "agents": BUTTONS,
+    "users": LOOKS,
+    "review queue": {"take_down_article", "lift"},
+    "settings": {"choose", "reset"},
+}
 # Where a role adds rows in forms, and where it may change one. Agents and users have a form without fields.
 ADDS: dict[str, set[str]] = {
     "support": set(),
@@ -100,11 +119,12 @@ def of(*apps: str) -> set[str]:
 def sees(role: str) -> set[str]:
     everything = {name(console) for console in consoles()}
     return {
-        "support": of("agents", "webhooks", "status") | PEOPLE,
+        "support": of("agents", "webhooks", "status") | PEOPLE | HELPING,
         "moderator": REVIEW,
-        "finance": of("billing") | {"agents", "transitions", "users", "suspensions"},
+        "finance": of("billing") | {"agents", "transitions", "users", "suspensions", "notes about people"},
         "operator": of("agents", "webhooks", "status", "catalog")
         | PEOPLE
+        | HELPING
         | TERMS
         | {"idempotent replies", "settings", "changes of settings"},
         "auditor": everything,
@@ -185,7 +205,7 @@ def test_an_action_of_others_is_not_done_for_who_posts_it(role: str) -> None:
     ann = User.objects.create_user("ann@example.com", is_active=False)
     users = reverse("admin:accounts_user_changelist")
     answer = client.post(users, {"action": "restore_accounts", "_selected_action": [ann.pk]}, follow=True)
-    assert "Restore (" not in answer.content.decode()
+    assert "Restore accounts" not in answer.content.decode()
     ann.refresh_from_db()
     assert not ann.is_active
 

@@ -50,6 +50,7 @@ class BridgeDouble:
         """Start as a new bridge on the same address; works also after `stop`."""
         self.phase = "ready"
         self.message: str | None = None
+        self.restarted = 0
         self.revision = 1
         self.applies = True  # whether a configuration is in force as soon as it arrives
         self.refuses: int | None = None  # the HTTP status of the answer to a configuration
@@ -157,6 +158,10 @@ class _Handler(BaseHTTPRequestHandler):
         double = self.server.double
         body = self._body()
         if not self._has_token():
+            return
+        if self.path == "/restart":
+            double.restarted += 1
+            self._json(202, {"restarting": double.phase in {"ready", "unhealthy"}})
             return
         turn = ReceivedTurn(body["session_id"], body["message"], time.monotonic())
         double.turns.append(turn)

@@ -80,6 +80,7 @@ class BridgeServer:
         app.router.add_get("/logs", self.logs)
         app.router.add_put("/backup", self.backup)
         app.router.add_put("/restore", self.restore)
+        app.router.add_post("/restart", self.restart)
         app.router.add_post("/turn", self.turn)
         return app
 
@@ -110,6 +111,9 @@ class BridgeServer:
             return _refused(400, "body: must have exactly the fields of PodConfig")
         self._keeper.configure(config)
         return web.json_response({"revision": self._keeper.wanted.revision}, status=202)
+
+    async def restart(self, _: web.Request) -> web.Response:
+        return web.json_response({"restarting": self._keeper.restart()}, status=202)
 
     async def channels(self, _: web.Request) -> web.Response:
         """For each channel of the agent: null if it is connected, else the reason why nobody can reach the agent there.

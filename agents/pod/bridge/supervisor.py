@@ -54,6 +54,10 @@ class Death(Exception):
         self.cause = cause
 
 
+class RestartAsked(Exception):
+    """The control plane wants a new process of the engine, though this one may be well."""
+
+
 class DataLost(Exception):
     """The agent's data disappeared from its disk after the engine had run."""
 
@@ -95,6 +99,7 @@ class EngineSupervisor:
         self._sick_since: dict[int, float] = {}
         self._healthy_since = 0.0
         self._was_full = False
+        self._is_restart_asked = False
 
     @property
     def wanted(self) -> PodConfig:
@@ -108,6 +113,16 @@ class EngineSupervisor:
         self._log.hide(secrets_of(config))
         self._changed.set()
 
+    def restart(self) -> bool:
+        """Have the engine ended and started again at once. False while it does not run: it is being started anyway, or
+        must not run.
+        """
+        if self._status.phase not in {Phase.READY, Phase.UNHEALTHY}:
+            return False
+        self._is_restart_asked = True
+        self._changed.set()
+        return True
+
     async def keep(self) -> None:
         """Run until cancelled."""
         await self._install()
@@ -118,6 +133,8 @@ class EngineSupervisor:
                 await self._watch()
             except Death as death:
                 await self._bury(death)
+            except RestartAsked:
+                await self._renew()
             except DataLost as lost:
                 await self._kill()
                 await self.refuse(str(lost))
@@ -162,6 +179,7 @@ class EngineSupervisor:
                 await self._rest(LONGEST_PAUSE_SECONDS)
 
     async def _bring_up(self) -> None:
+        self._is_restart_asked = False  # what starts now is a new process
         if self._status.phase in {Phase.INSTALLING, Phase.RESTORING, Phase.STARTING}:
             self._status.show(Phase.STARTING)
         await self._apply()
@@ -207,6 +225,8 @@ class EngineSupervisor:
                     # the bridge itself did not run in this time, so the engine's silence does not count
                     process.forgive()
             last = now
+            if self._is_restart_asked:
+                raise RestartAsked
             self._judge(now)
             if self._changed.is_set():
                 await self._apply()
@@ -275,6 +295,14 @@ class EngineSupervisor:
         pause = min(FIRST_PAUSE_SECONDS * 2 ** (self._deaths - 1), LONGEST_PAUSE_SECONDS)
         self._show_death(death, pause)
         await self._rest(pause)
+
+    async def _renew(self) -> None:
+        """End a running engine without a pause after it. Its running turns fail."""
+        self._log.note("bridge: the engine is started again, because this was asked for", source=LogSource.BRIDGE)
+        await self._kill()
+        self._deaths, self._healthy_since = 0, 0.0
+        self._status.restarts += 1
+        self._status.show(Phase.UNHEALTHY, message="the engine is started again, because this was asked for")
 
     async def _kill(self) -> None:
         await self._side.end()

@@ -117,6 +117,12 @@ class Bridge:
         async with self._asked("PUT", "config", seconds=CONFIGURE_SECONDS, body=body, fault="does not answer"):
             self._asked_at = float("-inf")
 
+    async def restart(self) -> bool:
+        """Have the engine started again. False while it does not run. Raises EngineError."""
+        async with self._asked("POST", "restart", seconds=STATE_SECONDS) as answer:
+            self._asked_at = float("-inf")
+            return (await _object(BACKUP_BYTES, answer)).get("restarting") is True
+
     async def turn(self, session_id: str, message: str) -> AsyncGenerator[TurnEvent, None]:
         """The events of one turn, with one Done at the end. Closing the iterator aborts the turn. Raises HopFailure."""
         body, reader = {"session_id": session_id, "message": message}, EventReader(Hop.ENGINE, broken=BROKE_OFF)

@@ -56,6 +56,7 @@ class Management:
         app.router.add_post("/chat", self.chat)
         app.router.add_post("/talk-test", self.talk_test)
         app.router.add_post("/mcp-test", self.mcp_test)
+        app.router.add_post("/restart-engine", self.restart_engine)
         app.router.add_put("/message", self.take_message)
         app.router.add_get("/channels", self.channels)
         app.router.add_get("/memory", self.memory)
@@ -120,6 +121,9 @@ class Management:
 
     async def mcp_test(self, request: web.Request) -> web.Response:
         return await self._mcp_test.answer(await read_json(request))
+
+    async def restart_engine(self, _: web.Request) -> web.Response:
+        return web.json_response({"restarting": await self._bridge.restart()})
 
     async def channels(self, _: web.Request) -> web.Response:
         return web.json_response({"channels": await channels.states(self._pod, self._bridge)})

@@ -24,6 +24,7 @@ from billing.providers.crypto import sweeps, watching
 from config import clock
 from config.admin_steps import Given, Logged, ReasonForm
 from config.errors import ServiceError
+from config.long_lists import WhenFilter
 from config.read_only import WrittenByRules
 
 
@@ -45,10 +46,11 @@ class LookAtChain(MoneyStep):
 @admin.register(CryptoOrder)
 class CryptoOrderAdmin(Corrected):
     list_display = ("id", "agent", "status", "asset", "amount", "seen", "credited", "late", "created_at", "expires_at")
-    list_filter = ("status", "asset", "late", "tier", "period", "chain_id")
+    list_filter = ("status", "asset", "late", "tier", "period")
     list_select_related = ("agent",)
     raw_id_fields = ("agent", "user", "deposit_address")
-    search_fields = ("id", "agent__id", "user__email", "tx_hash", "deposit_address__address")
+    search_fields = ("id", "agent__id", "user__email", "^tx_hash", "^deposit_address__address")
+    sortable_by = ()
     steps = (LookAtChain(),)
 
 
@@ -71,10 +73,10 @@ class DepositAdmin(Corrected):
         "decision",
         "tx_hash",
     )
-    list_filter = (UndecidedFilter, "asset", "chain_id")
+    list_filter = (UndecidedFilter, "asset", ("seen_at", WhenFilter))
     list_select_related = ("deposit_address__agent", "order", "decision")
-    search_fields = ("tx_hash", "sender", "deposit_address__address", "deposit_address__agent__id", "order__id")
-    date_hierarchy = "seen_at"
+    search_fields = ("^tx_hash", "^sender", "^deposit_address__address", "deposit_address__agent__id", "order__id")
+    sortable_by = ("seen_at",)
     ordering = ("-seen_at", "-id")
 
     @admin.display(description="agent")
@@ -95,9 +97,9 @@ class Sweepable(RowsByRule):
 @admin.register(DepositAddress)
 class DepositAddressAdmin(WrittenByRules):
     list_display = ("address", "agent", "hd_index", "account", "held", "created_at")
-    list_filter = (Sweepable, "account")
+    list_filter = (Sweepable,)
     list_select_related = ("agent",)
-    search_fields = ("address", "agent__id", "agent__user__email")
+    search_fields = ("^address", "agent__id", "agent__user__email")
     ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DepositAddress]:
@@ -116,10 +118,9 @@ class SweepForm(ReasonForm):
 @admin.register(Sweep)
 class SweepAdmin(WrittenByRules):
     list_display = ("at", "asset", "amount", "deposit_address", "tx_hash", "actor", "reason")
-    list_filter = ("asset", "chain_id")
+    list_filter = ("asset", ("at", WhenFilter))
     list_select_related = ("deposit_address",)
-    search_fields = ("tx_hash", "deposit_address__address", "actor")
-    date_hierarchy = "at"
+    search_fields = ("^tx_hash", "^deposit_address__address", "actor")
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm(PERMISSION)

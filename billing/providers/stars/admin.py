@@ -74,7 +74,8 @@ class StarsOrderAdmin(Corrected):
     list_display = ("id", "agent", "tier", "period", "amount_stars", "status", "hold_until", "payer_id", "created_at")
     list_filter = ("status", "tier", "period")
     list_select_related = ("agent",)
-    search_fields = ("id", "agent__id", "user__email", "charge_id")
+    search_fields = ("id", "agent__id", "user__email", "^charge_id")
+    sortable_by = ()
 
 
 @admin.register(StrayCharge)

@@ -11,6 +11,7 @@ from billing.models import (
     StripeOrder,
     StripeRefund,
 )
+from config.long_lists import WhenFilter
 from config.read_only import WrittenByRules
 
 
@@ -19,7 +20,8 @@ class StripeOrderAdmin(WrittenByRules):
     list_display = ("id", "agent", "tier", "period", "price_usd", "status", "session_id", "created_at")
     list_filter = ("status", "tier", "period")
     list_select_related = ("agent",)
-    search_fields = ("id", "agent__id", "user__email", "session_id", "customer_id")
+    search_fields = ("id", "agent__id", "user__email", "^session_id", "^customer_id")
+    sortable_by = ()
 
 
 @admin.register(CardSubscription)
@@ -62,8 +64,13 @@ class StripeEventAdmin(WrittenByRules):
         "last_error",
         "stray",
     )
-    list_filter = ("type", ("done_at", admin.EmptyFieldListFilter), ("stray", admin.EmptyFieldListFilter))
-    search_fields = ("event_id", "object_id")
+    list_filter = (
+        ("received_at", WhenFilter),
+        ("done_at", admin.EmptyFieldListFilter),
+        ("stray", admin.EmptyFieldListFilter),
+    )
+    search_fields = ("event_id", "^object_id")
+    sortable_by = ("received_at",)
 
 
 @admin.register(StripeDispute)

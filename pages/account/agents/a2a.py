@@ -18,9 +18,12 @@ from config.crypto import readable
 from config.errors import BadRequest, ServiceError
 from pages.account.agents import agent_refusals
 from pages.account.agents.base import AgentPagePage
+from pages.account.looking import MASKED, without_query
 
 
 class A2aPage(AgentPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.shown(self.own_agent(id))
 
@@ -38,15 +41,19 @@ class A2aPage(AgentPagePage):
     ) -> HttpResponseBase:
         context = {
             "agent": agent,
-            "token": readable(agent).a2a_token,
+            "token": MASKED if self.looking else readable(agent).a2a_token,
             "url": pods.a2a_url(agent),
             "card": f"{pods.public_url(agent)}{CARD}",
-            "peers": [{**peer, "has_token": bool(peer.get("token"))} for peer in readable(agent).a2a_peers or []],
+            "peers": [self._peer(peer) for peer in readable(agent).a2a_peers or []],
             "most": a2a.MAX_PEERS,
             "typed": typed or {},
             "problem": problem,
         }
         return self.page("a2a.html", context, status=status)
+
+    def _peer(self, peer: dict[str, Any]) -> dict[str, Any]:
+        url = without_query(peer["url"]) if self.looking else peer["url"]
+        return {**peer, "url": url, "has_token": bool(peer.get("token"))}
 
 
 class A2aTokenPage(A2aPage):

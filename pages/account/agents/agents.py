@@ -38,6 +38,8 @@ class PaymentLine:
 
 
 class AgentsPage(AgentPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.shown(self.own_agent(id))
 

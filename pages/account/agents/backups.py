@@ -32,6 +32,8 @@ KINDS: dict[str, Promise] = {
 
 
 class BackupsPage(AgentPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self._shown(self.own_agent(id))
 

@@ -52,6 +52,8 @@ class ChannelRow:
 class ChannelsPage(AgentPagePage):
     """The channels on which people can talk to the agent, besides the web."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         return self._asking(agent, set(agent.channels))

@@ -40,10 +40,12 @@ class DnsRow:
 class DomainPage(AgentPagePage):
     """The agent's own hostname, the DNS records that it needs, and whether they are set."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Show the domain. With `?look=now`, query DNS and, if the name leads here, send a request to it."""
         agent = self.own_agent(id)
-        if not agent.domain or "look" not in self.sent.GET:
+        if not agent.domain or "look" not in self.sent.GET or self.looking:
             return self._shown(agent)
         try:
             found = check.of(agent.user_id, agent.domain, https=True)

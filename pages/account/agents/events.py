@@ -18,6 +18,8 @@ ON_A_PAGE = 50
 class EventsPage(AgentPagePage):
     """The agent's events of the last thirty days, the newest first."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         before = self.sent.GET.get("before")

@@ -17,6 +17,8 @@ LINES = 200
 class LiveLogPage(AgentPagePage):
     """The newest lines of the pod's log. As in the API, secrets are masked."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         page = logs.page(agent, limit=LINES)

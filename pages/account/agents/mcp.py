@@ -22,6 +22,7 @@ from config.crypto import readable
 from config.errors import BadRequest, ServiceError
 from pages.account.agents import agent_refusals, buttons
 from pages.account.agents.base import AgentPagePage
+from pages.account.looking import MASKED, without_query
 
 FIELDS = ("name", "url", "headers", "command", "args", "env")
 # By the server's field that the API's message names.
@@ -39,6 +40,8 @@ PROBLEMS: dict[str, Promise] = {
 
 
 class McpPage(AgentPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.shown(self.own_agent(id))
 
@@ -78,12 +81,19 @@ class McpPage(AgentPagePage):
             "engine": engine.label,
             "takes": engine.mcp,
             "starts": adapter is None or adapter.mcp_stdio,
-            "servers": [_line(server, tried if server["name"] == name else None) for server in servers],
+            "servers": [self._line(server, tried if server["name"] == name else None) for server in servers],
             "full": len(servers) >= MAX_SERVERS,
             "typed": typed or {},
             "problem": problem,
         }
         return self.page("mcp.html", context, status=status)
+
+    def _line(self, server: Server, tried: TriedServer | None) -> dict[str, object]:
+        """One server. In an operator's look, addresses and commands lose the parts in which keys may be."""
+        line = _line(server, tried)
+        if self.looking:
+            line["where"] = without_query(server["url"]) if server.get("url") else f"{server['command']} {MASKED}"
+        return line
 
 
 class McpCommandPage(McpPage):

@@ -27,6 +27,8 @@ class Models:
 class ModelKeyPage(AgentPagePage):
     """The key for the agent's model provider, and the choice of the model."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self._asking(self.own_agent(id))
 

@@ -43,6 +43,8 @@ class PlanRow:
 class PlanPage(AgentPagePage):
     """Read-only: a plan that costs something now is paid on /renew, and a later one is chosen with its own form."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent, now = self.own_agent(id), timezone.now()
         row = unused_time.paid_by(agent)

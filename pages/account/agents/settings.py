@@ -21,6 +21,8 @@ FIELDS = ("name", "lang", "timezone", "extra_soul")
 class SettingsPage(AgentPagePage):
     """Name, language, time zone, and the owner's additions to the persona."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         return self._asking(agent, {name: getattr(agent, name) or "" for name in FIELDS})

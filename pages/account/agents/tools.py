@@ -31,6 +31,8 @@ class ToolsetRow:
 class ToolsPage(AgentPagePage):
     """The tools that the agent may use. Its MCP servers stay as they are."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         engines_own = [name for name in tools.chosen(agent) if name != a2a.TOOLSET]

@@ -42,6 +42,8 @@ class Bar:
 class UsagePage(AgentPagePage):
     """How much memory and disk the agent uses of its plan."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         taken: AgentQuota | None = getattr(agent, "quota_snapshot", None)

@@ -12,27 +12,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import UsageHour
-from agents.watching.usage_hours import beginning
+from agents.watching import usage_curves
+from agents.watching.usage_curves import Amount, Measured
+from agents.watching.usage_hours import HOUR
 from pages.account import words
 
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-HEIGHT = 100  # of the drawing: one unit per percent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """The highest amount of memory or disk in one step."""
-
-    used: int
-    limit: int
-
-    @property
-    def percent(self) -> int:
-        return round(self.used / self.limit * 100)
-
-    @property
-    def words(self) -> str:
-        return f"{self.percent} % ({filesizeformat(self.used)})"
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +75,10 @@ SPANS = (
         said=words.day,
     ),
 )
-Measured = Callable[[UsageHour], Amount | None]
 Thing = tuple[str, Promise, Measured]
 THINGS: tuple[Thing, ...] = (
-    ("memory", _("Memory"), lambda one: _amount(one.memory_used_bytes, one.memory_limit_bytes)),
-    ("disk", _("Disk"), lambda one: _amount(one.disk_used_bytes, one.disk_total_bytes)),
+    ("memory", _("Memory"), usage_curves.memory),
+    ("disk", _("Disk"), usage_curves.disk),
 )
 
 
@@ -104,7 +88,7 @@ def plots(hours: list[UsageHour], *, now: datetime) -> list[Plot]:
 
 
 def _plot(span: _Span, hours: list[UsageHour], *, now: datetime) -> Plot:
-    end = _start(now, span.row) + span.row
+    end = usage_curves.start(now, span.row) + span.row
     begin = end - span.whole
     shown = [one for one in hours if begin <= one.at < end]  # the clock of the measurements may be ahead of ours
     return Plot(
@@ -122,47 +106,23 @@ def _plot(span: _Span, hours: list[UsageHour], *, now: datetime) -> Plot:
 def _line(thing: Thing, hours: list[UsageHour], span: _Span, begin: datetime) -> UsageCurve | None:
     """The line, or None if it was never measured."""
     css, name, of = thing
-    most = {(at - begin) // span.step: amount for at, amount in _most(hours, of, span.step).items()}
+    most = {(at - begin) // span.step: amount for at, amount in usage_curves.fullest(hours, of, span.step).items()}
     if not most:
         return None
     told = list(most.values())
     text = gettext("highest %(most)d %%, latest %(last)d %%")
     said = {"most": max(one.percent for one in told), "last": told[-1].percent}
-    return UsageCurve(css=css, name=name, path=_path(most), summary=text % said)
-
-
-def _path(most: dict[int, Amount]) -> str:
-    """The SVG path: a level line for each step. Steps that follow each other are joined."""
-    parts, after = [], None
-    for index, amount in most.items():
-        y = HEIGHT - min(amount.percent, HEIGHT)
-        parts.append(f"V{y}H{index + 1}" if after == index else f"M{index} {y}H{index + 1}")
-        after = index + 1
-    return "".join(parts)
+    return UsageCurve(css=css, name=name, path=usage_curves.path(most), summary=text % said)
 
 
 def _rows(span: _Span, hours: list[UsageHour]) -> list[tuple[str, list[tuple[Promise, str]]]]:
     """The rows of the table, newest first. Its columns are the lines of the plot."""
-    columns = [(name, most) for _css, name, of in THINGS if (most := _most(hours, of, span.row))]
+    columns = [(name, most) for _css, name, of in THINGS if (most := usage_curves.fullest(hours, of, span.row))]
     times = sorted({at for _name, most in columns for at in most}, reverse=True)
-    return [(span.said(at), [(name, most[at].words if at in most else "–") for name, most in columns]) for at in times]
+    return [
+        (span.said(at), [(name, _words(most[at]) if at in most else "–") for name, most in columns]) for at in times
+    ]
 
 
-def _most(hours: list[UsageHour], of: Measured, step: timedelta) -> dict[datetime, Amount]:
-    """The fullest amount of each step, by the start of the step, oldest first."""
-    found: dict[datetime, Amount] = {}
-    for one in hours:
-        amount, at = of(one), _start(one.at, step)
-        if amount and (at not in found or amount.percent > found[at].percent):
-            found[at] = amount
-    return found
-
-
-def _start(at: datetime, step: timedelta) -> datetime:
-    """The start of the step that contains this time. Steps are counted from midnight."""
-    hours = step // HOUR
-    return beginning(at) - HOUR * (at.hour % hours)
-
-
-def _amount(used: int | None, limit: int | None) -> Amount | None:
-    return None if used is None or not limit else Amount(used=used, limit=limit)
+def _words(amount: Amount) -> str:
+    return f"{amount.percent} % ({filesizeformat(amount.used)})"

@@ -19,6 +19,7 @@ from config.errors import BadRequest, Conflict, ServiceError
 from pages.account import words
 from pages.account.agents import agent_refusals, event_texts
 from pages.account.agents.base import AgentPagePage
+from pages.account.looking import without_query
 from webhooks import addresses, deliveries, delivery_log, hooks, redelivery, testing
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Hook, Problem, State
@@ -43,6 +44,8 @@ COLOURS = {State.DELIVERED: "running", State.FAILED: "failed"}  # the CSS colour
 
 
 class WebhookPage(AgentPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self._shown(self.own_agent(id))
 
@@ -65,7 +68,7 @@ class WebhookPage(AgentPagePage):
         context = {
             "agent": agent,
             "hook": hook,
-            "typed": typed or (hook.url if hook else ""),
+            "typed": typed or (self._url(hook) if hook else ""),
             "events": [event_texts.TYPES[name] for name in EventType.values],
             "lines": [_line(delivery) for delivery in page.deliveries],
             "going_on": any(one.state == State.PENDING for one in page.deliveries),
@@ -75,6 +78,9 @@ class WebhookPage(AgentPagePage):
             "problem": problem,
         }
         return self.page("webhook.html", context, status=status)
+
+    def _url(self, hook: Hook) -> str:
+        return without_query(hook.url) if self.looking else hook.url
 
 
 class WebhookActPage(WebhookPage):

@@ -62,6 +62,8 @@ class PersonasPagePage(AccountPageViewSet):
 
 
 class PersonasPage(PersonasPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         return self.shown()
 
@@ -103,6 +105,8 @@ class AuthorNamePage(PersonasPage):
 
 
 class PersonaEditPage(PersonasPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         return self.editing(self.own(id))
 
@@ -121,6 +125,8 @@ class PersonaEditPage(PersonasPagePage):
 
 class PersonaPreviewPage(PersonasPagePage):
     """The persona as visitors see it, or will see it once it is published."""
+
+    shown_in_look = True
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         persona = self.own(id)

@@ -11,6 +11,8 @@ from pages.account.renew import payment_state
 
 
 class ProgressPage(AgentPagePage):
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Show the state in our own rows. No provider is called."""
         agent = self.own_agent(id)

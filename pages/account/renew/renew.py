@@ -27,6 +27,8 @@ FIELDS = ("tier", "period", "provider", "coupon")
 class RenewPage(AgentPagePage):
     """For the agent's owner only. Other people can pay an order with its address or invoice, without this page."""
 
+    shown_in_look = True
+
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         """Show the page. A choice in the query shows its costs and changes nothing."""
         agent, now = self.own_agent(id), timezone.now()

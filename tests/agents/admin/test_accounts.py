@@ -51,12 +51,12 @@ def test_an_operator_suspends_with_a_reason_and_restores(
     page = console.get(f"{USERS}{quote(owner.pk)}/change/").content.decode()
     assert "mines coins" in page
     assert 'name="is_active"' not in page
-    act(console, "restore_accounts", owner)
+    assert "Restored: owner@example.com" in act(console, "restore_accounts", owner, reason="a mistake")
     assert client.get("/me").status_code == 200
     row.refresh_from_db()
     assert row.restored_by == f"operator:{operator.pk}"
     log = LogEntry.objects.filter(object_id=owner.pk, user=operator).order_by("action_time")
-    assert [entry.get_change_message() for entry in log] == ["Suspended: mines coins", "Restored."]
+    assert [entry.get_change_message() for entry in log] == ["Suspended: mines coins", "Restored: a mistake"]
 
 
 @pytest.mark.parametrize("wrong", [timedelta(minutes=30), -timedelta(minutes=2)], ids=["ahead", "behind"])
@@ -66,7 +66,7 @@ def test_a_console_whose_clock_is_wrong_moves_no_paid_time(console: Client, owne
     assert not Suspension.objects.exists()
     act(console, "suspend_accounts", owner, reason="mines coins")
     with time_machine.travel(datetime.now(UTC) + wrong):
-        assert "clock is wrong, so nothing was done" in act(console, "restore_accounts", owner)
+        assert "clock is wrong, so nothing was done" in act(console, "restore_accounts", owner, reason="a mistake")
     owner.refresh_from_db()
     assert (owner.is_active, Suspension.objects.get().restored_at) == (False, None)
 

@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents import timeline
-from agents.admin.agents import INLINE_ROWS
+from agents.admin.sections import TIMELINE_ROWS
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from agents.running import lifecycle
 from tests import operating
@@ -145,10 +145,10 @@ def test_the_timeline_of_all_agents_is_read_only(console: Client, running: Agent
 
 @pytest.mark.sampled
 def test_a_long_timeline_shows_its_newest_rows(console: Client, running: Agent) -> None:
-    for number in range(INLINE_ROWS + 20):
+    for number in range(TIMELINE_ROWS + 20):
         timeline.note(running, "", reason=Reason.OWNER, actor=f"user:{number:03}", now=timezone.now())
     page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
-    assert f"user:{INLINE_ROWS + 19:03}" in page
+    assert f"user:{TIMELINE_ROWS + 19:03}" in page
     assert "user:010" not in page
 
 
@@ -180,8 +180,11 @@ def test_an_agents_last_lines_are_on_its_page_and_all_of_them_behind_a_link(
     bridge.said = [line(f"<script>alert({number})</script> {running.management_token}") for number in range(30)]
     gateway_of(running)
 
+    part = f"{LIST}{running.pk}/logs/last/"
+    assert f'data-part="{part}"' in console.get(f"{LIST}{running.pk}/change/").content.decode()
+
     def page() -> str:
-        return str(console.get(f"{LIST}{running.pk}/change/").content.decode())
+        return str(console.get(part).content.decode())
 
     eventually(lambda: "alert(29)" in page(), what="the last line")
     assert "&lt;script&gt;alert(29)" in page()
@@ -192,4 +195,5 @@ def test_an_agents_last_lines_are_on_its_page_and_all_of_them_behind_a_link(
     assert running.management_token not in page() + all_of_them
     assert console.get(f"{LIST}{running.pk}/logs/", {"after": "junk"}).status_code == 404
     assert console.get(f"{LIST}agt_nobody/logs/").status_code == 404
-    assert operating.staff("view_user").get(f"{LIST}{running.pk}/logs/").status_code == 403
+    for place in (part, f"{LIST}{running.pk}/logs/"):
+        assert operating.staff("view_user").get(place).status_code == 403

@@ -65,6 +65,18 @@ def test_a_killed_engine_answers_nothing_until_it_is_started_again_after_five_se
     assert bridge.reply("count") == "1"
 
 
+def test_an_engine_is_started_again_when_asked_without_a_pause(bridge: BridgeProcess) -> None:
+    bridge.reply("say before")
+    events, before = bridge.events("hang", "other"), bridge.engine_pid()
+    next(events)
+    assert bridge.ask("POST", "/restart").json() == {"restarting": True}
+    assert list(events)[-1]["type"] == "error"
+    eventually(lambda: (bridge.state() or {}).get("restarts") == 1, within=4, what="the restart")
+    bridge.wait_for("ready", within=4)
+    assert not is_up(before)
+    assert bridge.reply("count") == "1"
+
+
 def test_a_turn_in_flight_when_the_engine_dies_fails_and_is_not_replayed(bridge: BridgeProcess) -> None:
     events = bridge.events("hang")
     next(events)

@@ -1,0 +1,74 @@
+"""CONSOLE: every page of the console on a platform with 100,000 agents, 1,000,000 deliveries and 300,000 payments.
+
+One owner opens one page at a time. Each list is opened in every order that it offers, with each choice of its filters,
+searched for nothing, a person and an agent, and at its last page; then one row of it. A page counts with the faster of
+two visits, because the second one finds the statements prepared.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+
+from django.conf import settings
+from django.test import Client
+from django.test.utils import setup_test_environment
+from django.utils import timezone
+
+from accounts.models import User
+from benchmarks import busy_platform, console_visits, processes
+from benchmarks.console_visits import Visit
+from benchmarks.figures import Figure
+from status.overview import facts
+
+OVERVIEW_MS, PAGE_MS = 300, 1_000
+SHOWN = 10  # slowest pages, printed to CONSOLE_REPORT
+REPORT = "CONSOLE_REPORT"
+WAIT_SECONDS = 60
+
+
+def measure() -> list[Figure]:
+    began = time.perf_counter()
+    busy_platform.fill()
+    filled = time.perf_counter() - began
+    facts.measure(now=timezone.now())
+    setup_test_environment()  # the client then sees filters and rows of a page
+    client = Client()
+    client.force_login(User.objects.create_superuser("owner@example.com"))
+    cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+    found: list[tuple[float, Visit]] = []
+    wrong: list[Visit] = []
+    with processes.web() as web, closing(HTTPConnection("127.0.0.1", web.port, timeout=WAIT_SECONDS)) as link:
+        for visit in console_visits.visits(client):
+            (status, first), (_, second) = _opened(link, visit, cookie), _opened(link, visit, cookie)
+            found.append((min(first, second) * 1_000, visit))
+            wrong += [visit] if status != 200 else []
+    return _figures(found, wrong, filled)
+
+
+def _opened(link: HTTPConnection, visit: Visit, cookie: str) -> tuple[int, float]:
+    began = time.perf_counter()
+    link.request("GET", visit.address, headers={"Cookie": cookie, "Host": "localhost"})
+    answer = link.getresponse()
+    answer.read()
+    return answer.status, time.perf_counter() - began
+
+
+def _figures(found: list[tuple[float, Visit]], wrong: list[Visit], filled: float) -> list[Figure]:
+    pages = sorted((one for one in found if one[1].console != "overview"), key=lambda one: -one[0])
+    overview = next(took for took, visit in found if visit.console == "overview")
+    if report := os.environ.get(REPORT):
+        lines = [f"{took:8.0f} ms  {visit.console}, {visit.kind}: {visit.address}" for took, visit in pages]
+        Path(report).write_text("\n".join([*lines, *(f"wrong: {one}" for one in wrong)]), encoding="utf-8")
+    took, slowest = pages[0]
+    median = pages[len(pages) // 2][0]
+    return [
+        Figure("CONSOLE overview", overview, "ms", f"<= {OVERVIEW_MS} ms", overview <= OVERVIEW_MS, "no baseline"),
+        Figure("CONSOLE slowest page", took, "ms", f"<= {PAGE_MS} ms", took <= PAGE_MS, f"{slowest.address}"),
+        Figure("CONSOLE median page", median, "ms", "none", None, f"of {len(pages)} pages"),
+        Figure("CONSOLE pages that fail", len(wrong), "", "0", not wrong, "no baseline"),
+        Figure("CONSOLE loading the platform", filled, "s", "none", None, "by COPY-like statements, one connection"),
+    ]
