@@ -13,9 +13,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 
-from accounts import roles
-from accounts.admin_steps import DeleteGroups, EndSessions, ResendLetters, RevokeKeys
+from accounts import console_sessions, roles
+from accounts.admin_steps import DeleteGroups, EndConsoleSessions, EndSessions, ResendLetters, RevokeKeys
+from accounts.console import FOUND
+from accounts.console_models import ConsoleSession, Factor
 from accounts.helping import admin as helping_admin  # noqa: F401  # registers notes and looks
 from accounts.helping import looks
 from accounts.helping.admin_steps import AddNote, SeeAsPerson
@@ -38,6 +41,16 @@ REPAIRS = [
 ]
 RIGHTS_OF_SUPERUSERS = ("is_superuser", "user_permissions")
 RIGHTS = ("is_staff", "groups", *RIGHTS_OF_SUPERUSERS)
+
+
+class FactorInline(ReadOnly, admin.TabularInline[Factor, User]):
+    model = Factor
+    fields = ("name", "kind", "created_at", "used_at")
+    readonly_fields = fields
+    verbose_name_plural = "second factors for the console"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Factor]:
+        return super().get_queryset(request).defer("secret")
 
 
 class NewUserForm(AdminUserCreationForm[User]):
@@ -65,6 +78,7 @@ class UserAdmin(WithSections, BaseUserAdmin[User]):
     ordering = ("-created_at", "-id")
     readonly_fields = ("id", "is_active", "created_at", "last_login", "lang", "muted_mails", "closed_at", "attribution")
     filter_horizontal = ("groups", "user_permissions")
+    inlines = (FactorInline,)
     pages = (AddNote(), SeeAsPerson())
     sections = SECTIONS
     repairs = REPAIRS
@@ -98,6 +112,9 @@ class UserAdmin(WithSections, BaseUserAdmin[User]):
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return False
 
+    def has_assign_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(roles.ASSIGN)
+
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
         """Refuse to set another person's password, except for superusers, and for owners who set no superuser's.
 
@@ -107,7 +124,10 @@ class UserAdmin(WithSections, BaseUserAdmin[User]):
         if not (own or request.user.is_superuser or _assigns(request, self.get_object(request, unquote(id)))):
             self.message_user(request, "Only superusers set other people's passwords.", messages.ERROR)
             return redirect(reverse("admin:accounts_user_changelist"))
-        return super().user_change_password(request, id, form_url)
+        answer = super().user_change_password(request, id, form_url)
+        if request.method == "POST" and answer.status_code == FOUND and (own_session := console_sessions.of(request)):
+            console_sessions.of_user(unquote(id)).exclude(pk=own_session.pk).delete()
+        return answer
 
 
 def _assigns(request: HttpRequest, user: User | None) -> bool:
@@ -144,6 +164,24 @@ class SessionAdmin(ReadOnly, WithSteps):
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.delete_session")
+
+
+@admin.register(ConsoleSession)
+class ConsoleSessionAdmin(ReadOnly, WithSteps):
+    """Who is signed in to the console. Sessions of the pages and of the API are in another list."""
+
+    list_display = ("user", "created_at", "seen_at", "address", "client", "proof")
+    list_filter = ("proof", "created_at", "seen_at")
+    list_select_related = ("user",)
+    search_fields = ("id", "user__email", "user__id", "address")
+    fields = ("id", *list_display, "confirmed_at")
+    steps = (EndConsoleSessions(),)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ConsoleSession]:
+        return super().get_queryset(request).filter(console_sessions.is_live(now=timezone.now())).defer("pending")
+
+    def has_assign_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(roles.ASSIGN)
 
 
 @admin.register(SignInCode)

@@ -1,4 +1,4 @@
-"""Steps of operators on keys, sessions, groups and mails."""
+"""Steps of operators on keys, sessions, groups and mails, and on other operators' sign-ins to the console."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.db.models import Count, QuerySet
 
-from accounts import keys, letters, roles, sessions
-from accounts.models import ApiKey, Letter, Session
+from accounts import console_sessions, keys, letters, roles, sessions
+from accounts.console_models import ConsoleSession
+from accounts.factors import changing
+from accounts.models import ApiKey, Letter, Session, User
 from config.admin_steps import DeleteRows, Given, Logged, Step
+from config.errors import Forbidden
 
 
 class RevokeKeys(Step[ApiKey]):
@@ -101,3 +104,84 @@ class DeleteGroups(DeleteRows):
 
     def _all(self) -> QuerySet[Group]:
         return Group.objects.annotate(members=Count("user", distinct=True), rights=Count("permissions", distinct=True))
+
+
+class NotYoursToReset(Forbidden):
+    def __init__(self, user: User, why: str) -> None:
+        super().__init__(f"{user}: {why}")
+
+
+class OnOperators(Step[User]):
+    """A step on other people's sign-in. Owners do it, but only superusers do it to a superuser."""
+
+    model = User
+    permission = "assign"
+    material = ("account", "superuser")
+
+    def shown(self, row: User) -> dict[str, str]:
+        return {
+            "account": row.email,
+            "superuser": "yes" if row.is_superuser else "no",
+            "second factors": ", ".join(str(one) for one in row.factors.all()) or "none",
+            "console sessions": str(row.console_sessions.count()),
+        }
+
+    def guard(self, row: User, given: Given) -> None:
+        if row.is_superuser and not given.user.is_superuser:
+            raise NotYoursToReset(row, "only superusers do this to a superuser")
+
+
+class ResetSignIn(OnOperators):
+    name, title, button, done = "reset_sign_in", "Reset sign-in", "Reset", "Reset"
+    counted = True
+    warnings = (
+        "The person's second factors, recovery codes, console sessions and link to the OIDC provider are removed.",
+        "They get a mail, and then sign in with their password alone and add a new second factor.",
+        "Make sure that it is really the person who asks you: call them at a number that you know.",
+    )
+
+    def among(self, chosen: QuerySet[User]) -> QuerySet[User]:
+        return chosen.filter(is_staff=True)
+
+    def take(self, row: User, *, given: Given) -> Logged | None:
+        self.guard(row, given)
+        if row.pk == given.user.pk:
+            raise NotYoursToReset(row, "change your own second factors at My sign-in")
+        changing.reset(row)
+        return None
+
+
+class SignOutOperators(OnOperators):
+    name, title, button, done = "sign_out", "End console sessions", "End sessions", "Signed out"
+    warnings = ("All sessions of these people in the console end. They sign in again.",)
+
+    def among(self, chosen: QuerySet[User]) -> QuerySet[User]:
+        return chosen.filter(console_sessions__isnull=False).distinct()
+
+    def take(self, row: User, *, given: Given) -> Logged | None:
+        self.guard(row, given)
+        console_sessions.end_all(row)
+        return None
+
+
+class EndConsoleSessions(Step[ConsoleSession]):
+    name, title, button, done = "end_console_sessions", "End console sessions", "End", "Ended"
+    model = ConsoleSession
+    related = ("user",)
+    deferred = ("pending",)
+    permission = "assign"
+    warnings = ("Whoever uses these sessions signs in again.",)
+
+    def shown(self, row: ConsoleSession) -> dict[str, str]:
+        return {
+            "account": row.user.email,
+            "since": f"{row.created_at:%Y-%m-%d %H:%M} UTC",
+            "address": row.address,
+            "browser": row.client,
+        }
+
+    def take(self, row: ConsoleSession, *, given: Given) -> Logged | None:
+        if row.user.is_superuser and not given.user.is_superuser:
+            raise NotYoursToReset(row.user, "only superusers do this to a superuser")
+        ConsoleSession.objects.filter(pk=row.pk).delete()
+        return [(row.user, f"{self.done}: {given.reason}")]

@@ -14,7 +14,7 @@ class AccountsConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from accounts import console_logins, letters, roles  # noqa: PLC0415 # models can be imported only now
+        from accounts import checks, console_logins, letters, roles  # noqa: F401, PLC0415 # needs the models
 
         console_logins.listen()
         # Each app makes its permissions when its own signal comes; sessions is the last app with tables.

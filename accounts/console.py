@@ -13,9 +13,11 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver
 from django.utils import timezone
 
 from accounts import client_address, console_menu, throttling
@@ -28,12 +30,15 @@ AT_ONCE = 2  # logins that are checked at the same time, in each process
 LONGEST_WAIT = 0.25  # seconds; short, because a waiting login holds one of the threads for all requests
 _checking = threading.BoundedSemaphore(AT_ONCE)
 
+FOUND = 302  # a form that was accepted leads on
+
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 
 class Console(AdminSite):
     site_title = site_header = "Agentpods"
     site_url = "/docs"
+    login_template = "admin/sign_in.html"
     index_title = "Overview"
     # What the first page shows. `status` sets it, because it knows all apps.
     overview: ClassVar[Callable[[HttpRequest], dict[str, object]]] = staticmethod(lambda request: {})
@@ -52,21 +57,47 @@ class Console(AdminSite):
         """Register the admin so that the audit log has all that people do in it, and that its list may be long."""
         super().register(model_or_iterable, audited(bounded(admin_class or ModelAdmin)), **options)
 
+    def get_urls(self) -> list[URLResolver | URLPattern]:
+        from accounts.console_pages.urls import urls  # noqa: PLC0415  # models can be imported only now
+
+        return [*urls(self), *super().get_urls()]
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Whether the person is an operator whose session has not been ended."""
+        from accounts import console_sessions  # noqa: PLC0415
+
+        return super().has_permission(request) and console_sessions.of(request) is not None
+
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Count every try, by its address only: failed tries of strangers never lock an operator's account."""
-        from accounts.console_logins import LoginForm  # noqa: PLC0415  # models can be imported only now
+        from accounts.console_logins import LoginForm  # noqa: PLC0415
+        from accounts.oidc import provider  # noqa: PLC0415
 
         self.login_form = LoginForm
+        extra_context = {"provider": provider.name() if provider.is_on() else "", **(extra_context or {})}
+        if request.user.is_authenticated and not self.has_permission(request):
+            request.session.flush()  # Django's session of a sign-in that was ended
+            request.user = AnonymousUser()
         try:
             if request.method != "POST":
                 return super().login(request, extra_context)
-            _spend(request)
+            spend(request)
             with _turn():
                 return super().login(request, extra_context)
         except (RateLimited, Unavailable) as refusal:
             return HttpResponse(
                 refusal.message, status=refusal.status, headers=refusal.headers, content_type="text/plain"
             )
+
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """Change one's own password, which ends one's other sessions."""
+        from accounts import console_sessions  # noqa: PLC0415
+
+        answer = super().password_change(request, extra_context)
+        session = console_sessions.of(request)
+        if request.method == "POST" and answer.status_code == FOUND and session:
+            console_sessions.end_others(session)
+        return answer
 
     def index(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> TemplateResponse:
         return super().index(request, {**type(self).overview(request), **(extra_context or {})})
@@ -78,7 +109,9 @@ class Console(AdminSite):
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Wrap the view. Every page of every admin passes through here."""
-        return super().admin_view(_of_what_may_exist(watched(view, address=_address)), cacheable)
+        from accounts.console_gate import guarded  # noqa: PLC0415
+
+        return super().admin_view(guarded(_of_what_may_exist(watched(view, address=_address))), cacheable)
 
 
 def _address(request: HttpRequest) -> str:
@@ -123,7 +156,8 @@ def _looked_for(request: HttpRequest) -> Iterator[str]:
     yield from request.POST.getlist(ACTION_CHECKBOX_NAME)
 
 
-def _spend(request: HttpRequest) -> None:
+def spend(request: HttpRequest) -> None:
+    """Count one try to sign in. Raises RateLimited."""
     now = timezone.now()
     household = client_address.household_of(request.META)
     throttling.spend(throttling.ADMIN_LOGIN, by=household, now=now)

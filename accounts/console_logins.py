@@ -1,4 +1,4 @@
-"""Sign-ins to the console, in the audit log."""
+"""Sign-ins to the console: each starts a session of its own, and is in the audit log."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts import client_address, mailbox
+from accounts import client_address, console_sessions, mailbox
 from accounts.helping import looks
 from accounts.models import User
 from config.audit import Acting, note
 from config.audit.models import AuditEntry
 
 SIGNED_IN, SIGNED_OUT, REFUSED = "Signed in", "Signed out", "Sign-in failed"
+PASSWORD_GIVEN = "Password given"  # noqa: S105  # words; the second factor follows
 LISTED = 20  # refused sign-ins of one account in an hour; those as other names are counted together
 HOUR = timedelta(hours=1)
 LAST = "More of the same in this hour are not listed."
@@ -41,10 +42,12 @@ def listen() -> None:
 
 
 def _signed_in(request: HttpRequest, user: User, **_: Any) -> None:
-    note(SIGNED_IN, user, by=_person(request, user))
+    console_sessions.start(request, user, now=timezone.now())
+    note(PASSWORD_GIVEN if user.factors.exists() else SIGNED_IN, user, by=_person(request, user))
 
 
 def _signed_out(request: HttpRequest, user: User | None, **_: Any) -> None:
+    console_sessions.end(request)
     if user is not None:
         address = client_address.of(request.META)
         looks.end_all(user, why=looks.SIGNED_OUT, address=address, now=timezone.now())
@@ -58,6 +61,12 @@ def _refused(credentials: dict[str, Any], request: HttpRequest | None = None, **
     if listed < LISTED:
         reason = LAST if listed == LISTED - 1 else ""
         note(REFUSED, user, label="" if user else "no operator's name", reason=reason, by=_person(request))
+
+
+def refused_by_provider(why: str, request: HttpRequest) -> None:
+    """Record that a sign-in with the OIDC provider was refused, within the same limit."""
+    if _listed(None, now=timezone.now()) < LISTED:
+        note(REFUSED, label="OIDC provider", reason=why, by=_person(request))
 
 
 def _operator(typed: str) -> User | None:

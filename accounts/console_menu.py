@@ -12,7 +12,7 @@ MENU = {
     "People": (
         *("accounts.User", "accounts.Suspension", "accounts.Letter", "accounts.Session", "accounts.ApiKey"),
         *("accounts.PersonNote", "accounts.StaffLook"),
-        *("billing.AccountDeletion", "auth.Group"),
+        *("billing.AccountDeletion", "auth.Group", "accounts.ConsoleSession"),
     ),
     "Money": (
         *("billing.AgentTerm", "billing.Books", "billing.Reports", "billing.Payment", "billing.Subscription"),

@@ -11,7 +11,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
-from accounts import mailbox
+from accounts import console_models, mailbox  # noqa: F401  # the console's tables are of this app too
 from accounts.helping.models import PersonNote, StaffLook
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id

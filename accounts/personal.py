@@ -9,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import F, Q, TextField
 from django.db.models.functions import Cast
 
+from accounts.console_models import ConsoleSession, Factor, ProviderIdentity, RecoveryCode
 from accounts.models import (
     NOWHERE,
     ApiKey,
@@ -30,6 +31,8 @@ def exported(user: User) -> Iterator[Section]:
     profile = ("id", "email", "lang", "lang_chosen", "muted_mails", "attribution", "created_at")
     yield "profile", rows(User.objects.filter(pk=user.pk), *profile)
     yield "sessions", rows(Session.objects.filter(user=user), "client", "attribution", "created_at", "seen_at")
+    console = ConsoleSession.objects.filter(user=user)
+    yield "console-sessions", rows(console, "address", "client", "proof", "created_at", "seen_at")
     yield (
         "api-keys",
         rows(ApiKey.objects.filter(user=user), "id", "name", "prefix", "created_at", "last_used_at", "revoked_at"),
@@ -49,7 +52,8 @@ def erase(user: User) -> None:
     Call this in a transaction. Calling it twice is harmless.
     """
     email = user.email
-    Session.objects.filter(user=user).delete()
+    for model in (Session, ConsoleSession, Factor, RecoveryCode, ProviderIdentity):
+        model.objects.filter(user=user).delete()
     ApiKey.objects.filter(user=user).delete()
     IdempotentReply.objects.filter(user=user).delete()
     Letter.objects.filter(user=user).delete()

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from django.contrib.sessions.models import Session as AdminSession
 from django.db.models import Model, QuerySet
 
-from accounts import replies
+from accounts import console_sessions, replies
+from accounts.console_models import ConsoleSession, WrongFactor
 from accounts.helping import looks
 from accounts.models import IdempotentReply, Letter, Session, SignInCode, WrongTry
 from accounts.signin import DAY
@@ -29,6 +30,8 @@ def run(*, now: datetime) -> int:
         for rows in (
             SignInCode.objects.filter(forget_at__lte=now, mail_due_at__isnull=True),
             WrongTry.objects.filter(at__lte=now - DAY),
+            WrongFactor.objects.filter(at__lte=now - DAY),
+            ConsoleSession.objects.filter(created_at__lte=now - console_sessions.LIFETIME),
             Session.objects.filter(expires_at__lte=now - SESSION_KEPT),
             IdempotentReply.objects.filter(created_at__lte=now - replies.KEPT),
             Letter.objects.filter(written_at__lte=now - LETTER_KEPT, mail_due_at__isnull=True),

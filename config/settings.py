@@ -168,6 +168,16 @@ LEMONSQUEEZY_WEBHOOK_SECRET = env.secret("LEMONSQUEEZY_WEBHOOK_SECRET")
 LEMONSQUEEZY_API_REQUESTS_PER_MINUTE = env.number("LEMONSQUEEZY_API_REQUESTS_PER_MINUTE", 300, at_least=1)
 LEMONSQUEEZY_REQUESTS_PER_MINUTE = env.number("LEMONSQUEEZY_REQUESTS_PER_MINUTE", 60, at_least=1)
 
+# Sign-in of operators with an OIDC provider. Without issuer and client there is no such sign-in.
+OIDC_ISSUER = env.text("OIDC_ISSUER")
+OIDC_CLIENT_ID = env.text("OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = env.secret("OIDC_CLIENT_SECRET")
+OIDC_NAME = env.text("OIDC_NAME")
+OIDC_SCOPES = env.text("OIDC_SCOPES", "openid email profile")
+OIDC_GROUPS_CLAIM = env.text("OIDC_GROUPS_CLAIM", "groups")
+OIDC_ROLES = env.pairs("OIDC_ROLES")  # group to role
+OIDC_SECOND_FACTOR = env.flag("OIDC_SECOND_FACTOR")
+
 # Stores.
 DATABASE_URL = env.secret("DATABASE_URL", embedded.postgres_url(AGENTPODS_HOME))
 REDIS_URL = env.secret("REDIS_URL", embedded.redis_url(AGENTPODS_HOME))

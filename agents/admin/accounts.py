@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from accounts.admin import UserAdmin
+from accounts.admin_steps import ResetSignIn, SignOutOperators
 from accounts.models import User
 from agents.admin import sections
 from agents.admin.steps import RestoreAccounts, SuspendAccounts
@@ -25,7 +26,7 @@ def _restore(user: User) -> str:
 
 @admin.register(User)
 class AccountAdmin(UserAdmin):
-    steps = (SuspendAccounts(), RestoreAccounts())
+    steps = (SuspendAccounts(), RestoreAccounts(), SignOutOperators(), ResetSignIn())
     sections = [sections.of_person, *UserAdmin.sections]
     repairs = [
         *UserAdmin.repairs,

@@ -27,6 +27,7 @@ Each file holds one list as JSON. Times are UTC.
 
 profile            your account
 sessions           where you are signed in
+console-sessions   where you are signed in to the console, if you work here
 api-keys           your keys; a key itself is stored nowhere
 mails              what we mailed to you in the last 180 days
 agents             your agents with their settings; of keys and tokens only their names

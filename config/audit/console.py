@@ -26,8 +26,10 @@ ADDED, CHANGED, DELETED, TRIED = "Added", "Changed", "Deleted", "Tried"
 MOST_ROWS = 50  # that the net records of one action, which is also the most that an action of ours takes
 LOOKING = {"GET", "HEAD", "OPTIONS"}
 CHANGES_DATA = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+"?(\w+)', re.IGNORECASE)
-# What every request may write: messages, used pages, and the two histories of the console themselves.
-NOT_OF_THE_PERSON = {"django_session", "config_usedpage", "django_admin_log", "config_auditentry"}
+# What every request may write: messages, when a session was last seen, used pages, and the two histories themselves.
+NOT_OF_THE_PERSON = {
+    *("django_session", "accounts_consolesession", "config_usedpage", "django_admin_log", "config_auditentry"),
+}
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 Admin = type[ModelAdmin[Any]]

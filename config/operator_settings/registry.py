@@ -25,6 +25,7 @@ from config.operator_settings.setting import (
 
 TRIAL, DOORS, LIMITS, PODS = "Trial", "Sign-ups and creates", "Limits", "Pods and backups"
 INVOICES, CARDS = "Invoices and support", "Stars and cards"
+CONSOLE = "The console"
 GUMROAD, LEMONSQUEEZY = "What is sold at Gumroad", "What is sold at Lemon Squeezy"
 
 
@@ -55,6 +56,14 @@ class OperatorSettings:
         DOORS, True, "Whether new accounts can be created. People who have an account sign in as always."
     )
     CREATES_OPEN = flag(DOORS, True, "Whether agents can be created; otherwise creates answer 503.")
+
+    SECOND_FACTOR = one_of(
+        CONSOLE,
+        "optional" if env.text("AGENTPODS_ENV", "development") == "development" else "required",
+        "Who needs a second factor for the console. required: all but people who are only auditors. everyone: auditors"
+        " too. optional: nobody, but who has one is asked for it.",
+        allowed=("optional", "required", "everyone"),
+    )
 
     MAX_KEYS = number(LIMITS, 100, "keys", "Live API keys per account; revoked ones do not count.", at_least=1)
     MAX_FREE_AGENTS = number(LIMITS, 3, "agents", "Unpaid agents per account.")

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 # The names of the lists. A person reads each new name before adding it here.
 LISTS = {
     *("API keys", "groups", "idempotent replies", "letters", "sessions", "sign-in codes", "suspensions"),
-    *("notes about people", "looks at people's pages"),
+    *("notes about people", "looks at people's pages", "console sessions"),
     *("wrong sign-in codes", "settings", "changes of settings", "audit log"),
     *(
         "agents",
