@@ -19,6 +19,7 @@ from agents.backups.models import Backup, Repository
 from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
+from agents.watching.models import KeptLog
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
 
@@ -333,33 +334,12 @@ class Transition(models.Model):
             # The operators' list, and what became failed lately.
             models.Index(fields=["-at", "-id"], name="transition_newest"),
             models.Index(fields=["-at", "-id"], name="transition_failed", condition=Q(to_status="failed")),
+            # The starts of one day, for the service levels.
+            models.Index(fields=["at"], name="transition_start", condition=Q(to_status="provisioning")),
         ]
 
     def __str__(self) -> str:
         return f"{self.from_status or 'new'} to {self.to_status} ({self.reason})"
-
-
-class KeptLog(models.Model):
-    """The end of one pod's log, kept for the time after that pod (agents/watching/kept_logs.py)."""
-
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="kept_logs")
-    life = models.CharField(max_length=24, help_text="The id of the pod's log. The ids of one agent sort by time.")
-    base = models.BigIntegerField(help_text="Offset of the first byte in the pod's log.")
-    size = models.PositiveIntegerField(help_text="Size in bytes, before packing.")
-    packed = models.BinaryField(
-        help_text="Whole lines as the gateway keeps them: secrets are masked, and zlib packs them."
-    )
-    kept_at = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["agent", "life"], name="kept_log_once")]
-
-    def __str__(self) -> str:
-        return f"{self.agent_id} {self.life}: {self.size} bytes"
-
-    @property
-    def end(self) -> int:
-        return self.base + self.size
 
 
 class AgentQuota(models.Model):

@@ -10,6 +10,7 @@ from celery.signals import beat_init, worker_init, worker_ready
 
 from config import heap, log_context, preload, pulse
 from config.metrics import listener, tasks
+from config.tracing import starting
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -93,6 +94,7 @@ def load(**_: object) -> None:
 @worker_ready.connect(dispatch_uid="config.settle")
 def settle(**_: object) -> None:
     heap.settle()
+    starting.start("worker")
     tasks.count()
     listener.serve()
 

@@ -31,6 +31,8 @@ AGENTPODS_HOME = Path(env.text("AGENTPODS_HOME", str(BASE_DIR / "var"))).absolut
 PORT = env.number("PORT", 8000, at_least=1, at_most=65_534)
 METRICS_PORT = env.number("METRICS_PORT", 0, at_most=65_500)  # 0: metrics are not served
 METRICS_ADDRESS = env.text("METRICS_ADDRESS", "127.0.0.1")
+OTEL_EXPORTER_OTLP_ENDPOINT = env.text("OTEL_EXPORTER_OTLP_ENDPOINT")  # empty: nothing is traced
+TRACES_FROM_CLIENTS = env.one_of("TRACES_FROM_CLIENTS", "link", allowed=("link", "parent", "ignore"))
 ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1, at_most=65_535)
 BASE_URL = env.text("BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 VERSION = "1.0.0"
@@ -206,6 +208,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.metrics.requests.MetricsMiddleware",
     "config.requests.RequestIdMiddleware",
+    "config.tracing.middleware.TracingMiddleware",
     "config.requests.ProbeHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -347,6 +350,7 @@ LOGGING: dict[str, Any] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain" if DEVELOPMENT else "json"}},
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
+        "opentelemetry": {"level": "ERROR"},  # it warns of each batch that a collector does not take
         "urllib3": {"level": "INFO"},  # its debug lines have URLs, and Telegram's URLs contain the bot's token
         "stripe": {"level": "WARNING"},  # it logs four lines per call, the later ones with the data sent
         "django.security.DisallowedHost": {"propagate": False, "level": "CRITICAL"},  # from any scanner; we answer 400

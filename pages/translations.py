@@ -50,7 +50,8 @@ class Message:
 def found() -> list[Message]:
     """All texts of the pages, each once."""
     templates = (message for room in ("pages", "account") for message in _in_templates(ROOT / "templates" / room))
-    code = (message for room in (ROOT / "pages", ROOT / "billing" / "providers") for message in _in_code(room))
+    rooms = (ROOT / "pages", ROOT / "billing" / "providers", ROOT / "status" / "watch")
+    code = (message for room in rooms for message in _in_code(room))
     return list(dict.fromkeys([*templates, *code]))
 
 

@@ -12,7 +12,7 @@ from config.admin_steps import DeleteRows, WithSteps
 from config.read_only import ReadOnly
 from status import incidents
 from status.components import IDS
-from status.models import Incident, Loop
+from status.models import Incident, IncidentStatus, Loop
 
 
 class IncidentForm(forms.ModelForm[Incident]):
@@ -32,6 +32,13 @@ class IncidentForm(forms.ModelForm[Incident]):
     class Meta:
         model = Incident
         fields = ("title", "status", "started_at", "resolved_at", "components")
+
+    def clean(self) -> dict[str, Any] | None:
+        others = Incident.objects.filter(opened_for=self.instance.opened_for, resolved_at=None)
+        is_open = self.cleaned_data.get("status") != IncidentStatus.RESOLVED
+        if self.instance.opened_for and is_open and others.exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError("This part has a newer open incident already: add to that one.")
+        return super().clean()
 
 
 class DeleteIncidents(DeleteRows):
@@ -60,12 +67,18 @@ class IncidentAdmin(WithSteps):
     list_filter = ("status",)
     search_fields = ("id", "title")
     date_hierarchy = "started_at"
-    readonly_fields = ("told",)
+    readonly_fields = ("began", "told")
     steps = (DeleteIncidents(),)
 
     def save_model(self, request: HttpRequest, obj: Incident, form: IncidentForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
         incidents.tell(obj, text=form.cleaned_data["update"].strip(), now=timezone.now())
+
+    @admin.display(description="how it began")
+    def began(self, incident: Incident) -> str:
+        if not incident.opened_for:
+            return "An operator wrote it."
+        return f"By itself, for {incident.opened_for}. It closes by itself too, until an operator adds to it."
 
     @admin.display(description="updates so far")
     def told(self, incident: Incident) -> str:

@@ -45,7 +45,7 @@ def database() -> Records:
     backups, drills = health.over_all(now=now)
     return Records(
         loops=dict(Loop.objects.values_list("name", "succeeded_at")),
-        incidents=list(Incident.objects.prefetch_related("updates")[: incidents.NEWEST]),
+        incidents=incidents.newest(),
         catalog_updated_at=updated_at(),
         prices_checked_at=prices_checked_at(),
         mail_failed_at=mailing.failing_since(now=now),

@@ -62,12 +62,7 @@ _last_records: checks.Records | None = None
 
 def platform(*, now: datetime) -> Platform:
     """The state of the whole platform. Never raises, and never waits longer than a check may take."""
-    outcomes = _outcomes()
-    records = _records()
-    components = [_dependency(name, outcome) for name, outcome in outcomes.items()]
-    components = [_watched(one, records, now=now) if one.id == "runtime" else one for one in components]
-    components += [_mail(records), _prices(records), _backups(records, now=now), _drills(records, now=now)]
-    components += [_loop(name, records, now=now) for name in loops.PERIODS]
+    components, records = measured(now=now)
     if records:
         components = _with_incidents(components, records.incidents)
     return Platform(
@@ -75,6 +70,17 @@ def platform(*, now: datetime) -> Platform:
         components=components,
         catalog_updated_at=records.catalog_updated_at if records else None,
     )
+
+
+def measured(*, now: datetime) -> tuple[list[Component], checks.Records | None]:
+    """The components as the checks find them, whatever incidents say, and what the database returned last."""
+    outcomes = _outcomes()
+    records = _records()
+    components = [_dependency(name, outcome) for name, outcome in outcomes.items()]
+    components = [_watched(one, records, now=now) if one.id == "runtime" else one for one in components]
+    components += [_mail(records), _prices(records), _backups(records, now=now), _drills(records, now=now)]
+    components += [_loop(name, records, now=now) for name in loops.PERIODS]
+    return components, records
 
 
 def readiness() -> dict[str, Health]:

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, QuerySet, Sum
 from django.utils import timezone
 from prometheus_client import REGISTRY, Metric
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis import RedisError
 
@@ -24,6 +24,7 @@ from agents.models import Agent, AgentQuota, Desired, Status
 from billing import invariants
 from status import checks, components, loops
 from status.bounded import BoundedCheck
+from status.service_levels import levels
 from webhooks.models import Delivery
 
 FRESH_SECONDS = 30.0
@@ -59,7 +60,7 @@ def read() -> list[Metric]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(STATEMENT_SECONDS * 1000)])
         records = checks.database()
-        found = [*_agents(), *_work(records, now=now), *_money(now=now), _usage()]
+        found = [*_agents(), *_work(records, now=now), *_money(now=now), _usage(), *_service_levels(now=now)]
     return [*found, *_backups(records, now=now), *_loops(records, now=now), *_queues()]
 
 
@@ -112,6 +113,21 @@ def _usage() -> Metric:
     sums = AgentQuota.objects.aggregate(**{name: Sum(f"{name}_bytes") for name in names})
     sums = {name: sums[name] or 0 for name in names}
     return _by("usage_bytes", "Memory and disk of all agents, as measured last.", "kind", sums)
+
+
+def _service_levels(*, now: datetime) -> Iterator[Metric]:
+    """Today's events begin at 0 each day, which Prometheus takes for a restart of the counter."""
+    events = CounterMetricFamily(
+        "agentpods_slo_events", "Today's events of each service level.", labels=["slo", "outcome"]
+    )
+    for one in levels.kept_today(now=now):
+        events.add_metric([one.level.name, levels.GOOD], one.good)
+        events.add_metric([one.level.name, levels.BAD], one.bad)
+    yield events
+    targets = {level.name: level.target for level in levels.LEVELS}
+    yield _by("slo_target_ratio", "The share of the events that must be good.", "slo", targets)
+    left = {one.level.name: one.budget_left for one in levels.kept(now=now)}
+    yield _by("slo_budget_left_ratio", "The part of the error budget of 30 days that is left.", "slo", left)
 
 
 def _backups(records: checks.Records, *, now: datetime) -> Iterator[Metric]:

@@ -6,10 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from django.db.models import Prefetch, Window
+from django.db.models.functions import RowNumber
+
 from status.models import Incident, IncidentUpdate
 
 HISTORY_DAYS = 90
 NEWEST = 100  # how many are read and shown
+NEWEST_UPDATES = 20  # of each, on the page and in the feed
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,13 @@ class Day:
 
     day: date
     hurt: bool | None
+
+
+def newest() -> list[Incident]:
+    """The newest incidents, each with its newest updates. Two statements."""
+    place = Window(RowNumber(), partition_by="incident", order_by=("-at", "-id"))
+    updates = IncidentUpdate.objects.annotate(place=place).filter(place__lte=NEWEST_UPDATES)
+    return list(Incident.objects.prefetch_related(Prefetch("updates", updates))[:NEWEST])
 
 
 def tell(incident: Incident, *, text: str, now: datetime) -> None:

@@ -29,7 +29,10 @@ class IncidentStatus(models.TextChoices):
 
 
 class Incident(models.Model):
-    """An operator's message to customers. While it is open, its components are shown as degraded at best."""
+    """A message to customers, by an operator or by itself (status/watch).
+
+    While it is open, its components are shown as degraded at best.
+    """
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "inc"), editable=False)
     title = models.CharField(max_length=200)
@@ -37,17 +40,31 @@ class Incident(models.Model):
     started_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True, blank=True)
     components = ArrayField(models.CharField(max_length=80), default=list, blank=True)
+    opened_for = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The part for which it opened by itself.",
+    )
 
     class Meta:
         ordering = ("-started_at", "-id")
         constraints = [
+            # However many processes look at the platform, a part has one open incident.
+            models.UniqueConstraint(
+                fields=["opened_for"],
+                condition=~models.Q(opened_for="") & models.Q(resolved_at__isnull=True),
+                name="incident_one_open_for_each_part",
+            ),
             # `resolved` and its time are set together, so that they never contradict each other.
             models.CheckConstraint(
                 condition=models.Q(status="resolved", resolved_at__isnull=False)
                 | (~models.Q(status="resolved") & models.Q(resolved_at__isnull=True)),
                 name="incident_resolved_with_time",
                 violation_error_message="resolvedAt is set when, and only when, the status is resolved",
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -64,6 +81,7 @@ class IncidentUpdate(models.Model):
     at = models.DateTimeField(default=timezone.now)
     status = models.CharField(max_length=13, choices=IncidentStatus.choices)
     text = models.TextField(max_length=4_000, blank=True)
+    automatic = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
         ordering = ("-at", "-id")
@@ -86,3 +104,15 @@ class DailyFact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} {self.key} {self.day}"
+
+
+class HealthSample(models.Model):
+    """What was down in one half minute, and how many requests web answered and failed in it (status/watch)."""
+
+    at = models.DateTimeField(primary_key=True)
+    down = ArrayField(models.CharField(max_length=80), default=list)
+    requests = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S}"

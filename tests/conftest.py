@@ -75,6 +75,7 @@ if XDIST_WORKER:  # this process inherits DJANGO_SETTINGS_MODULE, so its setting
 from tests import coverage_scope, emptying  # noqa: E402 # as fixtures, it needs Django's applications
 from tests.at_length import pytest_collection_modifyitems  # noqa: E402, F401
 from tests.fixtures import *  # noqa: E402, F403
+from tests.secrets_in_logs import no_secret_in_logs  # noqa: E402, F401
 
 # Fixtures that more than one package uses. So no test module imports a fixture.
 pytest_plugins = [

@@ -6,7 +6,7 @@ import dataclasses
 import operator
 import re
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,6 +34,8 @@ CHANNELS_BYTES = 64 * 1024
 MCP_TEST_SECONDS = 20.0  # the gateway gives up after 15 s
 MCP_TEST_BYTES = 256 * 1024
 TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and the checks before and after it
+TIMINGS_SECONDS = 5.0
+TIMINGS_BYTES = 64 * 1024
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 EVENT_STREAM = "text/event-stream"
@@ -252,10 +254,14 @@ def _string(value: Any) -> str:
     return value
 
 
-def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | None) -> ChatReply:
-    """Run one turn and wait for its end. Raises HopFailure. The reply is empty if the pod has no model key."""
-    body = _question(message, session_id)
-    with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body) as answer:
+def chat(
+    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None, trace: Mapping[str, str] | None = None
+) -> ChatReply:
+    """Run one turn and wait for its end. Raises HopFailure. The reply is empty if the pod has no model key. `trace` has
+    the header of a traced turn.
+    """
+    body, headers = _question(message, session_id), {**(trace or {})}
+    with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
         said = body_of(answer, "reply", "session_id")
         allowance, given = Allowance(), said.get("parts")
         read = [allowance.read(raw) for raw in given] if isinstance(given, list) else []
@@ -263,14 +269,14 @@ def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | 
 
 
 def chat_events(
-    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None
+    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None, trace: Mapping[str, str] | None = None
 ) -> Generator[TurnEvent | None, None, None]:
     """The same turn as events, with one Done at the end. Before them comes None, when the pod has begun the turn.
     Closing the iterator ends the turn. Raises HopFailure.
     """
     body = _question(message, session_id)
     # The second is for a gateway of an older release, which knows it alone.
-    headers = {"Accept": f"{NDJSON}, {EVENT_STREAM}"}
+    headers = {"Accept": f"{NDJSON}, {EVENT_STREAM}", **(trace or {})}
     with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
         if answer.status_code != 200:
             body_of(answer)
@@ -283,6 +289,13 @@ def chat_events(
                 if isinstance(event, Done):
                     return
         raise reader.broken
+
+
+def timings(endpoint: Endpoint, access: Access, *, span: str) -> list[dict[str, Any]]:
+    """How long the parts of a traced turn took, as the gateway says. Raises HopFailure."""
+    with call("GET", endpoint, access, f"/timings?span={span}", seconds=TIMINGS_SECONDS) as answer:
+        parts: list[dict[str, Any]] = body_of(answer, "parts", at_most=TIMINGS_BYTES)["parts"]
+        return parts
 
 
 def _question(message: str, session_id: str | None) -> dict[str, Any]:

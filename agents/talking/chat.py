@@ -17,6 +17,7 @@ from agents.running import pods
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Endpoint
 from agents.runtimes.management import ChatReply
+from agents.talking import turn_spans
 from config import waiting
 from config.errors import BadRequest, Unavailable
 
@@ -37,7 +38,8 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
     access = pods.access_of(agent)
     with _counted(), waiting.turns.take(agent.user_id), _failures():
         await_key(agent, endpoint)
-        return management.chat(endpoint, access, message=message, session_id=session_id)
+        with turn_spans.traced(endpoint, access) as trace:
+            return management.chat(endpoint, access, message=message, session_id=session_id, trace=trace)
 
 
 def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[TurnEvent | None]:
@@ -56,8 +58,8 @@ def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | No
     """Yield None first. `stream` takes this event at once, so the caller's place is taken then. The place is given
     back when the iterator ends."""
     access = pods.access_of(agent)
-    with _counted(), waiting.turns.take(agent.user_id):
-        turn = management.chat_events(endpoint, access, message=message, session_id=session_id)
+    with _counted(), waiting.turns.take(agent.user_id), turn_spans.traced(endpoint, access) as trace:
+        turn = management.chat_events(endpoint, access, message=message, session_id=session_id, trace=trace)
         with _failures():
             await_key(agent, endpoint)
             yield next(turn)

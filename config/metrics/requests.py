@@ -29,17 +29,17 @@ class MetricsMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         began = time.perf_counter()
         response = self.get_response(request)
-        method, route = _method(request), _route(request)
+        method, route = method_of(request), route_of(request)
         REQUESTS.labels(method, route, response.status_code).inc()
         DURATION.labels(method, route).observe(time.perf_counter() - began)
         return response
 
 
-def _method(request: HttpRequest) -> str:
+def method_of(request: HttpRequest) -> str:
     return request.method if request.method in METHODS else OTHER
 
 
-def _route(request: HttpRequest) -> str:
+def route_of(request: HttpRequest) -> str:
     """The pattern of the URL, such as `/agents/<id>`. The path itself comes from the visitor, so it is no label."""
     match = request.resolver_match
     return f"/{match.route}" if match else OTHER

@@ -29,15 +29,19 @@ def application() -> Any:
     from config.metrics import listener  # noqa: PLC0415
     from config.serving.front import Front  # noqa: PLC0415
     from config.serving.server import DRAIN  # noqa: PLC0415
+    from config.tracing import starting  # noqa: PLC0415
     from config.wsgi import application as django  # noqa: PLC0415
     from status.views.health import ALIVE  # noqa: PLC0415
+    from status.watch.watcher import Watcher  # noqa: PLC0415
 
+    starting.start("web")
     heap.settle()
     _warm()
     waiters = waiting.turns.total + waiting.looks.total + waiting.names.total
     front = Front(django, running=THREADS, waiting=waiters, alive=json.dumps(ALIVE).encode())
     signal.signal(DRAIN, lambda *_: front.drain())
     listener.serve()
+    Watcher().start()
     return front
 
 

@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from status.models import DailyFact
 from status.overview import measures
 from status.overview.measures import Figure, UtcDay
+from status.service_levels import measures as service_levels
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ def measure(*, now: datetime) -> None:
         _note(today, partial(level, now), now=now)
     yesterday = UtcDay(today.date - timedelta(days=1))
     for day in (today, *([yesterday] if _is_unfinished(yesterday) else [])):
-        for daily in measures.SUMS:
+        for daily in (*measures.SUMS, *service_levels.MEASURES):
             _note(day, partial(daily, day), now=now)
     DailyFact.objects.filter(day__lt=today.date - KEPT).delete()
 

@@ -13,6 +13,7 @@ from status import loops
 from status.models import Incident, Loop
 from status.overview import cards, facts
 from status.overview.facts import FactHistory
+from status.service_levels import levels
 
 OLD = timedelta(minutes=5)
 
@@ -35,6 +36,8 @@ def context(request: HttpRequest) -> dict[str, object]:
         "is_old": measured_at is None or now - measured_at > OLD,
         "incidents": Incident.objects.filter(resolved_at=None)[:10] if _sees(request, "status.incident") else [],
         "late_loops": _late(now) if _sees(request, "status.loop") else [],
+        "service_levels": [one for one in levels.kept(now=now) if _sees(request, one.level.list_)],
+        "slo_days": levels.DAYS,
         "days": facts.SHOWN_DAYS,
     }
 

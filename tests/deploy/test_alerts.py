@@ -51,6 +51,12 @@ WELL = {
     "agentpods_unpaid_running_agents": "0x100",
     "agentpods_paid_stopped_agents": "0x100",
     "agentpods_ledger_findings_total": "0x100",
+    'agentpods_slo_target_ratio{slo="api"}': "0.999x100",
+    'agentpods_slo_events_total{slo="api",outcome="good"}': "0+2x100",
+    'agentpods_slo_events_total{slo="api",outcome="bad"}': "0x100",
+    'agentpods_slo_target_ratio{slo="deliveries"}': "0.99x100",
+    'agentpods_slo_events_total{slo="deliveries",outcome="good"}': "0+600x60 0+600x40",  # midnight
+    'agentpods_slo_events_total{slo="deliveries",outcome="bad"}': "0+6x60 0+6x40",
 }
 # What is different when an alert fires. None: the series is missing.
 BROKEN: dict[str, dict[str, str | None]] = {
@@ -74,6 +80,13 @@ BROKEN: dict[str, dict[str, str | None]] = {
     "DrillsFailing": {"agentpods_drills_well": "0x100"},
     "UnpaidButRunning": {"agentpods_unpaid_running_agents": "1x100"},
     "PaidButStopped": {"agentpods_paid_stopped_agents": "1x100"},
+    # One bad of a hundred is well, 8 are six times too many, 20 are more than 14 times too many.
+    "SloBurningSlow": {'agentpods_slo_events_total{slo="deliveries",outcome="bad"}': "0+50x60 0+50x40"},
+    "SloBurningFast": {
+        # Seven minutes, which SloBurningSlow does not take for more than a moment.
+        'agentpods_slo_events_total{slo="api",outcome="good"}': "0+2x87 174x12",
+        'agentpods_slo_events_total{slo="api",outcome="bad"}': "0x87 0+2x12",
+    },
     "LedgerFindings": {"agentpods_ledger_findings_total": "0x20 2x80"},
 }
 

@@ -54,6 +54,7 @@ class Management:
         app.router.add_get("/health", self.health)
         app.router.add_put("/config", self.configure)
         app.router.add_post("/chat", self.chat)
+        app.router.add_get("/timings", self.timings)
         app.router.add_post("/talk-test", self.talk_test)
         app.router.add_post("/mcp-test", self.mcp_test)
         app.router.add_post("/restart-engine", self.restart_engine)
@@ -114,7 +115,12 @@ class Management:
             self._models.forget()
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
-        return await chat.answer(request, self._turns, is_inside=True)
+        with self._models.timings.turn(request.headers.get("traceparent", "")):
+            return await chat.answer(request, self._turns, is_inside=True)
+
+    async def timings(self, request: web.Request) -> web.Response:
+        """How long the parts of a turn took. `span` names the span that was in the turn's header `traceparent`."""
+        return web.json_response({"parts": self._models.timings.take(request.query.get("span", ""))})
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()

@@ -81,6 +81,12 @@ class GatewayTurns:
                 del self._lanes[session_id]
 
     async def _run(self, message: str, session_id: str, deadline: float) -> AsyncGenerator[TurnEvent, None]:
+        with self._models.timings.part("engine"):
+            async with aclosing(self._ask(message, session_id, deadline)) as events:
+                async for event in events:
+                    yield event
+
+    async def _ask(self, message: str, session_id: str, deadline: float) -> AsyncGenerator[TurnEvent, None]:
         started = time.monotonic()
         await self._settled(deadline)
         try:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils.functional import Promise
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from pages.public.status.words import BACKGROUND, COMPONENTS, STAGES, STATES
 from status import components, incidents, loops
 from status.components import Component, Health, Platform
 from status.incidents import HISTORY_DAYS, Day
-from status.models import Incident
+from status.models import Incident, IncidentUpdate
 
 PAST_DAYS = 14  # how long a resolved incident stays on the page; the feed keeps it longer
 
@@ -111,10 +111,10 @@ def _summary(days: Sequence[Day]) -> str:
 
 
 def _shown(incident: Incident) -> ShownIncident:
-    told = [ShownUpdate(at=one.at, stage=STAGES[one.status], text=one.text) for one in incident.updates.all()]
+    told = [ShownUpdate(at=one.at, stage=STAGES[one.status], text=_text(one)) for one in incident.updates.all()]
     return ShownIncident(
         id=incident.id,
-        title=incident.title,
+        title=gettext(incident.title) if incident.opened_for else incident.title,
         started_at=incident.started_at,
         resolved_at=incident.resolved_at,
         changed_at=max(incident.resolved_at or incident.started_at, *(one.at for one in told), incident.started_at),
@@ -122,6 +122,11 @@ def _shown(incident: Incident) -> ShownIncident:
         hurt=_hurt(incident),
         told=told,
     )
+
+
+def _text(update: IncidentUpdate) -> str:
+    """What was told. Our own sentences are in the reader's language, an operator's in the operator's."""
+    return gettext(update.text) if update.automatic else update.text
 
 
 def _hurt(incident: Incident) -> list[Promise]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from agents.pod.gateway.timings import Timings
+
 REMEMBERED = 20
 MESSAGE_LENGTH = 300
 
@@ -26,6 +28,7 @@ class ModelLog:
     def __init__(self) -> None:
         self.calls = 0
         self.in_flight = 0
+        self.timings = Timings()
         self._failures: deque[ModelFailure] = deque(maxlen=REMEMBERED)
         self._answered = float("-inf")
 
@@ -34,7 +37,8 @@ class ModelLog:
         self.calls += 1
         self.in_flight += 1
         try:
-            yield
+            with self.timings.model_call():
+                yield
         finally:
             self.in_flight -= 1
 
