@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from config import links
-from config.errors import BadRequest, Conflict, NotFound, Unavailable
+from config.errors import BadRequest, Conflict, NotFound, PreconditionFailed, Unavailable
 from config.operator_settings import operator_settings
 
 CLOSED_SECONDS = 300  # when a client may ask again, if an operator has closed creation or the platform has no room
@@ -13,6 +13,10 @@ CLOSED_SECONDS = 300  # when a client may ask again, if an operator has closed c
 
 class NoSuchAgent(NotFound):
     message = "no such agent: GET /agents lists yours"
+
+
+class AgentWasChanged(PreconditionFailed):
+    message = "If-Match: the agent was changed since you read it; GET /agents/{id} has it with its present ETag"
 
 
 class UnknownLogCursor(BadRequest):

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from accounts.models import User
 from agents.models import Agent
 from config import paging
 from config.paging import MAX_PAGE, RowPage
 
 
-def page(user: User, *, status: str | None = None, limit: int = MAX_PAGE, cursor: str | None = None) -> RowPage[Agent]:
-    """The caller's agents, newest first. Raises UnknownCursor."""
+def page(
+    user: User,
+    *,
+    status: str | None = None,
+    fields: Collection[str] | None = None,
+    limit: int = MAX_PAGE,
+    cursor: str | None = None,
+) -> RowPage[Agent]:
+    """The caller's agents, newest first. The link to the next page chooses the same `fields`. Raises UnknownCursor."""
     found = Agent.objects.owned_by(user.pk).live().select_related("hook", "quota_snapshot")
     found = found.defer("gateway_key", "gateway_certificate")  # not shown, and decrypting a thousand of them costs time
     if status is not None:
         found = found.filter(status=status)
-    return paging.page(found, path="/agents", ids="agt", narrowed={"status": status}, limit=limit, cursor=cursor)
+    narrowed = {"status": status, "fields": ",".join(fields) if fields else None}
+    return paging.page(found, path="/agents", ids="agt", narrowed=narrowed, limit=limit, cursor=cursor)

@@ -15,6 +15,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts import mailbox
+from agents import expected
 from agents.backups.models import Backup, Repository
 from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
@@ -107,8 +108,8 @@ LISTENING = Q(status=Status.RUNNING, desired=Desired.RUNNING, llm_key_hash__isnu
 class AgentQuerySet(models.QuerySet["Agent"]):
     def lock(self, agent_id: str) -> Agent:
         """The agent's row as it is now, locked until the transaction ends. All who change it or its term lock it first:
-        after its account, before its quota, hook, orders and subscriptions. Raises DoesNotExist."""
-        return self.locked().get(pk=agent_id)
+        after its account, before its quota, hook, orders and subscriptions. Raises DoesNotExist, AgentWasChanged."""
+        return expected.checked(self.locked().get(pk=agent_id))
 
     def locked(self) -> AgentQuerySet:
         """`lock` for several rows and for rows that may be gone. Others may still insert rows that refer to them."""
@@ -352,9 +353,7 @@ class AgentQuota(models.Model):
     disk_total_bytes = models.BigIntegerField(null=True)
     # These three belong to the quota's state machine; only agents/watching/quota.py writes them.
     status = models.CharField(max_length=6, choices=QuotaStatus.choices, default=QuotaStatus.OK)
-    recent = models.CharField(
-        max_length=5, blank=True, db_default="", help_text="The last five measurements, one letter for each."
-    )
+    recent = models.CharField(max_length=5, blank=True, db_default="", help_text="The last five, one letter for each.")
     since = models.DateTimeField(db_default=Now(), help_text="Since when the agent has this status.")
     updated_at = models.DateTimeField()
     # The highest values in the hour of `updated_at`. They become a row of UsageHour when the hour is over.

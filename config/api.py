@@ -162,6 +162,36 @@ class _CamelCase:
 class Serializer(_CamelCase, serializers.Serializer[Any]):
     default_error_messages = {"invalid": "must be an object"}
 
+    # `only` names the fields to show, as callers of `?fields=` choose them.
+    def __init__(self, *args: Any, only: Collection[str] | None = None, **kwargs: Any) -> None:
+        self._only = only
+        super().__init__(*args, **kwargs)
+
+    def get_fields(self) -> dict[str, Any]:
+        every = super().get_fields()
+        return every if self._only is None else {name: every[name] for name in every if name in self._only}
+
+
+class FieldNames(Text):
+    """The query parameter `fields`: names of fields of `of`, with commas between them."""
+
+    def __init__(self, *, of: type[Serializer]) -> None:
+        self._of = of
+        super().__init__(
+            required=False,
+            max_length=2_000,
+            help_text="Only these fields of each, with commas between their names: a shorter answer.",
+        )
+
+    def to_internal_value(self, data: Any) -> Any:
+        named = [name.strip() for name in super().to_internal_value(data).split(",")]
+        known = self._of().fields
+        for name in named:
+            if name not in known:
+                shown = name if len(name) <= SHOWN_CHARACTERS else f"{name[:SHOWN_CHARACTERS]}…"
+                raise serializers.ValidationError(f"{shown!r} is not one of {', '.join(known)}")
+        return named
+
 
 def envelope(name: str, **fields: Any) -> type[Serializer]:
     """A body with these keys. The API's description calls it `name`."""

@@ -75,6 +75,12 @@ class Conflict(ServiceError):
     status = 409
 
 
+class PreconditionFailed(Conflict):
+    """The thing is not what `If-Match` expects."""
+
+    status = 412
+
+
 class RateLimited(ServiceError):
     """`retry_after` is in seconds."""
 

@@ -11,7 +11,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSe
 from drf_spectacular.openapi import AutoSchema as BaseAutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
-from config import examples
+from config import examples, preferences
 from config.api import ErrorSerializer
 from config.errors import ErrorCode
 from config.parsing import MAX_BODY_BYTES
@@ -44,6 +44,12 @@ ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
         ErrorCode.CONFLICT,
         "The state of the thing does not allow this now.",
         "the agent is provisioning: wait until it is running",
+    ),
+    412: (
+        "Changed",
+        ErrorCode.CONFLICT,
+        "The thing is not what `If-Match` expects: somebody changed it.",
+        "If-Match: the agent was changed since you read it; GET /agents/{id} has it with its present ETag",
     ),
     413: (
         "TooLarge",
@@ -201,7 +207,23 @@ class AutoSchema(BaseAutoSchema):
             description="1 to 255 printable characters. The same key with the same body within 24 hours gives "
             "the first call's answer again, with `Idempotent-Replayed: true`.",
         )
-        return [replays] if 422 in self._declared() else []
+        waits = OpenApiParameter(
+            name=preferences.HEADER,
+            location=OpenApiParameter.HEADER,
+            description=f"`wait=N`: answer when the agent has settled, or after N seconds (at most "
+            f"{preferences.MAX_WAIT_SECONDS}). `{preferences.APPLIED}` says that it was done.",
+        )
+        matches = OpenApiParameter(
+            name="If-Match",
+            location=OpenApiParameter.HEADER,
+            description="The `ETag` of `GET /agents/{id}`: 412 if somebody has changed the agent since.",
+        )
+        settles = getattr(getattr(self.view, getattr(self.view, "action", ""), None), "settles", False)
+        taken = ((replays, 422 in self._declared()), (waits, settles), (matches, self._takes_if_match()))
+        return [parameter for parameter, is_taken in taken if is_taken]
+
+    def _takes_if_match(self) -> bool:
+        return getattr(self.view, "has_etag", False) and self.method != "GET" and "{id}" in self.path
 
     def get_auth(self) -> list[dict[str, Any]]:
         return super().get_auth() or [{}]  # an empty requirement says "no credential"; a missing one would say nothing
@@ -234,6 +256,8 @@ class AutoSchema(BaseAutoSchema):
             found |= {503}
         if self.view.get_authenticators():
             found |= {401}
+        if self._takes_if_match():
+            found |= {412}
         if "{" in self.path:
             found |= {404}
         if self._get_request_body():

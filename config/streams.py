@@ -1,9 +1,11 @@
-"""Answers that last as long as their client likes. The server's event loop writes them, without a thread."""
+"""Answers that come later, or last as long as their client likes. The server's event loop writes them, without a
+thread.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
 from django.http import StreamingHttpResponse
 
@@ -11,20 +13,21 @@ EVENT_STREAM = "text/event-stream"
 Pieces = AsyncGenerator[bytes, None]
 
 
-class EventStream(StreamingHttpResponse):
-    """Server-sent events from an asynchronous generator.
+class AsyncAnswer(StreamingHttpResponse):
+    """An answer that an asynchronous generator writes.
 
     `config/serving` takes the generator over and frees the thread. Other servers, such as a test's, read it in their
     thread.
     """
 
-    def __init__(self, begin: Callable[[], Pieces], *, end: Callable[[], None]) -> None:
+    is_endless: bool
+
+    def __init__(self, begin: Callable[[], Pieces], *, end: Callable[[], None], content_type: str) -> None:
         """`end` is called once, when nothing follows any more, even if the generator was never begun."""
         self._begin, self._end = begin, end
         self._is_handed_over = False
-        super().__init__(self._in_this_thread(), content_type=EVENT_STREAM)
+        super().__init__(self._in_this_thread(), content_type=content_type)
         self["Cache-Control"] = "no-store"
-        self["X-Accel-Buffering"] = "no"
 
     def hand_over(self) -> tuple[Callable[[], Pieces], Callable[[], None]]:
         """Return the functions that begin and end the generator. From now on the caller must call both."""
@@ -44,3 +47,34 @@ class EventStream(StreamingHttpResponse):
                     yield piece
             finally:
                 runner.run(pieces.aclose())
+
+
+class EventStream(AsyncAnswer):
+    """Server-sent events: many pieces, and a client may read them slowly."""
+
+    is_endless = True
+
+    def __init__(self, begin: Callable[[], Pieces], *, end: Callable[[], None]) -> None:
+        super().__init__(begin, end=end, content_type=EVENT_STREAM)
+        self["X-Accel-Buffering"] = "no"
+
+
+class LaterAnswer(AsyncAnswer):
+    """One JSON body, once the wait is over. When the process stops, the wait is over too."""
+
+    is_endless = False
+
+    def __init__(
+        self, wait: Callable[[], Awaitable[None]], body: Callable[[], bytes], *, end: Callable[[], None]
+    ) -> None:
+        """`body` makes the body in a thread; it may be empty."""
+        self._wait, self._body = wait, body
+        super().__init__(self._after_the_wait, end=end, content_type="application/json")
+
+    async def _after_the_wait(self) -> Pieces:
+        try:
+            await self._wait()
+        except asyncio.CancelledError:
+            if task := asyncio.current_task():
+                task.uncancel()
+        yield await asyncio.to_thread(self._body)

@@ -86,6 +86,9 @@ names = WaitLimit(32, each=lambda: 4)
 # Log followers use no thread, but a connection and memory, for as long as they like.
 followers = WaitLimit(512, each=lambda: operator_settings.LOG_FOLLOWERS_PER_ACCOUNT)
 
+# Calls that wait until an agent has settled (`Prefer: wait`) use no thread either.
+settlings = WaitLimit(4_096, each=lambda: 256)
+
 
 def _busy(problem: str) -> Unavailable:
     return Unavailable(f"{problem}: try again in {RETRY_AFTER_SECONDS} s", retry_after=RETRY_AFTER_SECONDS)

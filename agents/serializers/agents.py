@@ -19,7 +19,7 @@ from agents.running import pods
 from agents.talking import a2a_catalog
 from agents.watching.quota import STALE_AFTER
 from catalog.vocabulary import ENGINE_CHOICES, ENGINE_IDS, ProviderId, TierId, ToolService
-from config.api import Choice, Flag, Serializer, Several, Text, TextMap, envelope
+from config.api import Choice, FieldNames, Flag, Serializer, Several, Text, TextMap, envelope
 from config.crypto import readable
 
 MAX_URL_CHARACTERS = 2_048
@@ -370,6 +370,13 @@ class ListAgentsSerializer(Serializer):
     status = Choice(choices=[choice for choice in Status.values if choice != Status.DELETED], required=False)
     limit = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
     cursor = Text(required=False, max_length=200)
+    fields = FieldNames(of=AgentSerializer)  # type: ignore[assignment]  # a declared field; REST framework moves it
+
+
+class ReadAgentSerializer(Serializer):
+    """The query of `GET /agents/{id}`."""
+
+    fields = FieldNames(of=AgentSerializer)  # type: ignore[assignment]
 
 
 TalkTestEnvelope = envelope("TalkTestEnvelope", talk_test=TalkTestSerializer())

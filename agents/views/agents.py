@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.utils.http import parse_etags
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,9 +23,11 @@ from agents.serializers.agents import (
     CreatedAgentEnvelope,
     ListAgentsSerializer,
     PatchAgentSerializer,
+    ReadAgentSerializer,
 )
 from agents.views.base import AgentViewSet
-from config import clock
+from agents.views.settling import settles
+from config import clock, preferences
 from config.parsing import MAX_BODY_BYTES
 
 
@@ -37,6 +40,7 @@ class AgentsViewSet(AgentViewSet):
         return CreateAgentSerializer if self.action == "create" else PatchAgentSerializer
 
     @extend_schema(request=CreateAgentSerializer, responses=CreatedAgentEnvelope)
+    @settles
     @idempotent
     def create(self, request: Request) -> Response:
         """Create an agent.
@@ -59,13 +63,25 @@ class AgentsViewSet(AgentViewSet):
 
         All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
         """
-        page = listing.page(self.caller(), **self.query(ListAgentsSerializer))
-        return Response({"agents": AgentSerializer(page.rows, many=True).data}, headers=page.headers)
+        query = self.query(ListAgentsSerializer)
+        page = listing.page(self.caller(), **query)
+        shown = AgentSerializer(page.rows, many=True, only=query.get("fields")).data
+        return Response({"agents": shown}, headers=page.headers)
 
-    @extend_schema(responses=AgentEnvelope)
+    @extend_schema(parameters=[ReadAgentSerializer], responses=AgentEnvelope)
+    @settles
     def retrieve(self, request: Request, id: str) -> Response:
-        """Read one agent."""
-        return self.answer(self.own_agent(id))
+        """Read one agent.
+
+        Its `ETag` in `If-None-Match` saves reading it again (304), and in `If-Match` of a change makes sure that nobody
+        has changed the agent in between (412). With `Prefer: wait=60` the answer comes when the agent has settled.
+        """
+        self.chosen = self.query(ReadAgentSerializer).get("fields")
+        answer = self.answer(self.own_agent(id))
+        known = parse_etags(request.headers.get("If-None-Match", ""))
+        if answer.get("ETag") in known and not preferences.wait_seconds(request):
+            return Response(status=304, headers={"ETag": answer["ETag"]})
+        return answer
 
     @extend_schema(request=PatchAgentSerializer, responses=AgentEnvelope)
     def partial_update(self, request: Request, id: str) -> Response:
@@ -79,6 +95,7 @@ class AgentsViewSet(AgentViewSet):
         return self.answer(profile.change(agent, **self.valid(request)))
 
     @extend_schema(responses={204: None})
+    @settles
     def destroy(self, request: Request, id: str) -> Response:
         """Delete an agent with its data, for good.
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, cast
 
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from agents.errors import NoSuchAgent
+from agents import expected
+from agents.errors import AgentWasChanged, NoSuchAgent
 from agents.models import Agent
+from agents.serializers import etag
 from agents.serializers.agents import AgentSerializer
 from config import log_context
 from config.api import ApiViewSet
@@ -16,7 +21,10 @@ from config.ids import is_id
 
 
 class AgentViewSet(ApiViewSet):
+    has_etag = True  # of the agent in the path: calls that write take `If-Match`
     queryset = Agent.objects.none()  # the type of {id} for the OpenAPI document; rows come from own_agent
+
+    chosen: Collection[str] | None = None
 
     def caller(self) -> User:
         return cast("User", self.request.user)
@@ -29,10 +37,33 @@ class AgentViewSet(ApiViewSet):
         if agent is None:
             raise NoSuchAgent
         log_context.note(agentId=agent.id)
+        self._expect(agent)
         return agent
 
+    def _expect(self, agent: Agent) -> None:
+        """Compare `If-Match` with the agent now, and again when the agent is locked for the change."""
+        if_match = self.request.headers.get("If-Match")
+        if if_match is None or self.request.method in SAFE_METHODS:
+            return
+
+        def is_expected(now: Agent) -> bool:
+            return etag.is_expected(AgentSerializer(now).data, if_match)
+
+        if not is_expected(agent):
+            raise AgentWasChanged
+        expected.expect(agent.pk, is_expected)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        expected.forget()
+        return super().finalize_response(request, response, *args, **kwargs)
+
+    def json_of(self, agent: Agent) -> dict[str, Any]:
+        """The agent in its JSON form, with the fields that the caller has chosen."""
+        return AgentSerializer(agent, only=self.chosen).data
+
     def answer(self, agent: Agent) -> Response:
-        return Response({"agent": AgentSerializer(agent).data})
+        body = self.json_of(agent)
+        return Response({"agent": body}, headers={"ETag": etag.etag_of(body)} if self.chosen is None else {})
 
     def actor(self) -> str:
         """Who makes this call, for the timeline: `user:usr_…` or `key:key_…`."""

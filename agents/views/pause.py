@@ -10,10 +10,12 @@ from agents.models import Reason
 from agents.running import lifecycle
 from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
+from agents.views.settling import settles
 
 
 class PauseViewSet(AgentViewSet):
     @extend_schema(request=None, responses=AgentEnvelope)
+    @settles
     def create(self, request: Request, id: str) -> Response:
         """Stop the pod; its data is kept.
 

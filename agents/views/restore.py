@@ -9,12 +9,14 @@ from rest_framework.response import Response
 from agents.backups import by_owner, restoring
 from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
+from agents.views.settling import settles
 
 
 class RestoreViewSet(AgentViewSet):
     refusals = {"create": {409}}
 
     @extend_schema(request=None, responses=AgentEnvelope)
+    @settles
     def create(self, request: Request, id: str, name: str) -> Response:
         """Put this backup in the place of the agent's data.
 

@@ -9,12 +9,14 @@ from rest_framework.response import Response
 from agents.running import lifecycle
 from agents.serializers.agents import AgentEnvelope
 from agents.views.base import AgentViewSet
+from agents.views.settling import settles
 
 
 class ResumeViewSet(AgentViewSet):
     refusals = {"create": {409}}
 
     @extend_schema(request=None, responses=AgentEnvelope)
+    @settles
     def create(self, request: Request, id: str) -> Response:
         """Start a stopped agent again.
 

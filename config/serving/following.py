@@ -1,13 +1,15 @@
-"""Endless answers, such as log streams. They run on the event loop alone and last until the client leaves."""
+"""Answers that come later or have no end, such as log streams. They run on the event loop alone, without a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from granian._granian import RSGIHTTPProtocol as HTTPProtocol
+from granian._granian import RSGIHTTPStreamTransport as Transport
 from granian._granian import RSGIProtocolClosed as ProtocolClosed
 from granian.rsgi import Scope
 
@@ -51,16 +53,31 @@ async def _until_left(proto: HTTPProtocol) -> None:
 
 async def _write(scope: Scope, proto: HTTPProtocol, followed: Followed, headers: Headers) -> None:
     try:
-        transport = proto.response_stream(followed.status, [*followed.headers, *headers])
-        arrivals = await Arrivals.of(scope.client)
-        if arrivals is None:
-            return
-        with contextlib.closing(arrivals):
-            async with aclosing(followed.begin()) as pieces:
-                async for piece in pieces:
-                    await arrivals.room_for(piece)
-                    await transport.send_bytes(piece)
+        async with aclosing(followed.begin()) as pieces:
+            first = await anext(pieces, b"")  # the status goes with it: clients take that as the answer
+            if followed.endless:
+                await _stream(scope, proto, followed.status, [*followed.headers, *headers], first, pieces)
+            else:
+                proto.response_bytes(followed.status, [*followed.headers, *headers], first)
     except (ProtocolClosed, OSError):
         log.debug("a follower left")
     except Exception:
         log.exception("an answer broke off")
+
+
+async def _stream(
+    scope: Scope, proto: HTTPProtocol, status: int, headers: Headers, first: bytes, pieces: AsyncGenerator[bytes, None]
+) -> None:
+    transport = proto.response_stream(status, headers)
+    arrivals = await Arrivals.of(scope.client)
+    if arrivals is None:
+        return
+    with contextlib.closing(arrivals):
+        await _sent(arrivals, transport, first)
+        async for piece in pieces:
+            await _sent(arrivals, transport, piece)
+
+
+async def _sent(arrivals: Arrivals, transport: Transport, piece: bytes) -> None:
+    await arrivals.room_for(piece)
+    await transport.send_bytes(piece)

@@ -18,12 +18,16 @@ Headers = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """An answer that goes on after its request. `end` is called once, even if `begin` was never called."""
+    """An answer that goes on after its request. `end` is called once, even if `begin` was never called.
+
+    Unless it is `endless`, its first piece is the whole body.
+    """
 
     status: int
     headers: Headers
     begin: Callable[[], AsyncGenerator[bytes, None]]
     end: Callable[[], None]
+    endless: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,10 @@ class WsgiAnswer:
         The caller then owns the generator.
         """
         hand_over = getattr(self.pieces, "hand_over", None)
-        return Followed(self.status, self.headers, *hand_over()) if hand_over else None
+        if hand_over is None:
+            return None
+        begin, end = hand_over()
+        return Followed(self.status, self.headers, begin, end, endless=getattr(self.pieces, "is_endless", True))
 
     def close(self) -> None:
         """Close the answer. Each one must be closed, because Django then gives its database connection back."""

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
+from functools import partial
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -16,7 +17,7 @@ import requests
 from config import hanging_up, waiting
 from config.errors import Unavailable
 from config.serving import bodies, front, unread
-from config.streams import EventStream
+from config.streams import EventStream, LaterAnswer
 
 RUNNING = 2
 GRACE_SECONDS = 1.0
@@ -43,6 +44,7 @@ def _application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[byt
         "/wait": _wait,
         "/stream": _stream,
         "/follow": _follow,
+        "/later": _later,
         "/flood": _flood,
         "/pour": _pour,
         "/closed": _tell_of_the_end,
@@ -101,6 +103,13 @@ def _follow(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     """Send an event every 50 ms, for ever."""
     start("200 OK", [("Content-Type", "text/event-stream")])
     return EventStream(_beats, end=_closed.set)
+
+
+def _later(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """Answer after as many seconds as the query says: `seconds=1`."""
+    start("200 OK", [("Content-Type", "application/json")])
+    seconds = float(environ["QUERY_STRING"].partition("=")[2])
+    return LaterAnswer(partial(asyncio.sleep, seconds), lambda: b'{"later": true}', end=_closed.set)
 
 
 def _flood(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

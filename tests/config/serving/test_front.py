@@ -251,6 +251,29 @@ def test_many_follow_without_a_thread(front: FrontProcess) -> None:
     assert front.get("/closed").json() == {"closed": True}
 
 
+def test_many_wait_for_their_answer_without_a_thread(front: FrontProcess) -> None:
+    threads = front.worker().num_threads()
+    with ExitStack() as stack:
+        waiters = []
+        for _ in range(30):
+            waiters.append(stack.enter_context(closing(front.dial(_asking("/later?seconds=3")))))
+            assert front.get("/echo").status_code == 200
+        assert front.worker().num_threads() < threads + 20
+        for waiter in waiters:
+            heard = b""
+            while not heard.endswith(b"}"):
+                piece = waiter.recv(4096)
+                assert piece, heard
+                heard += piece
+            assert b"content-length: 15\r\n" in heard.lower()
+
+
+def test_who_hangs_up_does_not_wait(front: FrontProcess) -> None:
+    with closing(front.dial(_asking("/later?seconds=600"))):
+        assert front.get("/echo").status_code == 200
+    assert front.get("/closed").json() == {"closed": True}
+
+
 def test_followers_leave_no_descriptors_behind(front: FrontProcess) -> None:
     def followed() -> int:
         for _ in range(20):
