@@ -20,6 +20,7 @@ class RevokeKeys(Step[ApiKey]):
     model = ApiKey
     related = ("user",)
     permission = "revoke"
+    bulk = True
     material = ("key", "account", "revoked")
     counted = True
     warnings = ("Requests with these keys get 401 from now on. A revoked key cannot be made valid again.",)

@@ -10,8 +10,8 @@ from django.urls import reverse
 MENU = {
     "Agents": (*("agents.Agent", "agents.Transition", "agents.Backup", "agents.DomainClaim", "agents.InboundMessage"),),
     "People": (
-        *("accounts.User", "accounts.Suspension", "accounts.Letter", "accounts.Session", "accounts.ApiKey"),
-        *("accounts.PersonNote", "accounts.StaffLook"),
+        *("accounts.User", "accounts.Suspension", "accounts.Letter", "status.Announcement", "accounts.Session"),
+        *("accounts.ApiKey", "accounts.PersonNote", "accounts.StaffLook"),
         *("billing.AccountDeletion", "auth.Group", "accounts.ConsoleSession"),
     ),
     "Money": (
@@ -26,7 +26,7 @@ MENU = {
         *("catalog.PersonaL10n",),
     ),
     "Webhooks": ("webhooks.Delivery", "webhooks.Hook", "webhooks.Event"),
-    "Platform": ("status.Incident", "agents.Cluster", "status.Loop", "agents.Repository"),
+    "Platform": ("config.Job", "status.Incident", "agents.Cluster", "status.Loop", "agents.Repository"),
     "Settings": ("config.OperatorSetting", "config.SettingChange", "config.AuditEntry"),
 }
 INTERNALS = "Internals"

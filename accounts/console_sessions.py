@@ -8,6 +8,7 @@ from typing import cast
 
 from django.contrib.auth.models import Group
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -100,7 +101,7 @@ def of_user(user_id: str) -> QuerySet[ConsoleSession]:
     return ConsoleSession.objects.filter(user_id=user_id)
 
 
-def is_exempt() -> ExpressionWrapper[BooleanField[bool, bool]]:
+def is_exempt() -> ExpressionWrapper[Combinable]:
     """Whether a session's user has the role of an auditor and no right beside it."""
     groups = User.groups.through.objects.filter(user_id=OuterRef("user_id"))
     auditors = Group.objects.filter(name=AUDITOR).values("pk")

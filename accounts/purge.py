@@ -1,4 +1,4 @@
-"""Deletes old codes, letters, sessions, stored replies and used pages. Revoked keys stay, as history."""
+"""Deletes old codes, letters, sessions, stored replies, used pages and jobs. Revoked keys stay, as history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from accounts.console_models import ConsoleSession, WrongFactor
 from accounts.helping import looks
 from accounts.models import IdempotentReply, Letter, Session, SignInCode, WrongTry
 from accounts.signin import DAY
+from config.jobs import control
 from config.models import UsedPage
+from config.operator_settings import operator_settings
 
 BATCH = 1_000
 SESSION_KEPT = timedelta(days=7)
@@ -36,6 +38,7 @@ def run(*, now: datetime) -> int:
             IdempotentReply.objects.filter(created_at__lte=now - replies.KEPT),
             Letter.objects.filter(written_at__lte=now - LETTER_KEPT, mail_due_at__isnull=True),
             UsedPage.objects.filter(forget_at__lte=now),
+            *control.purgeable(now=now, kept=timedelta(days=operator_settings.JOBS_KEPT_DAYS)),
             AdminSession.objects.filter(expire_date__lte=now),
         )
     )

@@ -38,21 +38,17 @@ def _edits(*kinds: str) -> tuple[str, ...]:
 
 _PEOPLE = tuple(f"accounts.{one}" for one in ("user", "apikey", "session", "letter", "signincode", "wrongtry"))
 _HELP = ("accounts.personnote", "accounts.stafflook")  # what operators write about people, and looks at their pages
+_HELPS = ("accounts.add_personnote", "accounts.see_as_person")
 _ALL = ("accounts", "agents", "auth", "billing", "catalog", "config", "status", "webhooks")
 
 ROLES = {
     "support": Role(
         job="Helps owners: sees agents and people, and their pages as they do; pauses, resumes and tests agents,"
         " revokes keys, ends sessions, resends events and mails.",
-        sees=("agents", "webhooks", "status", "accounts.suspension", *_PEOPLE, *_HELP),
+        sees=("agents", "webhooks", "status", "accounts.suspension", "config.job", *_PEOPLE, *_HELP),
         does=(
             *("agents.pause_agent", "agents.test_agent", "accounts.change_apikey", "accounts.change_letter"),
-            *(
-                "webhooks.change_delivery",
-                "accounts.delete_session",
-                "accounts.add_personnote",
-                "accounts.see_as_person",
-            ),
+            *("webhooks.change_delivery", "accounts.delete_session", *_HELPS),
         ),
     ),
     "moderator": Role(
@@ -63,7 +59,7 @@ ROLES = {
     "finance": Role(
         job="Is responsible for the money: payments, refunds, credits, invoices, coupons, tax rates.",
         sees=(
-            *("billing", "accounts.user", "accounts.suspension", "accounts.personnote"),
+            *("billing", "accounts.user", "accounts.suspension", "accounts.personnote", "config.job"),
             *("agents.agent", "agents.transition"),
         ),
         does=("billing.correct_term", "accounts.add_personnote", *_edits("billing.coupon", "billing.taxrate")),
@@ -73,15 +69,15 @@ ROLES = {
         sees=(
             *("agents", "webhooks", "status", "catalog", "accounts.suspension", "accounts.idempotentreply", *_PEOPLE),
             *_HELP,
-            *("config.operatorsetting", "config.settingchange"),
+            *("config.operatorsetting", "config.settingchange", "config.job"),
             *("billing.agentterm", "billing.nextplan", "billing.lapse"),
         ),
         does=(
             *("agents.pause_agent", "agents.test_agent", "agents.change_agent", "agents.delete_agent"),
             *("agents.change_repository", *_edits("agents.cluster", "status.incident")),
+            *("status.add_announcement", "status.change_announcement", "status.mail_announcement"),
             *("accounts.change_user", "accounts.change_apikey", "accounts.add_letter", "accounts.change_letter"),
-            "webhooks.change_delivery",
-            *("accounts.delete_session", "accounts.add_personnote", "accounts.see_as_person"),
+            *("webhooks.change_delivery", "accounts.delete_session", *_HELPS),
             *(f"catalog.{verb}_{one}" for verb in ("add", "change") for one in ("tier", "engine", "toolset")),
             *(f"catalog.{verb}_{one}" for verb in ("add", "change") for one in ("llmprovider", "llmmodel")),
             *(f"catalog.{verb}_{one}" for verb in ("add", "change") for one in ("persona", "personal10n")),

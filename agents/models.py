@@ -353,7 +353,9 @@ class AgentQuota(models.Model):
     disk_total_bytes = models.BigIntegerField(null=True)
     # These three belong to the quota's state machine; only agents/watching/quota.py writes them.
     status = models.CharField(max_length=6, choices=QuotaStatus.choices, default=QuotaStatus.OK)
-    recent = models.CharField(max_length=5, blank=True, db_default="", help_text="The last five, one letter for each.")
+    recent = models.CharField(
+        max_length=5, blank=True, db_default="", help_text="The last five measurements, one letter for each."
+    )
     since = models.DateTimeField(db_default=Now(), help_text="Since when the agent has this status.")
     updated_at = models.DateTimeField()
     # The highest values in the hour of `updated_at`. They become a row of UsageHour when the hour is over.

@@ -27,7 +27,7 @@ import psutil
 
 if TYPE_CHECKING:
     from agents.runtimes.base import Phase
-    from agents.runtimes.management import BackupState
+    from agents.runtimes.pod_backups import BackupState
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def endpoint(place: Path) -> Iterator[None]:
 
 def measured(place: Path, size: int) -> bool:
     from agents.backups import credentials  # noqa: PLC0415 # importable only after django.setup()
-    from agents.runtimes import management  # noqa: PLC0415
+    from agents.runtimes import pod_backups  # noqa: PLC0415
     from agents.runtimes.base import Phase  # noqa: PLC0415
     from tests.agents.runtimes.conftest import AGENT  # noqa: PLC0415
 
@@ -74,12 +74,12 @@ def measured(place: Path, size: int) -> bool:
         pod.start("pod-abc-1", Phase.READY)
         fill(pod.data, size)
         before = digests(pod.data)
-        taken, fits = pod.told("backup", "bkp_1", management.back_up)
-        _, again = pod.told("a backup of the same", "bkp_2", management.back_up)
+        taken, fits = pod.told("backup", "bkp_1", pod_backups.back_up)
+        _, again = pod.told("a backup of the same", "bkp_2", pod_backups.back_up)
         (pod.data / "later").write_text("since then")
         pod.start("pod-abc-2", Phase.RESTORING, data_expected=True, restore="r1")
         pod.order = dataclasses.replace(pod.order, credential=credentials.mint(AGENT), snapshot=taken.snapshot)
-        _, back = pod.told("restore", "r1", management.restore)
+        _, back = pod.told("restore", "r1", pod_backups.restore)
         same = digests(pod.data) == before
     finally:
         pod.end()
@@ -94,7 +94,7 @@ class LargePod:
         from agents.backups import address, credentials, supply  # noqa: PLC0415 # importable only after django.setup()
         from agents.pod import restic  # noqa: PLC0415
         from agents.runtimes.local import LocalRuntime  # noqa: PLC0415
-        from agents.runtimes.management import BackupOrder  # noqa: PLC0415
+        from agents.runtimes.pod_backups import BackupOrder  # noqa: PLC0415
         from tests.agents.runtimes.conftest import AGENT  # noqa: PLC0415
         from tests.doubles.pi import install_double  # noqa: PLC0415
 

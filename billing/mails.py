@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext_lazy
 
@@ -81,7 +82,7 @@ def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
     )
 
 
-def _write(agent: Agent, name: str, /, **context: object) -> None:
+def _write(agent: Agent, name: str, /, **context: Any) -> None:
     mail = outgoing_mail.rendered(
         name,
         lang=mail_choices.language(agent.user, otherwise=agent.lang),

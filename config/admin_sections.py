@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -69,11 +70,18 @@ def everything(model: str, **filters: str) -> str:
     return f"{reverse(f'admin:{model}_changelist')}?{urlencode(filters)}"
 
 
+def page_of(model: str, key: str) -> str:
+    """The address of a row's page. The admin reads some pairs of digits in an id as other characters, unless quoted."""
+    return reverse(f"admin:{model}_change", args=[quote(key)])
+
+
 class WithSections(WithSteps):
     change_form_template = "admin/with_sections.html"
     # Apps above add what they know about the row. None: the person may not see the section.
     sections: ClassVar[list[SectionMaker]] = []
     repairs: ClassVar[list[RepairButton]] = []
+    repairs_title = "Repairs"
+    sections_first = False  # whether they are before the form
 
     def render_change_form(
         self,
@@ -86,6 +94,7 @@ class WithSections(WithSteps):
     ) -> HttpResponse:
         if obj is not None:
             made = (maker(obj, request) for maker in self.sections)
+            context |= {"repairs_title": self.repairs_title, "sections_first": self.sections_first}
             context["sections"] = [section for section in made if section]
             context["repairs"] = [shown for one in self.repairs if (shown := _shown(one, obj, request))]
         return super().render_change_form(request, context, add=add, change=change, form_url=form_url, obj=obj)

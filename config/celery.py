@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("agentpods")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.autodiscover_tasks(["agents.backups", "agents.clusters"])  # packages of an app
+app.autodiscover_tasks(["agents.backups", "agents.clusters", "config.jobs"])  # packages of an app
 
 # name: (task, seconds between runs, queue). A run that waited longer than its period is dropped; the next one does the
 # work.
@@ -62,6 +62,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.close_accounts": ("billing.close_accounts", 30.0, "billing"),
     "billing.make_exports": ("billing.make_exports", 30.0, "billing"),
     "billing.purge": ("billing.purge", 3600.0, "billing"),
+    "config.run_jobs": ("config.run_jobs", 2.0, "default"),
     "status.measure": ("status.measure", 60.0, "default"),
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }

@@ -71,6 +71,7 @@ _PAYMENT: Values = {
 _LEAVING: Values = {"closes_at": datetime(2026, 12, 28, 12, tzinfo=UTC), "days": 7}
 _NO_INVOICE: Values = {"invoice": "", "invoice_url": ""}
 _DOMAIN: Values = {**_AGENT, "domain": "owl.example.com", "value": "agentpods-verify=SampleSampleSample"}
+_NEWS: Values = {"title": "A night of maintenance", "text": "On Sunday agents may pause.\n\nTheir data stays."}
 _WHOLE = frozenset({"reason", "invoice_url"})
 
 
@@ -162,6 +163,9 @@ FORMS: Mapping[str, MailForm] = {
         whole=_WHOLE,
     ),
     "author_ban_lifted": MailForm(sample={}, why=Why.AUTHOR, link=_personas, has_support=False),
+    # Texts that operators write in the console (status/announcements).
+    "announcement": MailForm(sample=_NEWS, why=Why.ACCOUNT, whole=frozenset({"text"}), may_be_muted=True),
+    "notice": MailForm(sample=_NEWS, why=Why.ACCOUNT, whole=frozenset({"text"})),
     "data_export_ready": MailForm(sample={"days": 7}, why=Why.ACCOUNT, link=lambda values: links.data()),
     "account_deletion_asked": MailForm(sample=_LEAVING, why=Why.SAID, link=lambda values: links.deletion()),
     "account_deletion_called_off": MailForm(sample=_LEAVING, why=Why.ACCOUNT, link=lambda values: links.account()),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.db import models
 
 from config.audit.models import AuditEntry
+from config.jobs.models import Job, JobRow
 from config.operator_settings.models import OperatorSetting, SettingChange
 
-__all__ = ["AuditEntry", "OperatorSetting", "SettingChange", "UsedPage"]
+__all__ = ["AuditEntry", "Job", "JobRow", "OperatorSetting", "SettingChange", "UsedPage"]
 
 
 class UsedPage(models.Model):

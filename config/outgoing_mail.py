@@ -70,8 +70,11 @@ def write(user_id: str, mail: Mail) -> None:
     writer(user_id, mail)
 
 
-def rendered(name: str, /, *, lang: str, **values: object) -> Mail:
-    """The mail of this name in this language, or in English if there is no translation. Raises WrongValues."""
+def rendered(name: str, /, *, lang: str, rich: SafeString | None = None, **values: object) -> Mail:
+    """The mail of this name in this language, or in English if there is no translation. Raises WrongValues.
+
+    `rich` is the whole text as safe HTML, in place of its paragraphs.
+    """
     form = FORMS[name]
     if values.keys() != form.sample.keys():
         raise WrongValues(f"{name}: {sorted(values.keys() ^ form.sample.keys())}")
@@ -80,7 +83,7 @@ def rendered(name: str, /, *, lang: str, **values: object) -> Mail:
         raise TemplateDoesNotExist(_path(name, FALLBACK))
     with override(script.lang):
         told = {key: _told(value, is_whole=key in form.whole) for key, value in values.items()}
-    return script.mail(name, form, told)
+    return script.mail(name, form, told, rich)
 
 
 def one_line(text: str, *, at_most: int = LINE_LENGTH) -> str:
@@ -101,7 +104,7 @@ class _Script:
     before: Template
     after: Template
 
-    def mail(self, name: str, form: MailForm, values: Values) -> Mail:
+    def mail(self, name: str, form: MailForm, values: Values, rich: SafeString | None) -> Mail:
         short = {key: one_line(value, at_most=IN_A_SUBJECT) for key, value in values.items() if isinstance(value, str)}
         subject = one_line(_plain(self.lines["Subject"], {**values, **short}))
         before, after = (_paragraphs(_plain(part, values)) for part in (self.before, self.after))
@@ -118,7 +121,7 @@ class _Script:
             "notes": _notes(form, values, self.lang),
         }
         text = render_to_string("emails/letter.txt", parts)
-        html = render_to_string("emails/letter.html", {**parts, **_linked(before, after, values)})
+        html = render_to_string("emails/letter.html", {**parts, **_linked(before, after, values, rich)})
         return Mail(subject, re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", html, self.lang, name)
 
 
@@ -156,8 +159,10 @@ def _notes(form: MailForm, values: Values, lang: str) -> list[dict[str, str]]:
     return found
 
 
-def _linked(before: list[str], after: list[str], values: Values) -> dict[str, list[SafeString]]:
+def _linked(before: list[str], after: list[str], values: Values, rich: SafeString | None) -> dict[str, object]:
     """The same paragraphs as HTML. Only addresses that we inserted become links."""
+    if rich is not None:
+        return {"before": [], "after": [], "rich": rich}
     ours = [url for key, url in values.items() if key.endswith("_url") and str(url).startswith(("https:", "http:"))]
     return {"before": [_html(text, ours) for text in before], "after": [_html(text, ours) for text in after]}
 

@@ -55,6 +55,9 @@ class JsonFormatter(BaseJsonFormatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
 
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
+        # Django adds the request, which is written with its query, and a query may have a secret: Meta's handshake has.
+        # The message names the path.
+        log_data.pop("request", None)
         if current := request_id.get():
             log_data["requestId"] = current
         for name, value in log_context.ids().items():

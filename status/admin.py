@@ -11,6 +11,7 @@ from django.utils.html import format_html_join
 from config.admin_steps import DeleteRows, WithSteps
 from config.read_only import ReadOnly
 from status import incidents
+from status.announcements import admin as announcements_admin  # noqa: F401  # registers announcements
 from status.components import IDS
 from status.models import Incident, IncidentStatus, Loop
 

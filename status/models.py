@@ -9,6 +9,18 @@ from django.db import models
 from django.utils import timezone
 
 from config.ids import new_id
+from status.announcements.models import Announcement, AnnouncementMail, AnnouncementText
+
+__all__ = [
+    "Announcement",
+    "AnnouncementMail",
+    "AnnouncementText",
+    "DailyFact",
+    "Incident",
+    "IncidentStatus",
+    "IncidentUpdate",
+    "Loop",
+]
 
 
 class Loop(models.Model):

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from config.admin_steps import WithSteps
@@ -14,6 +14,7 @@ from config.errors import ServiceError
 from config.long_lists import WhenFilter, one_of
 from config.read_only import WrittenByRules
 from webhooks import deliveries
+from webhooks.admin_steps import ResendDeliveries
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event, Hook
 
@@ -70,9 +71,10 @@ class DeliveryAdmin(WrittenByRules, WithSteps):
     search_fields = ("event__id", "agent__id", "agent__user__email", "^agent__hook__authority")
     search_help_text = "Event id, agent id, the owner's e-mail, or the beginning of the receiver's host"
     list_select_related = ("agent__hook", "event")
-    ordering = ("-created_at", "-event")
+    ordering = ("-created_at", "-pk")
     sortable_by = ()
     actions = ("resend_deliveries",)
+    pages = (ResendDeliveries(),)
     exclude = ("lease_token",)
 
     @admin.display(description="receiver")
@@ -93,7 +95,9 @@ class DeliveryAdmin(WrittenByRules, WithSteps):
         return request.user.has_perm("webhooks.change_delivery")
 
     @admin.action(description="Resend delivery (same id and bytes)", permissions=["resend"])
-    def resend_deliveries(self, request: HttpRequest, chosen: QuerySet[Delivery]) -> None:
+    def resend_deliveries(self, request: HttpRequest, chosen: QuerySet[Delivery]) -> HttpResponse | None:
+        if job := self.job_of_many(request, chosen, step=self.pages[0]):
+            return job
         for delivery in self.bounded(request, chosen):
             try:
                 deliveries.resend(delivery, actor=f"operator:{request.user.pk}", now=timezone.now())
@@ -102,3 +106,4 @@ class DeliveryAdmin(WrittenByRules, WithSteps):
                 continue
             self.log_change(request, delivery, "Asked to send it again.")
             self.message_user(request, f"{delivery.pk}: will be sent again", messages.SUCCESS)
+        return None

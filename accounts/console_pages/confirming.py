@@ -41,6 +41,8 @@ def page(request: HttpRequest) -> HttpResponse:
     kinds = set(session.user.factors.values_list("kind", flat=True))
     form_class = FactorForm if kinds else PasswordForm
     form = form_class(request.POST) if request.method == "POST" else form_class()
+    if kinds == {FactorKind.PASSKEY.value}:
+        form.fields["code"].label, form.fields["code"].help_text = "Recovery code", ""
     status = 200
     if request.method == "POST" and form.is_valid():
         try:
@@ -51,8 +53,6 @@ def page(request: HttpRequest) -> HttpResponse:
     asked = checking.ask_for_passkey(session) if FactorKind.PASSKEY in kinds else None
     context = {
         "form": form,
-        "has_app": FactorKind.APP in kinds,
-        "has_passkey_only": kinds == {FactorKind.PASSKEY.value},
         "options": asked.options if asked else "",
         "has_password": bool(kinds) or session.user.has_usable_password(),
         "provider": provider.name() if provider.is_on() else "",

@@ -81,7 +81,7 @@ def add_app(session: ConsoleSession, *, name: str, code: str, now: datetime) -> 
     return _add(session, user, Factor(kind=FactorKind.APP, name=name, secret=secret, counter=step), now=now)
 
 
-def new_passkey(session: ConsoleSession) -> passkey.Asked:
+def new_passkey(session: ConsoleSession) -> passkey.PasskeyChallenge:
     known = Factor.objects.filter(user=session.user, kind=FactorKind.PASSKEY).values_list("credential", flat=True)
     asked = passkey.ask_to_make(session.user, known=[one for one in known if one])
     checking.keep(session, checking.TO_MAKE, asked.challenge)

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from accounts import letters
 from accounts.console_models import ConsoleSession, Factor, FactorKind, Proof, WrongFactor
 from accounts.factors import app, passkey, recovery
-from accounts.factors.passkey import Asked, NotSigned
+from accounts.factors.passkey import NotSigned, PasskeyChallenge
 from accounts.models import User
 from config.errors import BadRequest, RateLimited
 
@@ -77,7 +77,7 @@ def password(user: User, typed: str, *, now: datetime) -> None:
         raise NotTheFactor("This is not your password.")
 
 
-def ask_for_passkey(session: ConsoleSession) -> Asked | None:
+def ask_for_passkey(session: ConsoleSession) -> PasskeyChallenge | None:
     """A challenge for this session, if the person has a passkey and browsers allow one here."""
     known = list(_factors(session.user, FactorKind.PASSKEY).values_list("credential", flat=True))
     if not known or passkey.unavailable():

@@ -20,7 +20,7 @@ class NotSigned(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PasskeyChallenge:
     """`options` is the JSON that the browser gets. `challenge` is in it, and must come back signed."""
 
     options: str
@@ -46,7 +46,7 @@ def unavailable() -> str:
     return "Passkeys need a name instead of an IP address in BASE_URL, such as http://localhost:8000."
 
 
-def ask_to_make(user: User, *, known: Iterable[str]) -> Asked:
+def ask_to_make(user: User, *, known: Iterable[str]) -> PasskeyChallenge:
     import webauthn  # noqa: PLC0415 # only this page needs it, and it is slow to import
     from webauthn.helpers import structs  # noqa: PLC0415
 
@@ -63,7 +63,7 @@ def ask_to_make(user: User, *, known: Iterable[str]) -> Asked:
             structs.PublicKeyCredentialDescriptor(id=webauthn.base64url_to_bytes(one)) for one in known
         ],
     )
-    return Asked(
+    return PasskeyChallenge(
         options=webauthn.options_to_json(options), challenge=webauthn.helpers.bytes_to_base64url(options.challenge)
     )
 
@@ -88,7 +88,7 @@ def made(answer: str, *, challenge: str) -> NewPasskey:
     )
 
 
-def ask_to_sign(known: Iterable[str]) -> Asked:
+def ask_to_sign(known: Iterable[str]) -> PasskeyChallenge:
     import webauthn  # noqa: PLC0415
     from webauthn.helpers import structs  # noqa: PLC0415
 
@@ -97,7 +97,7 @@ def ask_to_sign(known: Iterable[str]) -> Asked:
         allow_credentials=[structs.PublicKeyCredentialDescriptor(id=webauthn.base64url_to_bytes(one)) for one in known],
         user_verification=structs.UserVerificationRequirement.REQUIRED,
     )
-    return Asked(
+    return PasskeyChallenge(
         options=webauthn.options_to_json(options), challenge=webauthn.helpers.bytes_to_base64url(options.challenge)
     )
 

@@ -71,7 +71,8 @@ class SeeAsPerson(PersonStep):
         return super().among(chosen).filter(is_staff=False, is_superuser=False)
 
     def take(self, row: User, *, given: Given) -> Logged | None:
-        console: Any = given.request.session.session_key
+        request: Any = given.request  # there is one: this step is never a job
+        console = request.session.session_key
         _look, token = looks.begin(row, operator=given.user, console=console, reason=given.reason, now=given.now)
         answer = HttpResponseRedirect(ACCOUNT)
         answer.set_cookie(

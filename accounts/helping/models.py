@@ -66,8 +66,8 @@ class StaffLook(models.Model):
     )
 
     class Meta:
-        verbose_name = "look at a person's pages"
-        verbose_name_plural = "looks at people's pages"
+        verbose_name = "look at an account"
+        verbose_name_plural = "looks at accounts"
         ordering = ("-began_at", "-id")
         permissions = (("see_as_person", "Can see people's pages as they see them"),)
         indexes: ClassVar[list[models.Index]] = [

@@ -7,14 +7,13 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts import letters
 from accounts.admin_steps import EndSessions, RevokeKeys
 from accounts.helping import looks, notes
 from accounts.models import ApiKey, Session, Suspension, User
-from config.admin_sections import ROWS, Cell, PageSection, everything, table
+from config.admin_sections import ROWS, Cell, PageSection, everything, page_of, table
 from config.admin_steps import Step, address
 
 
@@ -87,7 +86,7 @@ def keys(user: User, request: HttpRequest) -> PageSection | None:
             (
                 _moment(row.created_at),
                 row.name,
-                Cell(f"{row.prefix}…", reverse("admin:accounts_apikey_change", args=[row.pk])),
+                Cell(f"{row.prefix}…", page_of("accounts_apikey", row.pk)),
                 _moment(row.last_used_at),
                 _moment(row.revoked_at),
                 Cell("-") if row.revoked_at else _button(step, "Revoke", row, request),
@@ -108,7 +107,7 @@ def mails(user: User, request: HttpRequest) -> PageSection | None:
         (
             (
                 _moment(row.written_at),
-                Cell(row.subject, reverse("admin:accounts_letter_change", args=[row.pk])),
+                Cell(row.subject, page_of("accounts_letter", row.pk)),
                 _moment(row.mailed_at),
             )
             for row in letters.newest(user.pk, most=ROWS)

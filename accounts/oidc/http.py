@@ -17,7 +17,7 @@ CONNECT_SECONDS, SILENCE_SECONDS, TOTAL_SECONDS = 3, 5, 10
 LARGEST_BYTES = 512 * 1024
 
 
-class NoAnswer(requests.RequestException):
+class UnusableAnswer(requests.RequestException):
     """The provider's answer is too large, too slow, a redirect, or no JSON object."""
 
 
@@ -26,14 +26,14 @@ class BoundedAdapter(HTTPAdapter):
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         if not is_safe(request.url or ""):
-            raise NoAnswer("not https")
+            raise UnusableAnswer("not https")
         until = time.monotonic() + TOTAL_SECONDS
         limits = {"timeout": (CONNECT_SECONDS, SILENCE_SECONDS), "stream": True}
         answer = super().send(request, *args, **{**kwargs, **limits})
         try:
             if answer.is_redirect:
-                raise NoAnswer("a redirect")
-            body = answers.body_of(answer, at_most=LARGEST_BYTES, until=until, refuse=NoAnswer)
+                raise UnusableAnswer("a redirect")
+            body = answers.body_of(answer, at_most=LARGEST_BYTES, until=until, refuse=UnusableAnswer)
             answer._content = body  # noqa: SLF001 # where `requests` itself keeps a body that was read
         finally:
             answer.close()
@@ -56,7 +56,7 @@ def object_at(url: str, *, headers: Mapping[str, str] | None = None) -> dict[str
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise NoAnswer(f"HTTP {answer.status_code} without a JSON object")
+        raise UnusableAnswer(f"HTTP {answer.status_code} without a JSON object")
     return found
 
 

@@ -28,6 +28,7 @@ def _restore(user: User) -> str:
 class AccountAdmin(UserAdmin):
     steps = (SuspendAccounts(), RestoreAccounts(), SignOutOperators(), ResetSignIn())
     sections = [sections.of_person, *UserAdmin.sections]
+    repairs_title, sections_first = "Help", True
     repairs = [
         *UserAdmin.repairs,
         RepairButton(step=SuspendAccounts(), model=User, about="Agents stop, nobody signs in.", why_not=_suspend),

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from agents.admin.columns import WithColumns
 from agents.admin.list_filters import AttentionFilter, ClusterFilter
@@ -15,10 +15,10 @@ from agents.admin.outlook import WithOutlook
 from agents.admin.repair_steps import BackUpAgent, ResendEvents, RestartEngine, ResumeAgent, TalkTestAgent
 from agents.admin.repairs import REPAIRS
 from agents.admin.sections import SECTIONS
-from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents
+from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents, ResumeAgents
 from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
 from agents.backups import by_owner
-from agents.backups.admin_steps import UndoDeletion
+from agents.backups.admin_steps import BackUpAgents, UndoDeletion
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
 from agents.clusters.admin_steps import MoveAgents
@@ -99,10 +99,22 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook, WithSections, Wi
     inlines = (QuotaInline, ChannelInline)
     actions = ("resume_agents", "back_up_agents", "talk_test_agents")
     steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
-    pages = (ResumeAgent(), RestartEngine(), BackUpAgent(), ResendEvents(), TalkTestAgent())
+    pages = (
+        *(
+            ResumeAgents(),
+            BackUpAgents(),
+            ResumeAgent(),
+            RestartEngine(),
+            BackUpAgent(),
+            ResendEvents(),
+            TalkTestAgent(),
+        ),
+    )
     sections = SECTIONS
     repairs = REPAIRS
-    fieldsets: ClassVar[Any] = tuple((title, {"fields": tuple(names.split())}) for title, names in SHOWN)
+    fieldsets: ClassVar[Any] = tuple(
+        (title, {"fields": tuple(names.split()), "classes": ("collapse",) if title else ()}) for title, names in SHOWN
+    )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
         return tuple(str(name) for _, options in self.fieldsets for name in options["fields"])
@@ -147,7 +159,9 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook, WithSections, Wi
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
 
     @admin.action(description="Resume", permissions=["pause"])
-    def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+    def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> HttpResponse | None:
+        if job := self.job_of_many(request, agents, step=self.pages[0]):
+            return job
         for agent in self.bounded(request, agents):
             try:
                 lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
@@ -155,9 +169,12 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook, WithSections, Wi
                 self.message_user(request, f"{agent}: is being started", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+        return None
 
     @admin.action(description="Back up now", permissions=["test"])
-    def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+    def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> HttpResponse | None:
+        if job := self.job_of_many(request, agents, step=self.pages[1]):
+            return job
         for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
             try:
                 backup = by_owner.begin(agent, actor=f"operator:{request.user.pk}")
@@ -165,6 +182,7 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook, WithSections, Wi
                 self.message_user(request, f"{agent}: backup {backup.name} is being made", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+        return None
 
     @admin.action(
         description="Talk test (finds the hop that is silent; each agent makes one call of its model)",

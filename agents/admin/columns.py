@@ -14,7 +14,7 @@ from agents.models import Agent, QuotaStatus, Status
 # A download has the plain columns.
 PLAIN = ("id", "name", "user", "status", "desired", "status_since", "engine", "tier", "quota_status", "paid",
          "entitled_until", "cause", "created_at")  # fmt: skip
-SHOWN = ("agent", "user", "state", "age", "plan", "term", "problem", "created")
+SHOWN = ("agent", "user", "state", "age", "plan", "term", "problem")
 
 
 class WithColumns(admin.ModelAdmin[Agent]):
@@ -27,8 +27,8 @@ class WithColumns(admin.ModelAdmin[Agent]):
 
     @admin.display(description="status", ordering="status")
     def state(self, agent: Agent) -> str:
-        """The status, and what is wanted if that differs."""
-        if agent.status in {agent.desired, Status.DELETED}:
+        """The status, and what is wanted if that is still to come."""
+        if agent.status in {agent.desired, Status.DELETED, Status.FAILED}:
             return agent.status
         return format_html('{}<br><small class="quiet">wanted: {}</small>', agent.status, agent.desired)
 
@@ -40,17 +40,13 @@ class WithColumns(admin.ModelAdmin[Agent]):
     def plan(self, agent: Agent) -> str:
         return format_html('{}<br><small class="quiet">{}</small>', agent.tier, agent.engine)
 
-    @admin.display(description="paid or free until", ordering="entitled_until")
+    @admin.display(description="paid until", ordering="entitled_until")
     def term(self, agent: Agent) -> str:
         kind = "paid" if agent.paid else "free"
-        return f"{kind}, {agent.entitled_until:%Y-%m-%d %H:%M}" if agent.entitled_until else f"{kind}, no end"
+        return f"{kind}, {agent.entitled_until:%Y-%m-%d}" if agent.entitled_until else f"{kind}, no end"
 
     @admin.display(description="problem", ordering="cause")
     def problem(self, agent: Agent) -> str:
         """The cause of a failure, and the quota if it is not kept."""
         quota = agent.quota_snapshot.status if hasattr(agent, "quota_snapshot") else QuotaStatus.OK
         return ", ".join(filter(None, (agent.cause, "" if quota == QuotaStatus.OK else f"quota {quota}"))) or "-"
-
-    @admin.display(description="created", ordering="created_at")
-    def created(self, agent: Agent) -> str:
-        return f"{agent.created_at:%Y-%m-%d}"

@@ -20,7 +20,7 @@ from agents.backups.models import Backup, Stage
 from agents.clusters.models import Pod
 from agents.models import Agent, Transition, UsageHour
 from agents.watching import usage_curves, usage_hours
-from config.admin_sections import ROWS, Cell, PageSection, everything, table
+from config.admin_sections import ROWS, Cell, PageSection, everything, page_of, table
 from config.admin_steps import address
 from webhooks.models import Delivery
 
@@ -78,7 +78,7 @@ def pod_events(agent: Agent, request: HttpRequest) -> PageSection | None:
     told = [(pod.namespace, _short(str(line))) for pod in pods for line in (pod.evidence or [])[:EVIDENCE]]
     told += [(agent.namespace, _short(str(line))) for line in (agent.cause_evidence or [])[:EVIDENCE]]
     states = [(pod.namespace, _state(pod)) for pod in pods]
-    links = [Cell(pod.namespace, reverse("admin:agents_pod_change", args=[pod.pk])) for pod in pods]
+    links = [Cell(pod.namespace, page_of("agents_pod", pod.pk)) for pod in pods]
     return table("pods", "Pod and its events", ("Pod", "Seen"), [*states, *told], links=tuple(links))
 
 
@@ -105,7 +105,7 @@ def deliveries(agent: Agent, request: HttpRequest) -> PageSection | None:
         (
             (
                 moment(row.created_at),
-                Cell(row.event.type, reverse("admin:webhooks_delivery_change", args=[row.pk])),
+                Cell(row.event.type, page_of("webhooks_delivery", row.pk)),
                 row.state,
                 row.attempts,
                 row.http_status or "-",
@@ -152,7 +152,7 @@ def mails(agent: Agent, request: HttpRequest) -> PageSection | None:
         (
             (
                 moment(row.written_at),
-                Cell(row.subject, reverse("admin:accounts_letter_change", args=[row.pk])),
+                Cell(row.subject, page_of("accounts_letter", row.pk)),
                 moment(row.mailed_at),
             )
             for row in letters.newest(agent.user_id, naming=agent.pk, most=ROWS)
@@ -178,7 +178,7 @@ def of_person(user: User, request: HttpRequest) -> PageSection | None:
         (
             (
                 moment(row.created_at),
-                Cell(row.name or row.pk, reverse("admin:agents_agent_change", args=[row.pk])),
+                Cell(row.name or row.pk, page_of("agents_agent", row.pk)),
                 row.status,
                 row.desired,
                 row.engine,

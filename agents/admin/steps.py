@@ -53,6 +53,7 @@ def downtime(rows: list[Agent]) -> list[str]:
 class PauseAgents(AgentStep):
     name, title, button, done = "pause_agents", "Pause agents", "Pause", "Stop requested"
     permission = "pause"
+    bulk = True
     warnings = (
         "The pod stops, and the agent answers nobody until it is resumed. Its data is kept, and its free or paid time"
         " goes on.",
@@ -70,6 +71,7 @@ class PauseAgents(AgentStep):
 
 class RebuildAgents(AgentStep):
     name, title, button, done = "rebuild_agents", "Rebuild agents", "Rebuild", "Rebuild requested"
+    bulk, pace = True, 60
     warnings = (
         "The pod is replaced: the work that it is doing now is interrupted. Its data is kept.",
         "Lost or damaged data is restored from the newest backup. Without a backup the agent begins with an empty"
@@ -85,6 +87,22 @@ class RebuildAgents(AgentStep):
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         lifecycle.rebuild(row, actor=given.actor, why=given.reason)
+        return None
+
+
+class ResumeAgents(AgentStep):
+    """Only for jobs: a few agents are resumed at once by the action of the list."""
+
+    name, title, button, done = "resume_many", "Resume agents", "Resume", "Start requested"
+    permission = "pause"
+    bulk, pace = True, 60
+    warnings = ("Each agent starts, with its data. An agent that may not run any more is refused.",)
+
+    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
+        return chosen.filter(desired=Desired.STOPPED)
+
+    def take(self, row: Agent, *, given: Given) -> Logged | None:
+        lifecycle.resume(row, actor=given.actor)
         return None
 
 

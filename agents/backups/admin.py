@@ -48,6 +48,7 @@ class DrillFilter(admin.SimpleListFilter):
 
 @admin.register(Repository)
 class RepositoryAdmin(WrittenByRules):
+    sortable_by = ("failures", "drilled_at")
     list_display = ("agent", "made_at", "failures", "failure", "failed_at", "drilled_at", "drill", "expires_at")
     list_filter = (DrillFilter,)
     list_select_related = ("agent",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, QuerySet
 
 from agents.admin.steps import AgentStep, downtime
-from agents.backups import restoring, undoing
+from agents.backups import by_owner, restoring, undoing
 from agents.backups.models import Backup, Stage
 from agents.models import Agent, Desired, Status
 from config.admin_steps import Given, Logged, Step
@@ -34,6 +34,22 @@ class UndoDeletion(AgentStep):
         agent = undoing.undo(row, actor=given.actor, why=given.reason)
         given.say(f"The new agent is {agent.pk}.")
         return [(row, f"Brought back as {agent.pk}: {given.reason}"), (agent, f"Brought back: {given.reason}")]
+
+
+class BackUpAgents(AgentStep):
+    """Only for jobs: backups of a few agents are begun at once by the action of the list."""
+
+    name, title, button, done = "back_up_many", "Back up agents", "Back up", "Backup requested"
+    permission = "test"
+    bulk, pace = True, 60
+    warnings = ("Each pod makes a backup. A stopped agent is refused: it was backed up when it stopped.",)
+
+    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
+        return chosen.exclude(desired=Desired.DELETED)
+
+    def take(self, row: Agent, *, given: Given) -> Logged | None:
+        backup = by_owner.begin(row, actor=given.actor)
+        return [(row, f"Backup requested: {backup.name}: {given.reason}")]
 
 
 class RestoreBackup(Step[Backup]):

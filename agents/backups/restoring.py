@@ -8,9 +8,9 @@ from agents.cause import Cause
 from agents.models import Agent, Reason
 from agents.pod.turns.failures import HopFailure
 from agents.running import lifecycle, pods
-from agents.runtimes import management
+from agents.runtimes import pod_backups
 from agents.runtimes.base import Runtime, RuntimeFailure
-from agents.runtimes.management import BackupOrder
+from agents.runtimes.pod_backups import BackupOrder
 from catalog import tiers
 
 
@@ -43,7 +43,7 @@ def drive(agent: Agent, runtime: Runtime) -> None:
         repository=repository.agent_id,
     )
     try:
-        management.restore(endpoint, pods.access_of(agent), order)
+        pod_backups.restore(endpoint, pods.access_of(agent), order)
     except HopFailure as failure:
         raise RuntimeFailure(failure.message, cause=Cause.RESTORE) from failure
 

@@ -25,8 +25,8 @@ from agents.models import Agent, Reason, Repository
 from agents.pod.turns.failures import Hop, HopFailure
 from agents.running import pods
 from agents.running.turns import OneAtATime
-from agents.runtimes import current_runtime, management
-from agents.runtimes.management import BackupOrder, BackupState
+from agents.runtimes import current_runtime, pod_backups
+from agents.runtimes.pod_backups import BackupOrder, BackupState
 from catalog import tiers
 from config import background
 from config.crypto import UnreadableSecret
@@ -192,7 +192,7 @@ def _pod_says(backup: Backup) -> BackupState:
         password=agent.repository.password,
         most_bytes=_most_bytes(agent),
     )
-    return management.back_up(endpoint, pods.access_of(agent), order)
+    return pod_backups.back_up(endpoint, pods.access_of(agent), order)
 
 
 def _most_bytes(agent: Agent) -> int:

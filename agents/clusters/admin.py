@@ -9,19 +9,20 @@ from urllib.parse import urlencode
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import JSONField, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 
 from agents.clusters import placement
-from agents.clusters.admin_steps import DeleteClusters, LoseClusters
+from agents.clusters.admin_steps import DeleteClusters, LoseClusters, MoveAgents
 from agents.clusters.forms import SECRETS, ClusterForm
 from agents.clusters.models import Cluster, Enforcement, Placement, Pod
+from agents.models import Agent
 from catalog.form_fields import JsonFormField
 from config import background
-from config.admin_steps import WithSteps
+from config.admin_steps import WithSteps, as_job
 from config.read_only import WrittenByRules
 
 OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "found", "checked_at")
@@ -45,7 +46,7 @@ class ClusterAdmin(WithSteps):
     list_filter = ("cordoned", "routing", "network_policies")
     search_fields = ("name", "region")
     list_per_page = 50
-    actions = ("cordon_clusters", "uncordon_clusters", "check_clusters")
+    actions = ("cordon_clusters", "uncordon_clusters", "check_clusters", "empty_clusters")
     steps = (LoseClusters(), DeleteClusters())
     readonly_fields = ("agents", *OBSERVERS, *BREACH)
     fieldsets = (
@@ -131,6 +132,19 @@ class ClusterAdmin(WithSteps):
             self.log_change(request, cluster, "Check requested.")
             words = "is being checked, with a few small pods; its history shows the result in two minutes"
             self.message_user(request, f"cluster {cluster}: {words}", messages.SUCCESS)
+
+    @admin.action(description="Move all agents off this cluster…", permissions=["change"])
+    def empty_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponse | None:
+        """Prepare the job that moves the agents of one cluster, by the step of the list of agents."""
+        console = self.admin_site._registry[Agent]  # noqa: SLF001  # Django has no other way to another list
+        step = MoveAgents()
+        chosen = list(clusters[:2])
+        if len(chosen) > 1 or not step.allowed(console, request):
+            self.message_user(request, "This works for one cluster at a time, for who may move agents.", messages.ERROR)
+            return None
+        placed = Placement.objects.filter(cluster=chosen[0]).values("pk")
+        agents = Agent.objects.filter(pk__in=placed)
+        return as_job(console, request, step.among(agents), step=step, words=f"as placed on cluster {chosen[0]}")
 
 
 class ClusterRowsAdmin(WrittenByRules):

@@ -66,6 +66,7 @@ class WhereTo(ReasonForm):
 class MoveAgents(AgentStep):
     name, title, button, done = "move_agents", "Move agents to another cluster", "Move", "Move requested"
     form = WhereTo
+    bulk, pace = True, 30
     material = ("status", "wanted", "cluster")
     warnings = (
         "A pod on the other cluster replaces the pod: the work that it is doing now is interrupted. A backup, which the"

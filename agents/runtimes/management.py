@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import operator
-import re
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +26,6 @@ HEALTH_SECONDS = 5.0
 CONFIGURE_SECONDS = 25.0
 TURN_SECONDS = 115.0  # the gateway gives up after 110 s
 MEMORY_SECONDS = 15.0
-BACKUP_SECONDS = 15.0
 CHANNELS_SECONDS = 8.0
 CHANNELS_BYTES = 64 * 1024
 MCP_TEST_SECONDS = 20.0  # the gateway gives up after 15 s
@@ -39,7 +36,6 @@ TIMINGS_BYTES = 64 * 1024
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 EVENT_STREAM = "text/event-stream"
-_SNAPSHOT = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,58 +190,6 @@ def memory_of(body: dict[str, Any]) -> Memory:
         sessions=min(max(operator.index(body["sessions"]), 0), MAX_SESSIONS),
         is_cut=body["is_cut"] is True,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupOrder:
-    """What a pod needs for a backup: the endpoint's address, the credential for it, and the repository's password."""
-
-    id: str
-    url: str
-    credential: str = field(repr=False)
-    password: str = field(repr=False)
-    most_bytes: int
-    snapshot: str = ""  # the snapshot to restore
-    repository: str = ""  # the repository to restore from, if it is not the agent's own
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupState:
-    """`phase` is running, done or failed. Only `done` has a snapshot. `size` is in bytes."""
-
-    phase: str
-    snapshot: str
-    size: int
-    message: str  # the reason of a failure, or a remark about a finished backup
-    broken: int = 0  # number of the agent's databases in the backup that are damaged or only copied as files
-
-
-def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
-    """Start a backup or get its progress. A call with the same order id means the same backup. Raises HopFailure."""
-    with call("PUT", endpoint, access, "/backup", seconds=BACKUP_SECONDS, body=dataclasses.asdict(order)) as answer:
-        said = body_of(answer, "phase")
-    try:
-        if said["phase"] != "done":
-            return BackupState(phase=str(said["phase"]), snapshot="", size=0, message=str(said.get("message", "")))
-        size = min(max(operator.index(said["size"]), 0), order.most_bytes)
-        broken = min(max(operator.index(said.get("broken", 0)), 0), MAX_SESSIONS)
-        note = str(said.get("note", ""))
-        return BackupState(phase="done", snapshot=_snapshot(said), size=size, message=note, broken=broken)
-    except (KeyError, TypeError, ValueError) as error:
-        raise EngineError("the engine's bridge gave an unknown answer about its backup") from error
-
-
-def restore(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
-    """Start a restore, in a pod that was started for it, or get its progress. Raises HopFailure."""
-    with call("PUT", endpoint, access, "/restore", seconds=BACKUP_SECONDS, body=dataclasses.asdict(order)) as answer:
-        said = body_of(answer, "phase")
-    return BackupState(phase=str(said["phase"]), snapshot="", size=0, message=str(said.get("message", "")))
-
-
-def _snapshot(said: dict[str, Any]) -> str:
-    if not _SNAPSHOT.fullmatch(said["snapshot"]):
-        raise ValueError
-    return str(said["snapshot"])
 
 
 def _string(value: Any) -> str:

@@ -54,7 +54,7 @@ def _ask(span: RunningSpan, endpoint: Endpoint, access: Access, began: int, ende
 
 
 def _note(span: RunningSpan, parts: list[dict[str, object]], began: int, ended: int) -> None:
-    recorder = tracing.recorder()
+    recorder = tracing.active()
     if recorder is None:
         return
     for part in parts[:MOST]:

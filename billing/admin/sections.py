@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import Truncator
 
@@ -18,7 +17,7 @@ from billing import agent_terms, corrections
 from billing.admin.steps import CreditTerms, GrantTerms, RefundTerms, RevokeTerms, term_line
 from billing.models import AgentTerm, Order, Payment, Subscription
 from billing.vocabulary import OrderStatus, Provider
-from config.admin_sections import ROWS, Cell, PageSection, RepairButton, everything, table
+from config.admin_sections import ROWS, Cell, PageSection, RepairButton, everything, page_of, table
 
 HEAD = ("When (UTC)", "Kind", "Provider", "Price, USD", "Amount", "Bought nothing, because", "Who", "Reason")
 DELETED = "It is deleted."
@@ -32,7 +31,7 @@ def _moment(at: datetime) -> str:
 def _line(row: Payment) -> Iterable[Cell | str]:
     return (
         _moment(row.at),
-        Cell(row.get_kind_display(), reverse("admin:billing_payment_change", args=[row.pk])),
+        Cell(row.get_kind_display(), page_of("billing_payment", row.pk)),
         row.provider,
         "-" if row.price_usd is None else str(row.price_usd),
         "-" if row.amount is None else f"{row.amount} {row.currency}",
@@ -46,7 +45,7 @@ def of_agent(agent: Agent, request: HttpRequest) -> PageSection | None:
     if not request.user.has_perm("billing.view_payment"):
         return None
     links = (
-        Cell("Term and subscriptions", reverse("admin:billing_agentterm_change", args=[agent.pk])),
+        Cell("Term and subscriptions", page_of("billing_agentterm", agent.pk)),
         Cell("All payments", everything("billing_payment", agent=agent.pk)),
     )
     rows = Payment.objects.filter(agent=agent)[:ROWS]

@@ -83,6 +83,7 @@ class TermStep(MoneyStep):
 
 class GrantTerms(TermStep):
     name, title, button, done = "grant", "Grant paid time without end (internal)", "Grant", "Granted"
+    bulk = True
     warnings = ("The agent may run without an end. Subscriptions that it has go on by themselves.",)
     rule = staticmethod(corrections.grant)
 
@@ -96,6 +97,7 @@ class RevokeTerms(TermStep):
 class CreditTerms(TermStep):
     name, title, button, done = "credit", "Credit days", "Credit", "Credited"
     form = DaysForm
+    bulk = True
     warnings = ("Each agent gets this number of days of its plan, after its paid time: 1 to 3,660.",)
 
     def take(self, row: Any, *, given: Given) -> Logged | None:

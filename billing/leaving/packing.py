@@ -29,6 +29,8 @@ profile            your account
 sessions           where you are signed in
 console-sessions   where you are signed in to the console, if you work here
 api-keys           your keys; a key itself is stored nowhere
+notes              what our support wrote down about you
+seen-by-support    when our support looked at your pages to help you
 mails              what we mailed to you in the last 180 days
 agents             your agents with their settings; of keys and tokens only their names
 backups            where your agents' data, with their conversations, can be downloaded

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Context, Decimal
-from itertools import chain
 from typing import Any
 
 from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value
@@ -94,10 +93,8 @@ def _received(months: Months, coins: Iterable[str]) -> Iterable[Mapping[str, Any
     rows = Payment.objects.filter(kind__in=CONFIRMED, at__gte=months.first, at__lt=months.after)
     of_coins, codes = F("order__cryptoorder__decimals"), list(coins)
     none = Value(None, output_field=IntegerField())
-    return chain(
-        _summed(rows.filter(currency__in=codes).annotate(decimals=of_coins)),
-        _summed(rows.exclude(currency__in=codes).annotate(decimals=none)),
-    )
+    others = _summed(rows.exclude(currency__in=codes).annotate(decimals=none))
+    return others.union(_summed(rows.filter(currency__in=codes).annotate(decimals=of_coins)), all=True)
 
 
 def _summed(rows: QuerySet[Payment]) -> QuerySet[Payment, Any]:

@@ -14,6 +14,7 @@ from billing.reports.deferred import deferred, kept
 from billing.reports.months import Months
 from billing.reports.open_items import open_items
 from billing.reports.sales import Sale, sales
+from billing.reports.sources import sources
 from billing.reports.taxes import taxes
 from config import csv_files
 
@@ -38,13 +39,21 @@ ON_REQUEST = {"deferred-now": "Deferred revenue now"}
 def tables(months: Months, *, now: datetime) -> list[ReportTable]:
     """All tables. The first two come from the same sales."""
     sold = sales(months)
-    return [_providers(sold), _sales(sold), _taxes(months), _deferred(months), _deferred_now(now=now), _open_items()]
+    return [
+        _providers(sold),
+        _sales(sold),
+        _taxes(months),
+        _deferred(months),
+        _deferred_now(now=now),
+        _open_items(),
+        _sources(months),
+    ]
 
 
 def quick_tables(months: Months, *, now: datetime) -> list[ReportTable]:
     """The tables that a page can show at once: all but those ON_REQUEST."""
     sold = sales(months)
-    return [_providers(sold), _sales(sold), _taxes(months), _deferred(months), _open_items()]
+    return [_providers(sold), _sales(sold), _taxes(months), _deferred(months), _open_items(), _sources(months)]
 
 
 def table(name: str, months: Months, *, now: datetime) -> ReportTable | None:
@@ -62,6 +71,8 @@ def table(name: str, months: Months, *, now: datetime) -> ReportTable | None:
             return _deferred_now(now=now)
         case "open-items":
             return _open_items()
+        case "sources":
+            return _sources(months)
     return None
 
 
@@ -183,6 +194,22 @@ def _open_items() -> ReportTable:
     ]
     head = ("kind", "name", "at", "agent", "amount", "currency", "why")
     return ReportTable("open-items", "Open items", "Money that waits for an operator or for a refund.", head, rows)
+
+
+def _sources(months: Months) -> ReportTable:
+    rows = [
+        (f"{month:%Y-%m}", source, *map(str, (line.sign_ups, line.trials, line.bought)), line.percent, str(line.ended))
+        for month, source, line in sources(months)
+    ]
+    return ReportTable(
+        "sources",
+        "Trials and ends by source",
+        "The source is what the browser named at the first sign-in (utm_source). Trials are the agents created in the"
+        " month, paid is how many of those agents were paid for until now, and ended is how many agents stopped in the"
+        " month after paid time. Of an erased account the source is unknown.",
+        ("month", "source", "sign_ups", "trials", "paid", "paid_percent", "ended"),
+        rows,
+    )
 
 
 def usd(number: Decimal) -> str:

@@ -4,7 +4,7 @@ The page lists the rows that the step changes, says what the step does and asks 
 confirms, a rule changes the rows, one by one.
 """
 
-from config.admin_steps.console import WithSteps
+from config.admin_steps.console import WithSteps, as_job
 from config.admin_steps.page import MOST, address
 from config.admin_steps.step import DeleteRows, Given, Logged, NameOrPerish, ReasonForm, Step, in_words
 
@@ -18,5 +18,6 @@ __all__ = [
     "Step",
     "WithSteps",
     "address",
+    "as_job",
     "in_words",
 ]

@@ -12,9 +12,12 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path
+from django.utils import timezone
 
+from config import audit
 from config.admin_steps.page import MOST, address, page
 from config.admin_steps.step import DeleteRows, Step
+from config.errors import ServiceError
 
 
 class WithSteps(admin.ModelAdmin[Any]):
@@ -52,12 +55,41 @@ class WithSteps(admin.ModelAdmin[Any]):
             raise Http404
         return redirect(address(self, step, [str(row.pk)]))
 
+    def job_of_many(self, request: HttpRequest, chosen: QuerySet[Any], *, step: Step[Any]) -> HttpResponse | None:
+        """For actions that act at once: of more than MOST rows make a job. None if there are fewer."""
+        return as_job(self, request, step.among(chosen), step=step) if chosen[MOST:].exists() else None
+
     def bounded(self, request: HttpRequest, chosen: QuerySet[Any]) -> list[Any]:
         """Return the chosen rows, at most MOST; warn if there are more. For actions that need no page."""
         rows = list(chosen[: MOST + 1])
         if len(rows) > MOST:
             _only(request, chosen)
         return rows[:MOST]
+
+
+def as_job(
+    console: Any,
+    request: HttpRequest,
+    chosen: QuerySet[Any],
+    *,
+    step: Step[Any],
+    words: str = "",
+    fields: dict[str, list[str]] | None = None,
+) -> HttpResponse | None:
+    """Keep the rows as the draft of a job, and lead to its page, which asks for a reason. None if that is refused."""
+    from config.jobs import control, kinds  # noqa: PLC0415  # jobs are made of steps
+
+    kind = kinds.of(console, step)
+    words = (
+        words or f"on the list of {console.opts.verbose_name_plural}, {request.GET.urlencode() or 'without filters'}"
+    )
+    try:
+        job = control.draft(kind, chosen, by=request.user, now=timezone.now(), chosen=words, fields=fields)
+    except ServiceError as refusal:
+        messages.error(request, refusal.message)
+        return None
+    audit.note(f"Job prepared: {step.title}", job, changes=[("rows", "", str(job.total)), ("chosen", "", words)])
+    return redirect("admin:config_job_change", job.pk)
 
 
 def _asked(console: Any, request: HttpRequest, chosen: QuerySet[Any], *, step: Step[Any]) -> HttpResponse | None:
@@ -67,12 +99,14 @@ def _asked(console: Any, request: HttpRequest, chosen: QuerySet[Any], *, step: S
     if step.alone and len(ids) > 1:
         messages.error(request, "This works for one row at a time: choose only one.")
         return None
-    if len(ids) > MOST:
+    if len(ids) > MOST and not step.bulk:
         _only(request, fitting)
     if left_out := chosen.count() - fitting.count():
         messages.info(
             request, f"{left_out} of the rows that you chose are left out, because nothing would change for them."
         )
+    if len(ids) > MOST and step.bulk:
+        return as_job(console, request, fitting, step=step)
     return redirect(address(console, step, ids[:MOST], filters=request.GET.urlencode()))
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
-from django.contrib.admin.models import DELETION, LogEntry
+from django.contrib.admin.models import DELETION
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -24,8 +24,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from config import audit
-from config.admin_steps import seen
+from config.admin_steps import recording, seen
 from config.admin_steps.seen import Cells, ShownRows
 from config.admin_steps.step import Given, Logged, Step
 from config.audit import changes
@@ -141,10 +140,7 @@ def _record(step: Step[Any], row: Any, was_shown: Cells, given: Given, logged: L
     after = step.held(str(row.pk))  # None if it is deleted, or if the step does not look at such rows any more
     now_shown = step.cells([after])[0] if after is not None else {} if step.flag == DELETION else was_shown
     shown = changes.of_cells(was_shown, now_shown)
-    for about, message in logged if logged is not None else [(row, f"{step.done}: {given.reason}")]:
-        LogEntry.objects.log_actions(given.user.pk, [about], step.flag, change_message=message, single_object=True)
-        reason = given.reason if logged is None else message
-        audit.note(step.title, about, reason=reason, changes=[*typed, *shown] if about is row else ())
+    recording.written(step, row, given, logged, changes=[*typed, *shown])
 
 
 def _taken(step: Step[Any], row: Any, given: Given) -> Logged | None:

@@ -58,7 +58,7 @@ class Given:
     user: Any
     now: datetime
     once: str
-    request: HttpRequest
+    request: HttpRequest | None = None  # None in a job, which has no page
     fields: dict[str, Any] = field(default_factory=dict)
     answers: list[HttpResponse] = field(default_factory=list)  # where the step leads, if not back
     said: list[str] = field(default_factory=list)
@@ -93,6 +93,8 @@ class Step(Generic[Row]):
     material: ClassVar[tuple[str, ...]] = ()  # columns: a row in which one has changed meanwhile is left alone
     counted: ClassVar[bool] = False  # cannot be undone: for more than one row, the operator types how many there are
     alone: ClassVar[bool] = False  # only one row at a time
+    bulk: ClassVar[bool] = False  # more than a page's rows become a job (config/jobs); needs `in_transaction`
+    pace: ClassVar[int] = 600  # rows of a job in a minute, unless its operator chooses otherwise
     in_transaction: ClassVar[bool] = True  # False for a rule that makes its own transactions or uses the network
     flag: ClassVar[int] = CHANGE  # kind of the entry in the admin's history
     form: ClassVar[type[forms.Form]] = ReasonForm

@@ -4,6 +4,6 @@
 and hides secrets, `admin.py` is the page.
 """
 
-from config.audit.log import Acting, acting, note
+from config.audit.log import Acting, acted_by, acting, line, note
 
-__all__ = ["Acting", "acting", "note"]
+__all__ = ["Acting", "acted_by", "acting", "line", "note"]

@@ -75,6 +75,9 @@ class OperatorSettings:
         " do not. 0 is no limit.",
     )
     MAX_TRIALS_DAYS = days(LIMITS, 30, "Over how many days trials are counted.", at_least=1)
+    JOBS_KEPT_DAYS = days(
+        LIMITS, 90, "How long the rows of a job, and the job, are kept after it ended. The audit log stays.", at_least=1
+    )
     MAX_FREE_AGENTS_TOTAL = number(
         LIMITS, 0, "agents", "Unpaid agents over all accounts; beyond it creates answer 503. 0 is no limit."
     )

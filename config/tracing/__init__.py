@@ -22,7 +22,7 @@ def use(recorder: Recorder) -> None:
     _recorder = recorder
 
 
-def recorder() -> Recorder | None:
+def active() -> Recorder | None:
     return _recorder
 
 

@@ -20,7 +20,7 @@ class TracingMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        recorder = tracing.recorder()
+        recorder = tracing.active()
         if recorder is None or request.path in PROBES:
             return self.get_response(request)
         from config.tracing.recorder import enter, leave  # noqa: PLC0415  # only where traces are wanted

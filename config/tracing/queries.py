@@ -27,7 +27,7 @@ def _install(connection: Any = None, **_: object) -> None:
 
 
 def _traced(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    recorder = tracing.recorder()
+    recorder = tracing.active()
     known = {"db.system.name": "postgresql", "db.query.text": cleaned(sql)}
     span = recorder.begin_inside(name_of(sql), known) if recorder else None
     if span is None:

@@ -9,7 +9,7 @@ from config import tracing
 
 def start(program: str) -> None:
     """Call it after a fork: it starts a thread."""
-    if not settings.OTEL_EXPORTER_OTLP_ENDPOINT or tracing.recorder() is not None:
+    if not settings.OTEL_EXPORTER_OTLP_ENDPOINT or tracing.active() is not None:
         return
     from config.tracing import queries, tasks  # noqa: PLC0415  # only where traces are wanted
     from config.tracing.recorder import Recorder  # noqa: PLC0415

@@ -22,7 +22,7 @@ def follow() -> None:
 
 
 def _begin(task: Any = None, **_: object) -> None:
-    recorder, said = tracing.recorder(), str(getattr(task.request, HEADER, None) or "")
+    recorder, said = tracing.active(), str(getattr(task.request, HEADER, None) or "")
     span = recorder.work(task.name, traceparent=said, attributes={"messaging.system": "celery"}) if recorder else None
     _running.now = (span, enter(span)) if span else None
 

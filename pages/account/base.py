@@ -28,6 +28,7 @@ from pages.account import looking, sign_in_links, visitors
 from pages.account.looking import LookAuthentication, Looking, LookRefused
 from pages.account.visitors import CookieAuthentication
 from pages.languages import ENGLISH, LANGUAGES, Language
+from status.announcements import banners
 
 POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self';"
@@ -91,7 +92,7 @@ class AccountPageViewSet(ApiViewSet):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Refusals that happen before the page runs are also in the person's language, once it is known."""
-        self.looking = looking.of(request)
+        self.looking = looking.of(request, is_page=not self.ends_look)
         with translation.override(self.language.code), looking.only_reading(None if self.ends_look else self.looking):
             return super().dispatch(request, *args, **kwargs)
 
@@ -202,6 +203,7 @@ class AccountPageViewSet(ApiViewSet):
             "script": frame.stamped("billing/account.js"),
             "person": self.person,
             "looking": self.looking.banner if self.looking else None,
+            "banners": banners.now(self.language.code),
             "csrf_token": get_token(self.sent),
         }
 

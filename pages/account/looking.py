@@ -71,7 +71,7 @@ class LookAuthentication(BaseAuthentication):
         return (self._look.user, self._look) if self._look else None
 
 
-def of(request: HttpRequest) -> Looking | None:
+def of(request: HttpRequest, *, is_page: bool) -> Looking | None:
     """Whether this browser looks at somebody's account. The page is remembered before it is shown.
 
     An ended look counts too: its operator must not go on in an account of their own without noticing.
@@ -82,7 +82,8 @@ def of(request: HttpRequest) -> Looking | None:
     look = looks.find(token, now=timezone.now())
     if look is not None:
         log_context.note(accountId=look.user_id, lookedAtBy=look.operator_id)
-        looks.note_place(look, request.path)
+        if is_page:
+            looks.note_place(look, request.path)
     return Looking(look)
 
 

@@ -17,6 +17,7 @@ PATH = "/account/mails"
 OPTIONAL: dict[str, Promise] = {
     "pod_stops": _("Reminders in the days before an agent stops because it is not paid for"),
     "channel_silent": _("News that an agent no longer hears you on a channel, such as Telegram"),
+    "announcement": _("News about the service"),
 }
 ALWAYS: tuple[Promise, ...] = (
     _("Sign-in codes"),
@@ -24,6 +25,7 @@ ALWAYS: tuple[Promise, ...] = (
     _("Paid time ends, or an agent has stopped, and when its data is deleted"),
     _("You have lost a domain, or will lose it unless you prove that it is yours"),
     _("We removed something that you wrote from the catalog"),
+    _("Changes of the service that you must know about"),
     _("Your data is ready, or your account is being deleted"),
 )
 

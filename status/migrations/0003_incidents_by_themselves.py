@@ -29,6 +29,7 @@ class Migration(migrations.Migration):
             name="opened_for",
             field=models.CharField(
                 blank=True,
+                db_default="",
                 default="",
                 editable=False,
                 help_text="The part for which it opened by itself.",

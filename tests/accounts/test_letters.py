@@ -10,11 +10,14 @@ from django.contrib.admin.utils import quote
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts import letters, purge, tasks
 from accounts.models import Letter, User
+from config.audit.models import AuditEntry
+from tests import operating
 from tests.accounts.conftest import ANN
 from tests.doubles.smtp_server import SmtpServer
 from tests.patience import wait_until
@@ -249,6 +252,32 @@ def test_the_console_shows_letters_and_changes_none(smtp: SmtpServer, user: User
     assert not any('"html"' in query["sql"] for query in queries)
     assert console.post(one, {"subject": "x"}).status_code == 403
     assert console.post(one.replace("change", "delete"), {"post": "yes"}).status_code == 403
+
+
+def test_an_operator_sends_a_mail_again_with_a_reason(smtp: SmtpServer, user: User) -> None:
+    console = Client()
+    console.force_login(User.objects.create_superuser("operator@example.com"))
+    sent, waiting = _write(user, "Your trial ends"), _write(user, "still waits")
+    letters.send(sent.pk, now=NOON)
+    operating.act(console, "/admin/accounts/letter/", "resend_letters", sent, waiting)
+    sent.refresh_from_db()
+    assert (sent.mail_attempts, sent.mail_due_at is not None) == (0, True)
+    assert AuditEntry.objects.filter(object_id=sent.pk, reason=operating.WHY).exists()
+    assert not AuditEntry.objects.filter(object_id=waiting.pk).exists()
+    letters.send_due(now=timezone.now())
+    assert [mail["Subject"] for mail in smtp.mails].count("Your trial ends") == 2
+    ids = {mail["Message-ID"] for mail in smtp.mails if mail["Subject"] == "Your trial ends"}
+    assert len(ids) == 1, "a mail program knows the second copy"
+
+
+def test_a_mail_that_waits_or_whose_person_is_gone_is_not_sent_again(user: User) -> None:
+    letter = _write(user)
+    with pytest.raises(letters.LetterWaits):
+        letters.send_again(letter, now=NOON)
+    Letter.objects.update(mail_due_at=None)
+    letter.user.email = "usr@deleted.invalid"
+    with pytest.raises(letters.OfNobody):
+        letters.send_again(letter, now=NOON)
 
 
 def test_the_scan_is_a_task(smtp: SmtpServer, user: User) -> None:

@@ -25,14 +25,14 @@ from tests import operating
 
 PASSWORD = "a good long password"
 PEOPLE = {"users", "API keys", "sessions", "letters", "sign-in codes", "wrong sign-in codes", "suspensions"}
-HELPING = {"notes about people", "looks at people's pages"}
+HELPING = {"notes about people", "looks at accounts"}
 REVIEW = {"personas", "localizations", "articles", "authors", "review queue", "takedowns"}
 TERMS = {"terms", "next plans", "lapses"}
 OFFERS = {"tiers", "engines", "toolsets", "LLM providers", "LLM models", "personas", "localizations"}
 
 # What an operator of the platform, and only they and owners, does with agents.
 REPAIRS = {"rebuild_agents", "move_agents", "delete_agents", "undo_deletion"}
-HELP = {"pause_agents", "resume_agents", "talk_test_agents", "back_up_agents"}
+HELP = {"pause_agents", "resume_agents", "talk_test_agents", "back_up_agents", "resume_many", "back_up_many"}
 # Buttons of the page of an agent, and of a person.
 BUTTONS = {"resume_agent", "restart_engine", "talk_test_agent", "back_up_agent", "resend_events"}
 LOOKS = {"add_note", "see_as_person"}
@@ -44,7 +44,7 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
         "API keys": {"revoke"},
         "letters": {"resend_letters"},
         "sessions": {"end_sessions"},
-        "deliveries": {"resend_deliveries"},
+        "deliveries": {"resend_deliveries", "resend_many"},
     },
     "moderator": {
         "personas": {"take_down", "ban"},
@@ -70,19 +70,29 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
         "API keys": {"revoke"},
         "letters": {"resend_letters"},
         "sessions": {"end_sessions"},
-        "deliveries": {"resend_deliveries"},
+        "deliveries": {"resend_deliveries", "resend_many"},
         "backups": {"restore_backup"},
         "repositories": {"drill_repositories"},
-        "clusters": {"cordon_clusters", "uncordon_clusters", "check_clusters", "lose_clusters", "delete_rows"},
+        "clusters": {
+            "cordon_clusters",
+            "uncordon_clusters",
+            "check_clusters",
+            "empty_clusters",
+            "lose_clusters",
+            "delete_rows",
+        },
         "incidents": {"delete_rows"},
+        "announcements": {"send_announcement"},
         "settings": {"choose", "reset"},
         **{offer: {"offer", "hide"} for offer in OFFERS},
     },
     "auditor": {},
 }
 PAGES_ONLY = {
-    "agents": BUTTONS,
+    "agents": BUTTONS | {"resume_many", "back_up_many"},
     "users": LOOKS,
+    "deliveries": {"resend_many"},
+    "announcements": {"send_announcement"},
     "review queue": {"take_down_article", "lift"},
     "settings": {"choose", "reset"},
 }
@@ -91,13 +101,13 @@ ADDS: dict[str, set[str]] = {
     "support": set(),
     "moderator": set(),
     "finance": {"coupons", "tax rates", "sweeps"},
-    "operator": {"clusters", "incidents", *OFFERS},
+    "operator": {"clusters", "incidents", "announcements", *OFFERS},
     "auditor": set(),
 }
 CHANGES: dict[str, set[str]] = {
     **{role: set() for role in ADDS},
     "finance": {"coupons", "tax rates"},
-    "operator": {"clusters", "incidents", "agents", "users", "settings", *OFFERS},
+    "operator": {"clusters", "incidents", "announcements", "agents", "users", "settings", *OFFERS},
 }
 JOBS = [*ADDS, "owner"]
 
@@ -119,14 +129,14 @@ def of(*apps: str) -> set[str]:
 def sees(role: str) -> set[str]:
     everything = {name(console) for console in consoles()}
     return {
-        "support": of("agents", "webhooks", "status") | PEOPLE | HELPING,
+        "support": of("agents", "webhooks", "status") | PEOPLE | HELPING | {"jobs"},
         "moderator": REVIEW,
-        "finance": of("billing") | {"agents", "transitions", "users", "suspensions", "notes about people"},
+        "finance": of("billing") | {"agents", "transitions", "users", "suspensions", "notes about people", "jobs"},
         "operator": of("agents", "webhooks", "status", "catalog")
         | PEOPLE
         | HELPING
         | TERMS
-        | {"idempotent replies", "settings", "changes of settings"},
+        | {"idempotent replies", "settings", "changes of settings", "jobs"},
         "auditor": everything,
         "owner": everything,
     }[role]

@@ -231,6 +231,32 @@ def test_taxes_are_those_of_invoices_and_credit_notes(
     assert (line["credited_usd"], line["credited_tax_usd"]) == ("5.95", "0.95")
 
 
+def test_each_month_says_what_each_provider_brought(agent: Agent, clock: Clock, admin_client: Client) -> None:
+    paid(agent, clock, "one", 512)
+    paid(agent, clock, "two", 488)
+    lines = [(line["month"], line["provider"], line["kept_usd"]) for line in report(admin_client, "providers")]
+    month, provider = lines[0][:2]
+    assert lines == [(month, provider, "10.00"), (month, "all", "10.00")]
+
+
+def test_deferred_revenue_of_this_moment_is_computed_on_request(
+    agent: Agent, clock: Clock, admin_client: Client
+) -> None:
+    paid(agent, clock, "one", 512)
+    assert 'id="deferred-now"' not in admin_client.get(PAGE).content.decode()
+    assert 'id="deferred-now"' in admin_client.get(PAGE, {"also": "deferred-now"}).content.decode()
+
+
+def test_the_books_of_a_long_ledger_are_checked_on_request(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("billing.admin.books.AT_VISIT", -2)
+    page = admin_client.get("/admin/billing/books/").content.decode()
+    assert "Run the checks now" in page
+    assert "No problems" not in page
+    assert "No problems" in admin_client.get("/admin/billing/books/?check=now").content.decode()
+
+
 def test_the_page_shows_the_same_numbers(agent: Agent, clock: Clock, admin_client: Client) -> None:
     paid(agent, clock, "one", 512)
     page = admin_client.get(PAGE).content.decode()

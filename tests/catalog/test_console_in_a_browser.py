@@ -1,4 +1,6 @@
-"""Each page of the admin in a real Chromium: its content policy blocks nothing that the page needs."""
+"""Each page of the console in a real Chromium: its content policy blocks nothing that the page needs, axe-core finds no
+barrier, and it fits a screen of 1366 pixels.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,13 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Persona
-from tests.browser import asked_elsewhere, complaints, one_window
+from tests.axe import ANY, barriers
+from tests.browser import asked_elsewhere, complaints, one_window, width_of
 
 pytestmark = pytest.mark.browser
+DESK = 1366
+# Of Django's own inlines and of its widget with two lists.
+DJANGOS = ("empty-table-header: ", "aria-prohibited-attr: ")
 
 
 def places(client: Client) -> Iterator[str]:
@@ -44,13 +50,18 @@ def operator() -> tuple[Client, dict[str, str]]:
 
 
 async def _visit(server: str, wanted: list[str], cookies: dict[str, str]) -> None:
-    async with one_window(server, cookies=cookies) as first:
+    found: list[str] = []
+    async with one_window(server, cookies=cookies, width=DESK) as first:
         for place in wanted:
             async with await first.context.new_page() as page:
                 await page.goto(place, wait_until="networkidle")
                 assert any("/static/admin/" in one.url for one in await page.requests()), place
                 assert await asked_elsewhere(page, server) == [], place
                 assert await complaints(page) == [], place
+                assert await width_of(page) <= DESK, place
+                barred = [one for one in await barriers(page, impacts=ANY) if not one.startswith(DJANGOS)]
+                found += [f"{place}: {one}" for one in barred]
+        assert "\n".join(found) == ""
 
 
 def test_no_page_of_the_admin_is_refused_what_it_needs(live_server: LiveServer, community: Persona) -> None:

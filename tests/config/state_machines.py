@@ -24,6 +24,9 @@ from billing.leaving import closing, exports
 from billing.models import AccountDeletion, DataExport, Order, Subscription
 from catalog import authoring
 from catalog.models import Persona
+from config.jobs import row_states
+from config.jobs import states as job_states
+from config.jobs.models import Job, JobRow
 from webhooks import deliveries
 from webhooks.models import Delivery
 
@@ -59,6 +62,8 @@ MACHINES = (
     Machine(DataExport, "state", exports.TRANSITIONS, "billing/leaving/exports.py _move"),
     Machine(AccountDeletion, "stage", closing.TRANSITIONS, "billing/leaving/closing.py _move"),
     Machine(Delivery, "state", deliveries.TRANSITIONS, "webhooks/deliveries.py _move"),
+    Machine(Job, "state", job_states.TRANSITIONS, "config/jobs/states.py move"),
+    Machine(JobRow, "state", row_states.TRANSITIONS, "config/jobs/row_states.py move"),
     Machine(Persona, "status", authoring.TRANSITIONS, "catalog/authoring.py _move", begins=("draft", "builtin")),
 )
 

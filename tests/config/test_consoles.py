@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 # The names of the lists. A person reads each new name before adding it here.
 LISTS = {
     *("API keys", "groups", "idempotent replies", "letters", "sessions", "sign-in codes", "suspensions"),
-    *("notes about people", "looks at people's pages", "console sessions"),
-    *("wrong sign-in codes", "settings", "changes of settings", "audit log"),
+    *("notes about people", "looks at accounts", "console sessions"),
+    *("wrong sign-in codes", "settings", "changes of settings", "audit log", "jobs"),
     *(
         "agents",
         "backups",
@@ -51,13 +51,13 @@ LISTS = {
         "reports",
         "tax rates",
     ),
-    *("deliveries", "events", "hooks", "incidents", "loops"),
+    *("deliveries", "events", "hooks", "incidents", "loops", "announcements"),
 }
 # Actions without a confirmation page, because they delete nothing (`ban` and `take_down` lead to pages of their own).
 PLAIN = {
     *("resume_agents", "talk_test_agents", "restore_accounts", "cordon_clusters", "uncordon_clusters"),
     *("drill_repositories", "back_up_agents"),
-    *("check_clusters", "resend_deliveries", "offer", "let_pass", "take_down", "ban", "lift"),
+    *("check_clusters", "empty_clusters", "resend_deliveries", "offer", "let_pass", "take_down", "ban", "lift"),
     "download_csv",
 }
 

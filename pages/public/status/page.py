@@ -15,6 +15,7 @@ from pages.public.base import PublicPageViewSet, answer, framed, preferred, vari
 from pages.public.printing import printed
 from pages.public.status import keeping, report
 from pages.public.status.words import OVERALL
+from status.announcements import banners
 
 PATH = "status/page"
 FEED = "status/feed.atom"
@@ -46,4 +47,5 @@ def _content(language: Language) -> dict[str, Any]:
         "over": report.lately_over(told, at=found.at),
         "past_days": report.PAST_DAYS,
         "feed": address(FEED, language),
+        "banners": banners.now(language.code, status_page=True),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,10 +11,14 @@ import time_machine
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from rest_framework.test import APIClient
 
-from accounts.models import Suspension, User
+from accounts import keys, letters, sessions
+from accounts.models import Session, Suspension, User
 from agents import suspension
 from agents.models import Agent, Status
 from tests import operating
@@ -96,3 +102,37 @@ def test_who_may_only_look_does_not_suspend(owner: User) -> None:
     act(client, "suspend_accounts", owner, reason="test")
     owner.refresh_from_db()
     assert owner.is_active
+
+
+def test_a_persons_page_has_what_is_about_them_and_costs_the_same_for_any_number(
+    console: Client, owner: User, running: Agent
+) -> None:
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert console.get(f"{USERS}{quote(owner.pk)}/change/").status_code == 200
+        return len([one for one in asked if "catalog_" not in one["sql"]])
+
+    key = keys.create(owner, name="<b>laptop</b>", now=timezone.now())[0]
+    session = sessions.start(owner, attribution=None, client="Firefox", now=timezone.now())[0]
+    few = cost()
+    values = {field.attname: getattr(running, field.attname) for field in Agent._meta.concrete_fields}
+    unique = [{"id": f"agt_{n:024}", "slug": f"s{n}", "suffix": f"x{n}"} for n in range(300)]
+    Agent.objects.bulk_create(Agent(**{**values, **own}) for own in unique)
+    for number in range(30):
+        sessions.start(owner, attribution=None, client="Firefox", now=session.created_at - timedelta(minutes=number))
+        letters.write(owner, subject=f"News <i>{number}</i>", text="news", lang="en")
+    assert cost() <= few
+    page = console.get(f"{USERS}{quote(owner.pk)}/change/").content.decode()
+    assert page.count("/admin/agents/agent/agt_") == 10
+    assert page.count("/admin/accounts/letter/ltr_") == 10
+    assert "&lt;b&gt;laptop&lt;/b&gt;" in page
+    for markup in ("<b>laptop", "<i>29"):
+        assert markup not in page
+    for step, row, done in (("session/end-sessions", session, "Ended"), ("apikey/revoke", key, "Revoked")):
+        (link,) = re.findall(rf'href="([^"]*/{step}/\?id={row.pk}&[^"]*)"', page)
+        answer = operating.send(console, console.get(html.unescape(link)))
+        assert answer.redirect_chain[-1][0] == f"{USERS}{quote(owner.pk)}/change/"
+        assert f"{done}: " in answer.content.decode()
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+    assert not Session.objects.filter(pk=session.pk).exists()

@@ -181,7 +181,7 @@ def test_an_agents_last_lines_are_on_its_page_and_all_of_them_behind_a_link(
     gateway_of(running)
 
     part = f"{LIST}{running.pk}/logs/last/"
-    assert f'data-part="{part}"' in console.get(f"{LIST}{running.pk}/change/").content.decode()
+    assert f'data-part="{part}"' in console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
 
     def page() -> str:
         return str(console.get(part).content.decode())

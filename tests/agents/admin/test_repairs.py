@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
@@ -14,6 +15,7 @@ from django.utils import timezone
 from accounts import letters, roles
 from accounts.models import User
 from agents import timeline
+from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, Reason, UsageHour
 from agents.running import lifecycle
 from agents.watching import usage_hours
@@ -21,7 +23,6 @@ from config.audit.models import AuditEntry
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.operating import send
-from tests.pages.page import Page
 from webhooks import events
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event, Hook, State
@@ -55,20 +56,16 @@ def console() -> Client:
 
 def of_role(name: str) -> Client:
     roles.bring_up_to_date()
-    user = User.objects.create_user(f"{name}@example.com", is_staff=True)
+    user = User.objects.create_user(f"of-{name}@example.com", is_staff=True)
     user.groups.add(Group.objects.get(name=name))
     client = Client()
     client.force_login(user)
     return client
 
 
-def page_of(console: Client, agent: Agent) -> Page:
-    return Page(console.get(f"{LIST}{agent.pk}/change/").content.decode())
-
-
 def buttons(console: Client, agent: Agent) -> dict[str, str]:
     """By the name of the repair: its address, or, if it does nothing now, the reason."""
-    context: Any = console.get(f"{LIST}{agent.pk}/change/").context
+    context: Any = console.get(f"{LIST}{quote(agent.pk)}/change/").context
     return {one.name: one.address or one.why_not for one in context.get("repairs", ())}
 
 
@@ -77,7 +74,7 @@ def press(console: Client, agent: Agent, name: str, **typed: Any) -> Any:
     address = buttons(console, agent)[name]
     assert address.startswith("/admin/"), (name, address)
     answer = send(console, console.get(address), **typed)
-    assert answer.redirect_chain[-1][0] == f"{LIST}{agent.pk}/change/", "back on the agent's page"
+    assert answer.redirect_chain[-1][0] == f"{LIST}{quote(agent.pk)}/change/", "back on the agent's page"
     return answer
 
 
@@ -187,6 +184,19 @@ def test_a_repair_that_became_wrong_meanwhile_is_not_done(console: Client, runni
     assert running.transitions.filter(actor__startswith="operator:").count() == 0
 
 
+def test_two_operators_undo_a_deletion_once(console: Client, running: Agent) -> None:
+    now = timezone.now()
+    taken = {"kind": Kind.FINAL, "stage": Stage.DONE, "asked_at": now, "taken_at": now, "generation": 1, "actor": "x"}
+    Backup.objects.create(agent=running, name="20260101-000000-000000", namespace=running.namespace, **taken)
+    lifecycle.delete(running, actor="user:x")
+    settle(running)
+    mine, theirs = (console.get(buttons(console, running)["undo_deletion"]) for _ in range(2))
+    assert "Brought back" in send(console, mine).content.decode()
+    new = Agent.objects.exclude(pk=running.pk).get()
+    assert f"brought back was never, is {new.pk}" in send(console, theirs).content.decode()
+    assert Agent.objects.count() == 2
+
+
 def test_a_button_leads_back_to_no_other_place(console: Client, running: Agent) -> None:
     for place in ("https://evil.example/", "//evil.example", "/admin/logout/", "/admin/a/b/c/change/../../x"):
         answer = console.get(f"{LIST}pause-agents/", {"id": running.pk, "back": place}).content.decode()
@@ -196,7 +206,7 @@ def test_a_button_leads_back_to_no_other_place(console: Client, running: Agent) 
 def test_the_sections_are_bounded_and_cost_the_same_for_any_number_of_rows(console: Client, running: Agent) -> None:
     def cost() -> int:
         with CaptureQueriesContext(connection) as asked:
-            assert console.get(f"{LIST}{running.pk}/change/").status_code == 200
+            assert console.get(f"{LIST}{quote(running.pk)}/change/").status_code == 200
         return len([one for one in asked if "catalog_" not in one["sql"]])
 
     with_failed_deliveries(running, 1)
@@ -213,7 +223,7 @@ def test_the_sections_are_bounded_and_cost_the_same_for_any_number_of_rows(conso
         timeline.note(running, f"<script>{number}</script>", reason=Reason.OWNER, actor="user:x", now=now)
         letters.write(running.user, subject=f"<b>{number}</b>", text=f"about {running.pk}", lang="en")
     assert cost() <= few + 1
-    page = console.get(f"{LIST}{running.pk}/change/").content.decode()
+    page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
     assert page.count("/admin/webhooks/delivery/evt_") <= 10
     assert page.count("/admin/accounts/letter/ltr_") <= 10
     assert "&lt;b&gt;39&lt;/b&gt;" in page
@@ -225,14 +235,14 @@ def test_the_page_draws_the_quota_of_a_month(console: Client, running: Agent) ->
     hour = usage_hours.beginning(timezone.now()) - usage_hours.HOUR * 30
     sizes = {"memory_used_bytes": 90, "memory_limit_bytes": 100, "disk_used_bytes": 40, "disk_total_bytes": 100}
     UsageHour.objects.create(at=hour, agent=running, **sizes)
-    page = console.get(f"{LIST}{running.pk}/change/").content.decode()
+    page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
     assert "memory: highest 90 %, disk: highest 40 %" in page
     assert '<path class="memory" d="M' in page
 
 
 def test_a_name_with_markup_stays_a_name(console: Client, running: Agent) -> None:
     Agent.objects.filter(pk=running.pk).update(name='"><img src=x onerror=alert(1)>')
-    for page in (f"{LIST}{running.pk}/change/", buttons(console, running)["pause_agents"]):
+    for page in (f"{LIST}{quote(running.pk)}/change/", buttons(console, running)["pause_agents"]):
         text = console.get(page).content.decode()
         assert "<img src=x" not in text
         assert "&lt;img src=x" in text

@@ -15,8 +15,8 @@ import requests
 from agents.backups import credentials
 from agents.pod import restic
 from agents.pod.turns.failures import HopFailure
-from agents.runtimes import management
-from agents.runtimes.management import BackupOrder, BackupState
+from agents.runtimes import pod_backups
+from agents.runtimes.pod_backups import BackupOrder, BackupState
 from tests.agents.engines.conftest import ACCESS, EnginePod
 from tests.agents.engines.expectations import expected
 from tests.agents.engines.test_n8n_owner import HOOK, N8nOwner, call, start
@@ -43,7 +43,7 @@ def back_up(pod: EnginePod, order: BackupOrder) -> str:
     def made() -> BackupState | None:
         endpoint = pod.runtime.endpoint(pod.namespace)
         assert endpoint
-        state = management.back_up(endpoint, ACCESS, order)
+        state = pod_backups.back_up(endpoint, ACCESS, order)
         assert state.phase != "failed", state.message
         return state if state.phase == "done" else None
 
@@ -61,7 +61,7 @@ def restore(pod: EnginePod, order: BackupOrder, snapshot: str, begin: Callable[[
     def restored() -> bool:
         endpoint = pod.runtime.endpoint(pod.namespace)
         with suppress(HopFailure):
-            return endpoint is not None and management.restore(endpoint, ACCESS, way).phase == "done"
+            return endpoint is not None and pod_backups.restore(endpoint, ACCESS, way).phase == "done"
         return False
 
     eventually(restored, within=120, what="the restore")

@@ -14,10 +14,10 @@ import requests
 from agents.backups import credentials
 from agents.pod import restic
 from agents.pod.turns.failures import HopFailure
-from agents.runtimes import certificates, management, pod_logs
+from agents.runtimes import certificates, management, pod_backups, pod_logs
 from agents.runtimes.base import Endpoint, Phase, Runtime, RuntimeFailure, Usage
 from agents.runtimes.local import LocalRuntime
-from agents.runtimes.management import BackupOrder, BackupState
+from agents.runtimes.pod_backups import BackupOrder, BackupState
 from agents.runtimes.pod_logs import LogQuery
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually
@@ -293,7 +293,7 @@ def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path
     def made() -> BackupState | None:
         endpoint = ready.endpoint(NAMESPACE)
         assert endpoint
-        state = management.back_up(endpoint, ACCESS, order)
+        state = pod_backups.back_up(endpoint, ACCESS, order)
         assert state.phase != "failed", state.message
         return state if state.phase == "done" else None
 
@@ -309,7 +309,7 @@ def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path
     def restored() -> bool:
         endpoint = ready.endpoint(second)
         with suppress(HopFailure):
-            return endpoint is not None and management.restore(endpoint, ACCESS, way).phase == "done"
+            return endpoint is not None and pod_backups.restore(endpoint, ACCESS, way).phase == "done"
         return False
 
     eventually(restored, within=60, what="the restore")

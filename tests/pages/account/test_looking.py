@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import time_machine
@@ -87,7 +88,8 @@ def look(console: Client, owner: User) -> StaffLook:
 
 def end(console: Client, page: Any) -> Any:
     form = page.one("form", action="/account/look/end", method="post")
-    return console.post("/account/look/end", fields(page, form))
+    sent = urlencode(fields(page, form))
+    return console.post("/account/look/end", sent, content_type="application/x-www-form-urlencoded")
 
 
 def routes() -> dict[str, Any]:
@@ -234,13 +236,12 @@ def test_the_token_opens_neither_the_api_nor_another_browser(console: Client, ow
 
 
 def test_nobody_looks_at_an_operators_account(console: Client, owner: User) -> None:
-    page = operating.choose(console, USERS, "none", owner)
-    assert page.status_code == 200
     asking = console.get(f"{USERS}see-as-person/?id={owner.pk}")
     User.objects.filter(pk=owner.pk).update(is_staff=True)
-    assert console.get(f"{USERS}see-as-person/?id={owner.pk}", follow=True).content.decode().count("nothing left to do")
+    again = console.get(f"{USERS}see-as-person/?id={owner.pk}", follow=True)
+    assert "nothing left to do" in again.content.decode()
     answer = operating.send(console, asking)
-    assert "staff was no, is yes" in answer.content.decode()
+    assert "nothing left to do" in answer.content.decode()
     assert not StaffLook.objects.exists()
 
 
@@ -248,6 +249,7 @@ def test_a_page_sent_twice_begins_one_look(console: Client, owner: User) -> None
     asking = console.get(f"{USERS}see-as-person/?id={owner.pk}")
     operating.send(console, asking, follow=False)
     token = console.cookies[settings.LOOK_COOKIE_NAME].value
+    console.get(USERS)  # shows the message of the first time
     assert "sent before" in operating.send(console, asking).content.decode()
     assert (StaffLook.objects.count(), console.cookies[settings.LOOK_COOKIE_NAME].value) == (1, token)
 

@@ -29,7 +29,7 @@ def test_reminders_are_muted_and_money_is_told_all_the_same(
     saved = visitor.follow(visitor.post(PATH, csrfmiddlewaretoken=csrf, lang="es", mail="channel_silent"))
     assert "Guardado." in text(saved)
     checked = {one.attributes["value"]: "checked" in one.attributes for one in saved.all("input", name="mail")}
-    assert checked == {"pod_stops": False, "channel_silent": True}
+    assert checked == {"pod_stops": False, "announcement": False, "channel_silent": True}
     running = Agent.objects.get()
     term = agent_terms.term(running, now=timezone.now())
     mails.remind(running, term, day=3)

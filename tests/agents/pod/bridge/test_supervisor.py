@@ -69,7 +69,9 @@ def test_an_engine_is_started_again_when_asked_without_a_pause(bridge: BridgePro
     bridge.reply("say before")
     events, before = bridge.events("hang", "other"), bridge.engine_pid()
     next(events)
-    assert bridge.ask("POST", "/restart").json() == {"restarting": True}
+    connection, answer = bridge.ask("POST", "/restart")
+    assert json.loads(answer.read()) == {"restarting": True}
+    connection.close()
     assert list(events)[-1]["type"] == "error"
     eventually(lambda: (bridge.state() or {}).get("restarts") == 1, within=4, what="the restart")
     bridge.wait_for("ready", within=4)
