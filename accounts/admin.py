@@ -91,6 +91,9 @@ class UserAdmin(WithSections, BaseUserAdmin[User]):
     )
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
 
+    def get_inlines(self, request: HttpRequest, obj: User | None) -> Any:
+        return () if obj is None else self.inlines
+
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
         """Superusers change all rights. Owners change roles, but not their own and not a superuser's.
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
+from django.contrib import admin
+from django.http import HttpRequest
 
 from config.admin_steps import WithSteps
-from config.errors import ServiceError
 from config.long_lists import WhenFilter, one_of
 from config.read_only import WrittenByRules
-from webhooks import deliveries
 from webhooks.admin_steps import ResendDeliveries
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event, Hook
@@ -73,8 +69,7 @@ class DeliveryAdmin(WrittenByRules, WithSteps):
     list_select_related = ("agent__hook", "event")
     ordering = ("-created_at", "-pk")
     sortable_by = ()
-    actions = ("resend_deliveries",)
-    pages = (ResendDeliveries(),)
+    steps = (ResendDeliveries(),)
     exclude = ("lease_token",)
 
     @admin.display(description="receiver")
@@ -93,17 +88,3 @@ class DeliveryAdmin(WrittenByRules, WithSteps):
 
     def has_resend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("webhooks.change_delivery")
-
-    @admin.action(description="Resend delivery (same id and bytes)", permissions=["resend"])
-    def resend_deliveries(self, request: HttpRequest, chosen: QuerySet[Delivery]) -> HttpResponse | None:
-        if job := self.job_of_many(request, chosen, step=self.pages[0]):
-            return job
-        for delivery in self.bounded(request, chosen):
-            try:
-                deliveries.resend(delivery, actor=f"operator:{request.user.pk}", now=timezone.now())
-            except ServiceError as refusal:
-                self.message_user(request, f"{delivery.pk}: {refusal.message}", messages.ERROR)
-                continue
-            self.log_change(request, delivery, "Asked to send it again.")
-            self.message_user(request, f"{delivery.pk}: will be sent again", messages.SUCCESS)
-        return None

@@ -12,9 +12,7 @@ from webhooks.models import Delivery, State
 
 
 class ResendDeliveries(Step[Delivery]):
-    """Only for jobs: a few deliveries are sent again at once by the action of the list."""
-
-    name, title, button, done = "resend_many", "Resend deliveries", "Resend", "Will be sent again"
+    name, title, button, done = "resend_deliveries", "Resend deliveries", "Resend", "Will be sent again"
     model = Delivery
     related = ("event",)
     permission = "resend"

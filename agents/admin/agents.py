@@ -6,26 +6,24 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
 from agents.admin.columns import WithColumns
 from agents.admin.list_filters import AttentionFilter, ClusterFilter
 from agents.admin.logs import WithLogs
 from agents.admin.outlook import WithOutlook
-from agents.admin.repair_steps import BackUpAgent, ResendEvents, RestartEngine, ResumeAgent, TalkTestAgent
+from agents.admin.repair_steps import ResendEvents, RestartEngine, TalkTestAgent
 from agents.admin.repairs import REPAIRS
 from agents.admin.sections import SECTIONS
 from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents, ResumeAgents
 from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
-from agents.backups import by_owner
 from agents.backups.admin_steps import BackUpAgents, UndoDeletion
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
 from agents.clusters.admin_steps import MoveAgents
 from agents.domains import admin as domains_admin  # noqa: F401  # registers claims
 from agents.inbound import admin as inbound_admin  # noqa: F401  # registers messages
-from agents.models import Agent, AgentQuota, ChannelState, Desired, Transition
-from agents.running import lifecycle
+from agents.models import Agent, AgentQuota, ChannelState, Transition
 from agents.talking import talk_test
 from agents.watching import quota
 from catalog.vocabulary import EngineId, TierId
@@ -97,19 +95,10 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook, WithSections, Wi
     list_per_page = 50
     ordering = ("-created_at", "-id")
     inlines = (QuotaInline, ChannelInline)
-    actions = ("resume_agents", "back_up_agents", "talk_test_agents")
-    steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
-    pages = (
-        *(
-            ResumeAgents(),
-            BackUpAgents(),
-            ResumeAgent(),
-            RestartEngine(),
-            BackUpAgent(),
-            ResendEvents(),
-            TalkTestAgent(),
-        ),
-    )
+    actions = ("talk_test_agents",)
+    steps = (PauseAgents(), ResumeAgents(), RebuildAgents(), BackUpAgents(), MoveAgents(), DeleteAgents(),
+             UndoDeletion())  # fmt: skip
+    pages = (RestartEngine(), ResendEvents(), TalkTestAgent())
     sections = SECTIONS
     repairs = REPAIRS
     fieldsets: ClassVar[Any] = tuple(
@@ -157,32 +146,6 @@ class AgentAdmin(NeitherAddedNorDeleted, WithLogs, WithOutlook, WithSections, Wi
             **{f"{service} key": "set" for service in agent.tool_secrets or {}},
         }
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
-
-    @admin.action(description="Resume", permissions=["pause"])
-    def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> HttpResponse | None:
-        if job := self.job_of_many(request, agents, step=self.pages[0]):
-            return job
-        for agent in self.bounded(request, agents):
-            try:
-                lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
-                self.log_change(request, agent, "Resumed.")
-                self.message_user(request, f"{agent}: is being started", messages.SUCCESS)
-            except ServiceError as refusal:
-                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
-        return None
-
-    @admin.action(description="Back up now", permissions=["test"])
-    def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> HttpResponse | None:
-        if job := self.job_of_many(request, agents, step=self.pages[1]):
-            return job
-        for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
-            try:
-                backup = by_owner.begin(agent, actor=f"operator:{request.user.pk}")
-                self.log_change(request, agent, f"Backup requested: {backup.name}")
-                self.message_user(request, f"{agent}: backup {backup.name} is being made", messages.SUCCESS)
-            except ServiceError as refusal:
-                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
-        return None
 
     @admin.action(
         description="Talk test (finds the hop that is silent; each agent makes one call of its model)",

@@ -1,14 +1,13 @@
-"""Steps of an agent's own page that take nothing away: resume, back up, send events again, test."""
+"""Steps of an agent's own page that take nothing away: restart its engine, send events again, test."""
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from agents import timeline
-from agents.admin.steps import AgentStep, downtime
-from agents.backups import by_owner
+from agents.admin.steps import AgentStep
 from agents.models import Agent, Desired, Reason, Status
-from agents.running import engine_restart, lifecycle
+from agents.running import engine_restart
 from agents.talking import talk_test
 from config.admin_steps import Given, Logged
 from config.errors import Conflict
@@ -16,23 +15,6 @@ from webhooks import deliveries, delivery_log
 
 MOST_RESENT = 50
 LONGEST_WORDS = 1_000  # of a talk test: the agent's own programs write them
-
-
-class ResumeAgent(AgentStep):
-    name, title, button, done = "resume_agent", "Resume an agent", "Resume", "Start requested"
-    permission = "pause"
-    alone = True
-    warnings = ("The pod starts with its data as it was. The quota's measurements begin anew.",)
-
-    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
-        return chosen.filter(Q(desired=Desired.STOPPED) | Q(status=Status.STOPPED)).exclude(desired=Desired.DELETED)
-
-    def means(self, rows: list[Agent]) -> list[str]:
-        return downtime(rows)
-
-    def take(self, row: Agent, *, given: Given) -> Logged | None:
-        lifecycle.resume(row, actor=given.actor, why=given.reason)
-        return None
 
 
 class RestartEngine(AgentStep):
@@ -51,25 +33,6 @@ class RestartEngine(AgentStep):
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         engine_restart.restart(row, actor=given.actor, why=given.reason, now=given.now)
-        return None
-
-
-class BackUpAgent(AgentStep):
-    name, title, button, done = "back_up_agent", "Back up an agent", "Back up now", "Backup requested"
-    permission = "test"
-    alone = True
-    warnings = (
-        "The agent goes on during the backup. It may be slower for some minutes.",
-        "If a backup is being made already, no second one is made.",
-    )
-
-    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
-        return chosen.exclude(desired=Desired.DELETED)
-
-    def take(self, row: Agent, *, given: Given) -> Logged | None:
-        backup = by_owner.begin(row, actor=given.actor)
-        words = f"backup {backup.name} requested: {given.reason}"
-        timeline.note(row, words, reason=Reason.BACKUP, actor=given.actor, now=given.now)
         return None
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from django.conf import settings
 from django.utils import timezone
 
-from agents.admin.repair_steps import BackUpAgent, ResendEvents, RestartEngine, ResumeAgent, TalkTestAgent
-from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents
-from agents.backups.admin_steps import RestoreBackup, UndoDeletion
+from agents.admin.repair_steps import ResendEvents, RestartEngine, TalkTestAgent
+from agents.admin.steps import DeleteAgents, PauseAgents, RebuildAgents, ResumeAgents
+from agents.backups.admin_steps import BackUpAgents, RestoreBackup, UndoDeletion
 from agents.backups.models import Backup
 from agents.clusters.admin_steps import MoveAgents
 from agents.models import Agent, Desired, Reason, Status
@@ -110,13 +110,13 @@ def _undo(agent: Agent) -> str:
 
 REPAIRS = [
     RepairButton(step=PauseAgents(), model=Agent, about="Its pod stops.", why_not=_unless_deleted(_pause)),
-    RepairButton(step=ResumeAgent(), model=Agent, about="Its pod starts.", why_not=_unless_deleted(_resume)),
+    RepairButton(step=ResumeAgents(), model=Agent, about="Its pod starts.", why_not=_unless_deleted(_resume)),
     RepairButton(
         step=RebuildAgents(), model=Agent, about="A new pod, with its data.", why_not=_unless_deleted(_rebuild)
     ),
     RepairButton(step=RestartEngine(), model=Agent, about="Same pod, new engine.", why_not=_unless_deleted(_restart)),
     RepairButton(step=TalkTestAgent(), model=Agent, about="Finds the silent hop.", why_not=_unless_deleted(_test)),
-    RepairButton(step=BackUpAgent(), model=Agent, about="Takes a backup.", why_not=_unless_deleted(_back_up)),
+    RepairButton(step=BackUpAgents(), model=Agent, about="Takes a backup.", why_not=_unless_deleted(_back_up)),
     RepairButton(
         step=RestoreBackup(),
         model=Backup,

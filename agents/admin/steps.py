@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from accounts.models import User
 from accounts.roles import ASSIGN
 from agents import suspension, timeline
-from agents.models import Agent, Desired, Reason
+from agents.models import Agent, Desired, Reason, Status
 from agents.running import lifecycle
 from config.admin_steps import Given, Logged, Step
 from config.errors import Forbidden
@@ -91,18 +91,19 @@ class RebuildAgents(AgentStep):
 
 
 class ResumeAgents(AgentStep):
-    """Only for jobs: a few agents are resumed at once by the action of the list."""
-
-    name, title, button, done = "resume_many", "Resume agents", "Resume", "Start requested"
+    name, title, button, done = "resume_agents", "Resume agents", "Resume", "Start requested"
     permission = "pause"
     bulk, pace = True, 60
-    warnings = ("Each agent starts, with its data. An agent that may not run any more is refused.",)
+    warnings = ("The pod starts with its data as it was. The quota's measurements begin anew.",)
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
-        return chosen.filter(desired=Desired.STOPPED)
+        return chosen.filter(Q(desired=Desired.STOPPED) | Q(status=Status.STOPPED)).exclude(desired=Desired.DELETED)
+
+    def means(self, rows: list[Agent]) -> list[str]:
+        return downtime(rows)
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
-        lifecycle.resume(row, actor=given.actor)
+        lifecycle.resume(row, actor=given.actor, why=given.reason)
         return None
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from agents import timeline
 from agents.admin.steps import AgentStep, downtime
 from agents.backups import by_owner, restoring, undoing
 from agents.backups.models import Backup, Stage
-from agents.models import Agent, Desired, Status
+from agents.models import Agent, Desired, Reason, Status
 from config.admin_steps import Given, Logged, Step
 
 
@@ -37,19 +38,22 @@ class UndoDeletion(AgentStep):
 
 
 class BackUpAgents(AgentStep):
-    """Only for jobs: backups of a few agents are begun at once by the action of the list."""
-
-    name, title, button, done = "back_up_many", "Back up agents", "Back up", "Backup requested"
+    name, title, button, done = "back_up_agents", "Back up agents", "Back up now", "Backup requested"
     permission = "test"
     bulk, pace = True, 60
-    warnings = ("Each pod makes a backup. A stopped agent is refused: it was backed up when it stopped.",)
+    warnings = (
+        "The agents go on during the backup. They may be slower for some minutes.",
+        "If a backup is being made already, no second one is made. A stopped agent was backed up when it stopped.",
+    )
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
         return chosen.exclude(desired=Desired.DELETED)
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         backup = by_owner.begin(row, actor=given.actor)
-        return [(row, f"Backup requested: {backup.name}: {given.reason}")]
+        words = f"backup {backup.name} requested: {given.reason}"
+        timeline.note(row, words, reason=Reason.BACKUP, actor=given.actor, now=given.now)
+        return None
 
 
 class RestoreBackup(Step[Backup]):

@@ -55,10 +55,6 @@ class WithSteps(admin.ModelAdmin[Any]):
             raise Http404
         return redirect(address(self, step, [str(row.pk)]))
 
-    def job_of_many(self, request: HttpRequest, chosen: QuerySet[Any], *, step: Step[Any]) -> HttpResponse | None:
-        """For actions that act at once: of more than MOST rows make a job. None if there are fewer."""
-        return as_job(self, request, step.among(chosen), step=step) if chosen[MOST:].exists() else None
-
     def bounded(self, request: HttpRequest, chosen: QuerySet[Any]) -> list[Any]:
         """Return the chosen rows, at most MOST; warn if there are more. For actions that need no page."""
         rows = list(chosen[: MOST + 1])

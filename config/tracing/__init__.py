@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from config.tracing.recorder import Recorder, RunningSpan
+    from config.tracing.recorder import RunningSpan, SpanRecorder
 
-_recorder: Recorder | None = None
+_recorder: SpanRecorder | None = None
 
 
-def use(recorder: Recorder) -> None:
+def use(recorder: SpanRecorder) -> None:
     """From now on this process records traces (config/tracing/starting.py)."""
     global _recorder  # noqa: PLW0603  # one for each process
     _recorder = recorder
 
 
-def active() -> Recorder | None:
+def active() -> SpanRecorder | None:
     return _recorder
 
 

@@ -85,7 +85,7 @@ class RunningSpan:
         return set_span_in_context(self._span)
 
 
-class Recorder:
+class SpanRecorder:
     def __init__(self, program: str) -> None:
         resource = Resource(
             {"service.name": "agentpods", "service.version": settings.VERSION, "agentpods.program": program}

@@ -12,8 +12,8 @@ def start(program: str) -> None:
     if not settings.OTEL_EXPORTER_OTLP_ENDPOINT or tracing.active() is not None:
         return
     from config.tracing import queries, tasks  # noqa: PLC0415  # only where traces are wanted
-    from config.tracing.recorder import Recorder  # noqa: PLC0415
+    from config.tracing.recorder import SpanRecorder  # noqa: PLC0415
 
-    tracing.use(Recorder(program))
+    tracing.use(SpanRecorder(program))
     tasks.follow()
     queries.follow()

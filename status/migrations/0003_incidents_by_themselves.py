@@ -41,12 +41,4 @@ class Migration(migrations.Migration):
             name="automatic",
             field=models.BooleanField(db_default=False, default=False, editable=False),
         ),
-        migrations.AddConstraint(
-            model_name="incident",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(models.Q(("opened_for", ""), _negated=True), ("resolved_at__isnull", True)),
-                fields=("opened_for",),
-                name="incident_one_open_for_each_part",
-            ),
-        ),
     ]

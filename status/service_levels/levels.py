@@ -62,7 +62,7 @@ API, RUNNING, DELIVERIES = LEVELS
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LevelResult:
     """The good and bad events of one service level over some days."""
 
     level: ServiceLevel
@@ -98,20 +98,20 @@ class Kept:
         return 1 - (1 - self.share) / (1 - self.level.target)
 
 
-def kept(*, now: datetime) -> list[Kept]:
+def kept(*, now: datetime) -> list[LevelResult]:
     """What each level kept in the last 30 days, of the stored daily facts. One statement."""
     today = day_of(now).date
     return _kept(today - timedelta(days=DAYS - 1), today)
 
 
-def kept_today(*, now: datetime) -> list[Kept]:
+def kept_today(*, now: datetime) -> list[LevelResult]:
     today = day_of(now).date
     return _kept(today, today)
 
 
-def _kept(first: date, last: date) -> list[Kept]:
+def _kept(first: date, last: date) -> list[LevelResult]:
     rows = DailyFact.objects.filter(day__range=(first, last), name__in=[level.fact for level in LEVELS])
     sums: Mapping[tuple[str, str], int] = {
         (name, key): int(total) for name, key, total in rows.values_list("name", "key").annotate(Sum("value"))
     }
-    return [Kept(level, sums.get((level.fact, GOOD), 0), sums.get((level.fact, BAD), 0)) for level in LEVELS]
+    return [LevelResult(level, sums.get((level.fact, GOOD), 0), sums.get((level.fact, BAD), 0)) for level in LEVELS]

@@ -8,7 +8,7 @@ from status.watch.samples import Answered
 FAILED, OVERLOADED = "500", "503"
 
 
-class Count:
+class RequestCount:
     def __init__(self) -> None:
         self._last = _until_now()
 

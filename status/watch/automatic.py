@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from status.models import HealthSample, Incident, IncidentStatus, IncidentUpdate
-from status.watch.parts import AGAIN, OPENED, PARTS, WORKS, Part
+from status.watch.parts import AGAIN, OPENED, PARTS, WORKS, WatchedPart
 from status.watch.samples import EVERY
 
 DECIDES = 11  # samples: five minutes lie between the first and the last
@@ -38,7 +38,7 @@ def look(at: datetime, *, now: datetime) -> None:
             _works(incident.pk, since=samples[0][0], now=now)
 
 
-def _went_down(part: Part, samples: Sequence[tuple[datetime, list[str]]], *, now: datetime) -> None:
+def _went_down(part: WatchedPart, samples: Sequence[tuple[datetime, list[str]]], *, now: datetime) -> None:
     since, last = samples[0][0], samples[-1][1]
     if any(PARTS[name].is_down(down) for name in part.needs for _, down in samples) or _is_told(part, since=since):
         return
@@ -50,19 +50,19 @@ def _went_down(part: Part, samples: Sequence[tuple[datetime, list[str]]], *, now
         return  # another process was quicker: the constraint allows one open incident of a part
 
 
-def _is_told(part: Part, *, since: datetime) -> bool:
+def _is_told(part: WatchedPart, *, since: datetime) -> bool:
     """Whether an open incident is about the part, or one that was closed after the part went down."""
     lately = Q(resolved_at=None) | Q(resolved_at__gt=since)
     about = Q(opened_for=part.name) | Q(components__overlap=sorted(part.ids))
     return Incident.objects.filter(lately, about).exists()
 
 
-def _open(part: Part, components: list[str], *, since: datetime, now: datetime) -> None:
+def _open(part: WatchedPart, components: list[str], *, since: datetime, now: datetime) -> None:
     incident = Incident.objects.create(title=part.title, started_at=since, components=components, opened_for=part.name)
     _tell(incident, OPENED, now=now)
 
 
-def _reopened(part: Part, *, since: datetime, now: datetime) -> bool:
+def _reopened(part: WatchedPart, *, since: datetime, now: datetime) -> bool:
     """Open the part's last incident again, if it ended a short time ago and no operator has written in it."""
     recent = Incident.objects.select_for_update().filter(opened_for=part.name, resolved_at__gte=since - SAME)
     incident = recent.first()

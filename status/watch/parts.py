@@ -23,7 +23,7 @@ WORKS = gettext_noop("It works again.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class WatchedPart:
     """`needs` names parts without which this one cannot work: they get the incident then."""
 
     name: str
@@ -35,8 +35,8 @@ class Part:
         return not self.ids.isdisjoint(down)
 
 
-def _one(name: str, title: str, *needs: str) -> Part:
-    return Part(name=name, title=title, ids=frozenset({name}), needs=needs)
+def _one(name: str, title: str, *needs: str) -> WatchedPart:
+    return WatchedPart(name=name, title=title, ids=frozenset({name}), needs=needs)
 
 
 PARTS = {
@@ -47,7 +47,7 @@ PARTS = {
         _one("queue", gettext_noop("The task queue does not keep up"), "database", "cache"),
         _one("runtime", gettext_noop("Agents cannot be started or seen"), "database"),
         _one(MAIL, gettext_noop("Mails are not sent"), "database"),
-        Part(
+        WatchedPart(
             name="background",
             title=gettext_noop("Background work is late"),
             ids=URGENT,

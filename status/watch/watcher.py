@@ -36,7 +36,7 @@ class WaitingSample:
 class Watcher:
     def __init__(self) -> None:
         self._waiting: deque[WaitingSample] = deque(maxlen=MOST_WAITING)
-        self._count = answering.Count()
+        self._count = answering.RequestCount()
 
     def start(self) -> None:
         threading.Thread(target=self._work, name="watch", daemon=True).start()

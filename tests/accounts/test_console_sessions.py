@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.sessions.models import Session as StoredSession
 from django.db import connection
 from django.test import Client
@@ -58,7 +59,7 @@ def test_an_owner_ends_one_session_or_all_of_a_person() -> None:
     operating.act(owner, LIST, "end_console_sessions", row)
     assert (is_in(first), is_in(second)) == (False, True)
     assert "Log in" in said(first.get("/admin/", follow=True))
-    entry = AuditEntry.objects.get(verb="End sessions")
+    entry = AuditEntry.objects.get(verb="End console sessions")
     assert (entry.who, entry.label) == ("owner@example.com", ann.email)
     operating.act(owner, "/admin/accounts/user/", "sign_out", ann)
     assert not is_in(second)
@@ -75,7 +76,7 @@ def test_only_owners_end_sessions_and_not_a_superusers() -> None:
     for role, sees in (("auditor", 200), ("operator", 403), ("support", 403)):
         browser = log_in(operator(role))
         assert browser.get(LIST).status_code == sees
-        assert browser.get(f"{LIST}end-sessions/?id={row.pk}").status_code == 403
+        assert browser.get(f"{LIST}end-console-sessions/?id={row.pk}").status_code == 403
 
 
 def test_one_ends_ones_own_other_sessions_and_nobody_elses() -> None:
@@ -123,7 +124,7 @@ def test_a_new_password_keeps_this_session_and_no_other() -> None:
     assert ConsoleSession.objects.filter(user=ann).count() == 1
     owner = log_in(operator())
     sent = {"password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
-    assert owner.post(f"/admin/accounts/user/{ann.pk}/password/", sent).status_code == 302
+    assert owner.post(f"/admin/accounts/user/{quote(ann.pk)}/password/", sent).status_code == 302
     assert not ConsoleSession.objects.filter(user=ann).exists()
     assert is_in(owner)
 

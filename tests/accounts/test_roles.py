@@ -32,9 +32,9 @@ OFFERS = {"tiers", "engines", "toolsets", "LLM providers", "LLM models", "person
 
 # What an operator of the platform, and only they and owners, does with agents.
 REPAIRS = {"rebuild_agents", "move_agents", "delete_agents", "undo_deletion"}
-HELP = {"pause_agents", "resume_agents", "talk_test_agents", "back_up_agents", "resume_many", "back_up_many"}
+HELP = {"pause_agents", "resume_agents", "talk_test_agents", "back_up_agents"}
 # Buttons of the page of an agent, and of a person.
-BUTTONS = {"resume_agent", "restart_engine", "talk_test_agent", "back_up_agent", "resend_events"}
+BUTTONS = {"restart_engine", "talk_test_agent", "resend_events"}
 LOOKS = {"add_note", "see_as_person"}
 DECIDE = {"credit", "returned", "close"}
 ACTIONS: dict[str, dict[str, set[str]]] = {
@@ -44,7 +44,7 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
         "API keys": {"revoke"},
         "letters": {"resend_letters"},
         "sessions": {"end_sessions"},
-        "deliveries": {"resend_deliveries", "resend_many"},
+        "deliveries": {"resend_deliveries"},
     },
     "moderator": {
         "personas": {"take_down", "ban"},
@@ -70,7 +70,7 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
         "API keys": {"revoke"},
         "letters": {"resend_letters"},
         "sessions": {"end_sessions"},
-        "deliveries": {"resend_deliveries", "resend_many"},
+        "deliveries": {"resend_deliveries"},
         "backups": {"restore_backup"},
         "repositories": {"drill_repositories"},
         "clusters": {
@@ -89,9 +89,8 @@ ACTIONS: dict[str, dict[str, set[str]]] = {
     "auditor": {},
 }
 PAGES_ONLY = {
-    "agents": BUTTONS | {"resume_many", "back_up_many"},
+    "agents": BUTTONS,
     "users": LOOKS,
-    "deliveries": {"resend_many"},
     "announcements": {"send_announcement"},
     "review queue": {"take_down_article", "lift"},
     "settings": {"choose", "reset"},

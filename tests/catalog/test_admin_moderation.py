@@ -170,8 +170,8 @@ def test_what_is_chosen_beyond_the_page_is_counted_and_not_passed(console: Clien
     chosen = {"action": "let_pass", "_selected_action": [community.pk], "select_across": "1"}
     answer = console.post(QUEUE, {**chosen, **page}, follow=True)
     told = [str(message) for message in answer.context["messages"]]
-    assert told == ["100 approved.", "21 were not on your page: only personas that you see are approved."]
-    assert Persona.objects.filter(in_queue()).count() == 21
+    assert told == ["50 approved.", "71 were not on your page: only personas that you see are approved."]
+    assert Persona.objects.filter(in_queue()).count() == 71
 
 
 # Permissions.

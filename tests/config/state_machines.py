@@ -90,13 +90,27 @@ ALSO = {
     ("status", "billing/providers/stripe/disputes.py note"): "Stripe's own word",
     ("status", "catalog/admin.py get_changeform_initial_data"): "the form of a new persona",
     ("status", "catalog/moderation.py take_down_article"): "an article is published or not, as its author likes",
+    ("status", "status/watch/automatic.py _reopened"): "an incident goes wherever its writer says, by itself too",
+    ("status", "status/watch/automatic.py _tell"): "a copy of the incident's status at that time",
+    ("status", "status/watch/automatic.py _works"): "an incident goes wherever its writer says, by itself too",
     ("status", "status/incidents.py tell"): "a copy of the incident's status at that time",
 }
 
 # Fields with choices that are no state of a machine.
 NO_STATE = {
     *("asset", "category", "group", "home_period", "home_tier", "id", "kind", "lang", "min_tier", "mode"),
-    *("network_policies", "operation", "period", "provider", "pull_policy", "reason", "risk", "routing", "service"),
+    *(
+        "network_policies",
+        "operation",
+        "period",
+        "proof",
+        "provider",
+        "pull_policy",
+        "reason",
+        "risk",
+        "routing",
+        "service",
+    ),
     *("tier", "type", "why"),
 }
 # States without a table, and why they need none.

@@ -55,9 +55,8 @@ LISTS = {
 }
 # Actions without a confirmation page, because they delete nothing (`ban` and `take_down` lead to pages of their own).
 PLAIN = {
-    *("resume_agents", "talk_test_agents", "restore_accounts", "cordon_clusters", "uncordon_clusters"),
-    *("drill_repositories", "back_up_agents"),
-    *("check_clusters", "empty_clusters", "resend_deliveries", "offer", "let_pass", "take_down", "ban", "lift"),
+    *("talk_test_agents", "cordon_clusters", "uncordon_clusters", "drill_repositories"),
+    *("check_clusters", "empty_clusters", "offer", "let_pass", "take_down", "ban", "lift"),
     "download_csv",
 }
 

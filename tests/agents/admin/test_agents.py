@@ -93,7 +93,7 @@ def test_actions_call_the_rules_and_are_on_the_timeline_with_their_actor(
 ) -> None:
     assert "Stop requested" in act(console, "pause_agents", running)
     assert settle(running).status == "stopped"
-    assert "is being started" in act(console, "resume_agents", running)
+    assert "Start requested" in act(console, "resume_agents", running)
     assert settle(running).status == "running"
     assert "Rebuild requested" in act(console, "rebuild_agents", running)
     assert settle(running).status == "running"

@@ -30,7 +30,7 @@ from webhooks.models import Delivery, Event, Hook, State
 pytestmark = pytest.mark.django_db
 LIST = "/admin/agents/agent/"
 REPAIRS = {
-    *("pause_agents", "resume_agent", "rebuild_agents", "talk_test_agent", "back_up_agent", "restore_backup"),
+    *("pause_agents", "resume_agents", "rebuild_agents", "talk_test_agent", "back_up_agents", "restore_backup"),
     *(
         "restart_engine",
         "move_agents",
@@ -43,7 +43,7 @@ REPAIRS = {
         "refund",
     ),
 }
-OF_SUPPORT = {"pause_agents", "resume_agent", "restart_engine", "talk_test_agent", "back_up_agent", "resend_events"}
+OF_SUPPORT = {"pause_agents", "resume_agents", "restart_engine", "talk_test_agent", "back_up_agents", "resend_events"}
 OF_FINANCE = {"credit", "grant", "revoke", "refund"}
 
 
@@ -99,9 +99,9 @@ def test_what_does_nothing_now_is_grey_and_says_why(console: Client, make_agent:
     assert buttons(console, agent)["rebuild_agents"] == "It is being started."
     agent = settle(agent)
     told = buttons(console, agent)
-    assert told["resume_agent"] == "It runs."
+    assert told["resume_agents"] == "It runs."
     assert told["move_agents"] == "This installation has no clusters."
-    assert told["back_up_agent"] == told["restore_backup"] == "This installation makes no backups."
+    assert told["back_up_agents"] == told["restore_backup"] == "This installation makes no backups."
     assert told["resend_events"] == "It has no webhook."
     assert told["undo_deletion"] == "It is not deleted."
     assert (told["revoke"], told["refund"]) == ("It has no grant.", "No bought time is left.")
@@ -109,12 +109,12 @@ def test_what_does_nothing_now_is_grey_and_says_why(console: Client, make_agent:
     told = buttons(console, settle(agent))
     assert (told["pause_agents"], told["talk_test_agent"]) == ("It is stopped already.", "It is stopped.")
     Agent.objects.filter(pk=agent.pk).update(entitled_until=agent.created_at)
-    assert buttons(console, agent)["resume_agent"] == "Nobody pays for it: extend or grant its time first."
+    assert buttons(console, agent)["resume_agents"] == "Nobody pays for it: extend or grant its time first."
     User.objects.filter(pk=agent.user_id).update(is_active=False)
     assert buttons(console, agent)["rebuild_agents"] == "Its owner is suspended: restore the account."
     lifecycle.delete(agent, actor="user:x")
     told = buttons(console, settle(agent))
-    assert {told[name] for name in ("pause_agents", "resume_agent", "delete_agents", "credit")} == {"It is deleted."}
+    assert {told[name] for name in ("pause_agents", "resume_agents", "delete_agents", "credit")} == {"It is deleted."}
 
 
 def test_a_repair_says_what_it_hits_and_is_on_the_timeline_and_in_the_audit_log(
@@ -122,10 +122,10 @@ def test_a_repair_says_what_it_hits_and_is_on_the_timeline_and_in_the_audit_log(
 ) -> None:
     press(console, running, "pause_agents", reason="floods")
     assert settle(running).status == "stopped"
-    asking = console.get(buttons(console, running)["resume_agent"]).content.decode()
+    asking = console.get(buttons(console, running)["resume_agents"]).content.decode()
     for told in (running.pk, running.name, "owner@example.com", "Downtime: about 1 seconds"):
         assert told in asking
-    press(console, running, "resume_agent", reason="no more floods")
+    press(console, running, "resume_agents", reason="no more floods")
     assert settle(running).status == "running"
     press(console, running, "grant", reason="a friend")
     press(console, running, "credit", reason="an outage", days="3")
@@ -138,7 +138,7 @@ def test_a_repair_says_what_it_hits_and_is_on_the_timeline_and_in_the_audit_log(
     rows = AuditEntry.objects.filter(object_id=running.pk).order_by("pk")
     assert [(row.verb, row.reason.partition(":")[0]) for row in rows] == [
         ("Pause agents", "floods"),
-        ("Resume an agent", "no more floods"),
+        ("Resume agents", "no more floods"),
         ("Grant paid time without end (internal)", "a friend"),
         ("Credit days", "Credited"),
         ("Revoke the grant", "no friend"),

@@ -18,7 +18,7 @@ from tests.agents.backups.conftest import Steps
 from tests.agents.conftest import GatewayOf, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
-from tests.operating import act, choose
+from tests.operating import act
 
 AGENTS, BACKUPS = "/admin/agents/agent/", "/admin/agents/backup/"
 
@@ -31,7 +31,7 @@ def console(db: None) -> Client:
 
 
 def test_an_operator_backs_up_and_restores(console: Client, pod: Agent, steps: Steps) -> None:
-    assert "is being made" in choose(console, AGENTS, "back_up_agents", pod).content.decode()
+    assert "Backup requested" in act(console, AGENTS, "back_up_agents", pod)
     steps()
     backup = Backup.objects.get(agent=pod, stage=Stage.DONE)
     assert backup.actor.startswith("operator:")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts import console_logins, keys
 from accounts.models import User
 from agents.models import Cluster
-from config.audit import admin as audit_admin
+from config import long_lists
 from config.audit.models import AuditEntry
 from tests import operating
 from tests.agents.clusters.observing import make_cluster
@@ -200,7 +200,7 @@ def test_a_long_value_is_cut(console: Client) -> None:
 def test_a_page_of_the_log_asks_a_few_questions_whatever_its_length(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_admin, "MOST_COUNTED", 100)
+    monkeypatch.setattr(long_lists, "MOST_COUNTED", 100)
     questions, page = [], ""
     for count in (10, 200):
         now = timezone.now()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -54,8 +55,11 @@ def text(page: Page) -> str:
     return " ".join(page.one("main").text.split())
 
 
+OCCASIONAL = re.compile("catalog_|status_announcement")
+
+
 def statements(visitor: Visitor, place: str) -> int:
-    """How many database queries the page makes, without the occasional check for a newer catalog."""
+    """How many database queries the page makes, without the occasional looks for a newer catalog and for banners."""
     with CaptureQueriesContext(connection) as asked:
         visitor.open(place)
-    return len([one for one in asked if "catalog_" not in one["sql"]])
+    return len([one for one in asked if not OCCASIONAL.search(one["sql"])])

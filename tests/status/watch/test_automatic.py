@@ -26,7 +26,7 @@ BEGAN = datetime(2026, 11, 27, 12, tzinfo=UTC)
 FIVE_MINUTES = "d" * 12
 
 
-class Day:
+class PlatformDay:
     """A day of the platform, half minute by half minute."""
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ class Day:
 
 
 @pytest.fixture
-def day() -> Day:
-    return Day()
+def day() -> PlatformDay:
+    return PlatformDay()
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def write(console: Client, incident: Incident, **changed: str) -> None:
     assert answer.status_code == 302, answer.content
 
 
-def test_a_part_that_is_down_for_five_minutes_has_an_incident_until_it_works_for_five(day: Day) -> None:
+def test_a_part_that_is_down_for_five_minutes_has_an_incident_until_it_works_for_five(day: PlatformDay) -> None:
     day.play("uuuu" + "d" * 10)
     assert not Incident.objects.exists()
     day.play("d")
@@ -81,14 +81,14 @@ def test_a_part_that_is_down_for_five_minutes_has_an_incident_until_it_works_for
     assert told(incident) == ["Our own checks found this. We are looking for the cause.", "It works again."]
 
 
-def test_one_sample_that_is_well_and_a_gap_open_nothing(day: Day) -> None:
+def test_one_sample_that_is_well_and_a_gap_open_nothing(day: PlatformDay) -> None:
     day.play("d" * 9 + "u" + "d" * 9 + "." * 10 + "d" * 9)
     assert not Incident.objects.exists()
     day.play("d")
     assert the_only().started_at == day.now - 9 * EVERY
 
 
-def test_flapping_makes_one_incident_with_a_bounded_history(day: Day) -> None:
+def test_flapping_makes_one_incident_with_a_bounded_history(day: PlatformDay) -> None:
     day.play((FIVE_MINUTES + "u" * 12) * 40)
     incident = the_only()
     assert incident.status == "resolved"
@@ -97,25 +97,25 @@ def test_flapping_makes_one_incident_with_a_bounded_history(day: Day) -> None:
     assert Incident.objects.count() == 2
 
 
-def test_one_cause_makes_one_incident(day: Day) -> None:
+def test_one_cause_makes_one_incident(day: PlatformDay) -> None:
     day.play(FIVE_MINUTES, "cache", "queue", "webhooks.drain")
     assert the_only().title == "The cache does not answer"
 
 
-def test_late_loops_that_people_wait_for_are_an_incident_and_others_are_none(day: Day) -> None:
+def test_late_loops_that_people_wait_for_are_an_incident_and_others_are_none(day: PlatformDay) -> None:
     day.play(FIVE_MINUTES, "accounts.purge")
     assert not Incident.objects.exists()
     day.play(FIVE_MINUTES, "webhooks.drain", "agents.reconcile_due")
     assert the_only().components == ["agents.reconcile_due", "webhooks.drain"]
 
 
-def test_what_an_operator_tells_of_is_not_told_a_second_time_nor_closed(day: Day) -> None:
+def test_what_an_operator_tells_of_is_not_told_a_second_time_nor_closed(day: PlatformDay) -> None:
     own = Incident.objects.create(title="Mail is slow", started_at=BEGAN, components=["mail"])
     day.play(FIVE_MINUTES + "u" * 12)
     assert (the_only().pk, the_only().status, told(own)) == (own.pk, "investigating", [])
 
 
-def test_an_incident_that_an_operator_updated_is_the_operators(day: Day, console: Client) -> None:
+def test_an_incident_that_an_operator_updated_is_the_operators(day: PlatformDay, console: Client) -> None:
     day.play(FIVE_MINUTES)
     write(console, the_only(), status="identified", update="The provider has a fire.")
     day.play("u" * 30 + FIVE_MINUTES + "u" * 30)
@@ -125,7 +125,7 @@ def test_an_incident_that_an_operator_updated_is_the_operators(day: Day, console
 
 
 def test_one_that_an_operator_closed_while_it_lasts_opens_again_only_after_five_more_minutes(
-    day: Day, console: Client
+    day: PlatformDay, console: Client
 ) -> None:
     day.play(FIVE_MINUTES)
     over = {"resolved_at_0": f"{day.now:%Y-%m-%d}", "resolved_at_1": f"{day.now + EVERY / 2:%H:%M:%S}"}
@@ -136,7 +136,7 @@ def test_one_that_an_operator_closed_while_it_lasts_opens_again_only_after_five_
     assert [one.status for one in Incident.objects.order_by("started_at")] == ["resolved", "investigating"]
 
 
-def test_an_operator_does_not_open_a_second_one_of_the_same_part(day: Day, console: Client) -> None:
+def test_an_operator_does_not_open_a_second_one_of_the_same_part(day: PlatformDay, console: Client) -> None:
     day.play(FIVE_MINUTES + "u" * 140 + FIVE_MINUTES)
     first = Incident.objects.last()
     assert first
@@ -146,7 +146,7 @@ def test_an_operator_does_not_open_a_second_one_of_the_same_part(day: Day, conso
 
 
 @pytest.mark.django_db(transaction=True)
-def test_processes_that_look_at_once_open_one_incident(day: Day) -> None:
+def test_processes_that_look_at_once_open_one_incident(day: PlatformDay) -> None:
     for number in range(12):
         HealthSample.objects.create(at=BEGAN + number * EVERY, down=["runtime"])
     together = threading.Barrier(6)
@@ -164,7 +164,7 @@ def test_processes_that_look_at_once_open_one_incident(day: Day) -> None:
     assert told(the_only()) == ["Our own checks found this. We are looking for the cause."]
 
 
-def test_samples_of_the_future_are_forgotten_when_the_clock_is_right_again(day: Day) -> None:
+def test_samples_of_the_future_are_forgotten_when_the_clock_is_right_again(day: PlatformDay) -> None:
     day.play("d" * 6)
     HealthSample.objects.create(at=day.now + timedelta(days=1), down=[])
     HealthSample.objects.create(at=day.now - timedelta(days=9), down=[])

@@ -73,7 +73,7 @@ def test_books_lead_to_what_is_gone(paid: CryptoOrder, coins: Chain, clock: Cloc
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com"))
     books = console.get("/admin/billing/books/").content.decode()
-    assert 'payment/?open=gone">Payments that disappeared from the chain</a></th>\n            <td>1</td>' in books
+    assert 'payment/?open=gone">Payments that disappeared from the chain</a></th>\n          <td>1</td>' in books
     rows = console.get("/admin/billing/payment/?open=gone").content.decode()
     assert rows.count('class="action-select"') == 1
 

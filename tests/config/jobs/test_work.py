@@ -46,7 +46,7 @@ def test_a_step_on_a_long_list_becomes_a_job_that_is_read_started_and_done(
     ids = many(8)
     job = drafted(console, f"{AGENTS}?status__exact=running", "pause_agents")
     asking = console.get(page(job)).content.decode()
-    for told in ("8 rows", "status__exact=running", "Nothing has been done yet", ids[1], "The pod stops."):
+    for told in ("8 rows", "status__exact=running", "Nothing has been done yet", ids[1], "The pod stops, and"):
         assert told in asking
     assert "There are 8 rows" in started(console, job, rows=7).content.decode()
     assert "This field is required" in started(console, job, reason="").content.decode()

@@ -17,7 +17,7 @@ from status import figures
 from status.models import DailyFact, HealthSample
 from status.overview import facts
 from status.service_levels import levels
-from status.service_levels.levels import Kept
+from status.service_levels.levels import LevelResult
 from tests.scraping import Scrape
 from tests.webhooks.conftest import agent_of
 from webhooks import events
@@ -40,12 +40,12 @@ def person() -> User:
     return User.objects.create_user("owner@example.com")
 
 
-def kept(name: str) -> Kept:
+def kept(name: str) -> LevelResult:
     facts.measure(now=timezone.now())
     return stored(name)
 
 
-def stored(name: str) -> Kept:
+def stored(name: str) -> LevelResult:
     """Of the facts that are there."""
     return next(one for one in levels.kept(now=timezone.now()) if one.level.name == name)
 

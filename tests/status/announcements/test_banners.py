@@ -20,10 +20,8 @@ from pages.public.status import keeping
 from status.announcements import banners
 from status.announcements.models import Announcement, AnnouncementMail
 from tests import operating
-from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime
+from tests.agents.conftest import MakeAgent
 from tests.config.jobs.conftest import started, work_on
-
-__all__ = ["catalog", "make_agent", "owner", "runtime"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
