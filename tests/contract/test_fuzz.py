@@ -68,7 +68,7 @@ ALWAYS = [
 # A rule that no schema can express may refuse a valid body; an invalid body must be refused. Unknown query parameters
 # are ignored.
 MODES = {GenerationMode.POSITIVE: ALWAYS, GenerationMode.NEGATIVE: [*ALWAYS, negative_data_rejection]}
-REFUSALS = ["400", "401", "403", "404", "409", "413", "415", "422"]
+REFUSALS = ["400", "401", "403", "404", "409", "412", "413", "415", "422"]
 BOUNDS = bounds(
     max_examples=examples(8), deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
