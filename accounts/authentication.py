@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
@@ -35,6 +36,12 @@ class BearerAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+def api_key_of(request: HttpRequest) -> str | None:
+    """The API key that the request brings, good or not. None for other tokens and for none."""
+    bearer = _BEARER.fullmatch(request.META.get("HTTP_AUTHORIZATION", "").strip())
+    return bearer[1] if bearer and bearer[1].startswith(keys.SECRET_PREFIX) else None
 
 
 def caller(request: Request) -> User:

@@ -41,7 +41,7 @@ def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
         raise TooManyKeys(live, operator_settings.MAX_KEYS)
     secret = SECRET_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_CHARACTERS))
     key = ApiKey.objects.create(
-        user=user, name=name, prefix=secret[:KEY_PREFIX_LENGTH], digest=sha256(secret), created_at=now
+        user=user, name=name, prefix=secret[:KEY_PREFIX_LENGTH], digest=digest(secret), created_at=now
     )
     return key, secret
 
@@ -80,21 +80,34 @@ def page(user: User, *, after: str | None = None, size: int | None = None) -> tu
 
 def find(secret: str, *, now: datetime) -> ApiKey:
     """The valid key with this secret. Its use is recorded. Raises InvalidKey."""
-    key = ApiKey.objects.select_related("user").filter(digest=sha256(secret), revoked_at__isnull=True).first()
-    if key is None or not key.user.is_active:
+    key = ApiKey.objects.select_related("user").filter(is_valid(), digest=digest(secret)).first()
+    if key is None:
         raise InvalidKey
-    _note_use(key, now=now)
+    key.last_used_at = note_use(key.pk, key.last_used_at, now=now)
     return key
 
 
-def _note_use(key: ApiKey, *, now: datetime) -> None:
-    """Set `last_used_at`, exact to a minute: at most one write per minute, however many threads use the key."""
+def is_valid(of: str = "") -> Q:
+    """The keys that still work. `of` is the path to them in a query of other rows."""
+    return Q((f"{of}revoked_at__isnull", True), (f"{of}user__is_active", True))
+
+
+def digest(secret: str) -> str:
+    """What is stored of a key's secret, to find it."""
+    return sha256(secret)
+
+
+def note_use(key_id: str, last_used_at: datetime | None, *, now: datetime) -> datetime | None:
+    """Set `last_used_at`, exact to a minute: at most one write per minute, however many threads use the key.
+
+    Return when the key was last used, as it is noted now.
+    """
     stale = now - LAST_USED_PRECISION
-    if (key.last_used_at is not None and key.last_used_at >= stale) or not _is_first(key.pk, now=now):
-        return
+    if (last_used_at is not None and last_used_at >= stale) or not _is_first(key_id, now=now):
+        return last_used_at
     old = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
-    ApiKey.objects.filter(old, pk=key.pk).update(last_used_at=now)
-    key.last_used_at = now
+    ApiKey.objects.filter(old, pk=key_id).update(last_used_at=now)
+    return now
 
 
 def _is_first(key_id: str, *, now: datetime) -> bool:

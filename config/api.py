@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
+from django.http.response import HttpResponseBase
 from rest_framework import exceptions, serializers
 from rest_framework.request import Empty, Request
 from rest_framework.response import Response
@@ -20,6 +21,8 @@ from config.parsing import USUAL_BODY_BYTES
 from config.requests import request_id
 
 log = logging.getLogger(__name__)
+
+QuickRead = Callable[..., HttpResponse | None]  # of the request and what its path names
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _CODES = {
@@ -226,6 +229,22 @@ class ApiViewSet(GenericViewSet[Any]):
     # No OPTIONS: the framework would describe our serializers in its own format, and fail where a view has none.
     # /openapi.json describes them.
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+
+    # The quick way of a read that clients call all the time, by the action's name. It answers a plain request. For any
+    # other it returns None, and for a refusal: then the action answers.
+    quick_reads: Mapping[str, QuickRead] = {}
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return self._quick_answer(request, **kwargs) or super().dispatch(request, *args, **kwargs)
+
+    def _quick_answer(self, request: HttpRequest, **kwargs: Any) -> HttpResponse | None:
+        if request.method != "GET" or request.META.get("QUERY_STRING") or "HTTP_PREFER" in request.META:
+            return None
+        read = self.quick_reads.get(self.action_map["get"])
+        answer = read(request, **kwargs) if read else None
+        if answer is not None:
+            answer["Allow"] = ", ".join(self.allowed_methods)
+        return answer
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse a body that is not an object. This comes after the credential check and before any look-up."""

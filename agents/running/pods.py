@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -90,7 +90,17 @@ def access_of(agent: Agent) -> Access:
     return Access(token=agent.management_token, certificate=agent.gateway_certificate)
 
 
-def public_url(agent: Agent) -> str:
+class HasAddress(Protocol):
+    """An agent, or the columns of its row that say its address."""
+
+    @property
+    def slug(self) -> str: ...
+
+    @property
+    def a2a_enabled(self) -> bool: ...
+
+
+def public_url(agent: HasAddress) -> str:
     """The agent's own address: its slug under the platform's domain, with the port if it is not the usual one. In
     development visitors come to the router itself, unless Caddy is in front of it.
     """
@@ -100,7 +110,7 @@ def public_url(agent: Agent) -> str:
     return f"{urlsplit(settings.BASE_URL).scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{port}"
 
 
-def a2a_url(agent: Agent) -> str | None:
+def a2a_url(agent: HasAddress) -> str | None:
     """Where peers reach the agent, or None while A2A is off."""
     return f"{public_url(agent)}/a2a" if agent.a2a_enabled else None
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -79,14 +80,15 @@ class AgentQuotaSerializer(Serializer):
     updated_at = serializers.DateTimeField()
 
     def get_memory_pct(self, quota: AgentQuota) -> float | None:
-        return _share(quota, quota.memory_used_bytes, quota.memory_limit_bytes)
+        return share(quota.memory_used_bytes, quota.memory_limit_bytes, updated_at=quota.updated_at, now=timezone.now())
 
     def get_disk_pct(self, quota: AgentQuota) -> float | None:
-        return _share(quota, quota.disk_used_bytes, quota.disk_total_bytes)
+        return share(quota.disk_used_bytes, quota.disk_total_bytes, updated_at=quota.updated_at, now=timezone.now())
 
 
-def _share(quota: AgentQuota, used: int | None, of: int | None) -> float | None:
-    stale = timezone.now() - quota.updated_at > STALE_AFTER
+def share(used: int | None, of: int | None, *, updated_at: datetime, now: datetime) -> float | None:
+    """The percentage, 1 when full. None for an unknown value and for a snapshot that is too old."""
+    stale = now - updated_at > STALE_AFTER
     return None if stale or used is None or not of else used / of
 
 

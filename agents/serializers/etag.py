@@ -7,10 +7,11 @@ measured, such as the quota, changes each minute and must not stop a change.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 MEASURED = frozenset(
     {
@@ -37,4 +38,5 @@ def _decided(agent: Mapping[str, Any]) -> str:
 
 
 def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:_DIGITS]
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
+    return hashlib.sha256(text).hexdigest()[:_DIGITS]

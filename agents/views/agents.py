@@ -25,6 +25,7 @@ from agents.serializers.agents import (
     PatchAgentSerializer,
     ReadAgentSerializer,
 )
+from agents.views import quick_reads
 from agents.views.base import AgentViewSet
 from agents.views.settling import settles
 from config import clock, preferences
@@ -33,6 +34,7 @@ from config.parsing import MAX_BODY_BYTES
 
 class AgentsViewSet(AgentViewSet):
     changed_by = CHANGED_BY
+    quick_reads = {"retrieve": quick_reads.one, "list": quick_reads.every}
     refusals = {"create": {409, 422}, "partial_update": {409}}
     max_body_bytes = MAX_BODY_BYTES  # for MCP servers
 

@@ -16,7 +16,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import connection
 from django.http.response import HttpResponseBase
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -25,6 +24,7 @@ from agents.running import settling
 from agents.views.base import AgentViewSet
 from config import preferences, waiting
 from config.errors import Unavailable
+from config.json_answers import encoded
 from config.streams import LaterAnswer
 
 P = ParamSpec("P")
@@ -69,6 +69,6 @@ def _body(view: AgentViewSet, answered: dict[str, Any] | None, agent_id: str) ->
         return b""
     try:
         agent = Agent.objects.select_related("hook", "quota_snapshot").get(pk=agent_id)
-        return bytes(JSONRenderer().render({**answered, "agent": view.json_of(agent)}))
+        return bytes(encoded({**answered, "agent": view.json_of(agent)}))
     finally:
         connection.close()
