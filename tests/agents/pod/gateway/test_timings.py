@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -69,7 +70,7 @@ def test_a_gateway_remembers_few_turns_and_few_parts_of_each() -> None:
 def test_turns_are_forgotten_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     kept, now = Timings(), [100.0]
     clock: Callable[[], float] = lambda: now[0]  # noqa: E731
-    monkeypatch.setattr(timings.time, "monotonic", clock)
+    monkeypatch.setattr(time, "monotonic", clock)
     with kept.turn(parent(1)):
         pass
     now[0] += timings.KEPT_SECONDS + 1
