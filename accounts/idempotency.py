@@ -33,6 +33,7 @@ from rest_framework.response import Response
 from accounts import replies
 from accounts.authentication import caller
 from accounts.models import IdempotentReply
+from config import dry_run
 from config.api import ApiViewSet
 from config.errors import BadRequest, ServiceError
 
@@ -57,7 +58,7 @@ def idempotent(action: Action[V, P]) -> Action[V, P]:
 
     @functools.wraps(action)
     def once(view: V, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
-        if HEADER not in request.headers:
+        if HEADER not in request.headers or dry_run.is_on():
             return action(view, request, *args, **kwargs)
         row = _reserve(request)
         if row.status is not None:

@@ -14,19 +14,24 @@ from datetime import datetime
 
 import redis
 
-from config import redis_breaker
+from config import rate_limits, redis_breaker
 from config.errors import RateLimited
+from config.rate_limits import CountedLimit
 
 MAX_LOCAL_COUNTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """At most `times` calls in any `seconds`. Refused calls do not count."""
+    """At most `times` calls in any `seconds`. Refused calls do not count.
+
+    Callers are told what is left (config/rate_limits.py), unless the limit is our own at another service.
+    """
 
     name: str
     times: int
     seconds: int
+    told: bool = True
 
 
 AUTH_REQUEST = Limit(name="auth-request", times=10, seconds=600)
@@ -34,17 +39,22 @@ AUTH_VERIFY = Limit(name="auth-verify", times=10, seconds=600)
 ADMIN_LOGIN = Limit(name="admin-login", times=10, seconds=600)
 ADMIN_LOGIN_HOUR = Limit(name="admin-login-hour", times=30, seconds=3600)
 
-# Both counters use whole milliseconds and return how many to wait; 0 means that the call may go on.
+# Both counters use whole milliseconds. They return whether the call may go on, how many are left after it, and how long
+# it takes until the oldest of the counted calls no longer counts.
 _SPEND = """
 local now, window, times = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
-if redis.call('ZCARD', KEYS[1]) < times then
+local used, allowed = redis.call('ZCARD', KEYS[1]), 0
+if used < times then
   redis.call('ZADD', KEYS[1], now, ARGV[4])
   redis.call('PEXPIRE', KEYS[1], window)
-  return 0
+  used, allowed = used + 1, 1
 end
-return tonumber(redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]) + window - now
+local oldest = tonumber(redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
+return {allowed, times - used, oldest + window - now}
 """
+
+Count = tuple[bool, int, int]
 
 _local: dict[str, deque[int]] = {}
 _local_lock = threading.Lock()
@@ -52,9 +62,12 @@ _local_lock = threading.Lock()
 
 def spend(limit: Limit, *, by: str, now: datetime) -> None:
     """Count one use of `limit` by `by`. Raises RateLimited with the seconds until the next use is allowed."""
-    wait = _wait_ms(limit, f"throttle:{limit.name}:{by}", now_ms=int(now.timestamp() * 1000))
-    if wait > 0:
-        seconds = math.ceil(wait / 1000)
+    allowed, left, resets_ms = _count(limit, f"throttle:{limit.name}:{by}", now_ms=int(now.timestamp() * 1000))
+    if limit.told:
+        state = {"left": max(left, 0), "resets_ms": resets_ms}
+        rate_limits.note(CountedLimit(name=limit.name, times=limit.times, seconds=limit.seconds, **state))
+    if not allowed:
+        seconds = math.ceil(resets_ms / 1000)
         raise RateLimited(
             f"more than {limit.times} requests in {limit.seconds // 60} minutes: try again in {seconds} s",
             retry_after=seconds,
@@ -67,27 +80,28 @@ def forget_local() -> None:
         _local.clear()
 
 
-def _wait_ms(limit: Limit, key: str, *, now_ms: int) -> int:
-    def count(client: redis.Redis) -> int:
+def _count(limit: Limit, key: str, *, now_ms: int) -> Count:
+    def count(client: redis.Redis) -> Count:
         member = f"{now_ms}-{secrets.token_hex(6)}"
-        return int(client.register_script(_SPEND)([key], [now_ms, limit.seconds * 1000, limit.times, member]))
+        found = client.register_script(_SPEND)([key], [now_ms, limit.seconds * 1000, limit.times, member])
+        return bool(found[0]), int(found[1]), int(found[2])
 
     try:
         return redis_breaker.attempt(count)
     except redis_breaker.Away:
-        return _wait_local_ms(limit, key, now_ms=now_ms)
+        return _count_locally(limit, key, now_ms=now_ms)
 
 
-def _wait_local_ms(limit: Limit, key: str, *, now_ms: int) -> int:
+def _count_locally(limit: Limit, key: str, *, now_ms: int) -> Count:
     window = limit.seconds * 1000
     with _local_lock:
         times = _local.pop(key, deque())
         while times and times[0] <= now_ms - window:
             times.popleft()
-        wait = 0 if len(times) < limit.times else times[0] + window - now_ms
-        if wait == 0:
+        allowed = len(times) < limit.times
+        if allowed:
             times.append(now_ms)
         _local[key] = times  # last: the least recently used is dropped first
         if len(_local) > MAX_LOCAL_COUNTS:
             del _local[next(iter(_local))]
-        return wait
+        return allowed, limit.times - len(times), times[0] + window - now_ms

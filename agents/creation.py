@@ -27,7 +27,7 @@ from catalog.models import Engine
 from catalog.personas import current_soul, public_persona
 from catalog.tiers import known_tier
 from catalog.vocabulary import DEFAULT_ENGINE
-from config import waiting
+from config import dry_run, waiting
 from config.errors import BadRequest
 from config.ids import new_id
 from config.operator_settings import operator_settings
@@ -84,8 +84,7 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
     domain = names.normalised(wanted.domain) if wanted.domain is not None else None
     webhook_url = None
     if wanted.webhook_url is not None:
-        with waiting.looks.take(user.id):
-            webhook_url = addresses.check(wanted.webhook_url, field="webhookUrl")
+        webhook_url = addresses.checked(wanted.webhook_url, field="webhookUrl", account=user.id)
     _check_rules(engine, wanted, domain)
     seen = _seen(user, domain) if domain is not None else None
     entitlement.refuse_full(user)
@@ -93,7 +92,7 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
     if not operator_settings.CREATES_OPEN:
         raise CreatesClosed
     entitlement.refuse_full_platform()
-    if wanted.llm_key:
+    if wanted.llm_key and not dry_run.skips("llmKey (its provider)"):
         with waiting.looks.take(user.id):
             checked = vendors.check_key(_provider_of(wanted), wanted.llm_key, name="llmKey")
         wanted = replace(wanted, llm_key_checked=checked)

@@ -17,7 +17,7 @@ from agents.views.completions import CompletionsViewSet
 from agents.views.deliveries import DeliveriesViewSet
 from agents.views.domain import DomainViewSet
 from agents.views.domain_check import DomainCheckViewSet
-from agents.views.events import EventsViewSet
+from agents.views.events import AccountEventsViewSet, EventsViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
@@ -56,6 +56,7 @@ urlpatterns = [
     path("agents/<str:id>/v1/models", AgentModelsViewSet.as_view({"get": "list"})),
     path("agents/<str:id>/v1/models/<str:model>", AgentModelsViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/domain", DomainViewSet.as_view({"put": "update", "delete": "destroy"})),
+    path("events", AccountEventsViewSet.as_view({"get": "list"})),
     path("domain-check", DomainCheckViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/mcp-test", McpTestViewSet.as_view({"post": "create"})),

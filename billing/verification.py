@@ -58,7 +58,7 @@ UNKNOWN_AGAIN, HELD_BACK_AGAIN = timedelta(hours=1), timedelta(minutes=1)
 LAST_WORD = timedelta(minutes=5)
 # How long we ask about an expired licence: its card may still be charged, or a dispute be won.
 REVIVED_WITHIN = timedelta(days=90)
-HINTS = Limit(name="licence-hint", times=6, seconds=60)  # per licence: anybody can send hints
+HINTS = Limit(name="licence-hint", times=6, seconds=60, told=False)  # per licence: anybody can send hints
 MAX_HINT = 200  # characters of a key or a reference
 ACTOR = "billing"
 

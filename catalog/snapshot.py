@@ -20,6 +20,7 @@ from django.db.models import Model, Prefetch, QuerySet
 from catalog import revisions, version
 from catalog.models import Article, CatalogRow, Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
 from catalog.vocabulary import ArticleStatus
+from config import dry_run
 from config.operator_settings.values import values
 
 log = logging.getLogger(__name__)
@@ -97,6 +98,8 @@ class _Holder:
         `at_once` compares in any case.
         """
         snapshot, now = self._snapshot, time.monotonic()
+        if dry_run.is_on():  # what it changed is taken back, so nobody else may see it
+            return snapshot or _read(None)
         if snapshot is not None and not at_once and _is_fresh(snapshot, self._checked_at):
             return snapshot
         try:

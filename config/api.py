@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
@@ -16,6 +17,7 @@ from rest_framework.request import Empty, Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from config import dry_run, help_links, rate_limits
 from config.errors import BadRequest, ErrorCode, ServiceError, Unavailable
 from config.parsing import USUAL_BODY_BYTES
 from config.requests import request_id
@@ -25,6 +27,7 @@ log = logging.getLogger(__name__)
 QuickRead = Callable[..., HttpResponse | None]  # of the request and what its path names
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
+_WRITING = (*_WITH_BODY, "DELETE")
 _CODES = {
     401: ErrorCode.UNAUTHORIZED,
     403: ErrorCode.FORBIDDEN,
@@ -221,10 +224,11 @@ class ErrorSerializer(Serializer):
 # A view authenticates, validates, calls one rule and serializes the result. `refusals` names the error statuses of an
 # action that do not follow from its credential, path and body (config/openapi.py). `changed_by` maps a field of the
 # resource, by its JSON name, to the call that changes it. `max_body_bytes` is the largest body that a valid request may
-# need.
+# need. `no_dry_run` says of an action why it cannot be tried (config/dry_run.py).
 class ApiViewSet(GenericViewSet[Any]):
     refusals: Mapping[str, Collection[int]] = {}
     changed_by: Mapping[str, str] = {}
+    no_dry_run: Mapping[str, str] = {}
     max_body_bytes = USUAL_BODY_BYTES  # of a request; a larger body is answered with 413 before it is parsed
     # No OPTIONS: the framework would describe our serializers in its own format, and fail where a view has none.
     # /openapi.json describes them.
@@ -246,11 +250,42 @@ class ApiViewSet(GenericViewSet[Any]):
             answer["Allow"] = ", ".join(self.allowed_methods)
         return answer
 
+    def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
+        rate_limits.begin()
+        return super().initialize_request(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse a body that is not an object. This comes after the credential check and before any look-up."""
         super().initial(request, *args, **kwargs)
+        if self.schema is not None and request.method in _WRITING and dry_run.is_asked(request.query_params):
+            self._only_try(request)
         if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
             raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
+
+    def _only_try(self, request: Request) -> None:
+        """Let this request's action be tried and taken back. Raises NoDryRun."""
+        if why := self.why_no_dry_run():
+            raise dry_run.NoDryRun(why)
+        method = str(request.method).lower()
+        setattr(self, method, partial(self._tried, getattr(self, method)))
+
+    # Why the action cannot be tried, else an empty text.
+    def why_no_dry_run(self) -> str:
+        if not self.get_authenticators():
+            return "it takes no credential"
+        return self.no_dry_run.get(self.action, "")
+
+    def _tried(self, action: Any, request: Request, *args: Any, **kwargs: Any) -> Any:
+        response, skipped = dry_run.tried(partial(action, request, *args, **kwargs))
+        response[dry_run.HEADER] = "true"
+        response[dry_run.COST] = self.cost_of(response)
+        if skipped:
+            response[dry_run.SKIPPED] = ", ".join(skipped)
+        return response
+
+    # What the tried call would cost, in USD.
+    def cost_of(self, response: Any) -> str:
+        return "usd=0.00"
 
     def query(self, taken: type[Serializer]) -> dict[str, Any]:
         """The validated query of the address, in snake_case, with the parameters that this serializer takes."""
@@ -288,7 +323,13 @@ class ApiViewSet(GenericViewSet[Any]):
         free them. A body of 1 MiB can be 50 MB of objects.
         """
         response = super().finalize_response(request, response, *args, **kwargs)
+        if self.schema is not None and response.status_code >= 400 and not response.has_header("Link"):
+            response["Link"] = help_links.of_call(self, request)
         vars(request).update(_data=Empty, _full_data=Empty)
+        if self.schema is not None:
+            for name, value in rate_limits.headers().items():
+                response[name] = value
+        rate_limits.forget()
         if ignored := getattr(self, "ignored", None):
             safe = [key for key in ignored if key.isascii() and key.replace("_", "").replace("-", "").isalnum()]
             response["Ignored-Fields"] = ",".join(safe)[:500]

@@ -8,7 +8,7 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
-from config import content_policy
+from config import content_policy, help_links
 from config.errors import ErrorCode
 from config.requests import request_id
 from pages.public.base import failed, preferred
@@ -59,7 +59,9 @@ def _failure(request: HttpRequest, status: int, code: ErrorCode, message: str, *
     if request.path.startswith(ADMIN):
         return _plain(request, status, stale=stale)
     if not request.path.startswith(PAGES) and not _is_browsing(request):
-        return JsonResponse({"error": code.value, "message": message}, status=status)
+        where = help_links.OPERATIONS if status == 404 else help_links.ERRORS
+        body = {"error": code.value, "message": message}
+        return JsonResponse(body, status=status, headers={"Link": help_links.link(where)})
     try:
         return failed(status, None, preferred(request), stale=stale)
     except Exception:  # the same fault may break this page too

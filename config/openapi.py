@@ -11,8 +11,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSe
 from drf_spectacular.openapi import AutoSchema as BaseAutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
-from config import examples, preferences
-from config.api import ErrorSerializer
+from config import dry_run, examples, operation_names, preferences, rate_limits
+from config.api import ApiViewSet, ErrorSerializer
 from config.errors import ErrorCode
 from config.parsing import MAX_BODY_BYTES
 
@@ -91,35 +91,6 @@ ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
 _WITH_RETRY_AFTER = (429, 503)
 _NEVER_UNAVAILABLE = ("/health", "/status")
 
-# A POST to a path that ends in one of these words does that action to the resource before the word.
-_VERBS = {"cancel", "pause", "publish", "rebuild", "redeliver", "restore", "resume", "test", "unpublish"}
-_METHODS = {"get": "get", "post": "create", "put": "set", "patch": "update", "delete": "delete"}
-_NAMES = {
-    ("POST", "/auth/request"): "requestSignInCode",
-    ("POST", "/auth/verify"): "verifySignInCode",
-    ("POST", "/auth/logout"): "endSession",
-    ("GET", "/me"): "getAccount",
-    ("GET", "/me/author"): "getAuthor",
-    ("PUT", "/me/author"): "setAuthor",
-    ("GET", "/me/personas"): "listOwnPersonas",
-    ("GET", "/me/personas/{id}"): "getOwnPersona",
-    ("GET", "/me/personas/{id}/articles/{slug}"): "getOwnPersonaArticle",
-    ("GET", "/health/ready"): "getReadiness",
-    ("POST", "/agents/{id}/chat"): "chatWithAgent",
-    ("POST", "/agents/{id}/v1/chat/completions"): "completeAgentChat",
-    ("GET", "/agents/{id}/v1/models"): "listAgentModels",
-    ("GET", "/agents/{id}/v1/models/{model}"): "getAgentModel",
-    ("GET", "/a2a-catalog"): "listA2aAgents",
-    ("POST", "/stripe/portal"): "openStripePortal",
-    ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
-    ("POST", "/agents/{id}/mcp-test"): "testAgentMcpServer",
-    ("GET", "/agents/{id}/logs"): "getAgentLogs",
-    ("GET", "/agents/{id}/explain"): "explainAgent",
-    ("GET", "/agents/{id}/channels/whatsapp"): "verifyWhatsappWebhook",
-    ("POST", "/agents/{id}/channels/whatsapp"): "receiveWhatsappMessages",
-    ("GET", "/domain-check"): "checkDomain",
-}
-
 # group: the first or last fixed words of a path. The first match from the end of the path wins.
 TAGS = {
     "Account": ("auth", "keys", "me"),
@@ -177,10 +148,10 @@ class AutoSchema(BaseAutoSchema):
 
     def get_operation_id(self) -> str:
         many = getattr(self.view, "action", "") == "list"
-        return _NAMES.get((self.method, self.path)) or operation_name(self.method, self.path, many=many)
+        return operation_names.name_of(self.method, self.path, many=many)
 
     def get_tags(self) -> list[str]:
-        words = _fixed_words(self.path)
+        words = operation_names.fixed_words(self.path)
         if "v1" in words:
             return ["Talking"]
         if words[0] == "agents" and words[-1] == "tools":
@@ -218,9 +189,23 @@ class AutoSchema(BaseAutoSchema):
             location=OpenApiParameter.HEADER,
             description="The `ETag` of `GET /agents/{id}`: 412 if somebody has changed the agent since.",
         )
+        tries = OpenApiParameter(
+            name=dry_run.PARAMETER,
+            type=bool,
+            description=f"`true`: all checks, and the answer that would come; nothing is changed, and its ids and "
+            f"secrets are nobody's. `{dry_run.HEADER}: true` says so, `{dry_run.COST}` what the call would cost.",
+        )
         settles = getattr(getattr(self.view, getattr(self.view, "action", ""), None), "settles", False)
-        taken = ((replays, 422 in self._declared()), (waits, settles), (matches, self._takes_if_match()))
+        taken = (
+            (tries, self._may_be_tried()),
+            (replays, 422 in self._declared()),
+            (waits, settles),
+            (matches, self._takes_if_match()),
+        )
         return [parameter for parameter, is_taken in taken if is_taken]
+
+    def _may_be_tried(self) -> bool:
+        return isinstance(self.view, ApiViewSet) and self.method != "GET" and not self.view.why_no_dry_run()
 
     def _takes_if_match(self) -> bool:
         return getattr(self.view, "has_etag", False) and self.method != "GET" and "{id}" in self.path
@@ -271,29 +256,6 @@ class AutoSchema(BaseAutoSchema):
         return refusals.get(getattr(self.view, "action", ""), ())
 
 
-def operation_name(method: str, path: str, *, many: bool) -> str:
-    """A verb-noun name for an operation, such as `listAgents` or `pauseAgent`."""
-    words = _fixed_words(path)
-    verb = "list" if many else _METHODS[method.lower()]
-    if method == "POST" and words[-1] in _VERBS:
-        verb = words.pop()
-    *nouns, last = words
-    # The last word is a plural, but `/agents/{id}` and POST to `/agents` are about a single one.
-    is_single = not many and (method == "POST" or path.endswith("}"))
-    nouns = [*map(_singular, nouns), _singular(last) if is_single else last]
-    return verb + "".join(part.capitalize() for noun in nouns for part in noun.split("-"))
-
-
-def _fixed_words(path: str) -> list[str]:
-    return [word for word in path.strip("/").split("/") if not word.startswith("{")]
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    return word if word.endswith(("ss", "us", "crypto", "stars")) else word.removesuffix("s")
-
-
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The last step of generation: add the description (docs/reference/api.md), the shared error answers and the
     order of the groups.
@@ -328,6 +290,11 @@ def _error_response(status: int) -> dict[str, Any]:
     response: dict[str, Any] = {"description": when, "content": {"application/json": body}}
     if status in _WITH_RETRY_AFTER:
         response["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+    if status == 429:
+        response["headers"] |= {
+            rate_limits.POLICY: {"schema": {"type": "string"}, "example": '"auth-request";q=10;w=600'},
+            rate_limits.STATE: {"schema": {"type": "string"}, "example": '"auth-request";r=0;t=42'},
+        }
     if status == 401:
         response["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, "example": "Bearer"}}
     return response

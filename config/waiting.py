@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from django.db import connection
 
+from config import dry_run
 from config.callers import caller
 from config.errors import Unavailable
 from config.operator_settings import operator_settings
@@ -34,8 +35,9 @@ class WaitLimit:
     def take(self, account: str) -> Iterator[None]:
         """Wait inside this block.
 
-        Raises Unavailable if the account has all its places in use, or if all places are in use.
+        Raises Unavailable if the account has all its places in use, or if all places are in use, and NoDryRun.
         """
+        dry_run.refuse("it asks another service")
         self._enter(account)
         try:
             if current := caller.get():
@@ -85,6 +87,9 @@ names = WaitLimit(32, each=lambda: 4)
 
 # Log followers use no thread, but a connection and memory, for as long as they like.
 followers = WaitLimit(512, each=lambda: operator_settings.LOG_FOLLOWERS_PER_ACCOUNT)
+
+# So do those who follow events.
+listeners = WaitLimit(512, each=lambda: 16)
 
 # Calls that wait until an agent has settled (`Prefer: wait`) use no thread either.
 settlings = WaitLimit(4_096, each=lambda: 256)

@@ -12,7 +12,7 @@ class NoSuchDelivery(NotFound):
 class NoSuchEvent(BadRequest):
     """The caller names an event that the log does not have."""
 
-    def __init__(self, field: str, event_id: str) -> None:
+    def __init__(self, field: str, event_id: str, *, of: str = "this agent") -> None:
         super().__init__(
-            f"{field}: {event_id!r} is no event of this agent, or older than 30 days: leave {field} out to start anew"
+            f"{field}: {event_id!r} is no event of {of}, or older than 30 days: leave {field} out to start anew"
         )

@@ -34,14 +34,17 @@ class EventPage:
 
 def page(agent: Agent, *, after: str | None = None, limit: int = PAGE) -> EventPage:
     """The events after the named one, or from the oldest that is kept. Raises NoSuchEvent, which names `after`."""
-    found = _kept(agent).oldest_first()
-    if after is not None:
-        found = found.later_than(place(agent, after, field="after"))
-    rows = list(found.values_list("pk", "body")[: limit + 1])
+    rows = list(later(agent, after).values_list("pk", "body")[: limit + 1])
     shown = rows[:limit]
     query = urlencode({"after": shown[-1][0], "limit": limit}) if len(rows) > limit else ""
     next_url = f"{settings.BASE_URL}/agents/{agent.pk}/events?{query}" if query else None
     return EventPage([body for _, body in shown], next_url)
+
+
+def later(agent: Agent, after: str | None) -> EventQuerySet:
+    """The events after the named one, the oldest first. Raises NoSuchEvent."""
+    found = _kept(agent).oldest_first()
+    return found if after is None else found.later_than(place(agent, after, field="after"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,9 @@ class Event(models.Model):
     type = models.CharField(max_length=20, choices=EventType.choices)
     body = models.TextField(help_text="The exact text that is signed and sent.")
     created_at = models.DateTimeField()  # no two events of an agent have the same
+    # Set when the account first reads its events (webhooks/account_log.py): its order over all of its agents.
+    account = models.CharField(max_length=40, blank=True, default="", db_default="")
+    place = models.BigIntegerField(null=True, blank=True)
 
     objects: ClassVar[EventQuerySet] = EventQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -107,6 +110,9 @@ class Event(models.Model):
             # The purge, and the operators' list.
             models.Index(fields=["created_at"], name="event_age"),
             models.Index(fields=["type", "-created_at", "-id"], name="event_type"),
+            # An account's event log, and the events that have no place in it yet.
+            models.Index(fields=["account", "place"], name="event_place", condition=Q(place__isnull=False)),
+            models.Index(fields=["agent"], name="event_unplaced", condition=Q(place__isnull=True)),
         ]
 
     def __str__(self) -> str:

@@ -28,6 +28,7 @@ from agents.serializers.agents import (
 from agents.views import quick_reads
 from agents.views.base import AgentViewSet
 from agents.views.settling import settles
+from catalog import tiers
 from config import clock, preferences
 from config.parsing import MAX_BODY_BYTES
 
@@ -37,6 +38,11 @@ class AgentsViewSet(AgentViewSet):
     quick_reads = {"retrieve": quick_reads.one, "list": quick_reads.every}
     refusals = {"create": {409, 422}, "partial_update": {409}}
     max_body_bytes = MAX_BODY_BYTES  # for MCP servers
+
+    def cost_of(self, response: Response) -> str:
+        if self.action == "destroy":
+            return super().cost_of(response)
+        return f"{super().cost_of(response)}, monthly={tiers.tier_of(response.data['agent']['tier']).monthly_usd:.2f}"
 
     def get_serializer_class(self) -> type[Any]:
         return CreateAgentSerializer if self.action == "create" else PatchAgentSerializer

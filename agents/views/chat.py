@@ -28,6 +28,7 @@ class ChatViewSet(AgentViewSet):
     serializer_class = ChatSerializer
     max_body_bytes = room_for(utf8_bytes=chat.MAX_MESSAGE_BYTES)
     refusals = {"create": {409}}
+    no_dry_run = {"create": "the agent would answer, and remember it"}
 
     @extend_schema(
         request=ChatSerializer,

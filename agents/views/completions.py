@@ -32,6 +32,7 @@ class CompletionsViewSet(AgentViewSet):
     serializer_class = CompletionRequestSerializer
     max_body_bytes = MAX_BODY_BYTES  # such clients send the whole conversation with each call
     refusals = {"create": {409}}
+    no_dry_run = {"create": "the agent would answer, and remember it"}
 
     @extend_schema(
         request=CompletionRequestSerializer,

@@ -31,6 +31,7 @@ _ENDED = {
 
 class DeliveriesViewSet(AgentViewSet):
     refusals = {"redeliver": {409}}
+    no_dry_run = {"redeliver": "it sends an event to the receiver"}
 
     @extend_schema(
         parameters=[ListDeliveriesSerializer],

@@ -31,6 +31,7 @@ McpTestEnvelope = envelope("McpTestEnvelope", mcp_test=McpTestSerializer())
 class McpTestViewSet(AgentViewSet):
     serializer_class = AskMcpServerSerializer
     refusals = {"create": {409}}
+    no_dry_run = {"create": "it is a test itself, and changes nothing"}
 
     @extend_schema(request=AskMcpServerSerializer, responses=McpTestEnvelope)
     def create(self, request: Request, id: str) -> Response:

@@ -22,7 +22,7 @@ from rest_framework.response import Response
 from agents.models import Agent
 from agents.running import settling
 from agents.views.base import AgentViewSet
-from config import preferences, waiting
+from config import dry_run, preferences, waiting
 from config.errors import Unavailable
 from config.json_answers import encoded
 from config.streams import LaterAnswer
@@ -40,7 +40,7 @@ def settles(
     def waits(view: V, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         answer = action(view, request, *args, **kwargs)
         seconds = preferences.wait_seconds(request)
-        if not seconds or request.method == "HEAD" or answer.status_code >= 300:
+        if not seconds or request.method == "HEAD" or answer.status_code >= 300 or dry_run.is_on():
             return answer
         agent_id = str(kwargs.get("id") or answer.data["agent"]["id"])
         try:

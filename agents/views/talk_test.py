@@ -13,6 +13,7 @@ from agents.views.base import AgentViewSet
 
 class TalkTestViewSet(AgentViewSet):
     refusals = {"create": {409}}
+    no_dry_run = {"create": "it is a test itself, of a real turn; GET /agents/{id}/explain costs nothing"}
 
     @extend_schema(request=None, responses=TalkTestEnvelope)
     def create(self, request: Request, id: str) -> Response:

@@ -10,7 +10,6 @@ from rest_framework.response import Response
 from agents.configuring.changed_by import CHANGED_BY
 from agents.serializers.agents import AgentSerializer
 from agents.views.base import AgentViewSet
-from config import waiting
 from config.api import Serializer
 from webhooks import addresses, hooks, testing
 from webhooks.event_types import EventType
@@ -33,6 +32,7 @@ class WebhookViewSet(AgentViewSet):
     changed_by = CHANGED_BY
     serializer_class = ReceiverSerializer
     refusals = {"test": {409}}
+    no_dry_run = {"test": "it sends an event to the receiver"}
 
     @extend_schema(
         request=ReceiverSerializer,
@@ -49,8 +49,7 @@ class WebhookViewSet(AgentViewSet):
         `webhookLastStatus`, `webhookLastAt` and `webhookLastEvent` are null until an event was sent there.
         """
         agent = self.own_agent(id)
-        with waiting.looks.take(agent.user_id):
-            url = addresses.check(self.valid(request)["url"])
+        url = addresses.checked(self.valid(request)["url"], account=agent.user_id)
         agent.hook, secret = hooks.install(agent, url=url, now=timezone.now())
         webhook = {"url": url, "secret": secret, "events": EventType.values}
         return Response({"agent": AgentSerializer(agent).data, "webhook": WebhookSerializer(webhook).data})

@@ -69,7 +69,7 @@ def send(asked: str, request: requests.Request, *, per_minute: int) -> Reply:
 def _take_turn(provider: str, per_minute: int) -> None:
     if cache.get(_backing_off(provider)):
         raise AskedTooOften(f"{provider} asked us to wait: try again soon", retry_after=BACK_OFF_SECONDS)
-    limit = Limit(name=f"ask-{provider}", times=per_minute, seconds=60)
+    limit = Limit(name=f"ask-{provider}", times=per_minute, seconds=60, told=False)
     try:
         throttling.spend(limit, by="all", now=datetime.now(UTC))
     except RateLimited as error:

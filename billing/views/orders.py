@@ -42,8 +42,13 @@ def page_of(
     return paging.page(rows, path=path, ids=ids, narrowed=narrowed, **asked)
 
 
+QUOTES = "GET /subscriptions/quote says what it would cost, and until when the agent would be paid"
+
+
 class OrdersViewSet(ApiViewSet):
     """A provider's orders. Its own view adds `create`, and says what its orders look like."""
+
+    no_dry_run = {"create": f"it asks the provider; {QUOTES}"}
 
     path: str
     ids: str  # the prefix of the orders' ids

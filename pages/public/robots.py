@@ -10,7 +10,7 @@ from pages.public.base import PublicPageViewSet, answer
 from pages.public.printing import printed
 
 CLOSED = (
-    *("/admin/", "/agents", "/auth/", "/keys", "/me", "/status/incidents", "/search", "/*/search"),
+    *("/admin/", "/agents", "/events", "/auth/", "/keys", "/me", "/status/incidents", "/search", "/*/search"),
     *("/account", "/create", "/renew/", "/sign-in", "/sign-out"),
 )
 

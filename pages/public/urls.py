@@ -12,6 +12,8 @@ from pages.public import directory
 from pages.public.article import ArticleViewSet
 from pages.public.category import CategoryViewSet
 from pages.public.landing import LandingViewSet
+from pages.public.machines.llms import LlmsViewSet
+from pages.public.machines.well_known import API_CATALOG, SECURITY, ApiCatalogViewSet, SecurityTxtViewSet
 from pages.public.persona import PersonaViewSet
 from pages.public.robots import RobotsViewSet
 from pages.public.search import SearchViewSet
@@ -41,6 +43,10 @@ urlpatterns = [
     *_both(page.FEED, feed.FeedViewSet.as_view({"get": "retrieve"})),
     *_both("search", SearchViewSet.as_view({"get": "list"})),
     path("robots.txt", RobotsViewSet.as_view({"get": "retrieve"})),
+    path("llms.txt", LlmsViewSet.as_view({"get": "retrieve"})),
+    path("llms-full.txt", LlmsViewSet.as_view({"get": "full"})),
+    path(API_CATALOG, ApiCatalogViewSet.as_view({"get": "retrieve"})),
+    path(SECURITY, SecurityTxtViewSet.as_view({"get": "retrieve"})),
     path("sitemap.xml", SitemapViewSet.as_view({"get": "list"})),
     path("sitemaps/<int:number>.xml", SitemapViewSet.as_view({"get": "retrieve"})),
     # Mistyped addresses get a page too, and not the API's error body.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.openapi import operation_name
+from config.operation_names import name_of
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from config.openapi import operation_name
     ],
 )
 def test_an_operation_is_named_verb_first(method: str, path: str, many: bool, name: str) -> None:
-    assert operation_name(method, path, many=many) == name
+    assert name_of(method, path, many=many) == name

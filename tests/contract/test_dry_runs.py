@@ -1,0 +1,271 @@
+"""`?dryRun=true`: every call that writes answers as it would, and nothing at all is changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import connection, transaction
+from django.utils import timezone
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from accounts import throttling
+from accounts.models import IdempotentReply, User
+from agents.backups.models import Backup, Kind, Repository, Stage
+from agents.models import Agent, Reason
+from agents.running import lifecycle
+from billing.models import Subscription
+from catalog import snapshot
+from config import dry_run, sql, waiting
+from config.redis import client as redis_client
+from tests.agents.conftest import PERSONA, MakeAgent, settle, signed_in
+from tests.billing.conftest import Clock, Pay, clock, clock_first, pay, tick
+
+__all__ = ["clock", "clock_first", "pay"]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+
+Document = dict[str, Any]
+RECEIVER = "https://203.0.114.7/events"
+OWL = {
+    "name": "Owl", "tagline": "Company", "forWho": "People", "does": ["Talks"], "category": "social", "tier": "tiny",
+    "soul": "You are Owl.",
+}  # fmt: skip
+ARTICLE = {"title": "Night", "lang": "en", "status": "published", "body": "# Night"}
+
+# What each call sends; None is no body. The names in its path are those of `Things`.
+SENDS: dict[str, dict[str, Any] | None] = {
+    "createAgent": {"personaId": PERSONA, "tier": "tiny", "webhookUrl": RECEIVER, "domain": "new.example.org",
+                    "llmProvider": "openai", "llmKey": "sk-0123456789abcdef"},
+    "updateAgent": {"name": "Another"},
+    "deleteAgent": None,
+    "setAgentA2a": {"enabled": True},
+    "deleteAgentBackup": None,
+    "restoreAgentBackup": None,
+    "setAgentChannels": {"channels": ["web"]},
+    "setAgentDomain": {"domain": "other.example.org"},
+    "deleteAgentDomain": None,
+    "updateAgentLlmKey": {"provider": "openai", "key": "sk-0123456789abcdef"},
+    "deleteAgentLlmKey": None,
+    "pauseAgent": None,
+    "rebuildAgent": None,
+    "resumeAgent": None,
+    "setAgentTools": {"enabled": [], "mcpServers": []},
+    "setAgentWebhook": {"url": RECEIVER},
+    "deleteAgentWebhook": None,
+    "endSession": None,
+    "setBillingDetails": {"name": "Ann", "country": "DE"},
+    "createKey": {"name": "another"},
+    "deleteKey": None,
+    "setAuthor": {"name": "Ann"},
+    "createPersona": OWL,
+    "updatePersona": {"tagline": "Warm company"},
+    "deletePersona": None,
+    "publishPersona": None,
+    "unpublishPersona": None,
+    "createPersonaArticle": {**ARTICLE, "slug": "day"},
+    "updatePersonaArticle": {"title": "Late night"},
+    "deletePersonaArticle": None,
+    "cancelSubscription": None,
+    "createSubscriptionMove": {"agentId": "{spare}"},
+    "setSubscriptionNextPlan": {"tier": "tiny"},
+    "deleteSubscriptionNextPlan": None,
+}  # fmt: skip
+
+
+@dataclass
+class Things:
+    """One of everything that the calls are about."""
+
+    client: APIClient
+    agent: str  # it runs, is paid, and has a domain, a webhook and a backup
+    spare: str  # it is stopped
+    left: str  # the subscription of a deleted agent
+    subscription: str
+    persona: str
+    key: str
+
+    def path(self, path: str, operation: str) -> str:
+        if path.startswith("/agents"):
+            named = self.spare if operation == "resumeAgent" else self.agent
+        elif path.startswith("/subscriptions"):
+            named = self.left if operation == "createSubscriptionMove" else self.subscription
+        else:
+            named = self.key if path.startswith("/keys") else self.persona
+        for name, value in (
+            ("id", named),
+            ("name", "20260101-000000-000000"),
+            ("slug", "night"),
+            ("delivery", "evt_1"),
+        ):
+            path = path.replace(f"{{{name}}}", value)
+        return path.replace("{provider}", "gumroad")
+
+    def body(self, operation: str) -> dict[str, Any]:
+        given = SENDS.get(operation) or {}
+        return {name: self.spare if value == "{spare}" else value for name, value in given.items()}
+
+
+@pytest.fixture
+def things(clock: Clock, owner: User, make_agent: MakeAgent, pay: Pay, settings: Settings) -> Things:
+    settings.BACKUP_STORE = "/kept"
+    client = signed_in(owner)
+    agent, spare, gone = (settle(make_agent()) for _ in range(3))
+    pay(agent, tier="small", price_usd=Decimal(10))
+    pay(gone, external_id="two")
+    lifecycle.delete(Agent.objects.get(pk=gone.pk), actor="user:x")
+    lifecycle.pause(spare, reason=Reason.OWNER, actor="user:x")
+    for one in (agent, spare, gone):
+        tick(one, clock)
+    _back_up(agent)
+    persona = client.post("/personas", OWL, format="json").json()["persona"]["id"]
+    client.post(f"/personas/{persona}/articles", {**ARTICLE, "slug": "night"}, format="json")
+    client.put(f"/agents/{agent.pk}/domain", {"domain": "bot.example.org"}, format="json")
+    client.put(f"/agents/{agent.pk}/webhook", {"url": RECEIVER}, format="json")
+    key = client.post("/keys", {"name": "one"}, format="json").json()["key"]["id"]
+    bought = Subscription.objects.exclude(provider="internal")
+    return Things(
+        client, agent.pk, spare.pk, bought.get(agent=gone).pk, bought.get(agent=agent).pk, persona=persona, key=key
+    )
+
+
+def _back_up(agent: Agent) -> None:
+    now = timezone.now()
+    Repository.objects.create(agent=agent, password="x", made_at=now)  # a test's
+    Backup.objects.create(
+        agent=agent, name="20260101-000000-000000", kind=Kind.NIGHTLY, namespace=agent.namespace, generation=1,
+        actor="nights", stage=Stage.DONE, asked_at=now, taken_at=now, ended_at=now, snapshot="abc", size=5_000_000,
+    )  # fmt: skip
+
+
+def writing(document: Document, *, tried: bool) -> Iterator[tuple[str, str, str]]:
+    """Method, path and name of the calls that write and can, or cannot, be tried."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            named = {parameter["name"] for parameter in operation.get("parameters", [])}
+            if method != "get" and (dry_run.PARAMETER in named) is tried:
+                yield method.upper(), path, operation["operationId"]
+
+
+def everything() -> dict[str, Any]:
+    """A digest of each table, what waits for the commit, mails, and what is in Redis but counts of calls."""
+    tables = connection.introspection.table_names()
+    digest = "md5(string_agg(t::text, ',' ORDER BY t::text))"
+    each = (f"SELECT '{one}', {digest} FROM \"{one}\" t" for one in tables)
+    found: dict[str, Any] = dict(sql.rows(" UNION ALL ".join(each), []))
+    names = {key for key in redis_client().keys("*") if b"throttle" not in key}
+    return {**found, "on commit": len(connection.run_on_commit), "mails": len(mail.outbox), "redis": names}
+
+
+def shape(answer: Any) -> Any:
+    """The names and types in a body."""
+    if isinstance(answer, dict):
+        return {name: shape(value) for name, value in answer.items()}
+    return [shape(one) for one in answer] if isinstance(answer, list) else type(answer).__name__
+
+
+def call(things: Things, method: str, path: str, body: Any, **headers: str) -> Any:
+    return things.client.generic(method, path, json.dumps(body), "application/json", headers=headers)
+
+
+def test_each_call_that_writes_can_be_tried_and_changes_nothing(document: Document, things: Things) -> None:
+    assert {name for _, _, name in writing(document, tried=True)} == set(SENDS)
+    before = everything()
+    for method, path, name in writing(document, tried=True):
+        at, body = things.path(path, name), things.body(name)
+        dry = call(things, method, f"{at}?dryRun=true", body)
+        assert dry.status_code in {200, 204}, (name, dry.content)
+        assert (dry["Dry-Run"], dry["Dry-Run-Cost"][:8]) == ("true", "usd=0.00"), name
+        after = everything()
+        assert {key for key in after if after[key] != before[key]} == set(), name
+        with transaction.atomic():
+            real = call(things, method, at, body)
+            transaction.set_rollback(True)
+        assert (real.status_code, real.has_header("Dry-Run")) == (dry.status_code, False), (name, real.content)
+        assert real.status_code == 204 or shape(dry.json()) == shape(real.json()), name
+
+
+def test_a_dry_run_says_what_an_agent_would_cost_and_what_was_not_checked(things: Things) -> None:
+    answer = call(things, "POST", "/agents?dryRun=true", SENDS["createAgent"])
+    assert answer["Dry-Run-Cost"] == "usd=0.00, monthly=5.00"
+    assert answer["Dry-Run-Skipped"] == "webhookUrl (DNS), domain (DNS), llmKey (its provider)"
+
+
+def test_what_would_be_refused_is_refused_in_the_same_words(things: Things) -> None:
+    wrong: tuple[tuple[str, str, Any], ...] = (
+        ("POST", "/agents", {"personaId": PERSONA, "tier": "huge"}),
+        ("POST", "/agents", {"personaId": PERSONA, "tier": "tiny", "webhookUrl": "http://127.0.0.1/"}),
+        ("POST", f"/agents/{things.agent}/backups/none/restore", {}),
+        ("PUT", f"/agents/{things.agent}/tools", {"enabled": ["nothing"], "mcpServers": []}),
+        ("DELETE", "/agents/agt_none", {}),
+        ("POST", "/agents", []),
+    )
+    for method, path, body in wrong:
+        answers = [call(things, method, f"{path}{query}", body) for query in ("", "?dryRun=true")]
+        assert answers[0].status_code >= 400
+        assert answers[0].content == answers[1].content
+    stale = {"If-Match": '"somebody-else-was-here"'}
+    assert call(things, "POST", f"/agents/{things.agent}/pause?dryRun=true", {}, **stale).status_code == 412
+
+
+def test_what_somebody_may_have_meant_as_a_dry_run_is_never_done(things: Things) -> None:
+    before = everything()
+    queries = ("dryRun", "dryRun=", "dryRun=1", "dryRun=True", "dryRun=yes", "dryRun=true&dryRun=false", "dry_run=true",
+               "dryrun=true", "DRY-RUN=true", f"dryRun={'x' * 5_000}", "dryRun=true%00")  # fmt: skip
+    for query in queries:
+        for at, method in ((f"/agents/{things.agent}", "DELETE"), ("/keys", "POST")):
+            answer = call(things, method, f"{at}?{query}", {"name": "one"})
+            assert (answer.status_code, "dryRun" in answer.json()["message"]) == (400, True), query
+            assert len(answer.json()["message"]) < 200
+    assert everything() == before
+    assert call(things, "POST", "/keys?dryRun=false", {"name": "one"}).status_code == 200
+    assert things.client.get("/keys?dryRun=nonsense").status_code == 200
+
+
+def test_a_call_that_is_nothing_without_its_effect_refuses(document: Document, things: Things) -> None:
+    before = everything()
+    refusing = list(writing(document, tried=False))
+    assert len(refusing) == 19
+    for method, path, name in refusing:
+        answer = call(things, method, f"{things.path(path, name)}?dryRun=true", {})
+        told = answer.json()["message"]
+        assert answer.status_code == 400 or name == "createPaymentStarsCallback", (name, told)
+        assert told.startswith("dryRun: this call cannot be tried") or answer.status_code == 401, name
+    assert everything() == before
+
+
+def test_no_key_of_idempotency_is_kept(things: Things) -> None:
+    body = {"personaId": PERSONA, "tier": "tiny"}
+    dry = call(things, "POST", "/agents?dryRun=true", body, **{"Idempotency-Key": "once", "Prefer": "wait=60"})
+    assert (dry.status_code, dry.streaming, IdempotentReply.objects.count()) == (200, False, 0)
+    assert things.client.get(f"/agents/{dry.json()['agent']['id']}").status_code == 404
+
+
+def test_a_persona_that_was_published_for_a_try_is_seen_by_nobody(things: Things) -> None:
+    def publish_and_look() -> None:
+        things.client.post(f"/personas/{things.persona}/publish")
+        assert things.persona not in snapshot._holder.look().personas
+
+    dry_run.tried(publish_and_look)
+    assert things.client.get(f"/personas/{things.persona}").status_code == 404
+
+
+def test_nobody_is_asked_during_a_dry_run() -> None:
+    with pytest.raises(dry_run.NoDryRun):
+        dry_run.tried(lambda: waiting.turns.take("usr_1").__enter__())
+
+
+@pytest.mark.sampled
+def test_a_dry_run_is_no_way_around_a_limit(things: Things) -> None:
+    path, seen = f"/subscriptions/{things.subscription}/next-plan?dryRun=true", set()
+    for _ in range(200):
+        seen.add(call(things, "PUT", path, {"tier": "tiny"}).status_code)
+        if 429 in seen:
+            break
+    throttling.forget_local()
+    assert seen == {200, 429}

@@ -1,0 +1,150 @@
+"""Following events as they happen, of one agent or of all agents of an account, without a thread.
+
+All who follow in one event loop share one look a second at the newest events, which wakes those whose account has one.
+Each reads its own log then, and now and then anyway: a transaction may commit later than the shared look goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from weakref import WeakKeyDictionary
+
+from django.db import Error, connection
+from django.utils import timezone
+from psycopg_pool import PoolTimeout
+
+from config import waiting
+from config.errors import BadRequest
+from webhooks.models import Event, EventQuerySet
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+LOOK_BACK = timedelta(seconds=60)
+BEAT_SECONDS = 10.0  # of silence; then the log is read all the same, and a sign of life is sent
+STREAM_SECONDS = 15 * 60.0  # then the client connects again
+AT_ONCE = 100  # events
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvents:
+    """The next events. Without any it is a sign of life."""
+
+    events: list[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class LastWord:
+    """Nothing follows. `reason` is a text for people."""
+
+    reason: str
+
+
+Follows = AsyncGenerator[NewEvents | LastWord, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedLog:
+    """Whose events are followed. `later` are those after an id, and `ended` says why no more will come, or nothing."""
+
+    account: str
+    later: Callable[[str | None], EventQuerySet]
+    ended: Callable[[], str | None]
+
+
+def follow(followed: FollowedLog, *, after: str | None) -> tuple[Callable[[], Follows], Callable[[], None]]:
+    """Start to follow. Returns the function that gives the events and the one to call at the end.
+
+    Raises NoSuchEvent, and Unavailable when the account follows too many logs.
+    """
+    leave = waiting.listeners.hold(followed.account)
+    try:
+        followed.later(after)
+    except BaseException:
+        leave()
+        raise
+    return partial(_events, followed, after), leave
+
+
+async def _events(followed: FollowedLog, after: str | None) -> Follows:
+    until = time.monotonic() + STREAM_SECONDS
+    while time.monotonic() < until:
+        found = await asyncio.to_thread(_read, followed, after)
+        yield found
+        if isinstance(found, LastWord):
+            return
+        if found.events:
+            after = found.events[-1].pk
+        if len(found.events) < AT_ONCE:
+            await _lookers.setdefault(asyncio.get_running_loop(), _NewsLooker()).wait(followed.account)
+
+
+def _read(followed: FollowedLog, after: str | None) -> NewEvents | LastWord:
+    """The next events; runs in a thread. None of them while the database is away."""
+    try:
+        reason = followed.ended()  # asked first: what was emitted before the end is read after this
+        events = list(followed.later(after)[:AT_ONCE])
+        return LastWord(reason) if reason and not events else NewEvents(events)
+    except BadRequest:
+        return LastWord("the last event that you have is not kept any more: begin anew without it")
+    except (Error, PoolTimeout) as error:
+        log.info("events are not followed for a moment", extra={"account": followed.account, "error": repr(error)})
+        return NewEvents([])
+    finally:
+        connection.close()
+
+
+class _NewsLooker:
+    """Those who follow in one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._looking: asyncio.Task[None] | None = None
+        self._known: set[str] = set()
+
+    async def wait(self, account: str) -> None:
+        """Return when the account has a new event, at the latest after BEAT_SECONDS."""
+        came = asyncio.Event()
+        self._waiting[account].add(came)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        try:
+            async with asyncio.timeout(BEAT_SECONDS):
+                await came.wait()
+        except TimeoutError:
+            log.debug("no event of this account for a while", extra={"account": account})
+        finally:
+            self._waiting[account].discard(came)
+            if not self._waiting[account]:
+                del self._waiting[account]
+
+    async def _look(self) -> None:
+        while self._waiting:
+            found = await asyncio.to_thread(_newest, list(self._waiting))
+            for account in {account for event, account in found.items() if event not in self._known}:
+                for came in self._waiting.get(account, set()):
+                    came.set()
+            self._known = set(found)
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+_lookers: WeakKeyDictionary[asyncio.AbstractEventLoop, _NewsLooker] = WeakKeyDictionary()
+
+
+def _newest(accounts: list[str]) -> dict[str, str]:
+    """The accounts' events of the last minute, each with its account; runs in a thread."""
+    try:
+        recent = Event.objects.filter(created_at__gt=timezone.now() - LOOK_BACK, agent__user_id__in=accounts)
+        return dict(recent.values_list("pk", "agent__user_id"))
+    except (Error, PoolTimeout) as error:
+        log.info("nobody who follows hears anything for a moment", extra={"error": repr(error)})
+        return {}
+    finally:
+        connection.close()
