@@ -15,8 +15,15 @@ MENU = {
         *("billing.AccountDeletion", "auth.Group", "accounts.ConsoleSession"),
     ),
     "Money": (
-        *("billing.AgentTerm", "billing.Books", "billing.Reports", "billing.Payment", "billing.Subscription"),
-        *("billing.Order", "billing.Invoice", "billing.Coupon", "billing.Deposit", "billing.StripeRefund"),
+        *("billing.AgentTerm", "billing.Books", "billing.Reports", "billing.Payouts", "billing.Payment"),
+        *(
+            "billing.Subscription",
+            "billing.Order",
+            "billing.Invoice",
+            "billing.Coupon",
+            "billing.Deposit",
+            "billing.StripeRefund",
+        ),
         *("billing.StripeDispute", "billing.Sweep", "billing.Decision", "billing.DeferredRevenue"),
         *("billing.BillingDetails", "billing.TaxRate"),
     ),

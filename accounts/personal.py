@@ -25,6 +25,8 @@ from accounts.models import (
 )
 from config.audit.models import AuditEntry
 from config.personal import Section, rows
+from config.saved_filters import saving as saved_filters
+from config.saved_filters.models import SavedFilter
 
 
 def exported(user: User) -> Iterator[Section]:
@@ -33,6 +35,7 @@ def exported(user: User) -> Iterator[Section]:
     yield "sessions", rows(Session.objects.filter(user=user), "client", "attribution", "created_at", "seen_at")
     console = ConsoleSession.objects.filter(user=user)
     yield "console-sessions", rows(console, "address", "client", "proof", "created_at", "seen_at")
+    yield "saved-filters", rows(SavedFilter.objects.filter(owner=user), "listed", "name", "query", "created_at")
     yield (
         "api-keys",
         rows(ApiKey.objects.filter(user=user), "id", "name", "prefix", "created_at", "last_used_at", "revoked_at"),
@@ -54,6 +57,8 @@ def erase(user: User) -> None:
     email = user.email
     for model in (Session, ConsoleSession, Factor, RecoveryCode, ProviderIdentity):
         model.objects.filter(user=user).delete()
+    SavedFilter.objects.filter(owner=user).delete()
+    saved_filters.erase(email)
     ApiKey.objects.filter(user=user).delete()
     IdempotentReply.objects.filter(user=user).delete()
     Letter.objects.filter(user=user).delete()

@@ -17,6 +17,8 @@ from django.utils.functional import cached_property
 
 from config import list_search
 from config.crypto import is_encrypted
+from config.saved_filters.pages import SavedFilters
+from config.totals import WithTotals
 
 MOST_COUNTED = 10_000  # rows; filters and searches lead to the others
 MONTHS = 12  # months that a filter of dates offers by name
@@ -61,7 +63,7 @@ def secrets_of(model: type[Model], path: str = "") -> list[str]:
     return [f"{before}{field.name}" for field in model._meta.concrete_fields if is_encrypted(field)]  # noqa: SLF001
 
 
-class LongLists(admin.ModelAdmin[Any]):
+class LongLists(SavedFilters, WithTotals):
     """The last base of every admin of the console: what an admin says itself has priority."""
 
     paginator = BoundedPaginator

@@ -7,8 +7,9 @@ from django.db import models
 from config.audit.models import AuditEntry
 from config.jobs.models import Job, JobRow
 from config.operator_settings.models import OperatorSetting, SettingChange
+from config.saved_filters.models import SavedFilter
 
-__all__ = ["AuditEntry", "Job", "JobRow", "OperatorSetting", "SettingChange", "UsedPage"]
+__all__ = ["AuditEntry", "Job", "JobRow", "OperatorSetting", "SavedFilter", "SettingChange", "UsedPage"]
 
 
 class UsedPage(models.Model):

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
+from billing.admin import totals
 from billing.invoice_file import as_file
 from billing.models import BillingDetails, Invoice, InvoiceSeries, TaxRate
 from config.admin_steps import DeleteRows, WithSteps
@@ -19,6 +20,7 @@ from config.read_only import WrittenByRules
 
 @admin.register(Invoice)
 class InvoiceAdmin(WrittenByRules):
+    totals = totals.INVOICES
     list_display = ("number", "kind", "created_at", "user", "agent", "total_usd", "tax_usd", "paid_with", "file")
     list_filter = ("kind", ("created_at", WhenFilter), "reverse_charge")
     list_select_related = ("user", "agent")

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.utils import timezone
 
 from billing import decisions, licence_cards
+from billing.admin import totals
 from billing.admin.base import Corrected, RowsByRule
 from billing.admin.money_steps import (
     CloseMoney,
@@ -53,6 +54,7 @@ class BoughtNothing(RowsByRule):
 
 @admin.register(Payment)
 class PaymentAdmin(Corrected):
+    totals = totals.PAYMENTS
     steps = (RefundPayments(), RefundPart(), CreditMoney(Payment), ReturnMoney(Payment), CloseMoney(Payment))
     list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
     list_filter = (BoughtNothing, "kind", "provider", ("at", WhenFilter), "late")
@@ -64,6 +66,7 @@ class PaymentAdmin(Corrected):
 
 @admin.register(Order)
 class OrderAdmin(WrittenByRules):
+    totals = totals.ORDERS
     list_display = ("id", "agent", "user", "provider", "tier", "period", "price_usd", "status", "created_at", "paid_at")
     list_filter = ("status", "provider", "tier", "period", ("created_at", WhenFilter))
     list_select_related = ("agent", "user")

@@ -28,6 +28,7 @@ Each file holds one list as JSON. Times are UTC.
 profile            your account
 sessions           where you are signed in
 console-sessions   where you are signed in to the console, if you work here
+saved-filters      filters that you saved in the console, if you work here
 api-keys           your keys; a key itself is stored nowhere
 notes              what our support wrote down about you
 seen-by-support    when our support looked at your pages to help you

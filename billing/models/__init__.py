@@ -10,7 +10,7 @@ from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, Invoic
 from billing.models.next_plans import NextPlan
 from billing.models.orders import Order
 from billing.models.payments import Payment
-from billing.models.reports import DeferredRevenue, Reports
+from billing.models.reports import DeferredRevenue, Payouts, Reports
 from billing.models.spans import PassedPlan, Span
 from billing.models.stars import StarsFeed, StarsOrder, Stray, StrayCharge
 from billing.models.stripe import (
@@ -52,6 +52,7 @@ __all__ = [
     "Order",
     "PassedPlan",
     "Payment",
+    "Payouts",
     "Reports",
     "Span",
     "StarsFeed",

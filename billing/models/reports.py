@@ -46,3 +46,12 @@ class Reports(Payment):
         proxy = True
         verbose_name = verbose_name_plural = "reports"
         default_permissions = ("view",)
+
+
+class Payouts(Payment):
+    """The page *Payouts and sweeps* of the console (billing/reconciled.py). It has no rows of its own."""
+
+    class Meta:
+        proxy = True
+        verbose_name = verbose_name_plural = "payouts and sweeps"
+        default_permissions = ("view",)

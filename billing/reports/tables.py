@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -16,6 +16,7 @@ from billing.reports.open_items import open_items
 from billing.reports.sales import Sale, sales
 from billing.reports.sources import sources
 from billing.reports.taxes import taxes
+from billing.reports.trials import trials
 from config import csv_files
 
 Row = tuple[str, ...]
@@ -32,8 +33,8 @@ class ReportTable:
     rows: Sequence[Row]
 
 
-# Computed only if somebody asks for it, because it reads the whole paid time of all agents.
-ON_REQUEST = {"deferred-now": "Deferred revenue now"}
+# Computed only if somebody asks for them: one reads the whole paid time of all agents, the other the whole ledger.
+ON_REQUEST = {"deferred-now": "Deferred revenue now", "trials": "Trials and churn by persona, engine and tier"}
 
 
 def tables(months: Months, *, now: datetime) -> list[ReportTable]:
@@ -47,6 +48,7 @@ def tables(months: Months, *, now: datetime) -> list[ReportTable]:
         _deferred_now(now=now),
         _open_items(),
         _sources(months),
+        _trials(months, now=now),
     ]
 
 
@@ -58,22 +60,17 @@ def quick_tables(months: Months, *, now: datetime) -> list[ReportTable]:
 
 def table(name: str, months: Months, *, now: datetime) -> ReportTable | None:
     """One table. None if there is none of this name."""
-    match name:
-        case "providers":
-            return _providers(sales(months))
-        case "sales":
-            return _sales(sales(months))
-        case "taxes":
-            return _taxes(months)
-        case "deferred":
-            return _deferred(months)
-        case "deferred-now":
-            return _deferred_now(now=now)
-        case "open-items":
-            return _open_items()
-        case "sources":
-            return _sources(months)
-    return None
+    makers: dict[str, Callable[[], ReportTable]] = {
+        "providers": lambda: _providers(sales(months)),
+        "sales": lambda: _sales(sales(months)),
+        "taxes": lambda: _taxes(months),
+        "deferred": lambda: _deferred(months),
+        "deferred-now": lambda: _deferred_now(now=now),
+        "open-items": _open_items,
+        "sources": lambda: _sources(months),
+        "trials": lambda: _trials(months, now=now),
+    }
+    return makers[name]() if name in makers else None
 
 
 def as_csv(table: ReportTable) -> str:
@@ -208,6 +205,25 @@ def _sources(months: Months) -> ReportTable:
         " month, paid is how many of those agents were paid for until now, and ended is how many agents stopped in the"
         " month after paid time. Of an erased account the source is unknown.",
         ("month", "source", "sign_ups", "trials", "paid", "paid_percent", "ended"),
+        rows,
+    )
+
+
+def _trials(months: Months, *, now: datetime) -> ReportTable:
+    rows = [
+        (
+            *(by, f"{month:%Y-%m}", name),
+            *(str(line.trials), str(line.bought), line.converted, str(line.paid), str(line.ended), line.churn),
+        )
+        for (by, month, name), line in trials(months, now=now)
+    ]
+    return ReportTable(
+        "trials",
+        "Trials and churn by persona, engine and tier",
+        "Trials are the agents created in the month, bought is how many of those were paid for until now. Paid is how"
+        " many agents were paid, or given time, when the month began, and ended is how many stopped in the month after"
+        " paid time: churn is ended in percent of paid. An agent counts under the engine and the tier that it has now.",
+        ("by", "month", "name", "trials", "bought", "bought_percent", "paid", "ended", "churn_percent"),
         rows,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
@@ -85,7 +86,8 @@ class JobAdmin(WrittenByRules):
     def _found(self, request: HttpRequest, job_id: str) -> tuple[Job, JobKind]:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        job = self.get_queryset(request).select_related("by").filter(pk=job_id).first()
+        # The list quotes ids in its links, and our own links do not.
+        job = self.get_queryset(request).select_related("by").filter(pk__in={job_id, unquote(job_id)}).first()
         kind = kinds.kind_of(job) if job else None
         if job is None or kind is None:
             if request.method == "POST":

@@ -49,6 +49,7 @@ LISTS = {
         "invoice series",
         "invoices",
         "reports",
+        "payouts and sweeps",
         "tax rates",
     ),
     *("deliveries", "events", "hooks", "incidents", "loops", "announcements"),

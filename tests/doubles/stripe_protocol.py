@@ -44,6 +44,8 @@ PARAMETERS: dict[str, type] = {
     "GET /v1/refunds": published.RefundListParams,
     "POST /v1/billing_portal/sessions": billing_portal.SessionCreateParams,
     "GET /v1/events": published.EventListParams,
+    "GET /v1/payouts": published.PayoutListParams,
+    "GET /v1/balance_transactions": published.BalanceTransactionListParams,
 }
 
 

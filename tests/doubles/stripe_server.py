@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from tests.doubles import stripe_payouts
 from tests.doubles.stripe_protocol import PARAMETERS, Json, StripeRefusal, check_parameters, form, signature
 from tests.doubles.stripe_world import StripeObjects
 
@@ -166,6 +167,14 @@ class StripeDouble:
             "POST /v1/billing_portal/sessions": lambda: self._portal(fields),
             "GET /v1/events": lambda: self._events(fields),
             "GET /v1/invoice_payments": lambda: self._invoice_payments(fields),
+            "GET /v1/payouts": lambda: {
+                "object": "list",
+                **_a_page(stripe_payouts.payouts(self.world, fields), fields),
+            },
+            "GET /v1/balance_transactions": lambda: {
+                "object": "list",
+                **_a_page(stripe_payouts.movements(self.world, fields), fields),
+            },
         }
         return done[call]() if call in done else self._read(call, name, fields)
 

@@ -16,6 +16,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
 from billing import decisions
+from billing.admin import totals
 from billing.admin.base import PERMISSION, Corrected, RowsByRule, actor_of
 from billing.admin.money_steps import CloseMoney, CreditMoney, ReturnMoney
 from billing.admin.steps import MoneyStep
@@ -61,6 +62,7 @@ class UndecidedFilter(RowsByRule):
 
 @admin.register(Deposit)
 class DepositAdmin(Corrected):
+    totals = totals.COINS
     steps = (CreditMoney(Deposit), ReturnMoney(Deposit), CloseMoney(Deposit))
     list_display = (
         "seen_at",
@@ -117,6 +119,7 @@ class SweepForm(ReasonForm):
 
 @admin.register(Sweep)
 class SweepAdmin(WrittenByRules):
+    totals = totals.COINS
     list_display = ("at", "asset", "amount", "deposit_address", "tx_hash", "actor", "reason")
     list_filter = ("asset", ("at", WhenFilter))
     list_select_related = ("deposit_address",)
@@ -158,6 +161,7 @@ class There(RowsByRule):
 
 @admin.register(Misplaced)
 class MisplacedAdmin(WrittenByRules):
+    totals = totals.MISPLACED
     list_display = ("seen_at", "symbol", "amount", "chain_id", "token", "deposit_address", "agent", "read_at")
     list_filter = (There, "chain_id", "symbol")
     list_select_related = ("deposit_address__agent",)

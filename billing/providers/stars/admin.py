@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 
+from billing.admin import totals
 from billing.admin.base import Corrected
 from billing.admin.money_steps import stamp
 from billing.admin.steps import MoneyStep
@@ -80,6 +81,7 @@ class StarsOrderAdmin(Corrected):
 
 @admin.register(StrayCharge)
 class StrayChargeAdmin(Corrected):
+    totals = totals.CHARGES
     steps = (SendStraysBack(),)
     list_display = (
         "charge_id",

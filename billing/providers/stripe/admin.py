@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 
+from billing.admin import totals
 from billing.models import (
     CardSubscription,
     StripeCustomer,
@@ -75,6 +76,7 @@ class StripeEventAdmin(WrittenByRules):
 
 @admin.register(StripeDispute)
 class StripeDisputeAdmin(WrittenByRules):
+    totals = totals.DISPUTES
     list_display = ("dispute_id", "payment", "status", "cents", "is_taken", "length", "seen_at", "closed_at")
     list_filter = ("status",)
     list_select_related = ("payment",)

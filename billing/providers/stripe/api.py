@@ -213,6 +213,21 @@ def events(types: list[str], *, since: datetime, until: datetime, after: str = "
     return _page_of("list events", _ask("list events", lambda client: client.v1.events.list(form)))
 
 
+def payouts(*, since: datetime, after: str = "") -> tuple[list[Json], bool]:
+    """One page of payouts to our bank, newest first, and whether there are more."""
+    form: Any = {"created": {"gte": int(since.timestamp())}, "limit": PAGE}
+    form |= {"starting_after": after} if after else {}
+    return _page_of("list payouts", _ask("list payouts", lambda client: client.v1.payouts.list(form)))
+
+
+def balance_transactions(payout_id: str, *, after: str = "") -> tuple[list[Json], bool]:
+    """One page of the movements in an automatic payout, each with its charge or refund."""
+    form: Any = {"payout": payout_id, "limit": PAGE, "expand": ["data.source"]}
+    form |= {"starting_after": after} if after else {}
+    name = "list movements of a payout"
+    return _page_of(name, _ask(name, lambda client: client.v1.balance_transactions.list(form)))
+
+
 def _page_of(name: str, found: Json) -> tuple[list[Json], bool]:
     listed = found.get("data")
     if not isinstance(listed, list):

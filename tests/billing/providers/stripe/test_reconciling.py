@@ -1,0 +1,82 @@
+"""What Stripe paid out, beside the ledger: each difference is told, with its age."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from billing import reconciled
+from billing.models import CardSubscription, Payment, StripeInvoice
+from billing.reconciled import Reconciled
+from tests import operating
+from tests.billing.conftest import Clock
+from tests.doubles.stripe_payouts import pay_out
+from tests.doubles.stripe_server import StripeDouble, StripeFault
+
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
+
+PLACE = "/admin/billing/payouts/"
+
+
+def read(clock: Clock) -> Reconciled:
+    (found,) = reconciled.read(now=clock.now)
+    return found
+
+
+def why(found: Reconciled) -> list[str]:
+    return [one.why for one in found.differences]
+
+
+def test_a_payout_is_compared_with_the_ledger(clock: Clock, card: CardSubscription, stripe: StripeDouble) -> None:
+    payment = Payment.objects.get()
+    payout = pay_out(stripe.world)
+    found = read(clock)
+    assert (why(found), found.notes) == ([], [])
+    assert found.rows[0][0] == payout["id"]
+    assert found.rows[0][3:] == ("paid", "4.85 USD", "0.15 USD", "1", "0")
+    # A charge that we do not know, a refund that was not told, and a payout that failed.
+    charge = stripe.world.charge_of(StripeInvoice.objects.get().pk)
+    stripe.lost = True
+    stripe.world.refund(charge["id"], 100)
+    copied = {name: value for name, value in charge.items() if name not in {"id", "object", "created"}}
+    stripe.world.new("ch", "charge", **{**copied, "amount": 777, "payment_intent": "pi_9"})
+    wrong = pay_out(stripe.world, status="failed", failure_code="account_closed")
+    payout["amount"] += 5
+    console = operating.staff("view_payouts")
+    before = len(stripe.calls)
+    assert "Ask Stripe" in console.get(PLACE).content.decode()
+    assert len(stripe.calls) == before
+    page = console.get(PLACE, {"read": "now"}).content.decode()
+    told = why(read(clock))
+    assert sorted(told) == sorted(
+        [
+            "the payout is failed: account_closed",
+            "its movements add up to 4.85 USD",
+            "in a payout, but not in the ledger",
+            "sent back at Stripe, but not in the ledger",
+        ]
+    )
+    assert all(one in page for one in (*told, "7.77 USD", wrong["id"], f"/payment/{payment.pk.replace('_', '_5F')}/"))
+    assert operating.staff("view_payment").get(PLACE).status_code == 403
+    assert operating.staff("view_payment").get(f"{PLACE}{payment.pk}/change/").status_code == 403
+
+
+def test_a_payment_that_is_never_paid_out_is_told_after_two_weeks(
+    clock: Clock, card: CardSubscription, stripe: StripeDouble
+) -> None:
+    payment = Payment.objects.get()
+    pay_out(stripe.world, amount=0)
+    for one in stripe.world.all("balance_transaction"):
+        one["_interval"] = "po_other"
+    assert why(read(clock)) == []
+    clock.go(timedelta(days=15))
+    (left,) = read(clock).differences
+    assert (left.payment_id, left.since, left.amount) == (payment.pk, payment.at, "5.00 USD")
+    # What was not read, or is not known, is not called missing.
+    pay_out(stripe.world, automatic=False, reconciliation_status="not_applicable")
+    found = read(clock)
+    assert why(found) == []
+    assert "does not say what it contains" in found.notes[0]
+    stripe.fail_next("GET /v1/balance_transactions", StripeFault())
+    assert "Stripe does not answer" in read(clock).notes[0]
