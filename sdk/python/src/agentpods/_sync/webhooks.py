@@ -1,0 +1,31 @@
+# Made from `_async/webhooks.py`: change that file, then `make sdk`.
+"""Where an agent's events are sent. `agentpods.webhooks.verified` checks what arrives there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from agentpods._generated import types
+from agentpods._generated.calls import Calls
+
+
+class WebhookCalls:
+    def __init__(self, api: Calls) -> None:
+        self._api = api
+
+    def set(self, agent_id: str, url: str) -> types.Webhook:
+        """Send the events there. `secret` is shown this once; the same call makes a new one."""
+        return (self._api.set_agent_webhook(agent_id, {"url": url}))["webhook"]
+
+    def delete(self, agent_id: str) -> None:
+        self._api.delete_agent_webhook(agent_id)
+
+    def test(self, agent_id: str) -> types.WebhookDelivery:
+        """Send an event `test`, and wait for the outcome: about a minute if the receiver is dead."""
+        return (self._api.test_agent_webhook(agent_id))["delivery"]
+
+    def deliveries(self, agent_id: str) -> Generator[types.Delivery, None]:
+        return self._api.each_of_agent_webhook_deliveries(agent_id)
+
+    def redeliver(self, agent_id: str, delivery_id: str) -> types.WebhookDelivery:
+        return (self._api.redeliver_agent_webhook_delivery(agent_id, delivery_id))["delivery"]

@@ -1,0 +1,3 @@
+from agentpods.cli import main
+
+main()

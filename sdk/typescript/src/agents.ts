@@ -1,0 +1,188 @@
+/** Agents: their life, their conversations, their log. */
+
+import type { Client } from "openapi-fetch";
+
+import { BUSY, pause, type Connection } from "./connection.ts";
+import { ApiError, NoAnswerError, NotSettledError, StreamCutError, UnexpectedAnswerError } from "./errors.ts";
+import type { components, paths } from "./schema.ts";
+import type { ServerEvent } from "./sse.ts";
+
+type Schemas = components["schemas"];
+type Agent = Schemas["Agent"];
+type ListQuery = NonNullable<paths["/agents"]["get"]["parameters"]["query"]>;
+
+export type ChatEvent =
+  | { type: "delta"; text: string }
+  | { type: "part"; part: Record<string, unknown> }
+  | { type: "done"; reply: string; sessionId: string };
+
+const SETTLED: readonly string[] = ["running", "stopped", "failed", "deleted"];
+const LONGEST_WAIT = 60; // seconds; the service waits no longer
+const MOST_FAILURES = 8; // of a followed log, in a row
+
+/** `wait` of a call is at most 60: the seconds in which the service waits until the agent has settled. */
+export class AgentCalls {
+  readonly #api: Client<paths>;
+  readonly #connection: Connection;
+
+  constructor(api: Client<paths>, connection: Connection) {
+    this.#api = api;
+    this.#connection = connection;
+  }
+
+  /** Create an agent. `webhookSecret` is shown this once. A repeat with the same key makes no second agent. */
+  async create(
+    body: Schemas["CreateAgentRequest"],
+    options: { wait?: number; idempotencyKey?: string } = {},
+  ): Promise<Schemas["CreatedAgentEnvelope"]> {
+    const key = options.idempotencyKey ? { "Idempotency-Key": options.idempotencyKey } : {};
+    return told(await this.#api.POST("/agents", { params: { header: { ...key, ...prefer(options.wait) } }, body }));
+  }
+
+  async get(id: string): Promise<Agent> {
+    return told(await this.#api.GET("/agents/{id}", { params: { path: { id: part(id) } } })).agent;
+  }
+
+  /** All of them, newest first; further pages are read as they are needed. */
+  async *list(query: Omit<ListQuery, "cursor"> = {}): AsyncGenerator<Agent, void> {
+    const seen = new Set<string>();
+    for (let cursor: string | null = null; ; ) {
+      const page = await this.#api.GET("/agents", { params: { query: cursor === null ? query : { ...query, cursor } } });
+      yield* told(page).agents;
+      cursor = nextCursor(page.response);
+      if (cursor === null) return;
+      if (seen.has(cursor)) throw new UnexpectedAnswerError("the list leads back to a page that was read already");
+      seen.add(cursor);
+    }
+  }
+
+  async pause(id: string, wait?: number): Promise<Agent> {
+    return told(await this.#api.POST("/agents/{id}/pause", one(id, wait))).agent;
+  }
+
+  async resume(id: string, wait?: number): Promise<Agent> {
+    return told(await this.#api.POST("/agents/{id}/resume", one(id, wait))).agent;
+  }
+
+  async rebuild(id: string, wait?: number): Promise<Agent> {
+    return told(await this.#api.POST("/agents/{id}/rebuild", one(id, wait))).agent;
+  }
+
+  async delete(id: string, wait?: number): Promise<void> {
+    await this.#api.DELETE("/agents/{id}", one(id, wait));
+  }
+
+  /** Why it does not answer, and which call helps. */
+  async explain(id: string): Promise<Schemas["Explanation"]> {
+    return told(await this.#api.GET("/agents/{id}/explain", { params: { path: { id: part(id) } } })).explanation;
+  }
+
+  /** Wait until the agent is where it is wanted. Returns null for one that is deleted. Throws NotSettledError. */
+  async wait(
+    id: string,
+    options: { until?: "running" | "stopped" | "deleted" | "settled"; seconds?: number } = {},
+  ): Promise<Agent | null> {
+    const until = options.until ?? "running";
+    const deadline = Date.now() + (options.seconds ?? 300) * 1000;
+    for (;;) {
+      const asked = Date.now();
+      const left = Math.floor((deadline - asked) / 1000);
+      const agent = await this.#look(id, Math.max(1, Math.min(LONGEST_WAIT, left)));
+      if (agent === null && until === "deleted") return null;
+      const status: string = agent?.status ?? "deleted";
+      if (status === until || (until === "settled" && SETTLED.includes(status))) return agent;
+      const isOver = status === "failed" || status === "deleted";
+      if (isOver) throw new NotSettledError(`the agent is ${status}, not ${until}: explain says why`, status);
+      if (Date.now() >= deadline) throw new NotSettledError(`the agent is still ${status}, not ${until}`, status);
+      // Where the service has waited itself, the next look is due at once.
+      await pause(Math.max(0, Math.min(2 - (Date.now() - asked) / 1000, (deadline - Date.now()) / 1000)));
+    }
+  }
+
+  async #look(id: string, wait: number): Promise<Agent | null> {
+    try {
+      return told(await this.#api.GET("/agents/{id}", one(id, wait))).agent;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    }
+  }
+
+  async chat(id: string, message: string, sessionId?: string): Promise<Schemas["Reply"]> {
+    const body = { message, sessionId: sessionId ?? null };
+    const params = { path: { id: part(id) } };
+    return told(await this.#api.POST("/agents/{id}/chat", { params, body, parseAs: "json" })) as Schemas["Reply"];
+  }
+
+  /** Say something and read the reply while it comes. Leaving the loop ends the turn. */
+  async *stream(id: string, message: string, sessionId?: string): AsyncGenerator<ChatEvent, void> {
+    const body = JSON.stringify({ message, sessionId: sessionId ?? null });
+    const init = { method: "POST", body, headers: { "Content-Type": "application/json" } };
+    try {
+      for await (const event of this.#connection.events(`/agents/${encodeURIComponent(part(id))}/chat`, init)) {
+        const said = chatEvent(event);
+        if (said) yield said;
+        if (said?.type === "done") return;
+      }
+    } catch (error) {
+      throw error instanceof NoAnswerError ? new StreamCutError(error.message, { cause: error }) : error;
+    }
+    throw new StreamCutError("the stream ended before the reply did");
+  }
+
+  /** The log as it grows: events `log`, `state`, `gap` and at last `end`, over broken connections. */
+  async *followLogs(id: string, options: { after?: string } = {}): AsyncGenerator<ServerEvent, void> {
+    let place = options.after ?? null;
+    for (let failures = 0; ; ) {
+      try {
+        const headers: Record<string, string> = place ? { "Last-Event-ID": place } : {};
+        for await (const event of this.#connection.events(`/agents/${encodeURIComponent(part(id))}/logs`, { headers })) {
+          place = event.id ?? place;
+          if (event.name !== "state") failures = 0;
+          yield event;
+          if (event.name === "end") return;
+        }
+        failures += 1;
+      } catch (error) {
+        failures += 1;
+        const passing = error instanceof NoAnswerError || (error instanceof ApiError && [429, ...BUSY].includes(error.status));
+        if (!passing || failures > MOST_FAILURES) throw error;
+      }
+      await pause(Math.min(0.5 * 2 ** failures, 8));
+    }
+  }
+}
+
+/** The body of a success. Without one, something else answered. */
+function told<T>(answer: { data?: T; response: Response }): T {
+  if (typeof answer.data !== "object" || answer.data === null) {
+    throw new UnexpectedAnswerError(`the answer (status ${answer.response.status}) is no JSON object`);
+  }
+  return answer.data;
+}
+
+const prefer = (wait?: number) => (wait ? { Prefer: `wait=${wait}` } : {});
+
+const one = (id: string, wait?: number) => ({ params: { path: { id: part(id) }, header: prefer(wait) } });
+
+/** A part of a path. `.` and `..` would lead to another path. */
+function part(id: string): string {
+  if (["", ".", ".."].includes(id)) throw new TypeError(`${JSON.stringify(id)} is no id`);
+  return id;
+}
+
+/** Only the cursor is read: the link may name another host. */
+function nextCursor(answer: Response): string | null {
+  const link = /<([^>]*)>;\s*rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
+  return link ? new URL(link, "http://unused").searchParams.get("cursor") : null;
+}
+
+function chatEvent({ name, data }: ServerEvent): ChatEvent | null {
+  if (name === "delta") return { type: "delta", text: String(data["text"] ?? "") };
+  if (name === "part") return { type: "part", part: data };
+  if (name === "done") return { type: "done", reply: String(data["reply"] ?? ""), sessionId: String(data["sessionId"] ?? "") };
+  if (name !== "error") return null;
+  const error = { status: 503, error: String(data["error"] ?? "INTERNAL").slice(0, 80) };
+  throw new ApiError(String(data["message"] ?? "the turn failed").slice(0, 2_000), error);
+}
+

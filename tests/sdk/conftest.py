@@ -1,0 +1,95 @@
+"""A service that answers over HTTP, a worker beside it, and clients with an owner's API key."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.utils import timezone
+from pytest_django.live_server_helper import LiveServer
+
+from accounts import keys
+from accounts.models import User
+from agentpods import Agentpods
+from agents.models import Agent
+from agents.running import reconciler
+from tests.agents.conftest import bridge, catalog, gateway_of, make_agent, owner, runtime
+from tests.doubles.receiver import Receiver
+from tests.doubles.runtime import ScriptedRuntime
+from webhooks import delivery_loop
+
+__all__ = ["bridge", "catalog", "gateway_of", "make_agent", "owner", "runtime"]
+
+
+@dataclass(frozen=True)
+class LiveService:
+    """Where the service is, and a key of the owner's."""
+
+    url: str
+    key: str
+
+
+@pytest.fixture
+def service(live_server: LiveServer, owner: User, catalog: None, runtime: ScriptedRuntime) -> LiveService:
+    _, secret = keys.create(owner, name="sdk", now=timezone.now())
+    return LiveService(live_server.url, secret)
+
+
+@pytest.fixture
+def pods(service: LiveService, worker: None) -> Iterator[Agentpods]:
+    with Agentpods(service.url, service.key) as client:
+        yield client
+
+
+@pytest.fixture
+def worker(transactional_db: None) -> Iterator[None]:
+    """Bring agents up and down and send events, as workers do, until the test ends."""
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.wait(0.05):
+            Agent.objects.filter(reconcile_at__isnull=False).update(reconcile_at=F("created_at"))
+            reconciler.reconcile_due()
+            delivery_loop.drain(ahead=timedelta(0))
+        connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    settings.WEBHOOK_ALLOWED_CIDRS = [ip_network("127.0.0.0/8")]
+    with Receiver().listening() as listening:
+        yield listening
+
+
+class Hostile(Receiver):
+    """A service that answers as the test says: `hostile.answers(…)`. `client()` calls it."""
+
+    key = "ak_live_never-in-a-message"
+
+    def client(self, *, retries: int = 0, seconds: float = 2.0) -> Agentpods:
+        return Agentpods(f"http://127.0.0.1:{self.port}", self.key, timeout=seconds, max_retries=retries)
+
+
+@pytest.fixture
+def hostile() -> Iterator[Hostile]:
+    with Hostile().listening() as listening:
+        assert isinstance(listening, Hostile)
+        yield listening
+
+
+def streamed(*pieces: bytes) -> list[bytes]:
+    """An answer that is a stream of events, without a length."""
+    return [b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n", *pieces]

@@ -1,0 +1,130 @@
+"""The command `agentpods`: what it prints, asks and ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agentpods.cli.app import app
+from agentpods.cli.output import plain
+from agents.models import Agent
+from tests.agents.conftest import PERSONA, GatewayOf
+from tests.config.conftest import ROOT
+from tests.doubles.receiver import Receiver, raw, status
+from tests.ports import free_port
+from tests.sdk.conftest import Hostile, LiveService, streamed
+
+pytestmark = pytest.mark.unmeasured
+
+
+class Terminal:
+    """Types commands where nobody can be asked. The key comes from the environment."""
+
+    def __init__(self, url: str, key: str, home: Path) -> None:
+        self.environment = {"AGENTPODS_URL": url, "AGENTPODS_API_KEY": key, "HOME": str(home), "COLUMNS": "200"}
+        self.environment["XDG_CONFIG_HOME"] = str(home / ".config")
+
+    def types(self, *words: str, said: str = "", **more: str) -> Result:
+        done = CliRunner().invoke(app, words, input=said, env=self.environment | more)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done
+
+    def tells(self, *words: str, said: str = "") -> list[Any]:
+        """The objects of a command that must succeed."""
+        done = self.types(*words, "--json", said=said)
+        assert done.exit_code == 0, done.output
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_agent_lives_its_life_from_a_script(
+    service: LiveService, worker: None, receiver: Receiver, gateway_of: GatewayOf, tmp_path: Path
+) -> None:
+    terminal = Terminal(service.url, service.key, tmp_path)
+    secret = tmp_path / "hook"
+    hook = ("--webhook", receiver.url, "--secret-file", str(secret))
+    (made,) = terminal.tells("create", PERSONA, "--name", "Ada", "--wait", "30", *hook)
+    agent = made["id"]
+    assert secret.read_text().startswith("whsec_")
+    assert secret.stat().st_mode & 0o777 == 0o600
+    assert terminal.tells("wait", agent) == [{**made, **terminal.tells("get", agent)[0]}]
+    assert [one["id"] for one in terminal.tells("ls")] == [agent]
+
+    gateway_of(Agent.objects.get(pk=agent))
+    *_, done = terminal.tells("talk", agent, said="hi")
+    assert (done["type"], done["reply"]) == ("done", "you said hi")
+    assert terminal.types("talk", agent, "hi", "--session", done["sessionId"]).stdout == "you said hi\n"
+    assert terminal.tells("explain", agent)[0]["status"] == "running"
+    assert terminal.tells("webhooks", "test", agent)[0]["ok"]
+    assert terminal.tells("pause", agent, "--wait", "30")[0]["status"] == "stopped"
+    assert terminal.types("wait", agent, "--timeout", "0").exit_code == 7
+    assert terminal.tells("resume", agent, "--wait", "30")[0]["status"] == "running"
+
+    assert terminal.types("delete", agent, "--json").exit_code == 2  # nobody can be asked
+    assert terminal.tells("delete", agent, "--yes", "--wait", "30") == [{"id": agent, "deleted": True}]
+    gone = terminal.types("get", agent, "--json")
+    assert gone.exit_code == 4
+    assert json.loads(gone.stderr)["error"] == "NOT_FOUND"
+    assert terminal.types("pay", agent, "--with", "usdt").exit_code in {1, 4}
+    assert PERSONA in {one["id"] for one in terminal.tells("personas")}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_is_checked_stored_for_its_service_alone_and_forgotten(service: LiveService, tmp_path: Path) -> None:
+    terminal = Terminal(service.url, "", tmp_path)
+    assert terminal.types("login", said="ak_live_wrong").exit_code == 3
+    assert terminal.types("ls").exit_code == 3
+    done = terminal.types("login", said=f"{service.key}\n")
+    assert done.exit_code == 0
+    (kept,) = (tmp_path / ".config").rglob("credentials.json")
+    assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert terminal.types("ls").exit_code == 0
+    with Hostile().listening() as other:
+        elsewhere = terminal.types("personas", AGENTPODS_URL=f"http://127.0.0.1:{other.port}")
+        assert elsewhere.exit_code == 6
+        assert other.received[0].header("Authorization") is None
+    assert service.key not in done.output + elsewhere.output
+    terminal.types("logout")
+    assert terminal.types("ls").exit_code == 3
+    kept.write_text("[no json")
+    assert terminal.types("ls").exit_code == 3
+
+
+def test_what_an_agent_says_does_not_steer_the_terminal(hostile: Hostile, tmp_path: Path) -> None:
+    assert plain("a\x1b[2Jb\u202ec\x9bd\ud800\r\n\te") == "a\ufffd[2Jb\ufffdc\ufffdd\ufffd\n\te"
+    terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
+    steering = json.dumps({"text": "\x1b]0;owned\x07 \ud800 grüß"}).encode()
+    done = b'event: done\ndata: {"reply": "x", "sessionId": "s"}\n\n'
+    hostile.answers(raw(*streamed(b"event: delta\ndata: " + steering + b"\n\n", done)))
+    shown = terminal.types("talk", "agt_1", "hi")
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout == "\ufffd]0;owned\ufffd \ufffd grüß\n"
+    assert all(line.isascii() for line in terminal.types("talk", "agt_1", "hi", "--json").stdout.splitlines())
+
+
+def test_secrets_are_hidden_unless_they_are_asked_for(hostile: Hostile, tmp_path: Path) -> None:
+    terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
+    agent = {"id": "agt_1", "dashPassword": "hush", "a2aToken": None, "tools": {"secret": "hush"}}
+    hostile.answers(status(200, "Content-Type: application/json", body=json.dumps({"agent": agent}).encode()))
+    assert "hush" not in terminal.types("get", "agt_1").output + terminal.types("get", "agt_1", "--json").output
+    assert terminal.tells("get", "agt_1", "--show-secrets") == [agent]
+    hostile.answers(status(401, body=json.dumps({"error": "UNAUTHORIZED", "message": hostile.key}).encode()))
+    refused = terminal.types("get", "agt_1")
+    assert (refused.exit_code, hostile.key in refused.output) == (3, False)
+
+
+def test_the_program_ends_with_a_code_and_without_a_traceback(tmp_path: Path) -> None:
+    terminal = Terminal(f"http://127.0.0.1:{free_port()}", "ak_live_x", tmp_path)
+    kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "sdk" / "python" / "src"), "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "agentpods.cli", "personas"]
+    environment = kept | terminal.environment | {"LC_ALL": "C"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert done.stderr == "agentpods: GET /personas: ConnectError\n"
