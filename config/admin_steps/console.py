@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -85,7 +85,7 @@ def as_job(
         messages.error(request, refusal.message)
         return None
     audit.note(f"Job prepared: {step.title}", job, changes=[("rows", "", str(job.total)), ("chosen", "", words)])
-    return redirect("admin:config_job_change", job.pk)
+    return redirect("admin:config_job_change", quote(job.pk))
 
 
 def _asked(console: Any, request: HttpRequest, chosen: QuerySet[Any], *, step: Step[Any]) -> HttpResponse | None:

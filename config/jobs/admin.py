@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
@@ -62,7 +62,7 @@ class JobAdmin(WrittenByRules):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        job, kind = self._found(request, object_id)
+        job, kind = self._found(request, unquote(object_id))
         if request.method != "POST":
             return _page(self, request, job, kind, None)
         if not kind.allowed(request.user):
@@ -74,7 +74,7 @@ class JobAdmin(WrittenByRules):
             _act(request, job, kind, form)
         except ServiceError as refusal:
             messages.error(request, refusal.message)
-        return redirect("admin:config_job_change", job.pk)
+        return redirect("admin:config_job_change", quote(job.pk))
 
     def report_view(self, request: HttpRequest, object_id: str) -> HttpResponse | StreamingHttpResponse:
         """Each row with its result, as a file that is written while it is read from the database."""
@@ -86,8 +86,7 @@ class JobAdmin(WrittenByRules):
     def _found(self, request: HttpRequest, job_id: str) -> tuple[Job, JobKind]:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        # The list quotes ids in its links, and our own links do not.
-        job = self.get_queryset(request).select_related("by").filter(pk__in={job_id, unquote(job_id)}).first()
+        job = self.get_queryset(request).select_related("by").filter(pk=job_id).first()
         kind = kinds.kind_of(job) if job else None
         if job is None or kind is None:
             if request.method == "POST":

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.utils import timezone
 
@@ -69,7 +70,7 @@ def started(console: Client, job: Job, **typed: Any) -> Any:
 
 
 def page(job: Job) -> str:
-    return f"/admin/config/job/{job.pk}/change/"
+    return f"/admin/config/job/{quote(job.pk)}/change/"
 
 
 def work_on(job: Job) -> Job:

@@ -1,0 +1,83 @@
+"""Agents, backups and money are really broken: the alert fires, its runbook is followed, and the alert ends."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from agents.models import Agent
+from billing import invariants
+from tests.agents.conftest import GatewayOf, settle
+from tests.deploy.alerts.conftest import WatchedPlatform
+from tests.deploy.alerts.judging import says
+from tests.operating import act
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
+
+AGENTS = "/admin/agents/agent/"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+def test_turns_failing(
+    watched: WatchedPlatform, client: APIClient, running: Agent, gateway_of: GatewayOf, console: Client
+) -> None:
+    def talk(times: int = 3) -> int:
+        turn = {"message": "hi"}
+        return [client.post(f"/agents/{running.pk}/chat", turn, format="json").status_code for _ in range(times)][-1]
+
+    gateway = gateway_of(running)
+    gateway.stop()
+    assert talk() == 503
+    assert "TurnsFailing" in watched.fires()
+    says("TurnsFailing", "`gateway` (the pod is not reached)", "the talk test of one of them")
+    assert "gateway" in act(console, AGENTS, "talk_test_agents", running)
+    gateway_of(running)
+    watched.look()
+    assert talk() == 200
+    assert "TurnsFailing" not in watched.fires()
+
+
+def test_unpaid_but_running(watched: WatchedPlatform, console: Client, running: Agent, capsys: Any) -> None:
+    Agent.objects.filter(pk=running.pk).update(entitled_until=timezone.now() - HOUR)
+    assert "UnpaidButRunning" in watched.fires()
+    says("UnpaidButRunning", "`manage.py check_invariants` names the agents", "*Pause* stops the agent")
+    with pytest.raises(CommandError):
+        call_command("check_invariants")
+    assert f"{running.pk} runs, but its free or paid time ended" in capsys.readouterr().out
+    act(console, AGENTS, "pause_agents", running)
+    assert settle(running).status == "stopped"
+    assert "UnpaidButRunning" not in watched.fires()
+
+
+def test_paid_but_stopped(watched: WatchedPlatform, console: Client, running: Agent, capsys: Any) -> None:
+    held = {"status": "stopped", "desired": "stopped", "operation": "payment", "paid": True, "term_due_at": None}
+    Agent.objects.filter(pk=running.pk).update(**held, status_since=timezone.now() - HOUR)
+    assert "PaidButStopped" in watched.fires()
+    says("PaidButStopped", "`manage.py check_invariants` names the agents", "*Resume* in the admin starts the agent")
+    with pytest.raises(CommandError):
+        call_command("check_invariants")
+    assert f"{running.pk} is paid for, but is still stopped as unpaid" in capsys.readouterr().out
+    act(console, AGENTS, "resume_agents", running)
+    assert settle(running).status == "running"
+    assert "PaidButStopped" not in watched.fires()
+
+
+def test_ledger_findings(watched: WatchedPlatform, running: Agent, capsys: Any) -> None:
+    before = Agent.objects.filter(pk=running.pk).values("paid", "term_due_at").get()
+    Agent.objects.filter(pk=running.pk).update(paid=True, term_due_at=None)
+    assert invariants.report()
+    assert "LedgerFindings" in watched.fires()
+    says("LedgerFindings", "`manage.py check_invariants`: a sentence for each contradiction", "put it right")
+    with pytest.raises(CommandError):
+        call_command("check_invariants")
+    assert f"{running.pk} has paid=True" in capsys.readouterr().out
+    Agent.objects.filter(pk=running.pk).update(**before)
+    watched.look()
+    assert not invariants.report()
+    assert "LedgerFindings" not in watched.fires()
