@@ -234,8 +234,7 @@ class ApiViewSet(GenericViewSet[Any]):
     # /openapi.json describes them.
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
 
-    # The quick way of a read that clients call all the time, by the action's name. It answers a plain request. For any
-    # other it returns None, and for a refusal: then the action answers.
+    # Quick ways of reads that clients call all the time, by the action's name: None leaves a request to the action.
     quick_reads: Mapping[str, QuickRead] = {}
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -323,10 +322,10 @@ class ApiViewSet(GenericViewSet[Any]):
         free them. A body of 1 MiB can be 50 MB of objects.
         """
         response = super().finalize_response(request, response, *args, **kwargs)
-        if self.schema is not None and response.status_code >= 400 and not response.has_header("Link"):
-            response["Link"] = help_links.of_call(self, request)
         vars(request).update(_data=Empty, _full_data=Empty)
         if self.schema is not None:
+            if response.status_code >= 400 and not response.has_header("Link"):
+                response["Link"] = help_links.of_call(self, request)
             for name, value in rate_limits.headers().items():
                 response[name] = value
         rate_limits.forget()

@@ -25,7 +25,7 @@ LEFT_OUT = ("p", "e", "all", "_popup", "_to_field", "_facets", "_changelist_filt
 WRONG = (IncorrectLookupParameters, SuspiciousOperation, ValidationError, FieldError, ValueError, TypeError)
 
 
-class NameForm(forms.Form):
+class FilterNameForm(forms.Form):
     name = forms.CharField(max_length=NAME_LENGTH)
     is_shared = forms.BooleanField(required=False)
 
@@ -33,7 +33,7 @@ class NameForm(forms.Form):
         return " ".join(str(self.cleaned_data["name"]).split())
 
 
-class NewFilterForm(NameForm):
+class NewFilterForm(FilterNameForm):
     query = forms.CharField(max_length=QUERY_LENGTH)
 
 
@@ -102,7 +102,7 @@ class SavedFilters(admin.ModelAdmin[Any]):
         self._only_who_sees(request)
         try:
             row = saving.own(request.user, filter_id, listed=self._label())
-            form = NameForm(request.POST or None, initial={"name": row.name, "is_shared": row.is_shared})
+            form = FilterNameForm(request.POST or None, initial={"name": row.name, "is_shared": row.is_shared})
             if request.method == "POST" and "delete" in request.POST:
                 saving.delete(request.user, row.pk, listed=self._label())
                 return self._back(request, told=f"The filter {row.name} is deleted.")
@@ -115,7 +115,7 @@ class SavedFilters(admin.ModelAdmin[Any]):
         context |= self.admin_site.each_context(request)
         return TemplateResponse(request, "admin/saved_filter.html", context)
 
-    def _changed(self, request: HttpRequest, row: SavedFilter, form: NameForm) -> bool:
+    def _changed(self, request: HttpRequest, row: SavedFilter, form: FilterNameForm) -> bool:
         try:
             saving.change(request.user, row.pk, listed=self._label(), **form.cleaned_data)
         except saving.NameTaken as refusal:

@@ -21,12 +21,13 @@ import pytest
 
 from config import embedded
 from config.operator_settings.registry import SETTINGS as OPERATORS
+from tests.accounts.conftest import redis_away
 from tests.agents.conftest import catalog, make_agent, owner, runtime
 from tests.coverage_scope import unmeasured
 from tests.patience import Patience
 from tests.ports import free_port
 
-__all__ = ["catalog", "make_agent", "owner", "runtime"]
+__all__ = ["catalog", "make_agent", "owner", "redis_away", "runtime"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _SOURCE = (ROOT / "config" / "settings.py").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -33,7 +34,7 @@ def test_every_link_to_a_row_with_an_odd_id_leads_to_that_row() -> None:
     console = Client()
     console.force_login(operator)
     mail = reverse("admin:status_announcement_mail", args=[announcement.pk])
-    pages = {
+    pages: dict[str, list[Any]] = {
         reverse("admin:index"): [incident],
         reverse("admin:config_job_changelist"): [job],
         reverse("admin:agents_agent_changelist"): [agent],

@@ -12,9 +12,7 @@ from rest_framework.test import APIClient
 from accounts import throttling
 from accounts.throttling import Limit, spend
 from config import rate_limits
-from tests.accounts.conftest import redis_away
 
-__all__ = ["redis_away"]
 pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

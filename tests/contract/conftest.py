@@ -9,8 +9,9 @@ import pytest
 
 from config import docs
 from tests.agents.conftest import bridge, catalog, client, gateway_of, make_agent, owner, running, runtime
+from tests.billing.crypto import chain, coins
 
-__all__ = ["bridge", "catalog", "client", "gateway_of", "make_agent", "owner", "running", "runtime"]
+__all__ = ["bridge", "catalog", "chain", "client", "coins", "gateway_of", "make_agent", "owner", "running", "runtime"]
 
 
 @pytest.fixture(scope="session")

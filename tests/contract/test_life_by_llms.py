@@ -17,10 +17,8 @@ from accounts.models import User
 from agents.models import Agent
 from tests.agents.conftest import GatewayOf, settle
 from tests.agents.views.test_settling import soon, told
-from tests.billing.crypto import chain, coins
 from tests.doubles.chain import Chain
 
-__all__ = ["chain", "coins"]
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
 
 MOST_CALLS = 15
@@ -32,7 +30,7 @@ _STEP = re.compile(
 
 
 @dataclass
-class Reader:
+class ReaderOfDocuments:
     """It does the steps in their order, and puts the values that it knows in the place of `{words}`."""
 
     api: APIClient
@@ -79,12 +77,14 @@ def _at(answer: Any, place: str) -> str:
 
 
 @pytest.fixture
-def reader(api: APIClient, owner: User, catalog: None, gateway_of: GatewayOf) -> Reader:
+def reader(api: APIClient, owner: User, catalog: None, gateway_of: GatewayOf) -> ReaderOfDocuments:
     _, secret = keys.create(owner, name="reader", now=timezone.now())
-    return Reader(api, {"key": secret, "llmProvider": "openai", "llmKey": "sk-a-key-of-the-readers-own"})
+    return ReaderOfDocuments(api, {"key": secret, "llmProvider": "openai", "llmKey": "sk-a-key-of-the-readers-own"})
 
 
-def test_two_documents_are_enough_for_the_whole_life(reader: Reader, coins: Chain, gateway_of: GatewayOf) -> None:
+def test_two_documents_are_enough_for_the_whole_life(
+    reader: ReaderOfDocuments, coins: Chain, gateway_of: GatewayOf
+) -> None:
     def come_up() -> None:
         _until_created()
         agent = Agent.objects.get()

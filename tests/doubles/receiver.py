@@ -33,10 +33,10 @@ Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 def status(code: int, *headers: str, body: bytes = b"") -> Behaviour:
-    """Answer with this status."""
+    """Answer with this status. A client must not use the connection again: it is closed after each answer."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
-        lines = [f"HTTP/1.1 {code} Whatever", f"Content-Length: {len(body)}", *headers, "", ""]
+        lines = [f"HTTP/1.1 {code} Whatever", f"Content-Length: {len(body)}", "Connection: close", *headers, "", ""]
         writer.write("\r\n".join(lines).encode() + body)
         await writer.drain()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LifeStep:
     """A call. Words in braces are placeholders: the caller knows them, or an earlier answer had them (`keep`)."""
 
     operation: str
@@ -26,14 +26,14 @@ class Step:
 _NEW = {"personaId": "{personaId}", "tier": "{tier}"}
 
 LIFE = (
-    Step(
+    LifeStep(
         operation="listPersonas",
         query="limit=5",
         keep={"personaId": "personas[0].id", "tier": "personas[0].tier"},
         about="Choose a persona. `q=` searches. Its `tier` is the smallest plan that suits it.",
     ),
-    Step(operation="listTiers", about="What each plan costs, and how long the free trial is."),
-    Step(
+    LifeStep(operation="listTiers", about="What each plan costs, and how long the free trial is."),
+    LifeStep(
         operation="createAgent",
         body=_NEW,
         prefer="wait=60",
@@ -41,39 +41,39 @@ LIFE = (
         about="The agent begins its free trial. The answer comes when it is `running` or `failed`, after a minute at "
         "the latest; if it is `provisioning` then, wait with `GET /agents/{id}` and the same header.",
     ),
-    Step(
+    LifeStep(
         operation="updateAgentLlmKey",
         body={"provider": "{llmProvider}", "key": "{llmKey}"},
         about="A key of yours at a model provider (`GET /llm-providers`). Without one the agent says nothing.",
     ),
-    Step(
+    LifeStep(
         operation="chatWithAgent",
         body={"message": "Hello, who are you?"},
         keep={"sessionId": "sessionId"},
         about="Talk. Send `sessionId` again to go on with the conversation.",
     ),
-    Step(operation="explainAgent", about="If it does not answer: the reason, and in `next` the call that helps."),
-    Step(
+    LifeStep(operation="explainAgent", about="If it does not answer: the reason, and in `next` the call that helps."),
+    LifeStep(
         operation="listAgentEvents",
         about="What happened to the agent. Call it again with `?after=` and the last id that you have.",
     ),
-    Step(
+    LifeStep(
         operation="getSubscriptionQuote",
         query="agentId={id}&period=monthly&provider=usdt",
         about="What a month would cost. It buys nothing.",
     ),
-    Step(
+    LifeStep(
         operation="createCryptoOrder",
         body={"agentId": "{id}", "asset": "usdt", "period": "monthly"},
         keep={"orderId": "order.id"},
         about="Pay: send `payment.amount` of the token to `payment.address`. `GET /payment-providers` names the other "
         "ways. An agent that is never paid is stopped after its trial, and deleted later.",
     ),
-    Step(operation="deleteAgent", about="Delete the agent with all its data, for good."),
+    LifeStep(operation="deleteAgent", about="Delete the agent with all its data, for good."),
 )
 
 
-def written(step: Step, number: int, calls: Mapping[str, tuple[str, str]]) -> str:
+def written(step: LifeStep, number: int, calls: Mapping[str, tuple[str, str]]) -> str:
     """The step as lines of Markdown. `calls` has the method and path of each operation."""
     method, path = calls[step.operation]
     query = f"?{step.query}" if step.query else ""

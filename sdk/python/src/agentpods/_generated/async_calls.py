@@ -63,7 +63,12 @@ class AsyncCalls:
         )
 
     async def create_agent(
-        self, body: types.CreateAgentRequest, *, idempotency_key: str | None = None, wait: int | None = None
+        self,
+        body: types.CreateAgentRequest,
+        *,
+        dry_run: bool | None = None,
+        idempotency_key: str | None = None,
+        wait: int | None = None,
     ) -> types.CreatedAgentEnvelope:
         """Create an agent: `POST /agents`."""
         reply: types.CreatedAgentEnvelope = (
@@ -71,6 +76,7 @@ class AsyncCalls:
                 ApiCall(
                     "POST",
                     "/agents",
+                    query={"dryRun": dry_run},
                     headers={
                         "Idempotency-Key": idempotency_key or new_key(),
                         "Prefer": f"wait={wait}" if wait else None,
@@ -96,33 +102,48 @@ class AsyncCalls:
         return reply
 
     async def update_agent(
-        self, id: str, body: types.PatchAgentRequest, *, if_match: str | None = None
+        self, id: str, body: types.PatchAgentRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.AgentEnvelope:
         """Change plain settings: name, lang, timezone, extraSoul, tier: `PATCH /agents/{id}`."""
         reply: types.AgentEnvelope = (
             await self._connection.reply(
-                ApiCall("PATCH", f"/agents/{in_path(id)}", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PATCH",
+                    f"/agents/{in_path(id)}",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
 
-    async def delete_agent(self, id: str, *, if_match: str | None = None, wait: int | None = None) -> None:
+    async def delete_agent(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None, wait: int | None = None
+    ) -> None:
         """Delete an agent with its data, for good: `DELETE /agents/{id}`."""
         await self._connection.reply(
             ApiCall(
                 "DELETE",
                 f"/agents/{in_path(id)}",
+                query={"dryRun": dry_run},
                 headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
             )
         )
 
     async def set_agent_a2a(
-        self, id: str, body: types.PutA2aRequest, *, if_match: str | None = None
+        self, id: str, body: types.PutA2aRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.AgentEnvelope:
         """Switch agent-to-agent traffic, opt in to `GET /a2a-catalog`, name the agent's peers, or make another token: `PUT /agents/{id}/a2a`."""
         reply: types.AgentEnvelope = (
             await self._connection.reply(
-                ApiCall("PUT", f"/agents/{in_path(id)}/a2a", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/a2a",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
@@ -147,14 +168,21 @@ class AsyncCalls:
         """The backup as a tar.gz. An archive that could not be sent whole breaks off: `GET /agents/{id}/backups/{name}`."""
         return (await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/backups/{in_path(name)}"))).content
 
-    async def delete_agent_backup(self, id: str, name: str, *, if_match: str | None = None) -> None:
+    async def delete_agent_backup(
+        self, id: str, name: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> None:
         """Delete this backup. 409 while the agent is being restored from it: `DELETE /agents/{id}/backups/{name}`."""
         await self._connection.reply(
-            ApiCall("DELETE", f"/agents/{in_path(id)}/backups/{in_path(name)}", headers={"If-Match": if_match})
+            ApiCall(
+                "DELETE",
+                f"/agents/{in_path(id)}/backups/{in_path(name)}",
+                query={"dryRun": dry_run},
+                headers={"If-Match": if_match},
+            )
         )
 
     async def restore_agent_backup(
-        self, id: str, name: str, *, if_match: str | None = None, wait: int | None = None
+        self, id: str, name: str, *, dry_run: bool | None = None, if_match: str | None = None, wait: int | None = None
     ) -> types.AgentEnvelope:
         """Put this backup in the place of the agent's data: `POST /agents/{id}/backups/{name}/restore`."""
         reply: types.AgentEnvelope = (
@@ -162,6 +190,7 @@ class AsyncCalls:
                 ApiCall(
                     "POST",
                     f"/agents/{in_path(id)}/backups/{in_path(name)}/restore",
+                    query={"dryRun": dry_run},
                     headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
                 )
             )
@@ -169,12 +198,18 @@ class AsyncCalls:
         return reply
 
     async def set_agent_channels(
-        self, id: str, body: types.ChannelsRequest, *, if_match: str | None = None
+        self, id: str, body: types.ChannelsRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.AgentEnvelope:
         """Set the channels and, where given, their secrets: `PUT /agents/{id}/channels`."""
         reply: types.AgentEnvelope = (
             await self._connection.reply(
-                ApiCall("PUT", f"/agents/{in_path(id)}/channels", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/channels",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
@@ -197,19 +232,29 @@ class AsyncCalls:
         )
 
     async def set_agent_domain(
-        self, id: str, body: types.PutDomainRequest, *, if_match: str | None = None
+        self, id: str, body: types.PutDomainRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.AgentDomainEnvelope:
         """Give the agent a hostname of your own, in place of the one it has: `PUT /agents/{id}/domain`."""
         reply: types.AgentDomainEnvelope = (
             await self._connection.reply(
-                ApiCall("PUT", f"/agents/{in_path(id)}/domain", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/domain",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
 
-    async def delete_agent_domain(self, id: str, *, if_match: str | None = None) -> None:
+    async def delete_agent_domain(self, id: str, *, dry_run: bool | None = None, if_match: str | None = None) -> None:
         """Give the agent's own hostname back: `DELETE /agents/{id}/domain`."""
-        await self._connection.reply(ApiCall("DELETE", f"/agents/{in_path(id)}/domain", headers={"If-Match": if_match}))
+        await self._connection.reply(
+            ApiCall(
+                "DELETE", f"/agents/{in_path(id)}/domain", query={"dryRun": dry_run}, headers={"If-Match": if_match}
+            )
+        )
 
     async def list_agent_events(
         self, id: str, *, after: str | None = None, limit: int | None = None
@@ -221,6 +266,19 @@ class AsyncCalls:
             )
         ).body()
         return reply
+
+    def stream_list_agent_events(
+        self, id: str, *, after: str | None = None, limit: int | None = None, last_event_id: str | None = None
+    ) -> AsyncGenerator[ServerEvent, None]:
+        """List the agent's events: what a webhook gets, for callers that cannot host one: `GET /agents/{id}/events`."""
+        return self._connection.events(
+            ApiCall(
+                "GET",
+                f"/agents/{in_path(id)}/events",
+                query={"after": after, "limit": limit},
+                headers={"Last-Event-ID": last_event_id},
+            )
+        )
 
     async def explain_agent(self, id: str) -> types.ExplanationEnvelope:
         """Explain the agent's state: cause, evidence, and the next call to make (null when all is well): `GET /agents/{id}/explain`."""
@@ -237,20 +295,28 @@ class AsyncCalls:
         return reply
 
     async def update_agent_llm_key(
-        self, id: str, body: types.LlmKeyRequest, *, if_match: str | None = None
+        self, id: str, body: types.LlmKeyRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.AgentEnvelope:
         """Install or replace the model key, or change only the model: `PATCH /agents/{id}/llm-key`."""
         reply: types.AgentEnvelope = (
             await self._connection.reply(
-                ApiCall("PATCH", f"/agents/{in_path(id)}/llm-key", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PATCH",
+                    f"/agents/{in_path(id)}/llm-key",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
 
-    async def delete_agent_llm_key(self, id: str, *, if_match: str | None = None) -> None:
+    async def delete_agent_llm_key(self, id: str, *, dry_run: bool | None = None, if_match: str | None = None) -> None:
         """Remove the model key; the agent then answers but says nothing: `DELETE /agents/{id}/llm-key`."""
         await self._connection.reply(
-            ApiCall("DELETE", f"/agents/{in_path(id)}/llm-key", headers={"If-Match": if_match})
+            ApiCall(
+                "DELETE", f"/agents/{in_path(id)}/llm-key", query={"dryRun": dry_run}, headers={"If-Match": if_match}
+            )
         )
 
     async def get_agent_logs(
@@ -307,7 +373,7 @@ class AsyncCalls:
         return reply
 
     async def pause_agent(
-        self, id: str, *, if_match: str | None = None, wait: int | None = None
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None, wait: int | None = None
     ) -> types.AgentEnvelope:
         """Stop the pod; its data is kept: `POST /agents/{id}/pause`."""
         reply: types.AgentEnvelope = (
@@ -315,6 +381,7 @@ class AsyncCalls:
                 ApiCall(
                     "POST",
                     f"/agents/{in_path(id)}/pause",
+                    query={"dryRun": dry_run},
                     headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
                 )
             )
@@ -329,7 +396,7 @@ class AsyncCalls:
         return reply
 
     async def rebuild_agent(
-        self, id: str, *, if_match: str | None = None, wait: int | None = None
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None, wait: int | None = None
     ) -> types.AgentEnvelope:
         """Replace the pod and keep its data: `POST /agents/{id}/rebuild`."""
         reply: types.AgentEnvelope = (
@@ -337,6 +404,7 @@ class AsyncCalls:
                 ApiCall(
                     "POST",
                     f"/agents/{in_path(id)}/rebuild",
+                    query={"dryRun": dry_run},
                     headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
                 )
             )
@@ -344,7 +412,7 @@ class AsyncCalls:
         return reply
 
     async def resume_agent(
-        self, id: str, *, if_match: str | None = None, wait: int | None = None
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None, wait: int | None = None
     ) -> types.AgentEnvelope:
         """Start a stopped agent again: `POST /agents/{id}/resume`."""
         reply: types.AgentEnvelope = (
@@ -352,6 +420,7 @@ class AsyncCalls:
                 ApiCall(
                     "POST",
                     f"/agents/{in_path(id)}/resume",
+                    query={"dryRun": dry_run},
                     headers={"If-Match": if_match, "Prefer": f"wait={wait}" if wait else None},
                 )
             )
@@ -382,12 +451,18 @@ class AsyncCalls:
         return reply
 
     async def set_agent_tools(
-        self, id: str, body: types.PutAgentToolsRequest, *, if_match: str | None = None
+        self, id: str, body: types.PutAgentToolsRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.AgentEnvelope:
         """Set the toolsets and MCP servers, all of them at once: `PUT /agents/{id}/tools`."""
         reply: types.AgentEnvelope = (
             await self._connection.reply(
-                ApiCall("PUT", f"/agents/{in_path(id)}/tools", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/tools",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
@@ -446,20 +521,28 @@ class AsyncCalls:
         return reply
 
     async def set_agent_webhook(
-        self, id: str, body: types.ReceiverRequest, *, if_match: str | None = None
+        self, id: str, body: types.ReceiverRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.AgentWebhookEnvelope:
         """Set the receiver of the agent's events, or rotate its secret: `PUT /agents/{id}/webhook`."""
         reply: types.AgentWebhookEnvelope = (
             await self._connection.reply(
-                ApiCall("PUT", f"/agents/{in_path(id)}/webhook", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/webhook",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
 
-    async def delete_agent_webhook(self, id: str, *, if_match: str | None = None) -> None:
+    async def delete_agent_webhook(self, id: str, *, dry_run: bool | None = None, if_match: str | None = None) -> None:
         """Remove the webhook: `DELETE /agents/{id}/webhook`."""
         await self._connection.reply(
-            ApiCall("DELETE", f"/agents/{in_path(id)}/webhook", headers={"If-Match": if_match})
+            ApiCall(
+                "DELETE", f"/agents/{in_path(id)}/webhook", query={"dryRun": dry_run}, headers={"If-Match": if_match}
+            )
         )
 
     async def list_agent_webhook_deliveries(
@@ -505,9 +588,9 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def end_session(self) -> None:
+    async def end_session(self, *, dry_run: bool | None = None) -> None:
         """Sign out: `POST /auth/logout`."""
-        await self._connection.reply(ApiCall("POST", "/auth/logout"))
+        await self._connection.reply(ApiCall("POST", "/auth/logout", query={"dryRun": dry_run}))
 
     async def request_sign_in_code(self, body: types.SignInCodeRequest) -> types.Requested:
         """Mail a sign-in code: `POST /auth/request`."""
@@ -524,10 +607,12 @@ class AsyncCalls:
         reply: types.BillingDetailsEnvelope = (await self._connection.reply(ApiCall("GET", "/billing-details"))).body()
         return reply
 
-    async def set_billing_details(self, body: types.BillingDetailsRequest) -> types.BillingDetailsEnvelope:
+    async def set_billing_details(
+        self, body: types.BillingDetailsRequest, *, dry_run: bool | None = None
+    ) -> types.BillingDetailsEnvelope:
         """Say what stands on your invoices from now on. What is issued keeps what it has: `PUT /billing-details`."""
         reply: types.BillingDetailsEnvelope = (
-            await self._connection.reply(ApiCall("PUT", "/billing-details", body=body))
+            await self._connection.reply(ApiCall("PUT", "/billing-details", query={"dryRun": dry_run}, body=body))
         ).body()
         return reply
 
@@ -598,6 +683,21 @@ class AsyncCalls:
         reply: types.Engines = (await self._connection.reply(ApiCall("GET", "/engines"))).body()
         return reply
 
+    async def list_events(self, *, after: str | None = None, limit: int | None = None) -> types.EventsEnvelope:
+        """List the events of all your agents, deleted ones too: `GET /events`."""
+        reply: types.EventsEnvelope = (
+            await self._connection.reply(ApiCall("GET", "/events", query={"after": after, "limit": limit}))
+        ).body()
+        return reply
+
+    def stream_list_events(
+        self, *, after: str | None = None, limit: int | None = None, last_event_id: str | None = None
+    ) -> AsyncGenerator[ServerEvent, None]:
+        """List the events of all your agents, deleted ones too: `GET /events`."""
+        return self._connection.events(
+            ApiCall("GET", "/events", query={"after": after, "limit": limit}, headers={"Last-Event-ID": last_event_id})
+        )
+
     async def get_health(self) -> types.Health:
         """Whether the process is up: `GET /health`."""
         reply: types.Health = (await self._connection.reply(ApiCall("GET", "/health"))).body()
@@ -645,14 +745,16 @@ class AsyncCalls:
         """List your API keys: `GET /keys`."""
         return self._connection.rows(ApiCall("GET", "/keys"), "keys")
 
-    async def create_key(self, body: types.KeyNameRequest) -> types.NewKey:
+    async def create_key(self, body: types.KeyNameRequest, *, dry_run: bool | None = None) -> types.NewKey:
         """Create an API key: `POST /keys`."""
-        reply: types.NewKey = (await self._connection.reply(ApiCall("POST", "/keys", body=body))).body()
+        reply: types.NewKey = (
+            await self._connection.reply(ApiCall("POST", "/keys", query={"dryRun": dry_run}, body=body))
+        ).body()
         return reply
 
-    async def delete_key(self, id: str) -> None:
+    async def delete_key(self, id: str, *, dry_run: bool | None = None) -> None:
         """Revoke an API key: `DELETE /keys/{id}`."""
-        await self._connection.reply(ApiCall("DELETE", f"/keys/{in_path(id)}"))
+        await self._connection.reply(ApiCall("DELETE", f"/keys/{in_path(id)}", query={"dryRun": dry_run}))
 
     async def list_llm_providers(
         self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None
@@ -673,9 +775,11 @@ class AsyncCalls:
         reply: types.AuthorEnvelope = (await self._connection.reply(ApiCall("GET", "/me/author"))).body()
         return reply
 
-    async def set_author(self, body: types.RenameAuthorRequest) -> types.AuthorEnvelope:
+    async def set_author(self, body: types.RenameAuthorRequest, *, dry_run: bool | None = None) -> types.AuthorEnvelope:
         """Choose the name under which your personas appear: `PUT /me/author`."""
-        reply: types.AuthorEnvelope = (await self._connection.reply(ApiCall("PUT", "/me/author", body=body))).body()
+        reply: types.AuthorEnvelope = (
+            await self._connection.reply(ApiCall("PUT", "/me/author", query={"dryRun": dry_run}, body=body))
+        ).body()
         return reply
 
     async def list_own_personas(self) -> types.Personas:
@@ -757,9 +861,13 @@ class AsyncCalls:
             "personas",
         )
 
-    async def create_persona(self, body: types.DraftPersonaRequest) -> types.PersonaEnvelope:
+    async def create_persona(
+        self, body: types.DraftPersonaRequest, *, dry_run: bool | None = None
+    ) -> types.PersonaEnvelope:
         """Write a persona: `POST /personas`."""
-        reply: types.PersonaEnvelope = (await self._connection.reply(ApiCall("POST", "/personas", body=body))).body()
+        reply: types.PersonaEnvelope = (
+            await self._connection.reply(ApiCall("POST", "/personas", query={"dryRun": dry_run}, body=body))
+        ).body()
         return reply
 
     async def get_persona(self, id: str) -> types.PersonaPage:
@@ -767,21 +875,29 @@ class AsyncCalls:
         reply: types.PersonaPage = (await self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}"))).body()
         return reply
 
-    async def update_persona(self, id: str, body: types.PatchPersonaRequest) -> types.PersonaEnvelope:
+    async def update_persona(
+        self, id: str, body: types.PatchPersonaRequest, *, dry_run: bool | None = None
+    ) -> types.PersonaEnvelope:
         """Change a persona of yours: `PATCH /personas/{id}`."""
         reply: types.PersonaEnvelope = (
-            await self._connection.reply(ApiCall("PATCH", f"/personas/{in_path(id)}", body=body))
+            await self._connection.reply(
+                ApiCall("PATCH", f"/personas/{in_path(id)}", query={"dryRun": dry_run}, body=body)
+            )
         ).body()
         return reply
 
-    async def delete_persona(self, id: str) -> None:
+    async def delete_persona(self, id: str, *, dry_run: bool | None = None) -> None:
         """Delete a persona of yours, for good: `DELETE /personas/{id}`."""
-        await self._connection.reply(ApiCall("DELETE", f"/personas/{in_path(id)}"))
+        await self._connection.reply(ApiCall("DELETE", f"/personas/{in_path(id)}", query={"dryRun": dry_run}))
 
-    async def create_persona_article(self, id: str, body: types.WriteArticleRequest) -> types.ArticleEnvelope:
+    async def create_persona_article(
+        self, id: str, body: types.WriteArticleRequest, *, dry_run: bool | None = None
+    ) -> types.ArticleEnvelope:
         """Write an article about a persona of yours: `POST /personas/{id}/articles`."""
         reply: types.ArticleEnvelope = (
-            await self._connection.reply(ApiCall("POST", f"/personas/{in_path(id)}/articles", body=body))
+            await self._connection.reply(
+                ApiCall("POST", f"/personas/{in_path(id)}/articles", query={"dryRun": dry_run}, body=body)
+            )
         ).body()
         return reply
 
@@ -793,31 +909,37 @@ class AsyncCalls:
         return reply
 
     async def update_persona_article(
-        self, id: str, slug: str, body: types.PatchArticleRequest
+        self, id: str, slug: str, body: types.PatchArticleRequest, *, dry_run: bool | None = None
     ) -> types.ArticleEnvelope:
         """Change an article of yours: `PATCH /personas/{id}/articles/{slug}`."""
         reply: types.ArticleEnvelope = (
             await self._connection.reply(
-                ApiCall("PATCH", f"/personas/{in_path(id)}/articles/{in_path(slug)}", body=body)
+                ApiCall(
+                    "PATCH", f"/personas/{in_path(id)}/articles/{in_path(slug)}", query={"dryRun": dry_run}, body=body
+                )
             )
         ).body()
         return reply
 
-    async def delete_persona_article(self, id: str, slug: str) -> None:
+    async def delete_persona_article(self, id: str, slug: str, *, dry_run: bool | None = None) -> None:
         """Delete an article of yours, for good: `DELETE /personas/{id}/articles/{slug}`."""
-        await self._connection.reply(ApiCall("DELETE", f"/personas/{in_path(id)}/articles/{in_path(slug)}"))
+        await self._connection.reply(
+            ApiCall("DELETE", f"/personas/{in_path(id)}/articles/{in_path(slug)}", query={"dryRun": dry_run})
+        )
 
-    async def publish_persona(self, id: str) -> types.PersonaEnvelope:
+    async def publish_persona(self, id: str, *, dry_run: bool | None = None) -> types.PersonaEnvelope:
         """Publish a persona of yours: `POST /personas/{id}/publish`."""
         reply: types.PersonaEnvelope = (
-            await self._connection.reply(ApiCall("POST", f"/personas/{in_path(id)}/publish"))
+            await self._connection.reply(ApiCall("POST", f"/personas/{in_path(id)}/publish", query={"dryRun": dry_run}))
         ).body()
         return reply
 
-    async def unpublish_persona(self, id: str) -> types.PersonaEnvelope:
+    async def unpublish_persona(self, id: str, *, dry_run: bool | None = None) -> types.PersonaEnvelope:
         """Take a persona of yours off the catalog: `POST /personas/{id}/unpublish`."""
         reply: types.PersonaEnvelope = (
-            await self._connection.reply(ApiCall("POST", f"/personas/{in_path(id)}/unpublish"))
+            await self._connection.reply(
+                ApiCall("POST", f"/personas/{in_path(id)}/unpublish", query={"dryRun": dry_run})
+            )
         ).body()
         return reply
 
@@ -971,22 +1093,35 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def cancel_subscription(self, id: str, *, if_match: str | None = None) -> types.SubscriptionEnvelope:
+    async def cancel_subscription(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.SubscriptionEnvelope:
         """Cancel a subscription: `POST /subscriptions/{id}/cancel`."""
         reply: types.SubscriptionEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", f"/subscriptions/{in_path(id)}/cancel", headers={"If-Match": if_match})
+                ApiCall(
+                    "POST",
+                    f"/subscriptions/{in_path(id)}/cancel",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                )
             )
         ).body()
         return reply
 
     async def create_subscription_move(
-        self, id: str, body: types.MoveSubscriptionRequest, *, if_match: str | None = None
+        self, id: str, body: types.MoveSubscriptionRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.SubscriptionEnvelope:
         """Move a deleted agent's paid time: `POST /subscriptions/{id}/move`."""
         reply: types.SubscriptionEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", f"/subscriptions/{in_path(id)}/move", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "POST",
+                    f"/subscriptions/{in_path(id)}/move",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
@@ -999,20 +1134,33 @@ class AsyncCalls:
         return reply
 
     async def set_subscription_next_plan(
-        self, id: str, body: types.ChooseNextPlanRequest, *, if_match: str | None = None
+        self, id: str, body: types.ChooseNextPlanRequest, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.NextPlanEnvelope:
         """Choose a smaller plan for the time after what is paid: `PUT /subscriptions/{id}/next-plan`."""
         reply: types.NextPlanEnvelope = (
             await self._connection.reply(
-                ApiCall("PUT", f"/subscriptions/{in_path(id)}/next-plan", headers={"If-Match": if_match}, body=body)
+                ApiCall(
+                    "PUT",
+                    f"/subscriptions/{in_path(id)}/next-plan",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
             )
         ).body()
         return reply
 
-    async def delete_subscription_next_plan(self, id: str, *, if_match: str | None = None) -> None:
+    async def delete_subscription_next_plan(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> None:
         """Keep the plan after all: `DELETE /subscriptions/{id}/next-plan`."""
         await self._connection.reply(
-            ApiCall("DELETE", f"/subscriptions/{in_path(id)}/next-plan", headers={"If-Match": if_match})
+            ApiCall(
+                "DELETE",
+                f"/subscriptions/{in_path(id)}/next-plan",
+                query={"dryRun": dry_run},
+                headers={"If-Match": if_match},
+            )
         )
 
     async def get_subscription_quote(

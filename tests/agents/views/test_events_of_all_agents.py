@@ -15,12 +15,10 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from agents.running import lifecycle
-from tests.agents.conftest import MakeAgent, catalog, client, make_agent, other, owner, runtime, settle, stranger
+from tests.agents.conftest import MakeAgent, settle
 from webhooks import account_log, events
 from webhooks.event_types import EventType
 from webhooks.models import Event
-
-__all__ = ["catalog", "client", "make_agent", "other", "owner", "runtime", "stranger"]
 
 
 def emit(agent: Agent, note: str = "") -> Event:

@@ -25,9 +25,8 @@ from catalog import snapshot
 from config import dry_run, sql, waiting
 from config.redis import client as redis_client
 from tests.agents.conftest import PERSONA, MakeAgent, settle, signed_in
-from tests.billing.conftest import Clock, Pay, clock, clock_first, pay, tick
+from tests.billing.conftest import Clock, Pay, tick
 
-__all__ = ["clock", "clock_first", "pay"]
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 Document = dict[str, Any]

@@ -1,0 +1,7 @@
+"""An agent that is paid for, at a clock that stands still."""
+
+from __future__ import annotations
+
+from tests.billing.conftest import clock, clock_first, pay
+
+__all__ = ["clock", "clock_first", "pay"]
