@@ -87,8 +87,7 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
         webhook_url = addresses.checked(wanted.webhook_url, field="webhookUrl", account=user.id)
     _check_rules(engine, wanted, domain)
     seen = _seen(user, domain) if domain is not None else None
-    entitlement.refuse_full(user)
-    trials.refuse_used_up(user, now=timezone.now())
+    _refuse_early(user, wanted)
     if not operator_settings.CREATES_OPEN:
         raise CreatesClosed
     entitlement.refuse_full_platform()
@@ -195,6 +194,16 @@ def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
     entitlement.refuse_above_trial(known_tier(wanted.tier))
     if engine.requires_domain and domain is None:
         raise BadRequest(f"domain: {engine.label} needs one")
+
+
+def _refuse_early(user: User, wanted: NewAgent) -> None:
+    """Raise FreePodCapReached or TrialsUsedUp before the platform's own refusals, and before a provider sees the key.
+
+    Without those, `create` alone asks: its locks make the answer final.
+    """
+    if wanted.llm_key or operator_settings.MAX_FREE_AGENTS_TOTAL or not operator_settings.CREATES_OPEN:
+        entitlement.refuse_full(user)
+        trials.refuse_used_up(user, now=timezone.now())
 
 
 def _seen(user: User, domain: str) -> DnsAnswers:
