@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import string
 import threading
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 
 from accounts.errors import BadCursor, InvalidKey, NoSuchKey, TooManyKeys
@@ -15,6 +16,8 @@ from accounts.models import KEY_PREFIX_LENGTH, ApiKey, User
 from config.crypto import sha256
 from config.ids import is_id
 from config.operator_settings import operator_settings
+
+log = logging.getLogger(__name__)
 
 SECRET_PREFIX = "ak_live_"  # noqa: S105  # the same for all keys
 SECRET_CHARACTERS = 40
@@ -106,7 +109,11 @@ def note_use(key_id: str, last_used_at: datetime | None, *, now: datetime) -> da
     if (last_used_at is not None and last_used_at >= stale) or not _is_first(key_id, now=now):
         return last_used_at
     old = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
-    ApiKey.objects.filter(old, pk=key_id).update(last_used_at=now)
+    try:
+        ApiKey.objects.filter(old, pk=key_id).update(last_used_at=now)
+    except DatabaseError:  # no reason to refuse the call: the database may take reads only
+        log.warning("the use of a key is not noted", exc_info=True)
+        return last_used_at
     return now
 
 

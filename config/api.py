@@ -18,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from config import dry_run, help_links, rate_limits
+from config.database import is_outage
 from config.errors import BadRequest, ErrorCode, ServiceError, Unavailable
 from config.parsing import USUAL_BODY_BYTES
 from config.requests import request_id
@@ -236,6 +237,7 @@ class ApiViewSet(GenericViewSet[Any]):
 
     # Quick ways of reads that clients call all the time, by the action's name: None leaves a request to the action.
     quick_reads: Mapping[str, QuickRead] = {}
+    _quick_failure: Exception | None = None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return self._quick_answer(request, **kwargs) or super().dispatch(request, *args, **kwargs)
@@ -243,8 +245,12 @@ class ApiViewSet(GenericViewSet[Any]):
     def _quick_answer(self, request: HttpRequest, **kwargs: Any) -> HttpResponse | None:
         if request.method != "GET" or request.META.get("QUERY_STRING") or "HTTP_PREFER" in request.META:
             return None
-        read = self.quick_reads.get(self.action_map["get"])
-        answer = read(request, **kwargs) if read else None
+        read = self.quick_reads.get(self.action_map.get("get", ""))
+        try:
+            answer = read(request, **kwargs) if read else None
+        except (DatabaseError, InterfaceError) as failure:
+            self._quick_failure = failure
+            return None
         if answer is not None:
             answer["Allow"] = ", ".join(self.allowed_methods)
         return answer
@@ -255,6 +261,8 @@ class ApiViewSet(GenericViewSet[Any]):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse a body that is not an object. This comes after the credential check and before any look-up."""
+        if self._quick_failure is not None:
+            raise self._quick_failure  # a database that is away would only let the caller wait twice as long
         super().initial(request, *args, **kwargs)
         if self.schema is not None and request.method in _WRITING and dry_run.is_asked(request.query_params):
             self._only_try(request)
@@ -369,14 +377,6 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
             return exception_handler(Unavailable("the database is not available: try again"), context)
     log.error("unhandled exception", exc_info=error)
     return _answer(500, ErrorCode.INTERNAL, f"something went wrong on our side; quote {request_id.get()}")
-
-
-def is_outage(error: Exception) -> bool:
-    """Whether a database error means that the server is down or full, and not that the query was wrong."""
-    from django.db import OperationalError  # noqa: PLC0415
-    from psycopg_pool import PoolTimeout  # noqa: PLC0415
-
-    return isinstance(error, OperationalError | InterfaceError | PoolTimeout)
 
 
 def _answer(status: int, code: ErrorCode, message: str, headers: dict[str, str] | None = None) -> Response:

@@ -45,3 +45,11 @@ def parse(url: str, *, pool_size: int) -> dict[str, Any]:
             "options": f"-c lock_timeout={LOCK_TIMEOUT_MS}",
         },
     }
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether a database error means that the server is down or full, and not that the query was wrong."""
+    from django.db import InterfaceError, OperationalError  # noqa: PLC0415
+    from psycopg_pool import PoolTimeout  # noqa: PLC0415
+
+    return isinstance(error, OperationalError | InterfaceError | PoolTimeout)

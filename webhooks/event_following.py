@@ -48,14 +48,20 @@ class LastWord:
 
 
 Follows = AsyncGenerator[NewEvents | LastWord, None]
+Later = Callable[[str | None], EventQuerySet]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedLog:
-    """Whose events are followed. `later` are those after an id, and `ended` says why no more will come, or nothing."""
+    """Whose events are followed.
+
+    `later` are those after an id. `is_allowed` says whether the follower may still see them, and `ended` why no more
+    will come, or nothing.
+    """
 
     account: str
-    later: Callable[[str | None], EventQuerySet]
+    later: Later
+    is_allowed: Callable[[], bool]
     ended: Callable[[], str | None]
 
 
@@ -89,6 +95,8 @@ async def _events(followed: FollowedLog, after: str | None) -> Follows:
 def _read(followed: FollowedLog, after: str | None) -> NewEvents | LastWord:
     """The next events; runs in a thread. None of them while the database is away."""
     try:
+        if not followed.is_allowed():
+            return LastWord("this credential is not valid any more")
         reason = followed.ended()  # asked first: what was emitted before the end is read after this
         events = list(followed.later(after)[:AT_ONCE])
         return LastWord(reason) if reason and not events else NewEvents(events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 
@@ -20,7 +20,7 @@ from agents.views.base import AgentViewSet
 from config.api import ApiViewSet
 from config.streams import EVENT_STREAM, EventStream
 from webhooks import account_log, event_following, event_log
-from webhooks.event_following import FollowedLog, Follows, LastWord
+from webhooks.event_following import FollowedLog, Follows, LastWord, Later
 from webhooks.event_log import EventPage
 from webhooks.serializers import EventsEnvelope, ListEventsSerializer
 
@@ -56,8 +56,7 @@ class EventsViewSet(AgentViewSet):
         if not _follows(request):
             return _answered(event_log.page(agent, **query))
         later = partial(event_log.later, agent)
-        ended = partial(_ended, request, agent)
-        return _followed(request, FollowedLog(account=agent.user_id, later=later, ended=ended), query.get("after"))
+        return _followed(request, agent.user_id, later, partial(_ended, agent), query.get("after"))
 
 
 class AccountEventsViewSet(ApiViewSet):
@@ -73,8 +72,7 @@ class AccountEventsViewSet(ApiViewSet):
         if not _follows(request):
             return _answered(account_log.page(account, **query))
         later = partial(account_log.later, account)
-        ended = partial(_ended, request)
-        return _followed(request, FollowedLog(account=account, later=later, ended=ended), query.get("after"))
+        return _followed(request, account, later, lambda: None, query.get("after"))
 
 
 def _answered(page: EventPage) -> HttpResponse:
@@ -88,15 +86,17 @@ def _follows(request: Request) -> bool:
     return request.method == "GET" and EVENT_STREAM in request.headers.get("Accept", "")
 
 
-def _ended(request: Request, agent: Agent | None = None) -> str | None:
-    """Why nothing follows for this caller."""
-    if not authentication.is_still_good(request):
-        return "this credential is not valid any more"
-    gone = agent is not None and not Agent.objects.filter(pk=agent.pk).exclude(status=Status.DELETED).exists()
-    return "the agent is deleted" if gone else None
+def _ended(agent: Agent) -> str | None:
+    """Why nothing follows of this agent."""
+    there = Agent.objects.filter(pk=agent.pk).exclude(status=Status.DELETED).exists()
+    return None if there else "the agent is deleted"
 
 
-def _followed(request: Request, followed: FollowedLog, after: str | None) -> EventStream:
+def _followed(
+    request: Request, account: str, later: Later, ended: Callable[[], str | None], after: str | None
+) -> EventStream:
+    is_allowed = partial(authentication.is_still_good, request)
+    followed = FollowedLog(account=account, later=later, is_allowed=is_allowed, ended=ended)
     begin, end = event_following.follow(followed, after=request.headers.get("Last-Event-ID") or after)
     return EventStream(lambda: _wire(begin()), end=end)
 

@@ -20,6 +20,7 @@ from agents.models import Agent
 from agents.serializers import agent_rows, etag
 from config import log_context
 from config.compiled_query import CompiledQuery
+from config.database import is_outage
 from config.ids import is_id
 from config.json_answers import encoded
 from config.paging import MAX_PAGE
@@ -53,7 +54,10 @@ def every(request: HttpRequest) -> HttpResponse | None:
 
 
 def _agents(request: HttpRequest, query: CompiledQuery, **values: str) -> list[dict[str, Any]]:
-    """The key's agents in their JSON form; no agents for a key that is not valid: the ordinary view says so."""
+    """The key's agents in their JSON form; no agents for a key that is not valid: the ordinary view says so.
+
+    Raises the database's error when it is away.
+    """
     secret = authentication.api_key_of(request)
     if secret is None:
         return []
@@ -61,7 +65,11 @@ def _agents(request: HttpRequest, query: CompiledQuery, **values: str) -> list[d
     try:
         rows = query.rows(digest=keys.digest(secret), **values)
         agents = [agent_rows.agent(row[len(_KEY) :], now=now) for row in rows]
-    except (DatabaseFailure, InvalidToken):  # the ordinary view says what is wrong
+    except InvalidToken:  # the ordinary view says what is wrong
+        return []
+    except DatabaseFailure as failure:
+        if is_outage(failure):
+            raise
         return []
     if rows:
         _note(*rows[0][: len(_KEY)], now=now)

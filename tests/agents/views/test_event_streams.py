@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -101,9 +101,18 @@ def test_all_agents_of_the_account_are_followed_in_one_stream(
     assert [agent.pk in data for agent, (_, _, data) in zip(agents, found, strict=True)] == [True, True]
 
 
-def test_a_stream_ends_with_its_credential(client: APIClient, running: Agent) -> None:
-    answer = client.get("/events", headers=SSE)
-    worker = meanwhile(lambda: sessions.end(Session.objects.get()))
+@pytest.mark.parametrize("path", ["/events", "/agents/{id}/events"])
+def test_a_stream_ends_with_its_credential_which_sees_nothing_more(
+    client: APIClient, running: Agent, path: str
+) -> None:
+    answer = client.get(path.format(id=running.pk), headers=SSE)
+
+    def end() -> None:
+        with transaction.atomic():
+            sessions.end(Session.objects.get())
+            emit(running)
+
+    worker = meanwhile(end)
     assert [name for name, _, _ in told(answer)] == ["agent.running", "end"]
     worker.join()
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -14,6 +14,8 @@ from rest_framework.test import APIClient
 from accounts import keys
 from accounts.models import ApiKey, User
 from agents.models import Agent, AgentQuota, Desired
+from config import sql
+from config.compiled_query import CompiledQuery
 from tests.agents.conftest import MakeAgent
 from webhooks.models import Hook
 
@@ -161,3 +163,30 @@ def test_the_use_of_the_key_is_noted(keyed: APIClient, make_agent: MakeAgent) ->
     noted = ApiKey.objects.get().last_used_at
     assert noted is not None
     assert noted >= before
+
+
+def test_a_database_that_is_away_is_asked_once(
+    keyed: APIClient, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("the server is away")
+
+    path = f"/agents/{make_agent().pk}"
+    monkeypatch.setattr(CompiledQuery, "rows", away)
+    with CaptureQueriesContext(connection) as statements:
+        answer = keyed.get(path)
+    assert (answer.status_code, answer.json()["error"], len(statements)) == (503, "INTERNAL", 0)
+    assert answer["Retry-After"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_takes_reads_only_still_answers(keyed: APIClient, make_agent: MakeAgent) -> None:
+    path = f"/agents/{make_agent().pk}"
+    ApiKey.objects.update(last_used_at=None)
+    sql.execute("SET default_transaction_read_only = on")
+    try:
+        for headers in ({}, ORDINARY):
+            keys._noted.clear()
+            assert keyed.get(path, **headers).status_code == 200
+    finally:
+        sql.execute("SET default_transaction_read_only = off")
