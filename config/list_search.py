@@ -7,7 +7,7 @@ index helps there. Here ids are compared as they are, and a column of another ta
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -19,23 +19,24 @@ MOST_RELATED = 1_000  # rows of another table that one term finds
 WHOLE_ID = re.compile(r"[a-z]{3}_[0-9a-f]{24,32}")
 
 
-def found(rows: QuerySet[Any], fields: Sequence[str], text: str) -> QuerySet[Any]:
+def found(rows: QuerySet[Any], fields: Sequence[str], text: str, *, cut: Callable[[], None]) -> QuerySet[Any]:
     """The rows in which each word of the text is found, in any of these fields.
 
-    A field is searched from its beginning if it is an id or if its name begins with `^`, otherwise also in its middle.
+    Calls `cut` if a word finds more than MOST_RELATED rows of another table, and so perhaps not all rows. A field is
+    searched from its beginning if it is an id or if its name begins with `^`, otherwise also in its middle.
     """
     for term in text.split()[:MOST_TERMS]:
-        rows = rows.filter(_any_of(rows.model, fields, term))
+        rows = rows.filter(_any_of(rows.model, fields, term, cut))
     return rows
 
 
-def _any_of(model: type[Model], fields: Sequence[str], term: str) -> Q:
+def _any_of(model: type[Model], fields: Sequence[str], term: str, cut: Callable[[], None]) -> Q:
     """A whole id is looked for in ids alone: a list of agents has names too, which would all be read."""
     ids = [name for name in fields if _is_id(model, name.removeprefix("^"))] if WHOLE_ID.fullmatch(term) else []
-    return reduce(or_, (_matches(model, name, term) for name in ids or fields))
+    return reduce(or_, (_matches(model, name, term, cut) for name in ids or fields))
 
 
-def _matches(model: type[Model], name: str, term: str) -> Q:
+def _matches(model: type[Model], name: str, term: str, cut: Callable[[], None]) -> Q:
     path, begins = name.removeprefix("^"), "^" if name.startswith("^") else ""
     first, _, rest = path.partition("__")
     if not rest:
@@ -44,9 +45,11 @@ def _matches(model: type[Model], name: str, term: str) -> Q:
     if isinstance(field, ForeignKey) and rest == field.target_field.name and not field.target_field.is_relation:
         return _id(name, term)  # the row itself has this id: no join
     column = field.field.attname if isinstance(field, ManyToOneRel) else "pk"
-    related = field.related_model._base_manager.filter(_matches(field.related_model, f"{begins}{rest}", term))  # noqa: SLF001
-    keys = list(related.order_by().values_list(column, flat=True)[:MOST_RELATED])
-    return Q(**{f"{'pk' if isinstance(field, ManyToOneRel) else first}__in": keys})
+    related = field.related_model._base_manager.filter(_matches(field.related_model, f"{begins}{rest}", term, cut))  # noqa: SLF001
+    keys = list(related.order_by().values_list(column, flat=True)[: MOST_RELATED + 1])
+    if len(keys) > MOST_RELATED:
+        cut()
+    return Q(**{f"{'pk' if isinstance(field, ManyToOneRel) else first}__in": keys[:MOST_RELATED]})
 
 
 def _own(model: type[Model], name: str, term: str, *, begins: bool) -> Q:

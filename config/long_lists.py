@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 from dateutil.relativedelta import relativedelta
@@ -21,6 +22,7 @@ from config.saved_filters.pages import SavedFilters
 from config.totals import WithTotals
 
 MOST_COUNTED = 10_000  # rows; filters and searches lead to the others
+CUT = "config.search_is_cut"  # in the request's META: the search did not look at everything
 MONTHS = 12  # months that a filter of dates offers by name
 
 
@@ -44,8 +46,12 @@ class BoundedPaginator(Paginator[Any]):
 class LeanList(ChangeList):
     """A list that reads no secrets: to decrypt those of each row and of its agent takes most of the time."""
 
+    is_cut = False  # the search found too much elsewhere, so perhaps not all rows are here
+
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        request.META[CUT] = False
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        self.is_cut = request.META[CUT]
         joined = self.list_select_related if isinstance(self.list_select_related, list | tuple) else ()
         return rows.defer(*secrets_of(self.model), *(name for path in joined for name in secrets_of(self.model, path)))
 
@@ -78,7 +84,8 @@ class LongLists(SavedFilters, WithTotals):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         fields = [str(one) for one in self.get_search_fields(request)]
-        return list_search.found(queryset, fields, search_term), False
+        cut = partial(request.META.__setitem__, CUT, True)
+        return list_search.found(queryset, fields, search_term, cut=cut), False
 
 
 def bounded(console: type[admin.ModelAdmin[Any]]) -> type[admin.ModelAdmin[Any]]:

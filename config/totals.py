@@ -94,7 +94,9 @@ class WithTotals(admin.ModelAdmin[Any]):
         listed = (getattr(answer, "context_data", None) or {}).get("cl")
         if isinstance(answer, TemplateResponse) and listed and self.totals and not listed.is_popup:
             context = answer.context_data or {}
-            if type(listed.result_count) is int:  # counted to the end
+            if getattr(listed, "is_cut", False):
+                context["totals_cut"] = True
+            elif type(listed.result_count) is int:  # counted to the end
                 context["totals"] = summed(listed.queryset, self.totals) if listed.result_count else None
             else:
                 place = reverse(f"admin:{self._totals_page()}")
@@ -109,11 +111,13 @@ class WithTotals(admin.ModelAdmin[Any]):
         place = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
         if listed is None or self.totals is None:
             return HttpResponseRedirect(f"{place}?e=1")
+        is_cut = getattr(listed, "is_cut", False)
         context = {
             **self.admin_site.each_context(request),
             "title": f"Totals of {self.opts.verbose_name_plural}",
             "opts": self.opts,
-            "totals": _in_time(listed.queryset, self.totals),
+            "totals": None if is_cut else _in_time(listed.queryset, self.totals),
+            "totals_cut": is_cut,
             "list_at": f"{place}{listed.get_query_string()}",
             "seconds": SECONDS,
         }

@@ -69,6 +69,8 @@ class SavedFilters(admin.ModelAdmin[Any]):
         if listed is None or not query:
             return self._back(request, refusal="This list has no such filters, so nothing was saved.")
         rest, moving = dates.split(listed.filter_specs, query)
+        if len(rest.urlencode()) > QUERY_LENGTH:  # an address has up to nine times the characters
+            return self._back(request, refusal=f"Query: has more than {QUERY_LENGTH} characters as an address.")
         name, is_shared = form.cleaned_data["name"], form.cleaned_data["is_shared"]
         try:
             saving.save(

@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.models import User
 from billing.models import Deposit, DepositAddress, Payment
 from billing.vocabulary import PaymentKind
-from config import long_lists, totals
+from config import list_search, long_lists, totals
 from tests import operating
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import NOON, Clock
@@ -75,6 +75,20 @@ def test_a_list_of_payments_sums_each_kind_and_currency_alone(
     assert lines(console.get(page.context["totals_at"])) == whole[:2]
     assert console.get(f"{PAYMENTS}totals/?nothing=1").status_code == 302
     assert operating.staff("view_deposit").get(f"{PAYMENTS}totals/").status_code == 403
+
+
+def test_a_search_that_did_not_look_at_everybody_is_not_summed(
+    clock: Clock, console: Client, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one@many.example", "two@many.example"):
+        row(make_agent(User.objects.create_user(name)), name, PaymentKind.PAYMENT, 100, "usd")
+    assert lines(console.get(PAYMENTS, {"q": "many.example"})) == [["payment", "usd", "", "2", "2.00 USD", ""]]
+    monkeypatch.setattr(list_search, "MOST_RELATED", 1)
+    for place in (PAYMENTS, f"{PAYMENTS}totals/"):
+        page = console.get(place, {"q": "many.example"})
+        assert not page.context.get("totals")
+        assert "nothing is summed" in page.content.decode()
+    assert lines(console.get(PAYMENTS, {"q": "one@many.example"})) == [["payment", "usd", "", "1", "1.00 USD", ""]]
 
 
 def test_coins_are_summed_to_the_last_unit_and_for_each_chain_alone(

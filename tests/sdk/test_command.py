@@ -106,12 +106,18 @@ def test_what_an_agent_says_does_not_steer_the_terminal(hostile: Hostile, tmp_pa
     shown = terminal.types("talk", "agt_1", "hi")
     assert shown.exit_code == 0, shown.output
     assert shown.stdout == "\ufffd]0;owned\ufffd \ufffd grüß\n"
+    row = {"id": "exam-coach", "tagline": "kind\nfree-money\ttiny\r\nx"}
+    hostile.answers(status(200, "Content-Type: application/json", body=json.dumps({"personas": [row]}).encode()))
+    assert terminal.types("personas").stdout == "exam-coach\t-\t-\t-\tkind free-money tiny x\n"
+    hostile.answers(raw(*streamed(b"event: delta\ndata: " + steering + b"\n\n", done)))
     assert all(line.isascii() for line in terminal.types("talk", "agt_1", "hi", "--json").stdout.splitlines())
 
 
 def test_secrets_are_hidden_unless_they_are_asked_for(hostile: Hostile, tmp_path: Path) -> None:
     terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
-    agent = {"id": "agt_1", "dashPassword": "hush", "a2aToken": None, "tools": {"secret": "hush"}}
+    agent: dict[str, Any] = {"id": "agt_1", "dashPassword": "hush", "a2aToken": None}
+    server = {"name": "notes", "headers": {"Authorization": "hush"}, "env": {"TOKEN": "hush"}}
+    agent["tools"] = {"secret": "hush", "mcpServers": [server]}
     hostile.answers(status(200, "Content-Type: application/json", body=json.dumps({"agent": agent}).encode()))
     assert "hush" not in terminal.types("get", "agt_1").output + terminal.types("get", "agt_1", "--json").output
     assert terminal.tells("get", "agt_1", "--show-secrets") == [agent]
@@ -120,11 +126,36 @@ def test_secrets_are_hidden_unless_they_are_asked_for(hostile: Hostile, tmp_path
     assert (refused.exit_code, hostile.key in refused.output) == (3, False)
 
 
+def test_a_secret_that_cannot_be_kept_is_not_made(hostile: Hostile, tmp_path: Path) -> None:
+    terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
+    hook = ("https://x.example", "--secret-file", "/proc/self/hook")  # not even root makes files there
+    assert terminal.types("webhooks", "set", "agt_1", *hook).exit_code == 1
+    assert terminal.types("create", "exam-coach", "--webhook", *hook).exit_code == 1
+    assert hostile.received == []
+
+
+def test_odd_options_end_with_a_code(hostile: Hostile, tmp_path: Path) -> None:
+    terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
+    agent = json.dumps({"agent": {"id": "agt_1", "status": "running"}}).encode()
+    hostile.answers(status(200, "Content-Type: application/json", body=agent))
+    assert terminal.types("wait", "agt_1", "--timeout", "inf").exit_code == 0
+    assert terminal.types("--url", "http://127.0.0.1:99999", "get", "agt_1", "--json").exit_code == 1
+
+
 def test_the_program_ends_with_a_code_and_without_a_traceback(tmp_path: Path) -> None:
     terminal = Terminal(f"http://127.0.0.1:{free_port()}", "ak_live_x", tmp_path)
     kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "sdk" / "python" / "src"), "PYTHONUTF8": "0"}
     command = [sys.executable, "-m", "agentpods.cli", "personas"]
     environment = kept | terminal.environment | {"LC_ALL": "C"}
+    personas = json.dumps({"personas": [{"id": "exam-coach"}] * 9}).encode()
+    with Hostile().listening() as service:
+        service.answers(status(200, "Content-Type: application/json", body=personas))
+        there = environment | {"AGENTPODS_URL": f"http://127.0.0.1:{service.port}"}
+        with subprocess.Popen(command, env=there, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as piped:
+            assert piped.stdout
+            assert piped.stderr
+            piped.stdout.close()  # as `head` does when it has enough
+            assert (piped.wait(120), piped.stderr.read()) == (0, b"")
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (6, "")
     assert done.stderr == "agentpods: GET /personas: ConnectError\n"

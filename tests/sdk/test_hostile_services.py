@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import hmac
 import json
+import os
 import time
 from pathlib import Path
 
 import pytest
 
 from agentpods import Agentpods, ChatDelta, ChatEvent, errors, webhooks
+from agentpods._wire.files import new_file
 from agentpods._wire.sse import StreamReader
 from tests.doubles.receiver import Behaviour, hang, raw, status
 from tests.sdk.conftest import Hostile, streamed
@@ -71,6 +75,11 @@ def test_a_message_that_repeats_the_key_does_not_show_it(hostile: Hostile) -> No
     with hostile.client() as pods, pytest.raises(errors.UnauthorizedError) as refused:
         pods.agents.get("agt_1")
     assert hostile.key not in f"{refused.value} {refused.value.__dict__}"
+    cut = json.dumps({"error": "x" * 60 + hostile.key, "message": "x" * 1_980 + hostile.key}).encode()
+    hostile.answers(status(401, JSON, body=cut))
+    with hostile.client() as pods, pytest.raises(errors.UnauthorizedError) as refused:
+        pods.agents.get("agt_1")
+    assert "ak_live" not in str(refused.value)
 
 
 def test_what_is_safe_to_repeat_is_repeated_and_what_is_not_is_not(hostile: Hostile) -> None:
@@ -94,6 +103,9 @@ def test_what_is_safe_to_repeat_is_repeated_and_what_is_not_is_not(hostile: Host
         assert limit.value.retry_after == 3600
         hostile.answers(busy, status(404))
         pods.agents.delete("agt_1")  # the first attempt may have deleted it
+        hostile.answers(limited, status(404))
+        with pytest.raises(errors.NotFoundError):
+            pods.agents.delete("agt_1")  # nobody has deleted it
 
 
 def test_pages_that_lead_in_a_circle_end(hostile: Hostile) -> None:
@@ -130,6 +142,9 @@ def test_a_log_is_followed_over_broken_connections(hostile: Hostile) -> None:
         names = [(event.name, event.id) for event in pods.agents.follow_logs("agt_1")]
     assert names == [("state", None), ("log", "c0"), ("log", "c1"), ("log", "c2"), ("end", "c2")]
     assert [one.header("Last-Event-ID") for one in hostile.received] == [None, "c0"]
+    hostile.answers(status(429, "Retry-After: 1e300"))
+    with hostile.client() as pods, pytest.raises(errors.RateLimitedError):
+        next(pods.agents.follow_logs("agt_1"))
 
 
 def test_events_are_read_however_they_are_cut() -> None:
@@ -157,6 +172,30 @@ def test_a_backup_appears_whole_or_not_at_all(hostile: Hostile, tmp_path: Path) 
             pods.backups.download("agt_1", "b", there)
 
 
+def test_a_file_is_kept_where_there_are_no_hard_links_and_another_write_of_it_takes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "as on exFAT")
+
+    there = tmp_path / "b.tar.gz"
+    with new_file(there) as first:
+        first.write(b"first")
+        with new_file(there) as second:
+            second.write(b"second")
+        there.unlink()
+    assert there.read_bytes() == b"first"
+    there.unlink()
+    monkeypatch.setattr(os, "link", no_links)
+    with new_file(there) as file:
+        file.write(b"whole")
+    assert (there.read_bytes(), there.stat().st_mode & 0o777, len(list(tmp_path.iterdir()))) == (b"whole", 0o600, 1)
+    there.unlink()
+    with pytest.raises(FileExistsError), new_file(there):
+        there.write_bytes(b"of another program")
+    assert there.read_bytes() == b"of another program"
+
+
 def test_ids_and_settings_that_would_lead_astray_are_refused(hostile: Hostile) -> None:
     with hostile.client() as pods:
         for odd in ("", ".", ".."):
@@ -165,7 +204,16 @@ def test_ids_and_settings_that_would_lead_astray_are_refused(hostile: Hostile) -
         hostile.answers(ok())
         pods.agents.get("a/../../keys?x#y")
         assert hostile.received[-1].path == "/agents/a%2F..%2F..%2Fkeys%3Fx%23y"
-    for url in ("ftp://x", "http://user:word@x", "x", "http://x?y"):
+    for url in (
+        "ftp://x",
+        "http://user:word@x",
+        "x",
+        "http://x?y",
+        "http://x:99999",
+        "http://x:y",
+        "http://[",
+        "http://\x01",
+    ):
         with pytest.raises(ValueError, match="base_url"):
             Agentpods(url, "ak_live_x")
     with pytest.raises(ValueError, match="api_key") as refused:
@@ -175,12 +223,18 @@ def test_ids_and_settings_that_would_lead_astray_are_refused(hostile: Hostile) -
 
 def test_only_what_is_signed_is_an_event() -> None:
     body, secret = b'{"id": "evt_1", "type": "test"}', "whsec_x"
-    right = "sha256=2a9b1ba9d5ba3b1b9bd4f5a6e6cfb4f7"
-    headers = {"X-LiveService-Signature": right, "X-LiveService-Delivery": "evt_1"}
-    with pytest.raises(webhooks.NotGenuineError):
-        webhooks.verified(body, headers, secret=secret)
-    for odd in ({}, {"X-LiveService-Signature": "é" * 70}, {"x-service-signature": ""}):
+    right = "sha256=" + hmac.new(secret.encode(), body, "sha256").hexdigest()
+    name, delivery = "X-Service-Signature", {"X-Service-Delivery": "evt_1"}
+    headers = {name: right, **delivery}
+    for genuine in (headers, list(headers.items()), {f"{name}-Previous": right, name: "sha256=0", **delivery}):
+        assert webhooks.verified(body, genuine, secret=secret)["id"] == "evt_1"
+    odd: list[dict[str, str]] = [{}, {name: "é" * 70}, {name: ""}, {name: right.removeprefix("sha256=")}]
+    odd += [{name: right.upper()}, {name: right[:-1]}, {name: "sha256="}, {name: right, "X-Service-Delivery": "evt_2"}]
+    for wrong in odd:
         with pytest.raises(webhooks.NotGenuineError):
-            webhooks.verified(body, odd, secret=secret)
+            webhooks.verified(body, delivery | wrong, secret=secret)
+    for changed, of in ((body + b" ", secret), (body, "whsec_y")):
+        with pytest.raises(webhooks.NotGenuineError):
+            webhooks.verified(changed, headers, secret=of)
     with pytest.raises(ValueError, match="empty"):
         webhooks.verified(body, headers, secret="")

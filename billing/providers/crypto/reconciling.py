@@ -26,6 +26,7 @@ SELECT asset, sum(came), sum(swept) FROM (
     UNION ALL SELECT asset, 0, amount FROM billing_sweep WHERE chain_id = %(chain)s
 ) moved GROUP BY asset ORDER BY asset
 """
+_ELSEWHERE = "SELECT DISTINCT chain_id FROM billing_deposit WHERE chain_id <> %(chain)s ORDER BY 1"
 _UNSWEPT = """
 WITH came AS (
     SELECT deposit_address_id, asset, sum(amount) AS total, min(seen_at) AS first, max(seen_at) AS last
@@ -52,6 +53,8 @@ def reconciled(*, now: datetime) -> Reconciled | None:
     found = Reconciled(title=f"Sweeps on chain {known.chain_id}", head=("coin", "came", "swept", "must be there"))
     for asset, came, swept in sql.rows(_SUMS, {"chain": known.chain_id}):
         found.rows.append((asset, *(_coins(number, asset, known) for number in (came, swept, came - swept))))
+    for (chain_id,) in sql.rows(_ELSEWHERE, {"chain": known.chain_id}):
+        found.notes.append(f"Chain {chain_id} was not compared: coins came on it, and the settings name another chain.")
     places = sql.rows(_UNSWEPT, {"chain": known.chain_id, "most": MOST + 1})
     if len(places) > MOST:
         found.notes.append(f"Only the {MOST} addresses with the oldest money were compared.")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
+
 from billing.models import Payment, StripeInvoice
+from billing.models.payments import PaymentQuerySet
 from billing.providers.stripe import api, configuration
 from billing.providers.stripe.api import Json, StripeAway, StripeRefused
+from billing.providers.stripe.returns import WAS_LOST
 from billing.reconciled import Disagreement, Reconciled
 from billing.vocabulary import CONFIRMED, PaymentKind, Provider
 
@@ -19,6 +24,7 @@ PAID_OUT_WITHIN = timedelta(days=14)
 SECONDS = 25  # of reading; a page must end
 CHARGES, REFUNDS = {"charge", "payment"}, {"refund", "payment_refund"}
 FAILED = {"failed", "canceled"}
+NOT_SENT_BACK = "sent back at Stripe, but not in the ledger"
 TITLE = f"Stripe's payouts of the last {BACK.days} days"
 HEAD = ("payout", "created", "arrives", "status", "amount", "fees", "charges", "refunds")
 
@@ -48,14 +54,26 @@ def reconciled(*, now: datetime) -> Reconciled | None:
     except (OutOfTime, StripeAway, StripeRefused) as problem:
         whole = False
         found.notes.append(f"Not all payouts were read ({_words(problem)}), so what is missing is not told.")
+    gone: Counter[str] = Counter()
     for one in readings:
         found.rows.append(_row(one))
-        found.differences += [*_of_payout(one), *_of_moves(one)]
-        if one.moves is None and one.payout.get("status") not in FAILED:
-            found.notes.append(f"{one.payout.get('id')} was not compared: Stripe does not say what it contains.")
-    if whole and readings and all(one.moves is not None or one.payout.get("status") in FAILED for one in readings):
-        found.differences += _not_paid_out({intent for one in readings for intent in one.intents}, now=now)
+        found.differences += [*_of_payout(one), *_of_moves(one, gone)]
+    unread = [one for one in readings if one.moves is None and one.payout.get("status") not in FAILED]
+    found.notes += [f"{one.payout.get('id')} was not compared: Stripe does not say what it contains." for one in unread]
+    if unread and whole:
+        found.notes.append("A payment may be in what was not compared, so payments that are in no payout are not told.")
+    elif whole:
+        _note_not_paid_out(found, {intent for one in readings for intent in one.intents}, now=now)
     return found
+
+
+def _note_not_paid_out(found: Reconciled, intents: set[str], *, now: datetime) -> None:
+    rows = Payment.objects.filter(provider=Provider.STRIPE, kind__in=CONFIRMED, amount__gt=0)
+    rows = rows.filter(at__gte=now - BACK, at__lt=now - PAID_OUT_WITHIN)
+    nameless = rows.filter(Q(stripe_invoice=None) | Q(stripe_invoice__payment_intent="")).count()
+    if nameless:
+        found.notes.append(f"{nameless} payments were not compared: Stripe named no payment for them.")
+    found.differences += _not_paid_out(rows, intents)
 
 
 def _words(problem: Exception) -> str:
@@ -112,10 +130,13 @@ def _of_payout(one: PayoutReading) -> Iterator[Disagreement]:
         yield Disagreement(name=name, since=since, amount=_money(_cents(payout), payout), why=why)
 
 
-def _of_moves(one: PayoutReading) -> Iterator[Disagreement]:
+def _of_moves(one: PayoutReading, gone: Counter[str]) -> Iterator[Disagreement]:
+    """`gone` counts the cents that went back of each payment, in all payouts."""
     known = _ledger({_intent(move) for move in one.moves or () if move.get("type") in CHARGES | REFUNDS})
     for move in one.moves or ():
-        if move.get("type") in CHARGES | REFUNDS and (why := _why(move, known.get(_intent(move)))):
+        if move.get("type") in REFUNDS:
+            gone[_intent(move)] += _cents(_source(move))
+        if move.get("type") in CHARGES | REFUNDS and (why := _why(move, known.get(_intent(move)), gone)):
             payment = known.get(_intent(move))
             source = _source(move)
             yield Disagreement(
@@ -127,15 +148,26 @@ def _of_moves(one: PayoutReading) -> Iterator[Disagreement]:
             )
 
 
-def _why(move: Json, payment: Payment | None) -> str:
+def _why(move: Json, payment: Payment | None, gone: Counter[str]) -> str:
     """Why the movement is not as in the ledger; empty if it is."""
     if payment is None:
         return "in a payout, but not in the ledger"
     if move.get("type") in REFUNDS:
-        back = any(row.kind in {PaymentKind.REFUND, PaymentKind.REVOKE} for row in payment.refunds.all())
-        return "" if back else "sent back at Stripe, but not in the ledger"
+        sent, told = gone[_intent(move)], _sent_back(payment)
+        if sent <= told:
+            return ""
+        return f"sent back at Stripe, but only {told} of {sent} cents in the ledger" if told else NOT_SENT_BACK
     here, there = payment.amount, _cents(_source(move))
+    code = str(_source(move).get("currency"))
+    if here == there and payment.currency != code:
+        return f"the ledger has it in {payment.currency.upper() or 'no currency'}"
     return "" if here == there else f"the ledger has {here} cents of it"
+
+
+def _sent_back(payment: Payment) -> int:
+    """The cents of the payment that the ledger's refunds sent back. What a bank took in a dispute is none of them."""
+    rows = (row for row in payment.refunds.all() if row.kind == PaymentKind.REFUND and row.reason != WAS_LOST)
+    return sum(int(row.amount or 0) for row in rows)
 
 
 def _ledger(intents: set[str]) -> dict[str, Payment]:
@@ -144,11 +176,9 @@ def _ledger(intents: set[str]) -> dict[str, Payment]:
     return {row.payment_intent: row.payment for row in rows if row.payment}
 
 
-def _not_paid_out(intents: set[str], *, now: datetime) -> Iterator[Disagreement]:
+def _not_paid_out(rows: PaymentQuerySet, intents: set[str]) -> Iterator[Disagreement]:
     """Payments that should be in a payout by now."""
-    rows = Payment.objects.filter(provider=Provider.STRIPE, kind__in=CONFIRMED, amount__gt=0)
-    rows = rows.filter(at__gte=now - BACK, at__lt=now - PAID_OUT_WITHIN).exclude(stripe_invoice__payment_intent="")
-    for row in rows.filter(stripe_invoice__isnull=False).select_related("stripe_invoice").order_by("at"):
+    for row in rows.filter(stripe_invoice__payment_intent__gt="").select_related("stripe_invoice").order_by("at"):
         if row.stripe_invoice.payment_intent not in intents:
             amount = _money(int(row.amount or 0), {"currency": row.currency})
             why = f"paid more than {PAID_OUT_WITHIN.days} days ago, and in no payout"

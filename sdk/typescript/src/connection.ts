@@ -33,15 +33,17 @@ export class Connection {
 
   /** A `fetch` that answers with a success, read whole, or throws an AgentpodsError. */
   readonly fetch = async (request: Request): Promise<Response> => {
+    let maybeDone = false; // by an attempt whose answer was lost
     for (let tries = 0; ; tries += 1) {
       try {
         return await this.#attempt(request.clone());
       } catch (error) {
-        if (request.method === "DELETE" && tries > 0 && error instanceof ApiError && error.status === 404) {
+        if (request.method === "DELETE" && maybeDone && error instanceof ApiError && error.status === 404) {
           return new Response(null, { status: 204 }); // an earlier attempt did it
         }
         const seconds = this.#pauseAfter(error, request, tries);
         if (seconds === null) throw error;
+        maybeDone ||= !(error instanceof ApiError && error.status === 429);
         await pause(seconds);
       }
     }
@@ -52,14 +54,17 @@ export class Connection {
     const ended = new AbortController();
     const request = new Request(this.baseUrl + path, init);
     request.headers.set("Accept", "text/event-stream");
+    const timer = setTimeout(() => ended.abort(), this.#patience.timeout * 1000);
     try {
       const answer = await this.#begun(request, ended);
+      clearTimeout(timer); // from here on it is between two pieces
       if (!answer.headers.get("content-type")?.startsWith("text/event-stream") || !answer.body) {
         throw new UnexpectedAnswerError("the answer is no stream of events: is the address right?");
       }
       const reader = new EventReader();
       for await (const piece of pieces(answer.body, this.#patience.timeout)) yield* reader.feed(piece);
     } finally {
+      clearTimeout(timer);
       ended.abort();
     }
   }

@@ -53,9 +53,9 @@ export function refusal(answer: Response, text: string, secret: string): ApiErro
   const body = parsed(text);
   const message = typeof body?.["message"] === "string" ? body["message"] : `the answer has no message (status ${answer.status})`;
   const error = typeof body?.["error"] === "string" ? body["error"] : "UNKNOWN";
-  return new ApiError(hide(message.slice(0, SHOWN)), {
+  return new ApiError(hide(message).slice(0, SHOWN), {
     status: answer.status,
-    error: hide(error.slice(0, 80)),
+    error: hide(error).slice(0, 80),
     requestId: hide(answer.headers.get("request-id") ?? "").slice(0, 80) || null,
     retryAfter: secondsOf(answer.headers.get("retry-after")),
   });

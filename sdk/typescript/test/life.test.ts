@@ -65,6 +65,8 @@ test("what is safe to repeat is repeated, with one key", async () => {
     assert.equal(calls.length, 1);
   });
   await hostile([busy, json({}, {}, 404)], async (pods) => pods.agents.delete("agt_1"));
+  const limited = json({ error: "RATE_LIMITED", message: "later" }, { "Retry-After": "0" }, 429);
+  await hostile([limited, json({}, {}, 404)], (pods) => assert.rejects(pods.agents.delete("agt_1"), ApiError)); // nobody deleted it
 });
 
 test("a service that hangs, lies, repeats the key or leads in a circle", async () => {
@@ -86,6 +88,7 @@ test("streams: whole, cut off, failed, and a log over broken connections", async
     const events = await Array.fromAsync(pods.agents.stream("agt_1", "hi"));
     assert.deepEqual(events, [{ type: "delta", text: "grüß\u2028" }, { type: "done", reply: "x", sessionId: "s" }]);
   });
+  await hostile([() => undefined], (pods) => assert.rejects(Array.fromAsync(pods.agents.stream("agt_1", "hi")), StreamCutError));
   await hostile([stream(delta)], (pods) => assert.rejects(Array.fromAsync(pods.agents.stream("agt_1", "hi")), StreamCutError));
   await hostile([stream('event: error\ndata: {"error": "INTERNAL", "message": "model: gone"}\n\n')], (pods) =>
     assert.rejects(Array.fromAsync(pods.agents.stream("agt_1", "hi")), /model: gone/));

@@ -98,9 +98,9 @@ def refusal(status: int, body: object, headers: Mapping[str, str], *, secret: st
     text = message if isinstance(message, str) else f"the answer has no message (status {status})"
     kind = _CLASSES.get(status) or (ServerError if status >= 500 else BadRequestError)
     return kind(
-        without(text[:_SHOWN], secret),
+        without(text, secret)[:_SHOWN],  # not cut before: a part of the key would stay
         status=status,
-        error=without(error[:80], secret) if isinstance(error, str) else "UNKNOWN",
+        error=without(error, secret)[:80] if isinstance(error, str) else "UNKNOWN",
         request_id=without(headers.get("request-id", ""), secret)[:80] or None,
         retry_after=seconds_of(headers.get("retry-after")),
     )

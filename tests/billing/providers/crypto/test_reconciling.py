@@ -6,6 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from billing import reconciled
+from billing.models import Deposit
 from billing.providers.crypto import sweeps
 from billing.reconciled import Reconciled
 from tests.billing.conftest import Clock
@@ -42,6 +43,10 @@ def test_money_that_left_an_address_without_a_recorded_sweep_is_told(
     sweeps.record(tx_hash, reason="to the vault", actor="operator:x", now=clock.now)
     found = read(clock)
     assert (why(found), found.rows[0][3]) == ([], "0 usdt")
+    elsewhere = Deposit.objects.get()
+    elsewhere.pk, elsewhere.chain_id = None, 56
+    elsewhere.save()
+    assert read(clock).notes == ["Chain 56 was not compared: coins came on it, and the settings name another chain."]
     settings.CRYPTO_RPC_URLS = ["http://127.0.0.1:9"]
     pays(coins.usdt, wanted)
     assert why(read(clock)) == []

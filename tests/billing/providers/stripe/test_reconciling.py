@@ -11,6 +11,7 @@ from billing.models import CardSubscription, Payment, StripeInvoice
 from billing.reconciled import Reconciled
 from tests import operating
 from tests.billing.conftest import Clock
+from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_payouts import pay_out
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
@@ -80,3 +81,32 @@ def test_a_payment_that_is_never_paid_out_is_told_after_two_weeks(
     assert "does not say what it contains" in found.notes[0]
     stripe.fail_next("GET /v1/balance_transactions", StripeFault())
     assert "Stripe does not answer" in read(clock).notes[0]
+
+
+def test_each_cent_that_went_back_is_compared_and_so_is_the_currency(
+    clock: Clock, card: CardSubscription, stripe: StripeDouble
+) -> None:
+    charge = stripe.world.charge_of(StripeInvoice.objects.get().pk)
+    stripe.world.refund(charge["id"], 100)
+    work()
+    pay_out(stripe.world)
+    assert why(read(clock)) == []
+    stripe.lost = True
+    stripe.world.refund(charge["id"], 50)
+    pay_out(stripe.world)
+    assert why(read(clock)) == ["sent back at Stripe, but only 100 of 150 cents in the ledger"]
+    charge["currency"] = "eur"
+    assert "the ledger has it in USD" in why(read(clock))
+
+
+def test_where_nothing_is_paid_out_payments_wait_and_what_cannot_be_compared_is_said(
+    clock: Clock, card: CardSubscription, stripe: StripeDouble
+) -> None:
+    clock.go(timedelta(days=15))
+    assert why(read(clock)) == ["paid more than 14 days ago, and in no payout"]
+    pay_out(stripe.world, reconciliation_status="in_progress")
+    assert "payments that are in no payout are not told" in read(clock).notes[-1]
+    stripe.world.objects.pop(stripe.world.all("payout")[0]["id"])
+    StripeInvoice.objects.update(payment_intent="")
+    found = read(clock)
+    assert (why(found), found.notes) == ([], ["1 payments were not compared: Stripe named no payment for them."])

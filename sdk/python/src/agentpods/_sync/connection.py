@@ -41,7 +41,7 @@ class Connection:
             try:
                 return self._attempt(call)
             except (ApiError, NoAnswerError) as failure:
-                if call.method == "DELETE" and isinstance(failure, NotFoundError) and not retries.is_first:
+                if call.method == "DELETE" and isinstance(failure, NotFoundError) and retries.may_be_done:
                     return ApiReply(204, {}, b"")  # an earlier attempt did it
                 pause = retries.after(failure)
                 if pause is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentpods._wire.retries import BUSY, MOST_SECONDS
+from agentpods._wire.retries import BUSY, LONGEST_RETRY_AFTER, MOST_SECONDS
 from agentpods._wire.sse import ServerEvent
 from agentpods.errors import ApiError, NoAnswerError
 
@@ -30,8 +30,7 @@ class Follow:
         """The seconds until the next connection. Raises the failure where another one is of no use."""
         is_final = isinstance(failure, ApiError) and failure.status != 429 and failure.status not in BUSY
         self._failures += 1
-        if failure and (is_final or self._failures > MOST_FAILURES):
+        asked = (failure.retry_after if isinstance(failure, ApiError) else None) or 0.0
+        if failure and (is_final or self._failures > MOST_FAILURES or asked > LONGEST_RETRY_AFTER):
             raise failure
-        asked = failure.retry_after if isinstance(failure, ApiError) else None
-        own = min(0.5 * float(2 ** min(self._failures, 10)), MOST_SECONDS)
-        return max(own, asked or 0.0)
+        return max(min(0.5 * float(2 ** min(self._failures, 10)), MOST_SECONDS), asked)

@@ -21,7 +21,7 @@ class Retries:
 
     def __init__(self, call: ApiCall, *, at_most: int) -> None:
         self._call, self._left, self._pause = call, at_most, FIRST_SECONDS
-        self.is_first = True
+        self.may_be_done = False  # by an attempt whose answer was lost
 
     def after(self, failure: ApiError | NoAnswerError) -> float | None:
         if self._left <= 0 or not self._may_repeat(failure):
@@ -30,12 +30,17 @@ class Retries:
         if asked is not None and asked > LONGEST_RETRY_AFTER:
             return None
         self._left -= 1
-        self.is_first = False
+        self.may_be_done |= not _is_limited(failure)
         pause, self._pause = self._pause, min(self._pause * 2, MOST_SECONDS)
         return asked if asked is not None else pause * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
 
     def _may_repeat(self, failure: ApiError | NoAnswerError) -> bool:
-        if isinstance(failure, ApiError) and failure.status == 429:
-            return True  # nothing was done
+        if _is_limited(failure):
+            return True
         is_passing = isinstance(failure, NoAnswerError) or failure.status in BUSY
         return is_passing and self._call.is_repeatable
+
+
+def _is_limited(failure: ApiError | NoAnswerError) -> bool:
+    """Whether the service refused the call before it did anything."""
+    return isinstance(failure, ApiError) and failure.status == 429

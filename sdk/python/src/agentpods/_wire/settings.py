@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+
+import httpx
 
 BASE_URL = "http://127.0.0.1:8000"
 TIMEOUT = 150.0  # seconds; a turn and a test of a webhook may take two minutes
@@ -30,7 +32,7 @@ def settings(base_url: str | None, api_key: str | None, *, timeout: float, max_r
     """What is not given comes from AGENTPODS_URL and AGENTPODS_API_KEY. Raises ValueError, without the key."""
     url = (base_url or os.environ.get("AGENTPODS_URL") or BASE_URL).rstrip("/")
     key = (os.environ.get("AGENTPODS_API_KEY", "") if api_key is None else api_key).strip()
-    parts = urlsplit(url)
+    parts = _parts(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("base_url: must be an http:// or https:// address")
     if parts.username or parts.password or parts.query or parts.fragment:
@@ -38,3 +40,13 @@ def settings(base_url: str | None, api_key: str | None, *, timeout: float, max_r
     if key and not _KEY.fullmatch(key):
         raise ValueError("api_key: has characters that no key has; copy it again")
     return ClientSettings(url, key, timeout, max_retries)
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        httpx.URL(url)
+        parts = urlsplit(url)
+        _ = parts.port  # raises for a port that is no port
+    except (ValueError, httpx.InvalidURL):
+        raise ValueError("base_url: must be an http:// or https:// address") from None
+    return parts

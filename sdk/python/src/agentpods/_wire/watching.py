@@ -25,7 +25,7 @@ class AgentWatch:
     def next_wait(self) -> int:
         """The seconds for the header `Prefer`."""
         self._asked = time.monotonic()
-        return max(1, min(LONGEST_WAIT, int(self._deadline - self._asked)))
+        return max(1, int(min(self._deadline - self._asked, LONGEST_WAIT)))
 
     def pause(self) -> float:
         """The seconds until the next look. None where the service has waited itself."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from agentpods import types
+from agentpods._wire.files import new_file
 from agentpods._wire.watching import Goal
 from agentpods._wire.words import AgentStatus
 from agentpods.cli import asking
@@ -52,10 +54,14 @@ def create(
             wanted["llmKey"] = asking.secret("model key", variable=KEY_VARIABLE, output=run.out)
         # The service checks the words itself, and its refusals name the field and what is allowed.
         body = cast("types.CreateAgentRequest", {key: value for key, value in wanted.items() if value is not None})
-        made = run.pods.agents.create(wait=wait, idempotency_key=idempotency_key, **body)
+        with ExitStack() as files:
+            # Opened first: a secret that cannot be written would be lost.
+            file = files.enter_context(new_file(secret_file)) if secret_file else None
+            made = run.pods.agents.create(wait=wait, idempotency_key=idempotency_key, **body)
+            if file and made["webhookSecret"]:
+                file.write(made["webhookSecret"].encode() + b"\n")
         run.out.row(made["agent"], *SHORT)
-        if secret_file and made["webhookSecret"]:
-            asking.keep(made["webhookSecret"], secret_file)
+        if secret_file:
             run.out.note(f"The webhook's secret is in {secret_file}.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from io import TextIOWrapper
 from typing import Annotated
@@ -73,8 +72,5 @@ def run() -> None:
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to fail
     try:
         app()
-    except BrokenPipeError:  # whoever read us has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)

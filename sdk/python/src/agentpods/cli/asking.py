@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import typer
 
-from agentpods._wire.files import new_file
 from agentpods.cli.exits import Exit
 from agentpods.cli.output import Output
 
@@ -42,9 +40,3 @@ def secret(name: str, *, variable: str, output: Output) -> str:
         output.failed(f"{name}: give it in {variable} or on the standard input")
         raise typer.Exit(Exit.USAGE)
     return found.strip()
-
-
-def keep(text: str, path: Path) -> None:
-    """Write a secret to a new file that only its owner reads."""
-    with new_file(path) as file:
-        file.write(text.encode() + b"\n")

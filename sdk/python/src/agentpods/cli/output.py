@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 HIDDEN = "[hidden]"
+SECRET_MAPS = {"env", "headers"}  # of MCP servers: every value may be a credential
 SECRETS = {"dashPassword", "a2aToken", "licenseKey", "secret", "webhookSecret"}
 # What would move the cursor, change colours or turn text around. An agent's words and log lines are a stranger's.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -21,13 +22,26 @@ def plain(text: object) -> str:
     return _UNSAFE.sub("\ufffd", str(text).replace("\r\n", "\n"))
 
 
+def cell(value: object) -> str:
+    """A value as a cell of a line. It ends neither the cell nor the line, so no text makes rows of its own."""
+    return "-" if value is None else plain(value).replace("\t", " ").replace("\n", " ")
+
+
 def without_secrets(value: Any) -> Any:
     """The same value with its secrets hidden, at any depth."""
     if isinstance(value, Mapping):
-        return {key: HIDDEN if key in SECRETS and one else without_secrets(one) for key, one in value.items()}
+        return {key: _hidden(key, one) for key, one in value.items()}
     if isinstance(value, list):
         return [without_secrets(one) for one in value]
     return value
+
+
+def _hidden(key: str, value: Any) -> Any:
+    if key in SECRETS and value:
+        return HIDDEN
+    if key in SECRET_MAPS and isinstance(value, Mapping):
+        return dict.fromkeys(value, HIDDEN)
+    return without_secrets(value)
 
 
 class Output:
@@ -42,7 +56,7 @@ class Output:
         if self.as_json:
             self.line(json.dumps(shown))
         elif fields:
-            self.line("\t".join(plain(shown.get(field) if shown.get(field) is not None else "-") for field in fields))
+            self.line("\t".join(cell(shown.get(field)) for field in fields))
         else:
             self._whole(shown)
 

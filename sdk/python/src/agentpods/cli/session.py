@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,7 +56,8 @@ def _told(output: Output) -> Iterator[None]:
         output.failed(error.message if output.as_json else str(error), error=error.error, **known)
         raise typer.Exit(exits.of(error)) from None
     except (errors.AgentpodsError, ValueError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
+        if isinstance(error, BrokenPipeError):  # whoever read us has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit from None
         output.failed(str(error))
         raise typer.Exit(exits.of(error)) from None

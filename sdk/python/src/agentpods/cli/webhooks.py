@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from agentpods._wire.files import new_file
 from agentpods.cli import asking
 from agentpods.cli.exits import Exit
 from agentpods.cli.session import AgentId, Json, Yes, session
@@ -27,8 +28,9 @@ def set_url(
         if secret_file.exists() or not secret_file.parent.is_dir():
             run.out.failed(f"--secret-file: {secret_file} must be a new file in a directory that exists")
             raise typer.Exit(Exit.USAGE)
-        hook = run.pods.webhooks.set(agent, url)
-        asking.keep(hook["secret"], secret_file)
+        with new_file(secret_file) as file:  # first: a secret that cannot be written would be lost
+            hook = run.pods.webhooks.set(agent, url)
+            file.write(hook["secret"].encode() + b"\n")
         run.out.row(hook, "url")
 
 
