@@ -133,9 +133,8 @@ class SavedFilters(admin.ModelAdmin[Any]):
             "saved_filters": [
                 {
                     "name": row.name,
-                    "address": reverse(f"admin:{self._named('open_filter')}", args=[row.pk]),
-                    "change": row.owner_id == request.user.pk
-                    and reverse(f"admin:{self._named('change_filter')}", args=[row.pk]),
+                    "address": self._place("open_filter", row.pk),
+                    "change": row.owner_id == request.user.pk and self._place("change_filter", row.pk),
                     "owner": "" if row.owner_id == request.user.pk else str(row.owner),
                     "is_shared": row.is_shared,
                     "is_open": (row.query, row.moving) == now_open,
@@ -143,7 +142,7 @@ class SavedFilters(admin.ModelAdmin[Any]):
                 for row in saving.shown(request.user, self._label())
             ],
             "present_filter": present.urlencode(),
-            "save_filter_at": reverse(f"admin:{self._named('save_filter')}"),
+            "save_filter_at": self._place("save_filter"),
             "longest_name": NAME_LENGTH,
         }
 
@@ -165,8 +164,11 @@ class SavedFilters(admin.ModelAdmin[Any]):
             messages.error(request, refusal)
         if told:
             messages.success(request, told)
-        place = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+        place = self._place("changelist")
         return HttpResponseRedirect(f"{place}?{query}" if query else place)
+
+    def _place(self, page: str, *args: str) -> str:
+        return reverse(f"admin:{self._named(page)}", args=args, current_app=self.admin_site.name)
 
     def _named(self, page: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"

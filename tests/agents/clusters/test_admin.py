@@ -226,7 +226,7 @@ def test_the_list_says_how_each_is_and_costs_the_same_for_any_number(
         cluster = make_cluster(f"c{number}", capacity=7, observed_at=timezone.now() - timedelta(seconds=30))
         Placement.objects.create(agent_id=f"agt_{number}", cluster=cluster)
     Cluster.objects.update(network_policies="ignored")
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         page = console.get(LIST).content.decode()
     assert page.count("1 of 7") == count
     assert page.count("IGNORED: pods can connect to each other") == count
@@ -329,7 +329,7 @@ def test_placements_and_pods_are_found_and_not_touched(
         Placement.objects.create(agent_id=f"agt_{number}", cluster=cluster)
         Pod.objects.create(namespace=f"pod-x{number}-1", agent_id=f"agt_{number}", cluster=cluster, phase="ready")
     for path, shown in (("/admin/agents/placement/", "agt_0"), ("/admin/agents/pod/", "pod-x0-1")):
-        with django_assert_max_num_queries(6):
+        with django_assert_max_num_queries(8):
             assert shown in console.get(path).content.decode()
         assert shown in console.get(path, {"q": "agt_0"}).content.decode()
         assert shown not in console.get(path, {"q": "nobody"}).content.decode()

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from xml.etree import ElementTree
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -72,7 +73,7 @@ def test_what_the_operator_tells_is_read_in_its_order_on_the_page_and_in_the_fee
     form = {"title": "<b>Slow</b>", "started_at_0": "2026-11-21", "started_at_1": "06:30", "components": ["cache"]}
     client.post("/admin/status/incident/add/", {**form, "status": "investigating", "update": "We look."})
     incident = Incident.objects.get()
-    place = f"/admin/status/incident/{incident.pk}/change/"
+    place = f"/admin/status/incident/{quote(incident.pk)}/change/"
     client.post(place, {**form, "status": "identified", "update": ""})
     client.post(place, {**form, "status": "identified", "update": ""})  # an update without news
     client.post(place, {**form, "status": "monitoring", "update": "A <fan> was still."})
