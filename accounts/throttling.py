@@ -25,7 +25,7 @@ MAX_LOCAL_COUNTS = 10_000
 class Limit:
     """At most `times` calls in any `seconds`. Refused calls do not count.
 
-    Callers are told what is left (config/rate_limits.py), unless the limit is our own at another service.
+    Answers show callers what is left (config/rate_limits.py). `told` is false for our own limits at other services.
     """
 
     name: str

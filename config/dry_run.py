@@ -82,7 +82,7 @@ def refuse(what: str) -> None:
 
 
 def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
+    return name.translate(str.maketrans("", "", "_-[]")).lower()
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Stripe's payouts beside the ledger: each charge and refund in a payout must be here, and each payment in a payout."""
+"""Compare Stripe's payouts with the ledger: each must have the other's charges, refunds and payments."""
 
 from __future__ import annotations
 

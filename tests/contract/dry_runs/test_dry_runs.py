@@ -215,7 +215,7 @@ def test_what_would_be_refused_is_refused_in_the_same_words(things: Things) -> N
 def test_what_somebody_may_have_meant_as_a_dry_run_is_never_done(things: Things) -> None:
     before = everything()
     queries = ("dryRun", "dryRun=", "dryRun=1", "dryRun=True", "dryRun=yes", "dryRun=true&dryRun=false", "dry_run=true",
-               "dryrun=true", "DRY-RUN=true", f"dryRun={'x' * 5_000}", "dryRun=true%00")  # fmt: skip
+               "dryrun=true", "dryRun[]=true", "DRY-RUN=true", f"dryRun={'x' * 5_000}", "dryRun=true%00")  # fmt: skip
     for query in queries:
         for at, method in ((f"/agents/{things.agent}", "DELETE"), ("/keys", "POST")):
             answer = call(things, method, f"{at}?{query}", {"name": "one"})

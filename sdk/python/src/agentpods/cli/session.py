@@ -56,7 +56,7 @@ def _told(output: Output) -> Iterator[None]:
         output.failed(error.message if output.as_json else str(error), error=error.error, **known)
         raise typer.Exit(exits.of(error)) from None
     except (errors.AgentpodsError, ValueError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # whoever read us has enough
+        if isinstance(error, BrokenPipeError):  # the reader of our output has ended
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit from None
         output.failed(str(error))
