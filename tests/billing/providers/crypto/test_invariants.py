@@ -163,12 +163,10 @@ def test_the_books_show_what_is_broken_and_what_waits(
     paid: CryptoOrder, clock: Clock, client_of_console: Client
 ) -> None:
     assert "/admin/billing/books/" in client_of_console.get("/admin/").content.decode()
-    page = client_of_console.get("/admin/billing/books/").content.decode()
+    page = " ".join(client_of_console.get("/admin/billing/books/").content.decode().split())
     assert "<p>No problems.</p>" in page
-    assert (
-        '<a href="/admin/billing/deposit/?open=1">Deposits that bought nothing</a></th>\n            <td>1</td>' in page
-    )
-    assert "Payments above the price</a></th>\n            <td>1</td>" in page
+    assert '<a href="/admin/billing/deposit/?open=1">Deposits that bought nothing</a></th> <td>1</td>' in page
+    assert "Payments above the price</a></th> <td>1</td>" in page
     CryptoOrder.objects.filter(pk=paid.pk).update(credited=5 * USD)
     assert (
         f"<li>{paid.pk} of 5000000 has 5000000 credited"
