@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from examples.client import expect
+from examples.checks import expect
 from examples.webhook_receiver import WebhookReceiver
 
 EVENT_SECONDS = 60

@@ -11,14 +11,14 @@ import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from examples.model_server import SmallModelServer
 from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.wallet import XPUB, first_address
 
-TIER = "tiny"
+TIER: Final = "tiny"
 PRODUCT = "agentpods-tiny"
 
 

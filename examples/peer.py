@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from examples.client import SETTLE_SECONDS, Client, Wrong, every
+from agentpods import Agentpods, types
+from agentpods.errors import NotSettledError
+from examples.checks import SETTLE_SECONDS, Wrong
 from examples.outside import TIER
 
 
 class Peer:
-    """The second agent. `agent` is empty while it does not exist."""
+    """The second agent. `agent` is None while it does not exist. `pods` is set before the first step."""
 
-    def __init__(self, api: Client) -> None:
-        self.api = api
-        self.agent: dict[str, Any] = {}
+    pods: Agentpods
 
-    def make(self, persona_id: str, key: dict[str, str]) -> dict[str, str]:
+    def __init__(self) -> None:
+        self.agent: types.Agent | None = None
+
+    def make(self, persona_id: str, llm_key: str, model: str) -> types.PeerRequest:
         """Create the agent, wait until it runs, and return its entry for `peers` of another agent."""
-        body = {"personaId": persona_id, "tier": TIER, "engine": "pi", "name": "Robin", "a2a": {"enabled": True}}
-        self.agent = self.api.ask("POST", "/agents", body)["agent"]
-        self._wait()
-        self.api.ask("PATCH", f"/agents/{self.agent['id']}/llm-key", key)
-        return {"name": "robin", "url": self.agent["a2aUrl"], "token": self.agent["a2aToken"]}
+        made = self.pods.agents.create(
+            personaId=persona_id, tier=TIER, engine="pi", name="Robin", a2a={"enabled": True}
+        )
+        self.agent = made["agent"]
+        try:
+            self.pods.agents.wait(self.agent["id"], seconds=SETTLE_SECONDS)
+        except NotSettledError as error:
+            raise Wrong(f"the second agent: {error}") from error
+        agent = self.agent = self.pods.agents.set_llm_key(self.agent["id"], provider="openai", key=llm_key, model=model)
+        return {"name": "robin", "url": agent["a2aUrl"] or "", "token": agent["a2aToken"]}
 
     def delete(self) -> None:
         """Delete the second agent."""
-        self.api.ask("DELETE", f"/agents/{self.agent['id']}", status=204)
-        self.agent = {}
-
-    def _wait(self) -> None:
-        for _ in every(0.5, SETTLE_SECONDS):
-            self.agent = self.api.ask("GET", f"/agents/{self.agent['id']}")["agent"]
-            if self.agent["status"] == "running":
-                return
-        raise Wrong(f"the second agent is {self.agent['status']}")
+        if self.agent:
+            self.pods.agents.delete(self.agent["id"])
+        self.agent = None

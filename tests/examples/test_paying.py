@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
+import httpx
 import pytest
 from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
+from agentpods import Agentpods
 from agents.models import Agent
 from billing.providers.crypto import scanning
 from config import env
 from config.operator_settings.registry import OperatorSettings
-from examples.client import Client, NotPrepared, Wrong
+from examples.checks import NotPrepared, Wrong
 from examples.outside import Outside
 from examples.paying import Paying
 from examples.webhook_receiver import Received, WebhookReceiver
@@ -24,20 +24,18 @@ from webhooks.models import Event
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
-class InProcess(Client):
-    """A client that calls the views directly, and scans the chain before each request for an order."""
+class InProcess(httpx.BaseTransport):
+    """Calls the views directly, and scans the chain before each request for an order."""
 
     def __init__(self, http: APIClient) -> None:
-        super().__init__("")
         self.http = http
 
-    def ask(self, method: str, path: str, body: Any = None, *, status: int = 200, token: str | None = None) -> Any:
-        if method == "GET" and path.startswith("/crypto/orders"):
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.raw_path.decode()
+        if request.method == "GET" and path.startswith("/crypto/orders"):
             scanning.scan(now=timezone.now())
-        answer = self.http.generic(method, path, json.dumps(body or {}), "application/json")
-        if answer.status_code != status:
-            raise Wrong(f"{method} {path}: {answer.status_code}: {answer.content!r}")
-        return answer.json()
+        answer = self.http.generic(request.method, path, request.content.decode(), "application/json")
+        return httpx.Response(answer.status_code, content=answer.content)
 
 
 class DatabaseReceiver(WebhookReceiver):
@@ -57,7 +55,8 @@ def outside() -> Iterator[Outside]:
 @pytest.fixture
 def paying(outside: Outside, client: APIClient, running: Agent) -> Iterator[Paying]:
     receiver = DatabaseReceiver()
-    steps = Paying(InProcess(client), receiver, outside)
+    pods = Agentpods("http://service.test", "", http=httpx.Client(transport=InProcess(client)))
+    steps = Paying(pods, receiver, outside)
     steps.agent_id = running.pk
     yield steps
     receiver.shutdown()
