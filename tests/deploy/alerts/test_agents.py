@@ -11,11 +11,14 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from accounts.models import User
 from agents.models import Agent
+from agents.runtimes.base import Phase, RuntimeFailure
 from billing import invariants
-from tests.agents.conftest import GatewayOf, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.deploy.alerts.conftest import WatchedPlatform
-from tests.deploy.alerts.judging import says
+from tests.deploy.alerts.judging import page, says
+from tests.doubles.runtime import ScriptedRuntime
 from tests.operating import act
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
@@ -81,3 +84,33 @@ def test_ledger_findings(watched: WatchedPlatform, running: Agent, capsys: Any) 
     watched.look()
     assert not invariants.report()
     assert "LedgerFindings" not in watched.fires()
+
+
+def test_agents_failing(
+    watched: WatchedPlatform, console: Client, make_agent: MakeAgent, runtime: ScriptedRuntime
+) -> None:
+    people = [User.objects.create_user(f"person{number}@example.com") for number in range(6)]
+    runtime.comes_up_as = Phase.STARTING
+    with_pod = [settle(make_agent(person), rounds=2) for person in people[:3]]
+    for agent in with_pod:
+        runtime.set(agent.namespace, phase=Phase.FAILED, cause="IMAGE_PULL", message="the registry refuses")
+        assert settle(agent).status == "failed"
+    runtime.trouble = RuntimeFailure("no node has room", cause="NO_CAPACITY", permanent=True)
+    without = [settle(make_agent(person), rounds=2) for person in people[3:]]
+    assert "AgentsFailing" in watched.fires()
+    says("AgentsFailing", "`agentpods_agents_failed` by cause, and the list of failed agents in the admin")
+    causes = ("IMAGE_PULL", "NO_CAPACITY")
+    assert [page()[f'agentpods_agents_failed{{cause="{cause}"}}'] for cause in causes] == [3, 3]
+    shown = console.get(f"{AGENTS}?status=failed").content.decode()
+    assert all(agent.pk in shown for agent in (*with_pod, *without))
+    says("AgentsFailing", "add nodes or a cluster", "the registry or its secret")
+    runtime.trouble, runtime.comes_up_as = None, Phase.READY
+    for agent in with_pod:
+        runtime.set(agent.namespace, phase=Phase.READY, cause=None, message=None)
+    says("AgentsFailing", "agents whose pod is still there run again by themselves", "*Rebuild* starts the others")
+    assert [settle(agent).status for agent in with_pod] == ["running"] * 3
+    assert [settle(agent).status for agent in without] == ["failed"] * 3
+    for agent in without:
+        act(console, AGENTS, "rebuild_agents", agent)
+        assert settle(agent).status == "running"
+    assert "AgentsFailing" not in watched.fires()
