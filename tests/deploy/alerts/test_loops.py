@@ -10,17 +10,20 @@ from datetime import timedelta
 import pytest
 from celery import current_app
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from accounts import letters
 from accounts.models import Letter, User
 from agents.models import Agent
 from config.celery import BEAT
+from status import loops
 from tests.deploy.alerts.conftest import WatchedPlatform
-from tests.deploy.alerts.judging import command_of, managed, says
+from tests.deploy.alerts.judging import command_of, managed, page, says
 from tests.doubles.receiver import Receiver
 from tests.doubles.smtp_server import SmtpServer
 from tests.patience import wait_until
 from tests.ports import free_port
+from tests.status.conftest import fresh_look
 from tests.webhooks.conftest import agent_of, delivery_of, emit
 from tests.workers import ROOT, Workers
 from webhooks import hooks
@@ -46,6 +49,44 @@ def test_process_down(watched: WatchedPlatform, celery: Workers) -> None:
     worker.wait()
     celery.start("default", environment=environment)
     assert "ProcessDown" not in watched.fires()
+
+
+def test_beat_silent(watched: WatchedPlatform, celery: Workers, api: APIClient) -> None:
+    def late() -> set[str]:
+        fresh_look()
+        return {one["id"] for one in api.get("/status").json()["components"] if one["status"] != "ok"} & set(BEAT)
+
+    environment = {"METRICS_PORT": str(port := free_port())}
+    beat = celery.beat(environment=environment)
+    watched.process("beat", port)
+    assert "BeatSilent" not in watched.fires()
+    for name in BEAT:  # it was killed some days ago
+        loops.record(name, now=timezone.now() - timedelta(days=4))
+    beat.kill()
+    beat.wait()
+    assert "BeatSilent" in watched.fires()
+    says("BeatSilent", "are all loops late? Then beat is dead", "Delete beat's pod")
+    assert late() == set(BEAT)
+    celery.beat(environment=environment)
+    celery.start(*QUEUES)
+    wait_until(lambda: not late() & set(OFTEN), SECONDS)
+    assert "BeatSilent" not in watched.fires()
+
+
+def test_loop_late(watched: WatchedPlatform, celery: Workers) -> None:
+    def late() -> set[str]:
+        return {name for name in BEAT if page()[f'agentpods_loop_late{{loop="{name}"}}']}
+
+    for name in BEAT:
+        loops.record(name, now=timezone.now() - (AGO if name in OFTEN else timedelta()))
+    celery.beat()
+    assert "LoopLate" in watched.fires()
+    says("LoopLate", "one loop or all? All: beat or the workers", "`agentpods_queue_length` of its queue")
+    assert late() >= set(OFTEN)
+    wait_until(lambda: page()['agentpods_queue_length{queue="lifecycle"}'] > 0, SECONDS)  # so beat is not the cause
+    celery.start(*QUEUES)
+    wait_until(lambda: not late(), SECONDS)
+    assert "LoopLate" not in watched.fires()
 
 
 def test_queue_long(watched: WatchedPlatform, celery: Workers, receiver: Receiver, owner: User) -> None:
