@@ -32,8 +32,8 @@ class Scrape:
         return {tuple(sorted(one.labels.items())) for one in self.samples if one.name == name}
 
 
-def scrape(port: int) -> Scrape:
-    answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
+def scrape(port: int, *, seconds: float = 10) -> Scrape:
+    answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=seconds)
     answer.raise_for_status()
     return Scrape(answer.text)
 
@@ -44,7 +44,7 @@ def scrape_until(port: int, is_there: Callable[[Scrape], object]) -> Scrape:
     while not patience.ended():
         try:
             found = scrape(port)
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):  # the machine may be busy
             found = None
         if found is not None and is_there(found):
             return found

@@ -48,7 +48,7 @@ def of(agent: Agent) -> Repository:
     """The agent's repository; made in the store if it is not there yet. Raises BackupsOff, Crowded, StoreFailure."""
     repository = row_of(agent)
     if repository.made_at is None:
-        _make(repository)
+        make(repository)
     return repository
 
 
@@ -57,8 +57,11 @@ def row_of(agent: Agent) -> Repository:
     return Repository.objects.get_or_create(agent=agent, defaults={"password": secrets.token_urlsafe(32)})[0]
 
 
-def _make(repository: Repository) -> None:
-    """Make the repository in the store. Another worker may have made it, or was killed before it recorded that."""
+def make(repository: Repository) -> None:
+    """Make the repository in the store, unless it is there.
+
+    Another worker may have made it, or was killed before it recorded that.
+    """
     try:
         call(repository, ["cat", "config"])
     except StoreFailure:

@@ -69,7 +69,11 @@ def web(tmp_path: Path) -> Iterator[Web]:
     yield start
     for process in processes:
         process.terminate()
-        process.wait(10)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _when_up(base: str, log: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,15 @@ from django.test import Client
 
 from accounts.models import User
 from tests.agents.backups.conftest import pod, source, steps
-from tests.agents.backups.killing import endpoint, store
 from tests.agents.backups.real import program, url
 from tests.agents.conftest import bridge, catalog, client, gateway_of, make_agent, owner, running, runtime
-from tests.deploy.alerts.judging import firing, page
-from tests.status.conftest import fresh_look
+from tests.deploy.alerts.judging import Page, firing, page, page_of
+from tests.scraping import scrape_until
+from tests.status.conftest import fresh_look, web
+from tests.webhooks.conftest import clock, deliver, loopback, receiver
 
-__all__ = ["bridge", "catalog", "client", "endpoint", "gateway_of", "make_agent", "owner", "pod", "program"]
-__all__ += ["running", "runtime", "source", "steps", "store", "url"]
+__all__ = ["bridge", "catalog", "client", "clock", "deliver", "gateway_of", "loopback", "make_agent", "owner"]
+__all__ += ["pod", "program", "receiver", "running", "runtime", "source", "steps", "url", "web"]
 
 
 @pytest.fixture
@@ -30,15 +32,22 @@ class WatchedPlatform:
     """Asks for the metrics again and again. `fires()` is about the time since it was asked before."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory, self._before = directory, page()
+        self._directory, self._ask, self._before = directory, page, page()
+
+    def process(self, name: str, port: int) -> None:
+        """From now on it asks this process, and no other."""
+        scrape_until(port, lambda found: found.samples)
+        self._ask = partial(page_of, name, port)
+        self.look()
 
     def fires(self) -> set[str]:
-        before, self._before = self._before, page()
+        before, self._before = self._before, self._ask()
         return firing(before, self._before, self._directory)
 
-    def look(self) -> None:
+    def look(self) -> Page:
         """What happened until now is not part of what is asked next."""
-        self._before = page()
+        self._before = self._ask()
+        return self._before
 
 
 @pytest.fixture

@@ -1,0 +1,40 @@
+"""Mail servers and name servers really fail: the alert fires, its runbook is followed, and the alert ends."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts import letters
+from accounts.models import Letter, User
+from status.models import Incident
+from tests.deploy.alerts.conftest import WatchedPlatform
+from tests.deploy.alerts.judging import says
+from tests.doubles.smtp_server import SmtpServer
+
+pytestmark = pytest.mark.slow
+
+DELIVERIES = "/admin/webhooks/delivery/"
+
+
+@pytest.mark.django_db
+def test_mail_failing(
+    watched: WatchedPlatform, console: Client, smtp: SmtpServer, owner: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    smtp.replies["DATA"] = "452 the disk is full"
+    letters.write(owner, subject="A word", text="Hello.", lang="en")
+    letters.send_due(now=timezone.now())
+    assert "MailFailing" in watched.fires()
+    says("MailFailing", "`the mail server failed`, with the code of its answer", "write an incident in the admin")
+    assert f"the mail server failed (127.0.0.1:{smtp.port}: SMTPDataError 452)" in caplog.text
+    began = {"title": "No codes by mail", "status": "identified", "components": ["mail"]}
+    console.post("/admin/status/incident/add/", {**began, "started_at_0": "2026-11-21", "started_at_1": "12:00"})
+    assert Incident.objects.get().components == ["mail"]
+    says("MailFailing", "Repair the server", "waiting mails go out by themselves")
+    smtp.replies.clear()
+    due = Letter.objects.get().mail_due_at
+    assert due
+    letters.send_due(now=due)
+    assert len(smtp.mails) == 1
+    assert "MailFailing" not in watched.fires()
