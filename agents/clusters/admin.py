@@ -10,6 +10,7 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import JSONField, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -22,6 +23,7 @@ from agents.clusters.models import Cluster, Enforcement, Placement, Pod
 from agents.models import Agent
 from catalog.form_fields import JsonFormField
 from config import background
+from config.admin_sections import page_of
 from config.admin_steps import WithSteps, as_job
 from config.read_only import WrittenByRules
 
@@ -41,6 +43,7 @@ IGNORED = "IGNORED: pods can connect to each other and to your networks"
 @admin.register(Cluster)
 class ClusterAdmin(WithSteps):
     form = ClusterForm
+    change_form_template = "admin/agents/cluster/change_form.html"  # with the actions below as buttons
     formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": JsonFormField}}
     list_display = ("name", "region", "agents", "cordoned", "routing", "policies", "breached", "observed", "checked")
     list_filter = ("cordoned", "routing", "network_policies")
@@ -110,20 +113,24 @@ class ClusterAdmin(WithSteps):
         obj.save(update_fields=sorted(given) if change else None)
 
     @admin.action(description="Cordon (no new agents; present agents stay)", permissions=["change"])
-    def cordon_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
-        self._set_cordoned(request, clusters, cordoned=True)
+    def cordon_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponse | None:
+        return self._set_cordoned(request, clusters, cordoned=True)
 
     @admin.action(description="Uncordon", permissions=["change"])
-    def uncordon_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
-        self._set_cordoned(request, clusters, cordoned=False)
+    def uncordon_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponse | None:
+        return self._set_cordoned(request, clusters, cordoned=False)
 
-    def _set_cordoned(self, request: HttpRequest, clusters: QuerySet[Cluster], *, cordoned: bool) -> None:
+    def _set_cordoned(
+        self, request: HttpRequest, clusters: QuerySet[Cluster], *, cordoned: bool
+    ) -> HttpResponse | None:
+        """Lead back to the cluster's page if its button was pressed."""
         word = "cordoned" if cordoned else "uncordoned"
         for cluster in self.bounded(request, clusters):
             with transaction.atomic():
                 if Cluster.objects.filter(pk=cluster.pk).exclude(cordoned=cordoned).update(cordoned=cordoned):
                     self.log_change(request, cluster, f"{word.capitalize()}.")
             self.message_user(request, f"cluster {cluster}: {word}", messages.SUCCESS)
+        return redirect(request.POST["page"]) if request.POST.get("page") in _pages(clusters) else None
 
     @admin.action(description="Check (version, rights, routing, storage, network policies)", permissions=["change"])
     def check_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
@@ -173,6 +180,10 @@ class PodAdmin(ClusterRowsAdmin):
     list_filter = ("phase", "cluster")
     search_fields = ("namespace", "agent_id")
     ordering = ("-made_at",)
+
+
+def _pages(clusters: QuerySet[Cluster]) -> list[str]:
+    return [page_of("agents_cluster", str(key)) for key in clusters.values_list("pk", flat=True)[:1]]
 
 
 def _ago(moment: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""The Books page: contradictions that the checks find, and lists of what waits for an operator."""
+"""The Books page: contradictions that the checks find, what waits for an operator, and what providers paid out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from billing import invariants, waiting_money
+from billing import invariants, reconciled, waiting_money
 from billing.models import Books, ChainState
 from billing.providers import registry
 from config import sql
@@ -42,6 +42,7 @@ class BooksAdmin(WrittenByRules):
             "waiting": [(kind.title, _list(kind), _counted(kind.rows)) for kind in waiting_money.kinds(now=now)],
             "unseen": registry.unseen(),
             "faults": ChainState.objects.exclude(fault=""),
+            "compared": list(reconciled.read(now=now)) if _asks(request) else None,
         }
         return TemplateResponse(request, "admin/billing/books.html", context)
 
@@ -52,6 +53,11 @@ def _checks(request: HttpRequest) -> bool:
         return True
     ((rows,),) = sql.rows("SELECT reltuples FROM pg_class WHERE oid = 'billing_payment'::regclass")
     return bool(rows < AT_VISIT)
+
+
+def _asks(request: HttpRequest) -> bool:
+    """Whether this visit asks the providers what they paid out. They are slow, so only if the operator wants it."""
+    return request.GET.get("compare") == "now"
 
 
 def _list(kind: waiting_money.WaitingMoney) -> str:

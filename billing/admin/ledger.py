@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from billing import decisions, licence_cards
@@ -17,6 +20,9 @@ from billing.admin.money_steps import (
     VerifySubscriptions,
 )
 from billing.models import Decision, Order, Payment, Subscription
+from billing.vocabulary import CONFIRMED
+from config.admin_sections import RepairButton, WithSections
+from config.admin_steps import Step
 from config.long_lists import WhenFilter
 from config.read_only import WrittenByRules
 
@@ -52,10 +58,44 @@ class BoughtNothing(RowsByRule):
     }
 
 
+def _refund(row: Payment) -> str:
+    """Why the payment is not refunded. Its rule has the last word (`corrections.refund_payment`)."""
+    if row.kind not in CONFIRMED:
+        return "Only payments are refunded."
+    if row.unapplied:
+        return "It bought nothing: decide about it."
+    return "" if _is(row, Payment.objects.not_returned()) else "It went back already."
+
+
+def _decide(row: Payment) -> str:
+    waiting = (Payment.objects.open(), decisions.overpaid(), decisions.vanished())
+    return "" if any(_is(row, rows) for rows in waiting) else "There is nothing to decide about it."
+
+
+def _is(row: Payment, rows: QuerySet[Payment]) -> bool:
+    return rows.filter(pk=row.pk).exists()
+
+
+def _buttons() -> list[RepairButton]:
+    deciding: list[tuple[Step[Any], str]] = [
+        (CreditMoney(Payment), "Days, for money that bought nothing."),
+        (ReturnMoney(Payment), "You sent it back: note it."),
+        (CloseMoney(Payment), "Keep the money, give nothing."),
+    ]
+    return [
+        RepairButton(step=RefundPayments(), model=Payment, about="Ends the time that it bought.", why_not=_refund),
+        RepairButton(
+            step=RefundPart(), model=Payment, label="Note a part", about="A part was refunded.", why_not=_refund
+        ),
+        *(RepairButton(step=step, model=Payment, about=about, why_not=_decide) for step, about in deciding),
+    ]
+
+
 @admin.register(Payment)
-class PaymentAdmin(Corrected):
+class PaymentAdmin(WithSections, Corrected):
     totals = totals.PAYMENTS
     steps = (RefundPayments(), RefundPart(), CreditMoney(Payment), ReturnMoney(Payment), CloseMoney(Payment))
+    repairs, repairs_title = _buttons(), "Corrections"
     list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
     list_filter = (BoughtNothing, "kind", "provider", ("at", WhenFilter), "late")
     list_select_related = ("agent",)

@@ -58,7 +58,7 @@ class RefundPayments(MoneyStep):
             "owner": str(row.user),
             "plan": f"{row.tier}, {row.period}",
             "price": f"{row.price_usd} USD",
-            "amount": f"{row.amount} {row.currency}" if row.amount is not None else "unknown",
+            "amount": sums.moved(row) if row.amount is not None else "unknown",
         }
 
 
@@ -92,8 +92,8 @@ class Decide(MoneyStep):
     def shown(self, row: Any) -> dict[str, str]:
         decided = "yes" if hasattr(row, "decision") else "no"
         if isinstance(row, Payment):
-            paid = f"{row.amount} {row.currency}" if row.amount is not None else f"{row.price_usd} USD"
-            name, agent_id, order_id = f"{row.provider} {row.external_id}", row.agent_id, row.order_id
+            paid, name = sums.moved(row), f"{row.provider} {row.external_id}"
+            agent_id, order_id = row.agent_id, row.order_id
         else:
             paid, name = f"{row.amount} {row.asset} (smallest units)", row.tx_hash
             agent_id, order_id = row.deposit_address.agent_id, row.order_id

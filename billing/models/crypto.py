@@ -146,6 +146,7 @@ class Sweep(models.Model):
     log_index = models.PositiveIntegerField(db_default=0)
     block = models.BigIntegerField(db_default=0)
     asset = models.CharField(max_length=4, choices=Asset.choices)
+    token = models.CharField(max_length=42, db_default="", help_text="Empty in rows from an earlier release.")
     amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
     actor = models.CharField(max_length=80)
     reason = models.CharField(max_length=500, db_default="")

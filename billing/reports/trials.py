@@ -20,7 +20,7 @@ from django.db.models.functions import TruncMonth
 from agents.models import Agent
 from billing.models import Lapse, Payment
 from billing.reports.months import Months
-from billing.vocabulary import PaymentKind, TermMode
+from billing.vocabulary import CONFIRMED, TermMode
 from config import sql
 
 BY = ("persona", "engine", "tier")
@@ -83,7 +83,8 @@ def _named(by: str, found: Iterable[Found]) -> set[str]:
 
 
 def _trials(months: Months) -> Iterator[Found]:
-    payments = Payment.objects.filter(agent=OuterRef("pk"), kind__in=[PaymentKind.PAYMENT, PaymentKind.RENEWAL])
+    """A payment that bought nothing converts no trial: an operator decides about it."""
+    payments = Payment.objects.filter(agent=OuterRef("pk"), kind__in=CONFIRMED, unapplied="")
     agents = Agent.objects.annotate(was_bought=Exists(payments))
     bought = Count("pk", filter=Q(was_bought=True))
     return _counted(agents, "created_at", "", months, trials=Count("pk"), bought=bought)

@@ -100,6 +100,21 @@ def test_a_refund_shows_what_was_paid_and_until_when(console: Client, agent: Age
     assert mode(agent, clock) == "paid"
 
 
+def test_a_payments_page_has_its_corrections_as_buttons(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
+    row = pay(agent)
+    at = f"/admin/billing/payment/{quote(row.pk)}/change/"
+    shown = {one.name: one for one in console.get(at).context["repairs"]}
+    assert not shown["refund"].why_not
+    assert shown["close"].why_not == "There is nothing to decide about it."
+    asking = console.get(shown["refund"].address)
+    done = operating.send(console, asking, reason=WHY)
+    assert done.request["PATH_INFO"] == at
+    assert mode(agent, clock) == "grace"
+    again = {one.name: one for one in done.context["repairs"]}
+    assert again["refund"].why_not == "It went back already."
+    assert not operating.staff("view_payment").get(at).context["repairs"]
+
+
 def test_what_was_paid_meanwhile_is_not_refunded(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     asking = operating.choose(console, TERMS, "refund", agent)

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from billing.models import Deposit, DepositAddress, Payment
+from billing.models import Deposit, DepositAddress, Payment, Sweep
 from billing.vocabulary import PaymentKind
 from config import list_search, long_lists, totals
 from tests import operating
@@ -24,7 +24,7 @@ LARGE = Decimal(2**250)  # a float would lose the end of it
 
 @pytest.fixture
 def console() -> Client:
-    return operating.staff("view_payment", "view_deposit")
+    return operating.staff("view_payment", "view_deposit", "view_sweep")
 
 
 def row(agent: Any, name: str, kind: str, amount: int | None, currency: str, price: str | None = None) -> None:
@@ -100,8 +100,38 @@ def test_coins_are_summed_to_the_last_unit_and_for_each_chain_alone(
         of = {"deposit_address": at, "asset": "USDT", "sender": "0x", "seen_at": NOON}
         Deposit.objects.create(chain_id=chain, amount=amount, **fixed, **of)
     page = console.get("/admin/billing/deposit/")
-    assert lines(page) == [["USDT", "1", "2", str(2**250 + 1)], ["USDT", "56", "1", "7"]]
+    assert lines(page) == [["USDT", "1", "0x", "2", str(2**250 + 1)], ["USDT", "56", "0x", "1", "7"]]
     monkeypatch.setattr(totals, "MOST_LINES", 1)
     page = console.get("/admin/billing/deposit/")
     assert page.context["totals"].is_cut
     assert "There are more kinds" in page.content.decode()
+
+
+def test_two_tokens_of_one_coin_are_not_added(console: Client, make_agent: MakeAgent) -> None:
+    """Their decimals may differ. A sweep from an earlier release is of the only token that came to its address."""
+    ann, ben = (
+        DepositAddress.objects.create(
+            agent=make_agent(User.objects.create_user(f"{name}@example.com")),
+            account="a",
+            hd_index=number,
+            address=f"0x{number}",
+            created_at=NOON,
+        )
+        for number, name in enumerate(("ann", "ben"))
+    )
+    for number, (at, token) in enumerate([(ann, "0xold"), (ben, "0xold"), (ben, "0xnew")]):
+        fixed = {"tx_hash": f"0x{number}", "log_index": 0, "block": 1, "block_hash": "0x", "sender": "0x"}
+        of = {"chain_id": 1, "asset": "usdt", "seen_at": NOON, "amount": 5}
+        Deposit.objects.create(deposit_address=at, token=token, **fixed, **of)
+    for number, (at, token) in enumerate([(ann, ""), (ben, "0xnew"), (ben, "")]):
+        of = {"chain_id": 1, "asset": "usdt", "amount": number + 1, "at": NOON, "actor": "test"}
+        Sweep.objects.create(deposit_address=at, token=token, tx_hash=f"0x{number}", log_index=0, **of)
+    assert lines(console.get("/admin/billing/deposit/")) == [
+        ["usdt", "1", "0xnew", "1", "5"],
+        ["usdt", "1", "0xold", "2", "10"],
+    ]
+    assert lines(console.get("/admin/billing/sweep/")) == [
+        ["usdt", "1", "", "1", "3"],
+        ["usdt", "1", "0xnew", "1", "2"],
+        ["usdt", "1", "0xold", "1", "1"],
+    ]

@@ -62,7 +62,7 @@ class UndecidedFilter(RowsByRule):
 
 @admin.register(Deposit)
 class DepositAdmin(Corrected):
-    totals = totals.COINS
+    totals = totals.DEPOSITS
     steps = (CreditMoney(Deposit), ReturnMoney(Deposit), CloseMoney(Deposit))
     list_display = (
         "seen_at",
@@ -119,7 +119,7 @@ class SweepForm(ReasonForm):
 
 @admin.register(Sweep)
 class SweepAdmin(WrittenByRules):
-    totals = totals.COINS
+    totals = totals.SWEEPS
     list_display = ("at", "asset", "amount", "deposit_address", "tx_hash", "actor", "reason")
     list_filter = ("asset", ("at", WhenFilter))
     list_select_related = ("deposit_address",)

@@ -13,6 +13,12 @@ from billing.providers.crypto.configuration import Configuration
 from billing.vocabulary import Asset
 
 
+def decimals(chain_id: int) -> dict[str, int]:
+    """By address: the decimals of each token that an order on this chain was for."""
+    orders = CryptoOrder.objects.filter(chain_id=chain_id).order_by()
+    return dict(orders.values_list("token", "decimals").distinct())
+
+
 def watched(settings: Configuration) -> Configuration:
     """The settings with the tokens of all orders on this chain."""
     orders = CryptoOrder.objects.filter(chain_id=settings.chain_id).exclude(token__in=settings.sold)

@@ -128,6 +128,7 @@ def _written(one: Transfer, known: Configuration, *, reason: str, actor: str, no
             "deposit_address": address,
             "block": one.block,
             "asset": known.assets[one.token],
+            "token": one.token,
             "amount": Decimal(one.amount),
             "actor": actor,
             "reason": reason,

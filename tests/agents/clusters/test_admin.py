@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
@@ -244,6 +246,19 @@ def test_cordon_and_uncordon_are_in_the_history(console: Client, cluster: Cluste
     act(console, "uncordon", cluster)
     assert not Cluster.objects.get().cordoned
     assert history() == ["Cordoned.", "Uncordoned."]
+
+
+def test_a_clusters_page_has_its_actions_as_buttons_and_leads_back(console: Client, cluster: Cluster) -> None:
+    at = reverse("admin:agents_cluster_change", args=[quote(cluster.pk)])
+    page = console.get(at).content.decode()
+    for action in ("cordon_clusters", "empty_clusters", "check_clusters"):
+        assert f'name="action" value="{action}"' in page
+    sent = {"action": "cordon_clusters", "_selected_action": cluster.pk, "page": at}
+    assert console.post(LIST, sent).headers["Location"] == at
+    assert 'value="uncordon_clusters"' in console.get(at).content.decode()
+    elsewhere = console.post(LIST, {**sent, "page": "https://elsewhere.example/"})
+    assert elsewhere.headers["Location"] == LIST
+    assert 'name="action"' not in operating.staff("view_cluster").get(at).content.decode()
 
 
 def test_a_check_is_a_workers(console: Client, operator: User, cluster: Cluster, asked: list[tuple[str, ...]]) -> None:

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from agents.models import Agent
+from agents.running import lifecycle
 from billing.models import Lapse
 from billing.reports import months, tables, trials
 from tests.agents.conftest import MakeAgent
@@ -53,3 +54,13 @@ def test_churn_is_what_ended_of_what_was_paid_when_the_month_began(
     monkeypatch.setattr(trials, "MOST_NAMED", 1)
     names = {name for (by, _, name), _ in trials.trials(asked, now=NOON + timedelta(days=1)) if by == "persona"}
     assert names == {persona, "(others)"}
+
+
+def test_a_payment_that_bought_nothing_converts_no_trial(clock: Clock, make_agent: MakeAgent, pay: Pay) -> None:
+    bought, gone = (make_agent(user=User.objects.create_user(f"{name}@example.com")) for name in ("ann", "ben"))
+    pay(bought, "first")
+    lifecycle.delete(gone, actor="user:ben")
+    assert pay(gone, "late").unapplied
+    lines = dict(trials.trials(months.months("2026-11", "2026-11"), now=LATER))
+    (line,) = [line for (by, _, _), line in lines.items() if by == "persona"]
+    assert (line.trials, line.bought, line.converted) == (2, 1, "50.0")
