@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +15,25 @@ IS_ON = "AT_LENGTH" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
 FEWER = 5  # one of this many tests with the mark `sampled` runs
 CASES = 3  # of a test with more cases than this, so many run
+_MARKS_OF_A_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*)$", re.MULTILINE)
 
 
 def examples(at_length: int) -> int:
     """How many examples hypothesis makes in this run."""
     return at_length if IS_ON else -(-at_length // SAMPLE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files whose mark leaves out all their tests (`-m "not engines"`), so that no process imports them.
+
+    Files and directories that the command names are imported anyway.
+    """
+    wanted = config.option.markexpr
+    if collection_path.suffix != ".py" or config.option.file_or_dir or not re.fullmatch(r"(not \w+( and |$))+", wanted):
+        return None
+    marks = _MARKS_OF_A_FILE.search(collection_path.read_text(encoding="utf-8"))
+    left_out = set(re.findall(r"not (\w+)", wanted))
+    return True if marks and left_out & set(re.findall(r"mark\.(\w+)", marks[0])) else None
 
 
 @pytest.hookimpl(trylast=True)

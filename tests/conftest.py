@@ -6,8 +6,10 @@ import gc
 import itertools
 import os
 import re
+import sys
 from collections.abc import Generator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import django
@@ -15,6 +17,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
+from hypothesis.internal.conjecture import providers
 
 from config.operator_settings.registry import SETTINGS
 from tests.stores import TEMPLATE, StoreServers, environment
@@ -40,8 +43,9 @@ def _prepare_environment() -> StoreServers | None:
     for name in {*named, *SETTINGS} - kept:
         os.environ.pop(name, None)
     os.environ.update(environment(stores.root / "home"))
-    # Otherwise each of a thousand programs would compile every file again.
+    # Otherwise each of a thousand programs would compile every file again, and each run its tests.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     os.environ["BACKUP_STORE"] = "off"  # otherwise each rebuild and each deletion in a test would wait for a backup
     os.environ.setdefault("ENGINE_CACHE", str(ROOT / "var" / "engines"))
     return stores
@@ -72,8 +76,8 @@ settings.WHITENOISE_AUTOREFRESH = True
 if XDIST_WORKER:  # this process inherits DJANGO_SETTINGS_MODULE, so its settings were read before this file
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 
-from tests import coverage_scope, emptying  # noqa: E402 # as fixtures, it needs Django's applications
-from tests.at_length import pytest_collection_modifyitems  # noqa: E402, F401
+from tests import compiling, coverage_scope, emptying  # noqa: E402 # as fixtures, it needs Django's applications
+from tests.at_length import IS_ON, pytest_collection_modifyitems, pytest_ignore_collect  # noqa: E402, F401
 from tests.fixtures import *  # noqa: E402, F403
 from tests.secrets_in_logs import no_secret_in_logs  # noqa: E402, F401
 
@@ -86,6 +90,9 @@ pytest_plugins = [
 ]
 
 emptying.install()
+if not IS_ON:
+    # To try numbers and words of our code too, Hypothesis parses each module in each process, which takes seconds.
+    providers._get_local_constants = lambda: providers._local_constants
 _tests = itertools.count(1)
 gc.set_threshold(100_000, 50, 100)  # imported objects stay: collecting them again and again took 5 % of the time
 
@@ -104,7 +111,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if STORES:
         STORES.start()
     if STORES and "DATABASE_URL" in STORES.embedded and config.getoption("numprocesses", None):
-        STORES.create_template()
+        STORES.create_template(meanwhile=partial(compiling.compile_tests, config))
         os.environ[_COPIED] = TEMPLATE
     if copied := os.environ.get(_COPIED):
         connection.settings_dict["TEST"]["TEMPLATE"] = copied

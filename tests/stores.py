@@ -86,11 +86,15 @@ class StoreServers:
         with psycopg.connect(self._server, autocommit=True) as server:
             server.execute(SQL("create database {}").format(Identifier(name)))
 
-    def create_template(self) -> None:
-        """Create and migrate one database, which all test processes copy."""
+    def create_template(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Create and migrate one database, which all test processes copy. `meanwhile` runs beside that."""
         self.create_database(TEMPLATE)
         migrated = {**os.environ, "DATABASE_URL": self.database_url.replace("/agentpods?", f"/{TEMPLATE}?")}
-        subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity=0"], check=True, cwd=ROOT, env=migrated)
+        command = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
+        with subprocess.Popen(command, cwd=ROOT, env=migrated) as migration:
+            meanwhile()
+        if migration.returncode:
+            raise subprocess.CalledProcessError(migration.returncode, command)
         with psycopg.connect(self._server, dbname=TEMPLATE) as template:
             for statement in template.execute(UNPACKED).fetchall():
                 template.execute(SQL(statement[0]))

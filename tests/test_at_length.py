@@ -38,11 +38,21 @@ import pytest
 @pytest.mark.sampled
 def test_the_only_costly_one(): pass
 """
+# A file that no test process can import.
+HEAVY = """
+import pytest
+pytestmark = [
+    pytest.mark.heavy,
+]
+raise ImportError
+"""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = sampled: as here\n", encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  sampled: as here\n  heavy: of another target\n", encoding="utf-8"
+    )
     (tmp_path / "test_ten.py").write_text(FILE, encoding="utf-8")
     (tmp_path / "test_one.py").write_text(ONE, encoding="utf-8")
     return tmp_path
@@ -90,3 +100,16 @@ def test_all_run_where_a_file_is_named_or_the_run_is_at_length(
     names = collected(project, *arguments, environment=environment)
     assert begin_with("test_costly", names) == TESTS
     assert begin_with("TestOne::test_of_many_cases", names) == 2 * CASES
+
+
+def test_a_file_that_is_left_out_by_its_mark_is_not_imported(project: Path) -> None:
+    (project / "test_heavy.py").write_text(HEAVY, encoding="utf-8")
+    assert "test_cheap" in collected(project, "-m", "not other and not heavy")
+
+
+@pytest.mark.parametrize("arguments", [["-m", "not other"], ["-m", "heavy"], ["-m", "not heavy", "test_heavy.py"]])
+def test_it_is_where_its_mark_is_wanted_or_the_file_is_named(project: Path, arguments: list[str]) -> None:
+    (project / "test_heavy.py").write_text(HEAVY, encoding="utf-8")
+    with pytest.raises(subprocess.CalledProcessError) as stopped:
+        collected(project, *arguments)
+    assert "raise ImportError" in stopped.value.stdout
