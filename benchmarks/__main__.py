@@ -36,6 +36,7 @@ PARTS = {
     "SEARCH": "community",
     "PAGES": "pages",
     "WEBHOOKS": "webhooks",
+    "CHATS": "chats",
 }
 
 

@@ -1,4 +1,4 @@
-"""Sends an ended delivery again at its owner's request, and waits for the outcome."""
+"""Sends an ended delivery again at its owner's request, and lets its caller wait for the outcome."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from django.utils import timezone
 
 from config import waiting
 from config.ids import is_id
-from webhooks import deliveries, purging, reports
+from webhooks import deliveries, purging
 from webhooks.errors import NoSuchDelivery
 from webhooks.models import Delivery
-from webhooks.reports import DeliveryReport
+from webhooks.reports import AwaitedDelivery
 
 if TYPE_CHECKING:
     from agents.models import Agent
 
 
-def run(agent: Agent, event_id: str, *, actor: str) -> DeliveryReport:
-    """Send the event again with the same id and bytes and all retries, and wait for its outcome.
+def begin(agent: Agent, event_id: str, *, actor: str) -> AwaitedDelivery:
+    """Send the event again with the same id and bytes and all retries. Its outcome can be waited for.
 
-    If the event is already being sent again, only wait. Raises NoSuchDelivery. Raises Conflict if there is no hook, or
-    while the event is being delivered for the first time.
+    If the event is already being sent again, that is meant. Raises NoSuchDelivery. Raises Conflict if there is no hook,
+    or while the event is being delivered for the first time. Raises Unavailable when too many calls wait.
     """
     delivery = find(agent, event_id)
-    with waiting.turns.take(agent.user_id):
+    with waiting.turns.held(agent.user_id) as leave:
         deliveries.resend_or_join(delivery, actor=actor, now=timezone.now())
-        return reports.wait_for(delivery.pk)
+        return AwaitedDelivery(delivery.pk, leave)
 
 
 def find(agent: Agent, event_id: str) -> Delivery:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from config import callers, waiting
 from config.errors import Unavailable
+from config.shared_looks import SharedLook
 from webhooks.models import Delivery, State
 
 # Three attempts take up to 80 s if the receiver never answers; the rest is for the queue. Proxies give up after 130 s.
 PATIENCE_SECONDS = 88.0
-POLL_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.6)
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +22,39 @@ class DeliveryReport:
     error: str | None
 
 
-def wait_for(event_id: str) -> DeliveryReport:
-    """Wait for the outcome of a delivery. A receiver that never answers is an outcome too.
+@dataclass(frozen=True, slots=True)
+class AwaitedDelivery:
+    """A delivery whose caller has a place among the waiting calls. `leave` gives the place back."""
 
-    The delivery goes on even if the caller hangs up. Raises Unavailable if there is no outcome in time, or if the
-    caller has left.
-    """
-    patient_until = time.monotonic() + PATIENCE_SECONDS
-    looks = 0
-    caller = callers.caller.get()
-    while time.monotonic() < patient_until and not (caller and caller.has_left):
-        delivery = Delivery.objects.get(pk=event_id)
-        waiting.release_connection()
-        if delivery.state != State.PENDING:
-            ok, error = delivery.state == State.DELIVERED, delivery.error or None
-            return DeliveryReport(ok=ok, status=delivery.http_status, attempts=delivery.attempts, error=error)
-        time.sleep(POLL_SECONDS[min(looks, len(POLL_SECONDS) - 1)])
-        looks += 1
-    raise Unavailable(f"{event_id} is still being delivered: call again to wait for its outcome", retry_after=10)
+    event_id: str
+    leave: Callable[[], None]
+
+    async def report(self) -> DeliveryReport:
+        """Wait for the outcome, on an event loop. A receiver that never answers is an outcome too.
+
+        The delivery goes on even if the caller hangs up. Raises Unavailable if there is no outcome in time.
+        """
+        found = await _looks.wait(self.event_id, seconds=PATIENCE_SECONDS)
+        if found is None:
+            raise Unavailable(
+                f"{self.event_id} is still being delivered: call again to wait for its outcome", retry_after=10
+            )
+        return found
+
+
+def _ended(event_ids: list[str]) -> dict[str, DeliveryReport]:
+    """Those of these deliveries that have ended."""
+    ended = Delivery.objects.filter(pk__in=event_ids).exclude(state=State.PENDING)
+    return {delivery.pk: _reported(delivery) for delivery in ended}
+
+
+def _reported(delivery: Delivery) -> DeliveryReport:
+    return DeliveryReport(
+        ok=delivery.state == State.DELIVERED,
+        status=delivery.http_status,
+        attempts=delivery.attempts,
+        error=delivery.error or None,
+    )
+
+
+_looks = SharedLook(_ended, seconds=LOOK_SECONDS)

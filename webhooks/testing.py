@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from config import waiting
 from config.errors import Conflict
-from webhooks import events, reports
+from webhooks import events
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Hook
-from webhooks.reports import DeliveryReport
+from webhooks.reports import AwaitedDelivery
 
 if TYPE_CHECKING:
     from agents.models import Agent
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 NOTE = "A test event, sent on request. Nothing has happened to the agent."
 
 
-def run(agent: Agent) -> DeliveryReport:
-    """Send a `test` event and wait for its outcome. If a test is already running, only wait for that one."""
-    with waiting.turns.take(agent.user_id):
-        return reports.wait_for(start(agent, now=timezone.now()))
+def begin(agent: Agent) -> AwaitedDelivery:
+    """Send a `test` event whose outcome can be waited for. If a test is already running, that one is meant.
+
+    Raises Conflict if there is no hook, and Unavailable when too many calls wait.
+    """
+    with waiting.turns.held(agent.user_id) as leave:
+        return AwaitedDelivery(start(agent, now=timezone.now()), leave)
 
 
 @transaction.atomic

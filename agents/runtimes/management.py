@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,9 +14,7 @@ import orjson
 import requests
 
 from agents.cause import Cause
-from agents.pod.turns.events import NDJSON, Done, EventReader, TurnEvent
 from agents.pod.turns.failures import EngineError, Hop, HopFailure
-from agents.pod.turns.parts import Allowance, Part
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, Endpoint, PodConfig, PodSecrets, RuntimeFailure
 from config import hanging_up
@@ -35,7 +33,9 @@ TIMINGS_SECONDS = 5.0
 TIMINGS_BYTES = 64 * 1024
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
-EVENT_STREAM = "text/event-stream"
+
+LATE = "the pod's gateway did not answer in time"
+UNPROVEN = "the program at the gateway's address does not prove that it is the pod's gateway"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,6 @@ class Memory:
     memories: list[tuple[str, str]] = field(repr=False)
     sessions: int
     is_cut: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ChatReply:
-    reply: str
-    session_id: str
-    parts: list[Part] = field(default_factory=list)
 
 
 def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECONDS) -> GatewayHealth:
@@ -198,52 +191,11 @@ def _string(value: Any) -> str:
     return value
 
 
-def chat(
-    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None, trace: Mapping[str, str] | None = None
-) -> ChatReply:
-    """Run one turn and wait for its end. Raises HopFailure. The reply is empty if the pod has no model key. `trace` has
-    the header of a traced turn.
-    """
-    body, headers = _question(message, session_id), {**(trace or {})}
-    with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
-        said = body_of(answer, "reply", "session_id")
-        allowance, given = Allowance(), said.get("parts")
-        read = [allowance.read(raw) for raw in given] if isinstance(given, list) else []
-        return ChatReply(said["reply"], said["session_id"], [part for part in read if part])
-
-
-def chat_events(
-    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None, trace: Mapping[str, str] | None = None
-) -> Generator[TurnEvent | None, None, None]:
-    """The same turn as events, with one Done at the end. Before them comes None, when the pod has begun the turn.
-    Closing the iterator ends the turn. Raises HopFailure.
-    """
-    body = _question(message, session_id)
-    # The second is for a gateway of an older release, which knows it alone.
-    headers = {"Accept": f"{NDJSON}, {EVENT_STREAM}", **(trace or {})}
-    with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
-        if answer.status_code != 200:
-            body_of(answer)
-        yield None
-        reader = EventReader(Hop.GATEWAY, broken="the pod's gateway broke off")
-        is_older = answer.headers.get("Content-Type", "").startswith(EVENT_STREAM)
-        for told in _older(_lines(answer)) if is_older else map(_told, _lines(answer)):
-            if told and (event := reader.read(told)):
-                yield event
-                if isinstance(event, Done):
-                    return
-        raise reader.broken
-
-
 def timings(endpoint: Endpoint, access: Access, *, span: str) -> list[dict[str, Any]]:
     """How long the parts of a traced turn took, as the gateway says. Raises HopFailure."""
     with call("GET", endpoint, access, f"/timings?span={span}", seconds=TIMINGS_SECONDS) as answer:
         parts: list[dict[str, Any]] = body_of(answer, "parts", at_most=TIMINGS_BYTES)["parts"]
         return parts
-
-
-def _question(message: str, session_id: str | None) -> dict[str, Any]:
-    return {"message": message, **({"session_id": session_id} if session_id else {})}
 
 
 @contextmanager
@@ -262,7 +214,7 @@ def call(
     may send a byte now and then. The gateway must prove its identity before anything is sent.
     """
     if not access.certificate:
-        raise HopFailure(Hop.GATEWAY, "the pod's gateway is being started: it has no certificate yet")
+        raise without_certificate()
     connecting = min(CONNECT_SECONDS, seconds)
     until = time.monotonic() + connecting + seconds
     with (
@@ -284,12 +236,20 @@ def call(
             raise HopFailure(Hop.GATEWAY, _why(error, is_late=time.monotonic() >= until)) from error
 
 
+def without_certificate() -> HopFailure:
+    return HopFailure(Hop.GATEWAY, "the pod's gateway is being started: it has no certificate yet")
+
+
 def _why(error: requests.RequestException, *, is_late: bool) -> str:
     if is_late or isinstance(error, requests.Timeout):
-        return "the pod's gateway did not answer in time"
+        return LATE
     if isinstance(error, requests.exceptions.SSLError):
-        return "the program at the gateway's address does not prove that it is the pod's gateway"
-    return f"the pod's gateway cannot be reached ({type(error).__name__})"
+        return UNPROVEN
+    return unreached(type(error).__name__)
+
+
+def unreached(kind: str) -> str:
+    return f"the pod's gateway cannot be reached ({kind})"
 
 
 def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BYTES) -> dict[str, Any]:
@@ -298,54 +258,25 @@ def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BY
     for chunk in answer.iter_content(chunk_size=65536):
         raw += chunk
         if len(raw) > at_most:
-            raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered more than {at_most} bytes")
+            raise too_long(at_most)
+    return object_of(answer.status_code, raw, *needed)
+
+
+def too_long(at_most: int) -> HopFailure:
+    return HopFailure(Hop.GATEWAY, f"the pod's gateway answered more than {at_most} bytes")
+
+
+def object_of(status: int, raw: bytes | bytearray, *needed: str) -> dict[str, Any]:
+    """The JSON object of an answer that was read. Raises HopFailure unless it is a success with these keys."""
     try:
         body = orjson.loads(raw)
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {answer.status_code} without a JSON body")
-    if answer.status_code != 200:
-        message = str(body.get("message") or f"the pod's gateway answered {answer.status_code}")
+        raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {status} without a JSON body")
+    if status != 200:
+        message = str(body.get("message") or f"the pod's gateway answered {status}")
         raise HopFailure(Hop.GATEWAY.or_behind(body.get("hop")), message)
     if missing := [name for name in needed if name not in body]:
         raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered without {' and '.join(missing)}")
     return body
-
-
-def _told(line: bytes) -> dict[str, Any]:
-    """The JSON object of a line; empty for anything else."""
-    try:
-        said = orjson.loads(line)
-    except ValueError:
-        said = None
-    return said if isinstance(said, dict) else {}
-
-
-def _older(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
-    """The same objects from server-sent events."""
-    name = ""
-    for line in lines:
-        field_name, _, value = line.partition(b": ")
-        if field_name == b"event":
-            name = value.decode(errors="replace")
-        elif field_name == b"data":
-            said = _told(value)
-            yield {"type": name, "part": said} if name == "part" else {**said, "type": name}
-
-
-def _lines(answer: requests.Response) -> Iterator[bytes]:
-    """Yield lines. Ends after MAX_REPLY_BYTES, because lines for a slow client wait in memory."""
-    line, came = bytearray(), 0
-    try:
-        for chunk in answer.iter_content(chunk_size=None):
-            came += len(chunk)
-            if came > MAX_REPLY_BYTES:
-                return
-            *ends, begins = chunk.split(b"\n")  # only the new bytes are searched: a gateway may send one at a time
-            for end in ends:
-                yield bytes(line + end)
-                line.clear()
-            line += begins
-    except requests.RequestException:
-        return

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 
 from prometheus_client import Counter
 
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Desired, Status
 from agents.pod import session_ids
-from agents.pod.turns.events import TurnEvent
 from agents.pod.turns.failures import Hop, HopFailure
 from agents.running import pods
-from agents.runtimes import current_runtime, management
-from agents.runtimes.base import Endpoint
-from agents.runtimes.management import ChatReply
+from agents.runtimes import current_runtime, turns
+from agents.runtimes.base import Access, Endpoint
+from agents.runtimes.turns import ChatReply
 from agents.talking import turn_spans
 from config import waiting
 from config.errors import BadRequest, Unavailable
@@ -28,47 +29,78 @@ KEY_STEP_SECONDS = 0.2
 
 TURNS = Counter("agentpods_turns", "Turns with agents: how each ended, and the hop that failed.", ["hop", "outcome"])
 
+TurnEvents = turns.Events
 
-def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatReply:
-    """Give the message to the engine and wait for its reply.
 
-    Raises WrongState unless the agent runs, HopFailed naming the hop, and Unavailable when too many calls wait.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn that has a place among the waiting calls. It begins with `reply` or with `events`, on an event loop."""
+
+    endpoint: Endpoint
+    access: Access
+    message: str
+    session_id: str | None
+    awaits_key: bool
+    leave: Callable[[], None]
+    """Gives the place back. To be called at the end, even if the turn never began."""
+
+    async def reply(self) -> ChatReply:
+        """Give the message to the engine and wait for its reply. Raises HopFailed naming the hop."""
+        with _counted(), _failures():
+            await self._key()
+            with turn_spans.traced(self.endpoint, self.access) as trace:
+                return await turns.reply(
+                    self.endpoint, self.access, message=self.message, session_id=self.session_id, trace=trace
+                )
+
+    async def events(self) -> TurnEvents:
+        """The same turn as events, with one Done at the end. The first is None: the turn has begun. What fails before
+        raises HopFailed; later it raises HopFailure.
+
+        Closing the generator ends the turn.
+        """
+        with _counted(), turn_spans.traced(self.endpoint, self.access) as trace:
+            turn = turns.events(
+                self.endpoint, self.access, message=self.message, session_id=self.session_id, trace=trace
+            )
+            async with aclosing(turn):
+                with _failures():
+                    await self._key()
+                    yield await anext(turn)
+                async for event in turn:
+                    yield event
+
+    async def _key(self) -> None:
+        if self.awaits_key:
+            await await_key(self.endpoint, self.access)
+
+
+def begin(agent: Agent, *, message: str, session_id: str | None = None) -> Turn:
+    """Take a place for a turn with the agent.
+
+    Raises BadRequest, WrongState unless the agent runs, HopFailed without an address, and Unavailable when too many
+    calls wait.
     """
     endpoint = _endpoint(agent, message, session_id)
-    access = pods.access_of(agent)
-    with _counted(), waiting.turns.take(agent.user_id), _failures():
-        await_key(agent, endpoint)
-        with turn_spans.traced(endpoint, access) as trace:
-            return management.chat(endpoint, access, message=message, session_id=session_id, trace=trace)
-
-
-def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[TurnEvent | None]:
-    """The same turn as events, with one Done at the end. Raises what fails before the turn begins; later the iterator
-    raises HopFailure.
-
-    Closing the iterator ends the turn.
-    """
-    endpoint = _endpoint(agent, message, session_id)
-    events = _events(agent, endpoint, message, session_id)
-    next(events)
-    return events
-
-
-def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | None) -> Iterator[TurnEvent | None]:
-    """Yield None first. `stream` takes this event at once, so the caller's place is taken then. The place is given
-    back when the iterator ends."""
-    access = pods.access_of(agent)
-    with _counted(), waiting.turns.take(agent.user_id), turn_spans.traced(endpoint, access) as trace:
-        turn = management.chat_events(endpoint, access, message=message, session_id=session_id, trace=trace)
-        with _failures():
-            await_key(agent, endpoint)
-            yield next(turn)
-        yield from turn
+    access, awaits_key = pods.access_of(agent), agent.llm_key_hash is not None
+    try:
+        leave = waiting.turns.hold(agent.user_id)
+    except Unavailable:
+        TURNS.labels("none", "refused").inc()
+        raise
+    return Turn(
+        endpoint=endpoint,
+        access=access,
+        message=message,
+        session_id=session_id,
+        awaits_key=awaits_key,
+        leave=leave,
+    )
 
 
 @contextmanager
 def _counted() -> Iterator[None]:
-    """Count the turn inside this block. A client that ends a stream early has `left` it."""
+    """Count the turn inside this block. A client that hangs up early has `left` it."""
     hop, outcome = "none", "failed"
     try:
         yield
@@ -76,10 +108,7 @@ def _counted() -> Iterator[None]:
     except (HopFailed, HopFailure) as failure:
         hop = failure.hop
         raise
-    except Unavailable:
-        outcome = "refused"
-        raise
-    except GeneratorExit:
+    except (GeneratorExit, asyncio.CancelledError):
         outcome = "left"
         raise
     finally:
@@ -94,20 +123,18 @@ def _failures() -> Iterator[None]:
         raise HopFailed(failure.hop, failure.message) from failure
 
 
-def await_key(agent: Agent, endpoint: Endpoint) -> None:
+async def await_key(endpoint: Endpoint, access: Access) -> None:
     """Wait until the gateway has the key that was installed just before. Raises HopFailure when it does not arrive in
     time.
 
     This is checked before the turn: an empty reply does not tell whether the engine was asked, and a turn is never
     repeated.
     """
-    if agent.llm_key_hash is None:
-        return
     until = time.monotonic() + KEY_SECONDS
-    while not management.health(endpoint, pods.access_of(agent)).has_key:
+    while not await turns.has_key(endpoint, access):
         if time.monotonic() > until:
             raise HopFailure(Hop.GATEWAY, "the model key has not reached the pod yet")
-        time.sleep(KEY_STEP_SECONDS)
+        await asyncio.sleep(KEY_STEP_SECONDS)
 
 
 def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:

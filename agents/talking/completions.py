@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from agents.pod.turns import parts
-from agents.runtimes.management import ChatReply
+from agents.runtimes.turns import ChatReply
 from agents.talking import chat
 from config.errors import BadRequest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
 
@@ -56,11 +57,12 @@ def _tried(agent: Agent) -> list[TriedHop]:
     if endpoint is None:
         raise HopFailure(Hop.GATEWAY, "the pod has no address")
     started = time.monotonic()
-    health = management.health(endpoint, pods.access_of(agent))
+    access = pods.access_of(agent)
+    health = management.health(endpoint, access)
     reached = TriedHop(hop="gateway", ok=True, ms=round((time.monotonic() - started) * 1000), error=None)
     if agent.status == Status.RUNNING and agent.llm_key_hash is not None and not health.has_key:
-        chat.await_key(agent, endpoint)
-    gateway, *others = management.talk_test(endpoint, pods.access_of(agent))
+        asyncio.run(chat.await_key(endpoint, access))
+    gateway, *others = management.talk_test(endpoint, access)
     return [reached if gateway.ok else gateway, *others]
 
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from agents.pod.turns import parts
 from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import HopFailure
-from agents.runtimes.management import ChatReply
+from agents.runtimes.turns import ChatReply
 from agents.serializers.agents import ChatSerializer, ReplySerializer
 from agents.talking import chat
+from agents.talking.chat import TurnEvents
 from agents.views.base import AgentViewSet
-from agents.views.streaming import Events, streamed
+from agents.views.streaming import answered, streamed
+from config import promises
 from config.api import camel
 from config.parsing import room_for
-from config.streams import EVENT_STREAM
+from config.streams import EVENT_STREAM, Beginning
 
 
 class ChatViewSet(AgentViewSet):
@@ -46,20 +47,20 @@ class ChatViewSet(AgentViewSet):
         """
         agent = self.own_agent(id)
         body = self.valid(request)
-        said = {"message": body["message"], "session_id": body.get("session_id")}
+        turn = chat.begin(agent, message=body["message"], session_id=body.get("session_id"))
         if EVENT_STREAM in request.headers.get("Accept", ""):
-            return streamed(chat.stream(agent, **said), _wire)
-        return Response(ReplySerializer(_whole(chat.say(agent, **said))).data)
+            return streamed(self, request, turn, _wire)
+        return answered(self, request, turn, _whole)
 
 
-def _whole(said: ChatReply) -> dict[str, object]:
+def _whole(said: ChatReply) -> Beginning:
     beside = {"parts": [parts.wire(part) for part in said.parts]} if said.parts else {}
-    return {"reply": said.reply, "session_id": said.session_id, **beside}
+    return promises.whole(ReplySerializer({"reply": said.reply, "session_id": said.session_id, **beside}).data)
 
 
-def _wire(events: Events) -> Iterator[bytes]:
+async def _wire(events: TurnEvents) -> AsyncGenerator[bytes, None]:
     try:
-        for event in events:
+        async for event in events:
             if event:
                 yield _sse(*_told(event))
     except HopFailure as failure:

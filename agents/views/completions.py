@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Any
 
@@ -12,18 +12,20 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from agents.pod.turns import parts
 from agents.pod.turns.events import Delta, PartGiven
 from agents.pod.turns.failures import HopFailure
+from agents.runtimes.turns import ChatReply
 from agents.serializers.openai import CompletionRequestSerializer, CompletionSerializer
 from agents.talking import chat, completions
+from agents.talking.chat import TurnEvents
 from agents.views.base import AgentViewSet
-from agents.views.streaming import Events, streamed
+from agents.views.streaming import answered, streamed
+from config import promises
 from config.ids import new_id
 from config.parsing import MAX_BODY_BYTES
-from config.streams import EVENT_STREAM
+from config.streams import EVENT_STREAM, Beginning
 
 SESSION = "Session-Id"
 
@@ -60,22 +62,23 @@ class CompletionsViewSet(AgentViewSet):
         session_id = request.headers.get(SESSION) or None
         asked = completions.asked(body["messages"], user=body.get("user"), session_id=session_id)
         frame = {"id": new_id("cmpl"), "created": int(time.time()), "model": body.get("model") or agent.pk}
+        turn = chat.begin(agent, **asked)
         if body.get("stream"):
-            return streamed(chat.stream(agent, **asked), partial(_chunks, frame))
-        said = chat.say(agent, **asked)
-        return Response(_whole(frame, completions.text_of(said)), headers={SESSION: said.session_id})
+            return streamed(self, request, turn, partial(_chunks, frame))
+        return answered(self, request, turn, partial(_whole, frame))
 
 
-def _whole(frame: dict[str, Any], reply: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply, "refusal": None}
+def _whole(frame: dict[str, Any], said: ChatReply) -> Beginning:
+    message = {"role": "assistant", "content": completions.text_of(said), "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    return {**frame, "object": "chat.completion", "choices": [choice]}
+    body = {**frame, "object": "chat.completion", "choices": [choice]}
+    return promises.whole(body, headers={SESSION: said.session_id})
 
 
-def _chunks(frame: dict[str, Any], events: Events) -> Iterator[bytes]:
+async def _chunks(frame: dict[str, Any], events: TurnEvents) -> AsyncGenerator[bytes, None]:
     yield _chunk(frame, {"role": "assistant", "content": ""})
     try:
-        for event in events:
+        async for event in events:
             if isinstance(event, Delta):
                 yield _chunk(frame, {"content": event.text})
             elif isinstance(event, PartGiven):

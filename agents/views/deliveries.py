@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agents.views.awaiting import answered
 from agents.views.base import AgentViewSet
 from webhooks import delivery_log, redelivery
 from webhooks.serializers import (
@@ -13,7 +15,6 @@ from webhooks.serializers import (
     DeliverySerializer,
     ListDeliveriesSerializer,
     WebhookDeliveryEnvelope,
-    WebhookDeliverySerializer,
 )
 
 _ENDED = {
@@ -57,7 +58,7 @@ class DeliveriesViewSet(AgentViewSet):
         responses=WebhookDeliveryEnvelope,
         examples=[OpenApiExample("It arrived", value={"delivery": {"ok": True, "status": 204, "attempts": 1}})],
     )
-    def redeliver(self, request: Request, id: str, delivery: str) -> Response:
+    def redeliver(self, request: Request, id: str, delivery: str) -> HttpResponseBase:
         """Send an event again and wait for its outcome.
 
         The same id and the same bytes go to the webhook that the agent has now, with all retries: up to 80 seconds
@@ -65,5 +66,5 @@ class DeliveriesViewSet(AgentViewSet):
         call again. A redelivery that runs already is joined. 409 while the event is being delivered for the first time,
         and without a webhook: set one with `PUT /agents/{id}/webhook`.
         """
-        report = redelivery.run(self.own_agent(id), delivery, actor=self.actor())
-        return Response({"delivery": WebhookDeliverySerializer(report).data})
+        awaited = redelivery.begin(self.own_agent(id), delivery, actor=self.actor())
+        return answered(self, request, awaited)

@@ -1,36 +1,46 @@
-"""Answers that are server-sent events."""
+"""Answers of turns with an agent. They wait on the server's event loop, without a thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 
-from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
 
-from agents.pod.turns.events import TurnEvent
-from config.streams import EVENT_STREAM
+from agents.runtimes.turns import ChatReply
+from agents.talking.chat import Turn, TurnEvents
+from agents.views.base import AgentViewSet
+from config import promises
+from config.streams import Beginning
 
-Events = Iterator[TurnEvent | None]
+LARGE_CHARACTERS = 16_384  # of a reply: a thread writes it, and the event loop serves others meanwhile
 
-
-def streamed(events: Events, wire: Callable[[Events], Iterator[bytes]]) -> StreamingHttpResponse:
-    """Answer with the events of a turn, as `wire` writes them. When the client hangs up, the answer is closed and the
-    turn ends."""
-    response = StreamingHttpResponse(_StreamedTurn(events, wire(events)), content_type=EVENT_STREAM)
-    response["Cache-Control"] = "no-store"
-    response["X-Accel-Buffering"] = "no"
-    return response
+Wire = Callable[[TurnEvents], AsyncGenerator[bytes, None]]
 
 
-class _StreamedTurn:
-    """Closes the events even if nothing was written yet. A generator that was never started would not do that."""
+def answered(
+    view: AgentViewSet, request: Request, turn: Turn, told: Callable[[ChatReply], Beginning]
+) -> HttpResponseBase:
+    """Answer with the reply of the turn, as `told` says it. When the client hangs up, the turn ends."""
 
-    def __init__(self, events: Events, pieces: Iterator[bytes]) -> None:
-        self._events = events
-        self._pieces = pieces
+    @asynccontextmanager
+    async def promise() -> AsyncIterator[Beginning]:
+        said = await turn.reply()
+        is_large = said.parts or len(said.reply) > LARGE_CHARACTERS
+        yield await asyncio.to_thread(told, said) if is_large else told(said)
 
-    def __iter__(self) -> Iterator[bytes]:
-        return self._pieces
+    return promises.promised(view, request, promise, end=turn.leave)
 
-    def close(self) -> None:
-        if close := getattr(self._events, "close", None):
-            close()
+
+def streamed(view: AgentViewSet, request: Request, turn: Turn, wire: Wire) -> HttpResponseBase:
+    """Answer with the events of the turn, as `wire` writes them. When the client hangs up, the turn ends."""
+
+    @asynccontextmanager
+    async def promise() -> AsyncIterator[Beginning]:
+        async with aclosing(turn.events()) as events:
+            await anext(events)  # what fails before the turn begins is a refusal
+            yield promises.stream(wire(events))
+
+    return promises.promised(view, request, promise, end=turn.leave)

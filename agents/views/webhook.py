@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
@@ -9,6 +10,7 @@ from rest_framework.response import Response
 
 from agents.configuring.changed_by import CHANGED_BY
 from agents.serializers.agents import AgentSerializer
+from agents.views.awaiting import answered
 from agents.views.base import AgentViewSet
 from config.api import Serializer
 from webhooks import addresses, hooks, testing
@@ -16,7 +18,6 @@ from webhooks.event_types import EventType
 from webhooks.serializers import (
     ReceiverSerializer,
     WebhookDeliveryEnvelope,
-    WebhookDeliverySerializer,
     WebhookSerializer,
 )
 
@@ -75,7 +76,7 @@ class WebhookViewSet(AgentViewSet):
             ),
         ],
     )
-    def test(self, request: Request, id: str) -> Response:
+    def test(self, request: Request, id: str) -> HttpResponseBase:
         """Send a `test` event with all retries and wait for its outcome.
 
         About 70 seconds with a dead receiver, 80 with one that never answers; after 90 it is 503 with `Retry-After`,
@@ -83,5 +84,4 @@ class WebhookViewSet(AgentViewSet):
         `error` is one of timeout, dns, connect, tls, address refused, protocol, internal, canceled, and absent where
         there is a `status`. Without a webhook 409: set one with `PUT /agents/{id}/webhook`.
         """
-        report = testing.run(self.own_agent(id))
-        return Response({"delivery": WebhookDeliverySerializer(report).data})
+        return answered(self, request, testing.begin(self.own_agent(id)))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import Counter, Histogram
+
+from config.streams import when_known
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 OTHER = "other"
@@ -29,10 +32,13 @@ class MetricsMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         began = time.perf_counter()
         response = self.get_response(request)
-        method, route = method_of(request), route_of(request)
-        REQUESTS.labels(method, route, response.status_code).inc()
-        DURATION.labels(method, route).observe(time.perf_counter() - began)
+        when_known(response, partial(_count, method_of(request), route_of(request), response, began))
         return response
+
+
+def _count(method: str, route: str, response: HttpResponse, began: float) -> None:
+    REQUESTS.labels(method, route, response.status_code).inc()
+    DURATION.labels(method, route).observe(time.perf_counter() - began)
 
 
 def method_of(request: HttpRequest) -> str:

@@ -13,8 +13,10 @@ from config.run import files, launch
 
 # Requests that run at once. Requests that wait for another service use other threads (config/waiting.py).
 THREADS = 32
-# Connections: more than enough, because idle and slow ones cost little. Each is an open file.
-MAX_CONNECTIONS = 8192
+# Connections: more than enough, because idle and slow ones cost little. Each is an open file, and a second one if it is
+# a stream (config/serving/acks.py) or waits for a pod.
+MAX_CONNECTIONS = 16_384
+FILES_EACH = 2
 OTHER_FILES = 512
 # The time limit for the headers of a request, and for the pause between two requests (milliseconds).
 HEADER_MILLISECONDS = 15_000
@@ -37,7 +39,7 @@ def application() -> Any:
     starting.start("web")
     heap.settle()
     _warm()
-    waiters = waiting.turns.total + waiting.looks.total + waiting.names.total
+    waiters = waiting.turns.threads + waiting.looks.total + waiting.names.total
     front = Front(django, running=THREADS, waiting=waiters, alive=json.dumps(ALIVE).encode())
     signal.signal(DRAIN, lambda *_: front.drain())
     listener.serve()
@@ -61,7 +63,7 @@ def main() -> None:
     from config.serving.server import WebServer  # noqa: PLC0415
 
     given = arguments(sys.argv[1:], port=settings.PORT)
-    connections = files.allow(MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES
+    connections = (files.allow(FILES_EACH * MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES) // FILES_EACH
     WebServer(
         "config.run.web:application",
         factory=True,

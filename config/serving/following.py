@@ -18,6 +18,8 @@ from config.serving.wsgi import Followed, Headers
 
 log = logging.getLogger(__name__)
 
+WRITE_SECONDS = 30.0  # for one piece of a stream that ends by itself
+
 __all__ = ["Followed", "Followers"]
 
 
@@ -28,15 +30,16 @@ class Followers:
         self._running: set[asyncio.Task[None]] = set()
 
     def end(self) -> None:
-        """End all of them. Each client may connect again, to another process."""
-        for task in self._running:
+        """End all that would not end by themselves. Each client may connect again, to another process."""
+        for task in list(self._running):
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     async def serve(self, scope: Scope, proto: HTTPProtocol, followed: Followed, *, headers: Headers) -> None:
         """Send the answer until it ends, the client leaves, or `end` is called."""
-        writing = asyncio.create_task(_write(scope, proto, followed, headers))
+        writing = asyncio.create_task(_write(scope, proto, followed, headers), context=followed.context)
         leaving = asyncio.create_task(_until_left(proto))
-        self._running.add(writing)
+        if not followed.may_finish:
+            self._running.add(writing)
         try:
             await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -55,10 +58,13 @@ async def _write(scope: Scope, proto: HTTPProtocol, followed: Followed, headers:
     try:
         async with aclosing(followed.begin()) as pieces:
             first = await anext(pieces, b"")  # the status goes with it: clients take that as the answer
-            if followed.endless:
-                await _stream(scope, proto, followed.status, [*followed.headers, *headers], first, pieces)
+            head = followed.head()
+            if head.endless:
+                seconds = WRITE_SECONDS if followed.may_finish else None
+                transport = proto.response_stream(head.status, [*head.headers, *headers])
+                await _stream(scope, transport, first, pieces, seconds=seconds)
             else:
-                proto.response_bytes(followed.status, [*followed.headers, *headers], first)
+                proto.response_bytes(head.status, [*head.headers, *headers], first)
     except (ProtocolClosed, OSError):
         log.debug("a follower left")
     except Exception:
@@ -66,18 +72,20 @@ async def _write(scope: Scope, proto: HTTPProtocol, followed: Followed, headers:
 
 
 async def _stream(
-    scope: Scope, proto: HTTPProtocol, status: int, headers: Headers, first: bytes, pieces: AsyncGenerator[bytes, None]
+    scope: Scope, transport: Transport, first: bytes, pieces: AsyncGenerator[bytes, None], *, seconds: float | None
 ) -> None:
-    transport = proto.response_stream(status, headers)
+    """Send the pieces. If `seconds` are given, the client must have room for each of them within that time."""
     arrivals = await Arrivals.of(scope.client)
     if arrivals is None:
         return
     with contextlib.closing(arrivals):
-        await _sent(arrivals, transport, first)
+        if first:
+            await _sent(arrivals, transport, first, seconds)
         async for piece in pieces:
-            await _sent(arrivals, transport, piece)
+            await _sent(arrivals, transport, piece, seconds)
 
 
-async def _sent(arrivals: Arrivals, transport: Transport, piece: bytes) -> None:
-    await arrivals.room_for(piece)
-    await transport.send_bytes(piece)
+async def _sent(arrivals: Arrivals, transport: Transport, piece: bytes, seconds: float | None) -> None:
+    async with asyncio.timeout(seconds):
+        await arrivals.room_for(piece)
+        await transport.send_bytes(piece)

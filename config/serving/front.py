@@ -83,6 +83,7 @@ class Front:
                 call = _Call(self._application, scope, proto, body, leave=self._turns.leave, farewell=self._farewell)
                 await self._turns.enter(caller_of(scope), seconds=QUEUE_SECONDS)
                 followed = await call.answer(self._threads, self._shelf)
+            del call, body  # the request, which may be large
             if followed:
                 await self._followers.serve(scope, proto, followed, headers=self._farewell)
         except BodyRefused as refusal:
@@ -139,6 +140,7 @@ class _Call:
                 self._send(answered, files)
         finally:
             self._ended = True
+            self._environ = {}
             self._make_room()
             if self._watch:
                 self._watch.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextvars import Context
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -17,17 +18,27 @@ Headers = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """An answer that goes on after its request. `end` is called once, even if `begin` was never called.
-
-    Unless it is `endless`, its first piece is the whole body.
-    """
+class Head:
+    """Unless the answer is `endless`, its first piece is the whole body."""
 
     status: int
     headers: Headers
+    endless: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """An answer that goes on after its request. `end` is called once, even if `begin` was never called.
+
+    `head` is asked once the first piece is there. The generator runs in `context`. An answer that `may_finish` goes on
+    while the process ends.
+    """
+
     begin: Callable[[], AsyncGenerator[bytes, None]]
     end: Callable[[], None]
-    endless: bool
+    head: Callable[[], Head]
+    context: Context | None
+    may_finish: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +67,13 @@ class WsgiAnswer:
         if hand_over is None:
             return None
         begin, end = hand_over()
-        return Followed(self.status, self.headers, begin, end, endless=getattr(self.pieces, "is_endless", True))
+        context, may_finish = getattr(self.pieces, "context", None), getattr(self.pieces, "may_finish", False)
+        return Followed(begin, end, self._head, context=context, may_finish=may_finish)
+
+    def _head(self) -> Head:
+        late = getattr(self.pieces, "head", None)
+        status, headers = late() if late else (self.status, self.headers)
+        return Head(status, headers, endless=getattr(self.pieces, "is_endless", True))
 
     def close(self) -> None:
         """Close the answer. Each one must be closed, because Django then gives its database connection back."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
@@ -11,6 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from config import log_context, tracing
 from config.metrics.requests import method_of, route_of
 from config.requests import PROBES, request_id
+from config.streams import when_known
+
+if TYPE_CHECKING:
+    from config.tracing.recorder import RunningSpan
 
 
 class TracingMiddleware:
@@ -32,11 +38,18 @@ class TracingMiddleware:
         token = enter(span)
         try:
             response = self.get_response(request)
-            span.rename(f"{method} {route_of(request)}")
-            span.note(http__route=route_of(request), http__response__status_code=response.status_code)
-            if response.status_code >= 500:
-                span.fail(str(response.status_code))
-            return response
+        except BaseException:
+            span.end()
+            raise
         finally:
             leave(token)
-            span.end()
+        when_known(response, partial(_end, span, method, route_of(request), response))
+        return response
+
+
+def _end(span: RunningSpan, method: str, route: str, response: HttpResponse) -> None:
+    span.rename(f"{method} {route}")
+    span.note(http__route=route, http__response__status_code=response.status_code)
+    if response.status_code >= 500:
+        span.fail(str(response.status_code))
+    span.end()

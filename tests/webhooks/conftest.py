@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 from collections.abc import Callable, Iterator
@@ -18,9 +19,10 @@ from accounts.models import User
 from agents.models import Agent, Status
 from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver
-from webhooks import delivery_loop, events, hooks, sender
+from webhooks import delivery_loop, events, hooks, sender, testing
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event, Hook
+from webhooks.reports import DeliveryReport
 
 MakeAgent = Callable[..., Agent]
 
@@ -119,6 +121,15 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Certifi
 def emit(agent: Agent, event_type: EventType = EventType.AGENT_RUNNING, *, now: datetime | None = None) -> Event:
     """Write an event, as the life cycle does."""
     return events.emit(agent, event_type, {"from": "provisioning", "to": "running"}, now=now or timezone.now())
+
+
+def outcome_of_test(agent: Agent) -> DeliveryReport:
+    """Send a `test` event and wait for its outcome, as the API does."""
+    awaited = testing.begin(agent)
+    try:
+        return asyncio.run(awaited.report())
+    finally:
+        awaited.leave()
 
 
 def delivery_of(event: Event) -> Delivery:

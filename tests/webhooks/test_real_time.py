@@ -12,9 +12,8 @@ import pytest
 
 from tests.doubles.receiver import Receiver, after, hang, raw, status
 from tests.patience import Patience
-from tests.webhooks.conftest import MakeAgent, emit, hook_of
+from tests.webhooks.conftest import MakeAgent, emit, hook_of, outcome_of_test
 from tests.workers import Workers
-from webhooks import testing
 from webhooks.models import Delivery, State
 from webhooks.reports import DeliveryReport
 
@@ -54,7 +53,7 @@ def test_a_test_of_a_receiver_that_never_answers_ends_within_ninety_seconds(
         emit(agent)
         wait_until(lambda: bool(receiver.received), seconds=20)
         began = time.monotonic()
-        report = testing.run(agent)
+        report = outcome_of_test(agent)
     assert report == DeliveryReport(ok=False, status=None, attempts=3, error="timeout")
     assert 75 < time.monotonic() - began < 90
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from agents.models import Agent
 from config.errors import Conflict, Unavailable
 from tests.doubles.receiver import Receiver, after, status
-from tests.webhooks.conftest import emit
+from tests.webhooks.conftest import emit, outcome_of_test
 from webhooks import delivery_loop, hooks, reports, testing
 from webhooks.models import Delivery, Event, State
 from webhooks.reports import DeliveryReport
@@ -35,7 +35,7 @@ def draining_worker() -> Iterator[None]:
 
 
 def test_it_reports_what_the_receiver_answered(hooked: Agent, receiver: Receiver, draining_worker: None) -> None:
-    assert testing.run(hooked) == DeliveryReport(ok=True, status=204, attempts=1, error=None)
+    assert outcome_of_test(hooked) == DeliveryReport(ok=True, status=204, attempts=1, error=None)
     (request,) = receiver.received
     assert request.header("X-Service-Event") == "test"
     assert b'"data":{"note":' in request.body
@@ -44,7 +44,7 @@ def test_it_reports_what_the_receiver_answered(hooked: Agent, receiver: Receiver
 def test_a_second_call_joins_the_running_test(hooked: Agent, receiver: Receiver, draining_worker: None) -> None:
     receiver.answers(after(0.5, status(204)))
     reports: list[DeliveryReport] = []
-    callers = [threading.Thread(target=lambda: reports.append(testing.run(hooked))) for _ in range(4)]
+    callers = [threading.Thread(target=lambda: reports.append(outcome_of_test(hooked))) for _ in range(4)]
     for caller in callers:
         caller.start()
     for caller in callers:
@@ -60,7 +60,7 @@ def test_an_ordinary_event_that_waits_is_not_mistaken_for_a_test(hooked: Agent) 
 
 def test_removing_the_hook_ends_the_wait(hooked: Agent) -> None:
     reports: list[DeliveryReport] = []
-    caller = threading.Thread(target=lambda: reports.append(testing.run(hooked)))
+    caller = threading.Thread(target=lambda: reports.append(outcome_of_test(hooked)))
     caller.start()
     while not Delivery.objects.exists():
         caller.join(0.01)
@@ -71,13 +71,13 @@ def test_removing_the_hook_ends_the_wait(hooked: Agent) -> None:
 
 def test_without_a_hook_there_is_nothing_to_test(agent: Agent) -> None:
     with pytest.raises(Conflict, match=r"PUT /agents/\{id\}/webhook"):
-        testing.run(agent)
+        outcome_of_test(agent)
 
 
 def test_a_wait_without_end_is_given_up_and_can_be_joined(hooked: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "PATIENCE_SECONDS", 0.2)
     with pytest.raises(Unavailable) as gave_up:
-        testing.run(hooked)
+        outcome_of_test(hooked)
     assert "Retry-After" in gave_up.value.headers
     assert Delivery.objects.get().state == State.PENDING
     assert reports.PATIENCE_SECONDS < 130

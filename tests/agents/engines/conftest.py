@@ -22,13 +22,14 @@ from agents.engines import ENGINES, PACKAGES
 from agents.engines.base import Engine
 from agents.pod import processes
 from agents.pod.turns.failures import Hop, HopFailure
-from agents.runtimes import certificates, management
+from agents.runtimes import certificates
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import PodProgram
 from tests.agents.backups.real import program, url
 from tests.agents.engines.expectations import EXPECTED, Expected
 from tests.agents.pod.bridge.process import eventually, pod_config
+from tests.agents.runtimes import turn_calls
 from tests.doubles.certificates import Certificates
 from tests.doubles.discord import DiscordDouble
 from tests.doubles.mailbox import MailboxDouble
@@ -151,7 +152,7 @@ class EnginePod:
         endpoint = self.runtime.endpoint(self.namespace)
         if endpoint is None:  # in a cluster, until the next pod has an address
             raise HopFailure(Hop.GATEWAY, "there is no pod")
-        return management.chat(endpoint, ACCESS, message=message, session_id=session).reply
+        return turn_calls.chat(endpoint, ACCESS, message=message, session_id=session).reply
 
     def failing_hop(self, message: str = "hello", session: str = "talk") -> str:
         with pytest.raises(HopFailure) as failure:

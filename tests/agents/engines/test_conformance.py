@@ -12,13 +12,13 @@ import pytest
 from django.conf import settings
 
 from agents.pod.turns.events import Delta
-from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import PodProgram
 from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, EnginePod, each
 from tests.agents.engines.expectations import WITHOUT_TOOLS, expected
 from tests.agents.engines.looking import found_in_memory
 from tests.agents.pod.bridge.process import eventually
+from tests.agents.runtimes import turn_calls
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import Mood
 from tests.doubles.web_page import WebPage
@@ -151,7 +151,7 @@ def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod:
     pod.model.reply = "one two three"
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
-    events = list(management.chat_events(endpoint, ACCESS, message="talk", session_id="talk"))
+    events = list(turn_calls.chat_events(endpoint, ACCESS, message="talk", session_id="talk"))
     assert len([event for event in events if isinstance(event, Delta)]) > 1
     assert {(seen.protocol, seen.model, seen.wants_stream) for seen in pod.model.turns()} == {
         (protocol, "qwen/qwen3:8b", True)
@@ -267,7 +267,7 @@ def test_a_caller_that_hangs_up_ends_the_model_call(pod: EnginePod) -> None:
     pod.model.mood, pod.model.pause, pod.model.reply = Mood.SLOW, 0.3, "word " * 200
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
-    events = management.chat_events(endpoint, ACCESS, message="talk", session_id="talk")
+    events = turn_calls.chat_events(endpoint, ACCESS, message="talk", session_id="talk")
     assert next(events) is None
     assert isinstance(next(events), Delta)
     events.close()

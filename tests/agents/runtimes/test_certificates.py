@@ -16,6 +16,7 @@ from agents.pod.gateway.tls import server_context
 from agents.pod.turns.failures import HopFailure
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Endpoint, Identity, RuntimeFailure
+from tests.agents.runtimes import turn_calls
 from tests.agents.runtimes.conftest import ACCESS, IDENTITY, MANAGEMENT_TOKEN, REAL_KEY, pod_spec
 from tests.doubles.certificates import Certificates
 from tests.doubles.impostor import Impostor
@@ -29,11 +30,11 @@ def ask_health(endpoint: Endpoint) -> None:
 
 
 def ask_chat(endpoint: Endpoint) -> None:
-    management.chat(endpoint, ACCESS, message=MESSAGE, session_id="s")
+    turn_calls.chat(endpoint, ACCESS, message=MESSAGE, session_id="s")
 
 
 def ask_chat_events(endpoint: Endpoint) -> None:
-    list(management.chat_events(endpoint, ACCESS, message=MESSAGE, session_id="s"))
+    list(turn_calls.chat_events(endpoint, ACCESS, message=MESSAGE, session_id="s"))
 
 
 def ask_talk_test(endpoint: Endpoint) -> None:

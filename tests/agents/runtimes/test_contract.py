@@ -14,20 +14,21 @@ import requests
 from agents.backups import credentials
 from agents.pod import restic
 from agents.pod.turns.failures import HopFailure
-from agents.runtimes import certificates, management, pod_backups, pod_logs
+from agents.runtimes import certificates, pod_backups, pod_logs
 from agents.runtimes.base import Endpoint, Phase, Runtime, RuntimeFailure, Usage
 from agents.runtimes.local import LocalRuntime
 from agents.runtimes.pod_backups import BackupOrder, BackupState
 from agents.runtimes.pod_logs import LogQuery
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually
+from tests.agents.runtimes import turn_calls
 from tests.agents.runtimes.conftest import ACCESS, AGENT, NAMESPACE, pod_spec, wait_for, with_secrets
 
 
 def say(runtime: Runtime, message: str, session: str = "s1", namespace: str = NAMESPACE) -> str:
     endpoint = runtime.endpoint(namespace)
     assert endpoint
-    return management.chat(endpoint, ACCESS, message=message, session_id=session).reply
+    return turn_calls.chat(endpoint, ACCESS, message=message, session_id=session).reply
 
 
 def test_a_deployed_pod_becomes_ready_on_its_revision(runtime: Runtime) -> None:
@@ -198,7 +199,7 @@ def test_the_management_token_is_needed(ready: Runtime) -> None:
     endpoint = ready.endpoint(NAMESPACE)
     assert endpoint
     with pytest.raises(HopFailure):
-        management.chat(endpoint, replace(ACCESS, token="another token"), message="say x", session_id=None)
+        turn_calls.chat(endpoint, replace(ACCESS, token="another token"), message="say x", session_id=None)
     with pytest.raises(RuntimeFailure):
         ready.configure(with_secrets(pod_spec(revision=2), management_token="another token"))
 
@@ -209,7 +210,7 @@ def test_a_gateway_proves_by_its_certificate_who_it_is(ready: Runtime) -> None:
     assert endpoint
     stranger = replace(ACCESS, certificate=certificates.make().certificate)
     with pytest.raises(HopFailure, match="does not prove"):
-        management.chat(endpoint, stranger, message="say x", session_id=None)
+        turn_calls.chat(endpoint, stranger, message="say x", session_id=None)
     with pytest.raises(RuntimeFailure, match="does not prove"):
         ready.configure(replace(pod_spec(revision=2), identity=certificates.make()))
     assert say(ready, "say x") == "x"
@@ -224,7 +225,7 @@ def test_a_gateway_with_an_earlier_certificate_is_replaced_and_conversations_go_
     def replaced() -> str | None:
         endpoint = ready.endpoint(NAMESPACE)
         with suppress(HopFailure):
-            return management.chat(endpoint, fresh.access, message="count", session_id="s1").reply if endpoint else None
+            return turn_calls.chat(endpoint, fresh.access, message="count", session_id="s1").reply if endpoint else None
         return None
 
     assert eventually(replaced, within=60 * ground.PATIENCE, what="the new gateway") == "1"

@@ -33,7 +33,7 @@ def served() -> front.Front:
     unread.UNREAD_SECONDS, unread.LOOK_SECONDS = UNREAD_SECONDS, 0.1
     front.MAX_QUEUED = 4
     front.QUEUE_SECONDS = 1.0
-    waiters = waiting.turns.total + waiting.looks.total
+    waiters = waiting.turns.threads + waiting.looks.total
     return front.Front(_application, running=RUNNING, waiting=waiters, alive=b'{"status": "ok"}')
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import PodProgram
+from tests.agents.runtimes import turn_calls
 from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec, wait_for
 
 
@@ -33,4 +33,4 @@ def program(home: Path, name: PodProgram) -> psutil.Process:
 def say(runtime: LocalRuntime, message: str) -> str:
     endpoint = runtime.endpoint(NAMESPACE)
     assert endpoint
-    return management.chat(endpoint, ACCESS, message=message, session_id="s1").reply
+    return turn_calls.chat(endpoint, ACCESS, message=message, session_id="s1").reply

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from agents.pod import processes
-from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local import LocalRuntime
+from tests.agents.runtimes import turn_calls
 from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec, wait_for
 
 
@@ -38,4 +38,4 @@ def test_it_is_replaced_by_one_that_is_found(of_another_version: LocalRuntime) -
     wait_for(of_another_version, Phase.READY)
     endpoint = of_another_version.endpoint(NAMESPACE)
     assert endpoint
-    assert management.chat(endpoint, ACCESS, message="say x", session_id="s1").reply == "x"
+    assert turn_calls.chat(endpoint, ACCESS, message="say x", session_id="s1").reply == "x"
