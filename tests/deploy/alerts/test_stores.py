@@ -27,7 +27,7 @@ SECONDS = 60
 TIMEOUTS = "agentpods_database_pool_timeouts_total"
 
 
-class Way:
+class WayToDatabase:
     """The only way of programs to the database: the socket of the real server, under a name of our own."""
 
     def __init__(self, directory: Path) -> None:
@@ -51,7 +51,7 @@ class Way:
 
 
 def test_database_down(watched: WatchedPlatform, celery: Workers, web: Web, tmp_path: Path) -> None:
-    way = Way(tmp_path)
+    way = WayToDatabase(tmp_path)
     celery.beat(environment={"DATABASE_URL": way.url, "METRICS_PORT": str(port := free_port())})
     site = web({"DATABASE_URL": way.url})
     wait_until(lambda: requests.get(f"{site}/health/ready", timeout=30).status_code == 200, SECONDS)
