@@ -8,7 +8,7 @@ from agents.backups import removing, repositories
 from agents.backups.models import Backup, Repository
 
 
-class StillThere(Exception):
+class RepositoryHasBackups(Exception):
     """The repository has backups. Nothing is changed."""
 
     def __init__(self, repository: Repository) -> None:
@@ -18,11 +18,12 @@ class StillThere(Exception):
 def renew(repository: Repository, *, actor: str) -> int:
     """Make an empty repository, and take the backups of the old one off the owner's list. Returns how many those were.
 
-    A second run continues what was interrupted. Raises StillThere, BackupInUse, BackupsOff, Crowded, StoreFailure.
+    A second run continues what was interrupted. Raises RepositoryHasBackups, BackupInUse, BackupsOff, Crowded,
+    StoreFailure.
     """
     repositories.make(repository)
     if json.loads(repositories.call(repository, ["snapshots", "--json", "--no-lock"])):
-        raise StillThere(repository)
+        raise RepositoryHasBackups(repository)
     lost = list(Backup.objects.there().filter(agent=repository.pk))
     for backup in lost:
         removing.delete(backup, actor=actor)

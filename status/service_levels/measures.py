@@ -20,8 +20,9 @@ _GOOD_SAMPLES = """
 SELECT count(*) FROM status_healthsample
 WHERE at >= %s AND at < %s AND NOT down @> '{database}'::varchar[] AND failed * 100 <= requests
 """
-# Each start that somebody or the platform asked for, and the next status after it. A start that its owner ended before
-# the time was over is neither good nor bad.
+# Each start that somebody or the platform asked for, and the next status after it. The first start of an agent changes
+# no status: its row says that it was created. A start that its owner ended before the time was over is neither good nor
+# bad.
 _STARTS = """
 SELECT count(*) FILTER (WHERE next.to_status = 'running' AND next.at <= asked.at + %(within)s),
     count(*) FILTER (WHERE next.at IS NULL OR next.to_status = 'failed' OR next.at > asked.at + %(within)s)
@@ -30,7 +31,7 @@ FROM agents_transition asked LEFT JOIN LATERAL (
     WHERE agent_id = asked.agent_id AND at >= asked.at AND id > asked.id AND from_status <> to_status
     ORDER BY at, id LIMIT 1
 ) next ON true
-WHERE asked.to_status = 'provisioning' AND asked.from_status <> 'provisioning'
+WHERE asked.to_status = 'provisioning' AND (asked.from_status <> 'provisioning' OR asked.reason = 'create')
     AND asked.at >= %(first)s AND asked.at < %(after)s
 """
 # Of events that arrived at the first attempt, which alone tells when that attempt began. A slow receiver delays its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -27,6 +28,7 @@ from webhooks import delivery_loop
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "deploy" / "observability"
 RUNBOOKS = ROOT / "docs" / "runbooks"
+PROOFS = Path(__file__).parent / "alerts"
 PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 COUNTED_IN = (proxy, chat, talk_test, invariants, requests, tasks, delivery_loop)  # the modules that have metrics
 FOREIGN = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}  # of Prometheus and of its library
@@ -117,12 +119,12 @@ def test_every_metric_is_described_and_nothing_else_is(known: dict[str, set[str]
 
 def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
     named = {rule["alert"]: rule["annotations"]["runbook_url"] for rule in rules()}
-    pages = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in named}
+    pages = {_words(name, "-") for name in named}
     assert {f"{{{{ $externalLabels.console }}}}/guide/runbooks/{page}/" for page in pages} == set(named.values())
     assert {path.stem for path in RUNBOOKS.glob("*.md")} == pages
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for name in named:
-        page = re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+        page = _words(name, "-")
         text = (RUNBOOKS / f"{page}.md").read_text(encoding="utf-8")
         assert re.findall(r"^#+ (.*)", text, re.MULTILINE) == [name, "What it means", "What to look at", "What to do"]
         assert f"- runbooks/{page}.md\n" in navigation
@@ -132,6 +134,24 @@ def test_every_alert_says_how_bad_it_is_and_what_happens() -> None:
     for rule in rules():
         assert rule["labels"]["severity"] in {"critical", "warning"}
         assert rule["annotations"]["summary"].endswith(".")
+
+
+def test_every_alert_was_made_to_fire_by_breaking_the_thing_and_its_runbook_was_followed() -> None:
+    """By a test that has the name of the alert. They are slow: `make test-slow`."""
+    modules = [ast.parse(path.read_text(encoding="utf-8")) for path in PROOFS.glob("test_*.py")]
+    proofs = [node for module in modules for node in module.body if isinstance(node, ast.FunctionDef)]
+    proved = [proof.name for proof in proofs if proof.name.startswith("test_")]
+    assert sorted(proved) == sorted("test_" + _words(rule["alert"], "_") for rule in rules())
+    for proof in (one for one in proofs if one.name in proved):
+        firing = [ast.unparse(one.test) for one in ast.walk(proof) if isinstance(one, ast.Assert)]
+        (alert,) = (rule["alert"] for rule in rules() if proof.name == "test_" + _words(rule["alert"], "_"))
+        about = [one for one in firing if f"'{alert}'" in one and "fires" in one]
+        assert any(" not " not in f" {one} " for one in about), f"{proof.name} does not see it fire"
+        assert any(" not " in f" {one} " for one in about), f"{proof.name} does not see it end"
+
+
+def _words(alert: str, between: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", between, alert).lower()
 
 
 @pytest.mark.parametrize("name", ["platform", "programs"])

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.backups import renewing
 from agents.backups.models import Repository
-from agents.backups.renewing import StillThere
+from agents.backups.renewing import RepositoryHasBackups
 from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.errors import BackupInUse
 
@@ -25,6 +25,6 @@ class Command(BaseCommand):
             raise CommandError(f"no such repository: {agent}")
         try:
             lost = renewing.renew(repository, actor="operator:renew_repository")
-        except (StillThere, BackupInUse, BackupsOff, Crowded, StoreFailure) as why:
+        except (RepositoryHasBackups, BackupInUse, BackupsOff, Crowded, StoreFailure) as why:
             raise CommandError(str(why)) from why
         self.stdout.write(f"an empty repository; backups that are lost: {lost}")

@@ -129,4 +129,5 @@ def asked(alert: str, start: str, **given: object) -> list[tuple[object, ...]]:
         statement = statement.replace(name, str(value))
     with connection.cursor() as cursor:
         cursor.execute(statement)
-        return cursor.fetchall()
+        rows: list[tuple[object, ...]] = cursor.fetchall()
+        return rows

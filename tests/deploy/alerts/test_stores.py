@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import psycopg
 import pytest
 import requests
+from django.db import connection
 
 from accounts.models import User
 from tests.deploy.alerts.breaking import Visitors, blocked, blocking, end
 from tests.deploy.alerts.conftest import WatchedPlatform
-from tests.deploy.alerts.judging import says
+from tests.deploy.alerts.judging import asked, says
 from tests.patience import wait_until
 from tests.ports import free_port
 from tests.scraping import scrape, scrape_until
@@ -22,6 +25,49 @@ pytestmark = [pytest.mark.slow, pytest.mark.unmeasured, pytest.mark.django_db(tr
 
 SECONDS = 60
 TIMEOUTS = "agentpods_database_pool_timeouts_total"
+
+
+class WayToDatabase:
+    """The only way of programs to the database: the socket of the real server, under a name of our own."""
+
+    def __init__(self, directory: Path) -> None:
+        (self._socket,) = Path(connection.settings_dict["HOST"]).glob(".s.PGSQL.*[0-9]")
+        self._name = directory / self._socket.name
+        self.url = f"postgresql://postgres@/{connection.settings_dict['NAME']}?host={directory}"
+        self.open()
+
+    def open(self) -> None:
+        self._name.symlink_to(self._socket)
+
+    def close(self) -> None:
+        """Nobody comes in any more, and who is in is thrown out."""
+        self._name.unlink()
+        with psycopg.connect(database_url(), autocommit=True) as other:
+            other.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and pid <> all(%s)",
+                [[other.info.backend_pid, connection.connection.info.backend_pid]],
+            )
+
+
+def test_database_down(watched: WatchedPlatform, celery: Workers, web: Web, tmp_path: Path) -> None:
+    way = WayToDatabase(tmp_path)
+    celery.beat(environment={"DATABASE_URL": way.url, "METRICS_PORT": str(port := free_port())})
+    site = web({"DATABASE_URL": way.url})
+    wait_until(lambda: requests.get(f"{site}/health/ready", timeout=30).status_code == 200, SECONDS)
+    way.close()
+    watched.process("beat", port)
+    assert "DatabaseDown" in watched.fires()
+    says("DatabaseDown", "`GET /health/ready`: 503", "`error connecting in` is followed by the reason")
+    wait_until(lambda: requests.get(f"{site}/health/ready", timeout=30).status_code == 503, SECONDS)
+    wait_until(lambda: "error connecting in" in (tmp_path / "beat.log").read_text(errors="replace"), SECONDS)
+    says("DatabaseDown", "repair the server. Nothing else needs a step: programs connect again by themselves")
+    assert asked("DatabaseDown", "select count(*) from pg_stat_activity")
+    assert len(asked("DatabaseDown", "select pid, now() - query_start")) <= 5
+    way.open()
+    wait_until(lambda: requests.get(f"{site}/health/ready", timeout=30).status_code == 200, SECONDS)
+    wait_until(lambda: scrape(port).value("agentpods_figures_up") == 1, SECONDS)
+    assert "DatabaseDown" not in watched.fires()
 
 
 @pytest.fixture

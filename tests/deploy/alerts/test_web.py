@@ -14,6 +14,7 @@ from tests.deploy.alerts.conftest import WatchedPlatform
 from tests.deploy.alerts.judging import asked, says
 from tests.patience import wait_until
 from tests.ports import free_port
+from tests.scraping import scrape_until
 from tests.status.conftest import Web
 from tests.workers import database_url
 
@@ -69,3 +70,19 @@ def test_api_slow(watched: WatchedPlatform, visitors: Visitors) -> None:
     assert "ApiSlow" in watched.fires()
     assert {visitors.get().status_code for _ in range(60)} == {200}
     assert "ApiSlow" not in watched.fires()
+
+
+def test_web_overloaded(watched: WatchedPlatform, visitors: Visitors) -> None:
+    with blocked("agents_agent") as forgotten, visitors.come(100) as statuses:
+        says("WebOverloaded", "`agentpods_database_pool_waiting`: do all threads wait for the database?")
+        scrape_until(visitors.port, lambda found: (found.value("agentpods_database_pool_waiting") or 0) >= 4)
+        says("WebOverloaded", "Threads wait for the database: see [DatabasePoolExhausted]")
+        assert blocking() == forgotten
+        scrape_until(visitors.port, lambda found: (found.value(REFUSED, status="503") or 0) > 6)
+        end(forgotten)
+    assert 503 in statuses
+    assert "WebOverloaded" in watched.fires()
+    with visitors.come(20) as statuses:
+        pass
+    assert set(statuses) == {200}
+    assert "WebOverloaded" not in watched.fires()

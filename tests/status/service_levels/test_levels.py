@@ -77,15 +77,15 @@ def test_a_start_is_good_if_the_agent_runs_within_two_minutes(person: User, cloc
 
     def started(*then: tuple[str, int], was: str = "stopped") -> Agent:
         agent = agent_of(person)
-        steps = [("provisioning", 0), *then]
-        for to, seconds in steps:
+        for to, seconds in [("provisioning", 0), *then]:
             at = timezone.now() + timedelta(seconds=seconds)
-            Transition.objects.create(agent=agent, from_status=was, to_status=to, reason="owner", actor="owner", at=at)
+            given = {"from_status": was, "to_status": to, "reason": "create" if was == to else "owner"}
+            Transition.objects.create(agent=agent, **given, actor="owner", at=at)
             was = to
         return agent
 
     started(("running", 120))
-    started(("running", 30), ("stopped", 40), was="")
+    started(("running", 30), ("stopped", 40), was="provisioning")  # as it was created
     started(("running", 121))
     gone = started(("failed", 20), ("running", 60))
     started()
