@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 
 from billing import decisions, licence_cards
@@ -96,12 +97,23 @@ class PaymentAdmin(WithSections, Corrected):
     totals = totals.PAYMENTS
     steps = (RefundPayments(), RefundPart(), CreditMoney(Payment), ReturnMoney(Payment), CloseMoney(Payment))
     repairs, repairs_title = _buttons(), "Corrections"
-    list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
+    list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "moved", "unapplied")
     list_filter = (BoughtNothing, "kind", "provider", ("at", WhenFilter), "late")
     list_select_related = ("agent",)
     search_fields = ("id", "^external_id", "agent__id", "user__email")
     search_help_text = "Id of a payment or an agent, the provider's id, or the owner's e-mail"
     sortable_by = ("at",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
+        rows: QuerySet[Payment] = super().get_queryset(request).annotate(decimals=totals.ORDERED)
+        return rows
+
+    @admin.display(description="amount")
+    def moved(self, row: Any) -> str:
+        """The money as people read it, as in the sums below the list."""
+        if row.amount is None:
+            return "-"
+        return totals.PAYMENTS.text("amount", {"currency": row.currency, "decimals": row.decimals}, row.amount)
 
 
 @admin.register(Order)

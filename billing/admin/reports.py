@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
@@ -45,11 +46,16 @@ class ReportsAdmin(WrittenByRules):
             "first": first,
             "last": last,
             "problem": problem,
-            "tables": [(table, table.rows[:SHOWN]) for table in found],
+            "tables": [(table, _words(table.head), table.rows[:SHOWN]) for table in found],
             "shown": SHOWN,
             "more": {} if problem else _not_in(found),
         }
         return TemplateResponse(request, "admin/billing/reports.html", context, status=400 if problem else 200)
+
+
+def _words(head: Iterable[str]) -> list[str]:
+    """The names of the columns as people read them; the CSV file keeps them."""
+    return [name.replace("_usd", " in USD").replace("_", " ") for name in head]
 
 
 def _not_in(found: list[ReportTable]) -> dict[str, str]:

@@ -33,10 +33,10 @@ class MoneyTotals(Totals):
         return f"{sums.exact(total, known)} {currency.name}" if known is not None else f"{total:f} units of {code}"
 
 
-_ORDERED = Coalesce(F("order__cryptoorder__decimals"), F("refund_of__order__cryptoorder__decimals"))
+ORDERED = Coalesce(F("order__cryptoorder__decimals"), F("refund_of__order__cryptoorder__decimals"))
 
 PAYMENTS = MoneyTotals(
-    by={"kind": "kind", "currency": "currency", "decimals": _ORDERED}, sums={"amount": "amount", "price": "price_usd"}
+    by={"kind": "kind", "currency": "currency", "decimals": ORDERED}, sums={"amount": "amount", "price": "price_usd"}
 )
 CHARGES = MoneyTotals(by={"why": "why", "currency": "currency"}, sums={"amount": "amount"})
 DISPUTES = MoneyTotals(by={"status": "status", "currency": "payment__currency"}, sums={"amount": "cents"})
