@@ -59,12 +59,13 @@ def project(tmp_path: Path) -> Path:
 
 
 def collected(project: Path, *arguments: str, seed: int = 1, environment: Mapping[str, str] | None = None) -> set[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "tests.at_length", "--collect-only", "-q", *arguments]
+    plugins = ["-p", "pytest_randomly", "-p", "tests.at_length"]  # the others take seconds to import
+    command = [sys.executable, "-m", "pytest", *plugins, "--collect-only", "-q", *arguments]
     settings = {name: value for name, value in os.environ.items() if name not in {"AT_LENGTH", "CI", "PYTEST_PLUGINS"}}
     run = subprocess.run(
         [*command, f"--randomly-seed={seed}"],
         cwd=project,
-        env={**settings, "PYTHONPATH": str(ROOT), **(environment or {})},
+        env={**settings, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(environment or {})},
         check=True,
         capture_output=True,
         text=True,
