@@ -24,6 +24,7 @@ from tests.doubles.slow_gateway import SlowGateway
 
 CHATS = 1_000
 EACH = 4  # WAITING_CALLS_PER_ACCOUNT as it is
+STEP = 10  # accounts that begin at once: more at a time would measure the queue before the threads
 GIVE_UP_SECONDS = 300.0
 MB = 1_000_000
 
@@ -84,8 +85,11 @@ async def _chats(server: Program, gateway: SlowGateway, bearers: list[tuple[str,
         await asyncio.gather(*[_listed(session, bearer) for bearer, _ in bearers[:100]])  # a warm process
         threads, memory = web.num_threads(), web.memory_info().rss
         begun, cpu = time.monotonic(), server.cpu_seconds()
-        asking = [asyncio.create_task(_chat(session, *one)) for one in bearers for _ in range(EACH)]
-        await asyncio.to_thread(_wait_for_all, gateway)
+        asking: list[asyncio.Task[tuple[int, str]]] = []
+        for start in range(0, len(bearers), STEP):
+            step = bearers[start : start + STEP]
+            asking += [asyncio.create_task(_chat(session, *one)) for one in step for _ in range(EACH)]
+            await asyncio.to_thread(_wait_for, gateway, len(asking))
         waited = time.monotonic() - begun
         grown, larger = web.num_threads(), web.memory_info().rss
         gateway.release()
@@ -93,10 +97,10 @@ async def _chats(server: Program, gateway: SlowGateway, bearers: list[tuple[str,
     return Seen(replies, (threads, grown), (memory, larger), server.cpu_seconds() - cpu, waited)
 
 
-def _wait_for_all(gateway: SlowGateway) -> None:
+def _wait_for(gateway: SlowGateway, chats: int) -> None:
     until = time.monotonic() + GIVE_UP_SECONDS / 2
-    while gateway.open < CHATS and time.monotonic() < until:
-        time.sleep(0.2)
+    while gateway.open < chats and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def _web(server: Program) -> psutil.Process:
