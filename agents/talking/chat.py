@@ -33,7 +33,7 @@ TurnEvents = turns.Events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ChatTurn:
     """A turn that has a place among the waiting calls. It begins with `reply` or with `events`, on an event loop."""
 
     endpoint: Endpoint
@@ -75,7 +75,7 @@ class Turn:
             await await_key(self.endpoint, self.access)
 
 
-def begin(agent: Agent, *, message: str, session_id: str | None = None) -> Turn:
+def begin(agent: Agent, *, message: str, session_id: str | None = None) -> ChatTurn:
     """Take a place for a turn with the agent.
 
     Raises BadRequest, WrongState unless the agent runs, HopFailed without an address, and Unavailable when too many
@@ -88,7 +88,7 @@ def begin(agent: Agent, *, message: str, session_id: str | None = None) -> Turn:
     except Unavailable:
         TURNS.labels("none", "refused").inc()
         raise
-    return Turn(
+    return ChatTurn(
         endpoint=endpoint,
         access=access,
         message=message,

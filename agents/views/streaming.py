@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from agents.runtimes.turns import ChatReply
-from agents.talking.chat import Turn, TurnEvents
+from agents.talking.chat import ChatTurn, TurnEvents
 from agents.views.base import AgentViewSet
 from config import promises
 from config.streams import Beginning
@@ -21,7 +21,7 @@ Wire = Callable[[TurnEvents], AsyncGenerator[bytes, None]]
 
 
 def answered(
-    view: AgentViewSet, request: Request, turn: Turn, told: Callable[[ChatReply], Beginning]
+    view: AgentViewSet, request: Request, turn: ChatTurn, told: Callable[[ChatReply], Beginning]
 ) -> HttpResponseBase:
     """Answer with the reply of the turn, as `told` says it. When the client hangs up, the turn ends."""
 
@@ -34,7 +34,7 @@ def answered(
     return promises.promised(view, request, promise, end=turn.leave)
 
 
-def streamed(view: AgentViewSet, request: Request, turn: Turn, wire: Wire) -> HttpResponseBase:
+def streamed(view: AgentViewSet, request: Request, turn: ChatTurn, wire: Wire) -> HttpResponseBase:
     """Answer with the events of the turn, as `wire` writes them. When the client hangs up, the turn ends."""
 
     @asynccontextmanager

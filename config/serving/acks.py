@@ -45,7 +45,7 @@ class Arrivals:
 def _connection_of(client: str) -> socket.socket | None:
     host, _, port = client.rpartition(":")
     wanted = (host.strip("[]"), int(port))
-    for number in unread.descriptors():
+    for number in sorted(unread.descriptors(), reverse=True):  # a new connection mostly has one of the highest numbers
         with unread.duplicate(number) as found, contextlib.suppress(OSError):
             if found is not None and found.getpeername()[:2] == wanted:
                 return found.dup()
