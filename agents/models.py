@@ -20,6 +20,7 @@ from agents.backups.models import Backup, Repository
 from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
+from agents.spending.models import ModelUsage, Spending, SpendingBook, SpentDay
 from agents.watching.models import KeptLog
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
@@ -35,11 +36,15 @@ __all__ = [
     "Desired",
     "DomainClaim",
     "KeptLog",
+    "ModelUsage",
     "Placement",
     "Pod",
     "QuotaStatus",
     "Reason",
     "Repository",
+    "Spending",
+    "SpendingBook",
+    "SpentDay",
     "Status",
     "Transition",
     "UsageHour",

@@ -14,7 +14,7 @@ from agents.backups.models import Backup, Repository, Stage
 from agents.channel_health.models import ChannelState
 from agents.domains.models import CertifiedName, DomainClaim
 from agents.inbound.models import InboundMessage
-from agents.models import Agent, AgentQuota, Status, Transition
+from agents.models import Agent, AgentQuota, ModelUsage, Status, Transition
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable
@@ -42,6 +42,8 @@ def exported(user: User) -> Iterator[Section]:
     yield "timeline", rows(past, "agent_id", "from_status", "to_status", "reason", "note", "at")
     claims = DomainClaim.objects.filter(user=user).order_by("-claimed_at")
     yield "domains", rows(claims, "agent_id", "domain", "status", "claimed_at", "proved_at", "ended_at")
+    took = ModelUsage.objects.filter(agent__user=user).order_by("-day", "-pk")
+    yield "model-usage", rows(took, "agent_id", "day", "model", "kind", "session", "calls", "input", "output", "usd")
     told = Event.objects.filter(agent__user=user).order_by("-created_at", "-id")
     yield "events", rows(told, "agent_id", "type", "created_at", "body")
 
@@ -107,6 +109,7 @@ def erase(user: User) -> None:
     Hook.objects.filter(agent__user=user).delete()
     AgentQuota.objects.filter(agent__user=user).delete()
     usage_hours.erase(list(own.values_list("pk", flat=True)), now=timezone.now())
+    ModelUsage.objects.filter(agent__user=user).delete()
     ChannelState.objects.filter(agent__user=user).delete()
     CertifiedName.objects.filter(user=user).delete()
 

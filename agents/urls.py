@@ -19,6 +19,7 @@ from agents.views.domain import DomainViewSet
 from agents.views.domain_check import DomainCheckViewSet
 from agents.views.events import AccountEventsViewSet, EventsViewSet
 from agents.views.explain import ExplainViewSet
+from agents.views.limits import LimitsViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
 from agents.views.logs import LogsViewSet
@@ -33,6 +34,7 @@ from agents.views.resume import ResumeViewSet
 from agents.views.talk_test import TalkTestViewSet
 from agents.views.ticket import TicketViewSet
 from agents.views.tools import ToolsViewSet
+from agents.views.usage import UsageViewSet
 from agents.views.webhook import WebhookViewSet
 from agents.views.whatsapp import WhatsappViewSet
 
@@ -67,6 +69,8 @@ urlpatterns = [
     path("agents/<str:id>/backups/<str:name>/restore", RestoreViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/usage", UsageViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/limits", LimitsViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/webhook", WebhookViewSet.as_view({"put": "update", "delete": "destroy"})),

@@ -25,6 +25,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.reconcile_due": ("agents.reconcile_due", 1.0, "lifecycle"),
     "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),
     "agents.sample": ("agents.sample", 60.0, "lifecycle"),
+    "agents.exchange_spending_due": ("agents.exchange_spending_due", 5.0, "lifecycle"),
     "agents.keep_logs": ("agents.keep_logs", 30.0, "lifecycle"),
     "agents.hand_over_messages": ("agents.hand_over_messages", 3.0, "lifecycle"),
     "agents.forget_messages": ("agents.forget_messages", 3600.0, "lifecycle"),

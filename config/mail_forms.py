@@ -55,6 +55,7 @@ _STOPS: Values = {
     "stops_at": datetime(2026, 12, 28, 12, tzinfo=UTC),
     "deletes_at": datetime(2027, 1, 4, 12, tzinfo=UTC),
 }
+_SPENDING: Values = {**_AGENT, "spent": "4.10", "limit": "5.00", "until": datetime(2026, 11, 29, tzinfo=UTC)}
 _PAYMENT: Values = {
     **_AGENT,
     "amount": "5.00 USD",
@@ -77,6 +78,10 @@ _WHOLE = frozenset({"reason", "invoice_url"})
 
 def _renew(values: Values) -> str:
     return links.renew(values["agent_id"])
+
+
+def _limited(values: Values) -> str:
+    return links.agent(values["agent_id"])
 
 
 def _payment(values: Values) -> str:
@@ -139,6 +144,8 @@ FORMS: Mapping[str, MailForm] = {
         call="GET {base}/agents/{agent_id}/explain, PUT {base}/agents/{agent_id}/channels",
         may_be_muted=True,
     ),
+    "spending_near": MailForm(sample=_SPENDING, link=_limited, call="PUT {base}/agents/{agent_id}/limits"),
+    "spending_reached": MailForm(sample=_SPENDING, link=_limited, call="PUT {base}/agents/{agent_id}/limits"),
     "domain_lapsed": MailForm(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
     "domain_lost": MailForm(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
     "persona_taken_down": MailForm(

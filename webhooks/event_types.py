@@ -19,6 +19,13 @@ class EventType(models.TextChoices):
     TEST = "test"
 
 
+class LoggedType(models.TextChoices):
+    """Types that are only in the logs, `GET /agents/{id}/events` and `GET /events`. They are never sent."""
+
+    LIMIT_NEAR = "limit.near"
+    LIMIT_REACHED = "limit.reached"
+
+
 # type: (when it is sent, an example of its data), for `/openapi.json`
 EVENTS: dict[EventType, tuple[str, dict[str, Any]]] = {
     EventType.AGENT_RUNNING: (

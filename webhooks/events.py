@@ -16,7 +16,7 @@ from django.db.models import Max
 
 from config import background, sql
 from config.ids import new_id
-from webhooks.event_types import EventType
+from webhooks.event_types import EventType, LoggedType
 from webhooks.models import Delivery, Event
 
 if TYPE_CHECKING:
@@ -29,17 +29,28 @@ TICK = timedelta(microseconds=1)
 @transaction.atomic(savepoint=False)
 def emit(agent: Agent, event_type: EventType, data: dict[str, Any], *, now: datetime) -> Event:
     """Write the event, and its delivery if the agent has a hook. Both roll back with the change that caused them."""
+    event = _write(agent, event_type, data, now=now)
+    # Until the transaction ends, the removal of the hook waits; then it cancels the delivery.
+    if sql.rows("SELECT id FROM webhooks_hook WHERE agent_id = %s FOR KEY SHARE", [agent.pk]):
+        is_test = event_type == EventType.TEST
+        delivered = {"event": event, "agent": agent, "is_test": is_test}
+        Delivery.objects.create(**delivered, next_attempt_at=now, created_at=event.created_at)
+        background.on_commit("webhooks.drain")
+    return event
+
+
+@transaction.atomic(savepoint=False)
+def log(agent: Agent, event_type: LoggedType, data: dict[str, Any], *, now: datetime) -> Event:
+    """Write an event that is only in the logs: no receiver gets it."""
+    return _write(agent, event_type, data, now=now)
+
+
+def _write(agent: Agent, event_type: EventType | LoggedType, data: dict[str, Any], *, now: datetime) -> Event:
     agent = in_turn(agent)
     created_at = _after_the_last(agent, now)
     event_id = new_id("evt")
     body = _body(event_id, agent, event_type, data, created_at=created_at)
-    event = Event.objects.create(id=event_id, agent=agent, type=event_type, body=body, created_at=created_at)
-    # Until the transaction ends, the removal of the hook waits; then it cancels the delivery.
-    if sql.rows("SELECT id FROM webhooks_hook WHERE agent_id = %s FOR KEY SHARE", [agent.pk]):
-        is_test = event_type == EventType.TEST
-        Delivery.objects.create(event=event, agent=agent, is_test=is_test, next_attempt_at=now, created_at=created_at)
-        background.on_commit("webhooks.drain")
-    return event
+    return Event.objects.create(id=event_id, agent=agent, type=event_type, body=body, created_at=created_at)
 
 
 def in_turn(agent: Agent) -> Agent:
@@ -58,7 +69,9 @@ def _after_the_last(agent: Agent, now: datetime) -> datetime:
     return max(now, last + TICK) if last else now
 
 
-def _body(event_id: str, agent: Agent, event_type: EventType, data: dict[str, Any], *, created_at: datetime) -> str:
+def _body(
+    event_id: str, agent: Agent, event_type: EventType | LoggedType, data: dict[str, Any], *, created_at: datetime
+) -> str:
     """The text that is stored, signed and sent. It is serialised only here."""
     event = {
         "id": event_id,

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from agents.configuring import a2a
 from agents.engines.providers import base_url_of, is_own_server
-from agents.models import Agent
+from agents.models import Agent, Spending
 from agents.runtimes.base import Access, Identity, Limits, PodConfig, PodSecrets, PodSpec
 from catalog import engines, llm_models, personas, tiers, tools
 
@@ -77,6 +77,7 @@ def secrets_of(agent: Agent) -> PodSecrets:
         peer_networks=[str(network) for network in (*settings.PEER_ALLOWED_CIDRS, *settings.POD_EGRESS_CIDRS)],
         tool_keys=agent.tool_secrets or {},
         tool_urls=settings.TOOL_SERVICE_URLS if agent.tool_secrets else {},
+        spending_limits=_limits(agent),
     )
 
 
@@ -115,18 +116,29 @@ def a2a_url(agent: HasAddress) -> str | None:
     return f"{public_url(agent)}/a2a" if agent.a2a_enabled else None
 
 
+def _limits(agent: Agent) -> dict[str, int | bool]:
+    """The owner's limits of what model calls may take."""
+    own: Spending | None = getattr(agent, "spending", None)
+    return own.limits() if own else {}
+
+
 def _peers(agent: Agent) -> list[dict[str, Any]]:
     """The peers that the agent may ask; none while A2A is off."""
     return agent.a2a_peers or [] if agent.a2a_enabled else []
 
 
-def _model_name(agent: Agent) -> str | None:
-    """The model's own name: the owner's choice, else the provider's default for this persona."""
+def model_id(agent: Agent) -> str | None:
+    """The model that the pod uses: the owner's choice, else the provider's default for this persona."""
     if agent.llm_provider is None:
         return None
     recommended = personas.recommended_models(agent.persona_id)
-    chosen = agent.model or llm_models.default_model(agent.llm_provider, recommended)
-    return chosen.split(":", 1)[1]
+    return agent.model or llm_models.default_model(agent.llm_provider, recommended)
+
+
+def _model_name(agent: Agent) -> str | None:
+    """The model's own name."""
+    model = model_id(agent)
+    return model.split(":", 1)[1] if model else None
 
 
 def suffix_of(namespace: str) -> str:

@@ -23,6 +23,7 @@ from agents.running.plan import PlanStep
 from agents.running.turns import OneAtATime
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
+from agents.spending import exchanging
 from agents.watching import causes, kept_logs
 from config import background, log_context
 from config.crypto import UnreadableSecret
@@ -154,6 +155,7 @@ def _clear(look: Look) -> None:
         moving.set_out(agent, now=look.now)
     for namespace in look.earlier:
         kept_logs.keep(look.agent, namespace)
+        exchanging.keep(look.agent, namespace)
         look.runtime.delete(namespace, agent_id=look.agent.id, data=False)
 
 
@@ -178,6 +180,7 @@ def _configure(look: Look) -> None:
     except RuntimeFailure as failure:
         log.info("configure failed, deploying", extra={"agent": look.agent.id, "error": str(failure)})
         look.runtime.deploy(spec)
+    exchanging.refresh(look.agent)
 
 
 def _come_up(look: Look) -> None:
@@ -189,6 +192,7 @@ def _come_up(look: Look) -> None:
         # The pod is told before this is recorded: if the worker is killed in between, the next step comes here again.
         look.runtime.expect_data(replace(_spec_of(look.agent), data_expected=True))
     lifecycle.came_up(look.agent, generation=look.agent.generation, public_url=endpoint.public_url, now=look.now)
+    exchanging.refresh(look.agent)
 
 
 def _repair(look: Look) -> None:
@@ -218,6 +222,7 @@ def _stop(look: Look) -> None:
         return
     if look.pod and look.pod.gateway_alive:
         kept_logs.keep(look.agent, look.agent.namespace)
+        exchanging.keep(look.agent, look.agent.namespace)
     look.runtime.stop(look.agent.namespace)
 
 

@@ -88,13 +88,15 @@ class PodSecrets:
     # keys for the services that tools use, by service
     tool_keys: dict[str, str] = field(default_factory=dict, repr=False)
     tool_urls: dict[str, str] = field(default_factory=dict)  # addresses of these services, if not the vendor's
+    # the owner's limits of what model calls may take (agents/pod/gateway/spending/limits.py)
+    spending_limits: dict[str, Any] = field(default_factory=dict)
 
     def told(self) -> dict[str, Any]:
-        """The JSON form. A gateway of an older release does not know the fields for tools' services, so empty ones are
-        left out.
+        """The JSON form. A gateway of an older release does not know the fields for tools' services and limits, so
+        empty ones are left out.
         """
         told = dataclasses.asdict(self)
-        return {name: value for name, value in told.items() if value or not name.startswith("tool_")}
+        return {name: value for name, value in told.items() if value or not name.startswith(("tool_", "spending_"))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,9 @@ from agents.configuring import channels
 from agents.domains import names
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import renew_url
-from agents.models import Agent, ChannelState, Reason
+from agents.models import Agent, ChannelState, Reason, Spending
 from agents.runtimes.base import Observation, Phase
+from agents.spending import telling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,26 @@ def keyless(agent: Agent) -> list[Explanation]:
         return []
     message = "the agent answers but says nothing: it has no model key"
     return [explained(agent, Cause.NO_MODEL_KEY, message, next=f"PATCH /agents/{agent.id}/llm-key")]
+
+
+def spending(agent: Agent) -> list[Explanation]:
+    """A limit of the owner's refuses the agent's model calls."""
+    limits: Spending | None = getattr(agent, "spending", None)
+    if limits is None:
+        return []
+    call = f"PUT /agents/{agent.id}/limits"
+    if limits.is_stopped:
+        message = "the agent runs, but its owner has switched its model calls off"
+        return [explained(agent, Cause.CALLS_STOPPED, message, next=call)]
+    for state in telling.states(agent, limits, now=timezone.now()):
+        if state.level == telling.REACHED:
+            message = (
+                f"the agent runs, but has reached its limit of {state.limit} USD for a {state.period}: its model calls"
+                f" are refused until {state.ends_at:%Y-%m-%d %H:%M} UTC"
+            )
+            evidence = [f"{state.usd:.4f} USD since {state.begins} UTC"]
+            return [explained(agent, Cause.SPENDING_LIMIT, message, evidence=evidence, next=call)]
+    return []
 
 
 def silent(agent: Agent) -> list[Explanation]:

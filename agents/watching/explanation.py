@@ -130,6 +130,7 @@ def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
         *engine,
         *(_distrusted(agent) if answers else []),
         *causes.keyless(agent),
+        *causes.spending(agent),
         *_certain_first(_model_causes(agent, said), causes.silent(agent) if _has_engine(said) and not engine else []),
         *_quota_causes(agent, QuotaStatus.WARN),
         *causes.domain(agent),

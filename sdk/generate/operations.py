@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -108,7 +109,7 @@ def _add_parameter(operation: ApiOperation, parameter: Mapping[str, Any]) -> Non
         wire = '"Idempotency-Key": idempotency_key or new_key()'
         operation.headers.append(Argument("idempotency_key", "str", wire))
         return
-    argument = snake(name)
+    argument = f"{snake(name)}_" if keyword.iskeyword(name) else snake(name)
     required = bool(parameter.get("required"))
     code = Argument(argument, _type(parameter["schema"]), f'"{name}": {argument}', required)
     {"path": operation.in_path, "query": operation.query, "header": operation.headers}[place].append(code)

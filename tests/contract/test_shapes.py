@@ -134,7 +134,7 @@ def agent(make_agent: MakeAgent) -> Agent:
     return make_agent()
 
 
-@pytest.mark.parametrize("word", ["liveness", "explain", "quota", "term"])
+@pytest.mark.parametrize("word", ["liveness", "explain", "quota", "term", "usage", "limits"])
 def test_observations(client: APIClient, document: Document, agent: Agent, word: str) -> None:
     is_as_promised(document, "GET", f"/agents/{{id}}/{word}", client.get(f"/agents/{agent.pk}/{word}"))
 

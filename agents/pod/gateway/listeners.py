@@ -25,6 +25,7 @@ from agents.pod.gateway.peers.calls import Peers
 from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.public import Public
+from agents.pod.gateway.spending.meter import Meter
 from agents.pod.gateway.talk_test import PodTalkTest
 from agents.pod.gateway.turns import GatewayTurns
 
@@ -47,22 +48,25 @@ async def serve(pod: Pod, ended: Awaitable[object]) -> None:
         outside = await stack.enter_async_context(proxy.client())
         models = ModelLog()
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
-        turns = GatewayTurns(pod, bridge, models)
+        meter = Meter(pod)
+        stack.callback(meter.close)
+        turns = GatewayTurns(pod, bridge, models, meter.turns)
         tasks = Tasks(turns)
         kept = BackupCalls(pod, bridge, await stack.enter_async_context(backups.client()))
         peers = PeersServer(pod, Peers(pod, tasks, turns))
         besides = [*kept.routes(), *ToolServices(pod, outside).routes()]
-        inner = proxy.KeyProxy(pod, models, outside).app(peers, besides)
+        inner = proxy.KeyProxy(pod, models, meter, outside).app(peers, besides)
         await _listen(stack, inner, start.llm_host, start.llm_port)
         test = PodTalkTest(pod, bridge, turns, inside)
-        management = Management(pod, bridge, turns, models, test, LogPages(pod_log), kept).app()
+        management = Management(pod, bridge, turns, models, test, LogPages(pod_log), kept, meter).app()
         await _listen(stack, management, start.host, start.management_port, tls.server_context(start.identity))
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
         await _listen(stack, Public(pod, bridge, turns, tasks, pages).app(), start.host, start.public_port)
-        reporting = asyncio.create_task(_report(pod))
+        loops = [asyncio.create_task(_report(pod)), asyncio.create_task(meter.keep())]
         await ended
         log.info("the gateway stops")
-        reporting.cancel()
+        for loop in loops:
+            loop.cancel()
 
 
 def _pod_log(stack: AsyncExitStack, pod: Pod) -> PodLog:

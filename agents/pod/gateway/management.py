@@ -18,6 +18,7 @@ from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.mcp_test import McpTest
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.spending.meter import Meter
 from agents.pod.gateway.talk_test import NO_KEY, PodTalkTest
 from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.masking import mask_text
@@ -38,6 +39,7 @@ class Management:
         test: PodTalkTest,
         log_pages: LogPages,
         backups: BackupCalls,
+        meter: Meter,
     ) -> None:
         self._pod = pod
         self._bridge = bridge
@@ -46,6 +48,7 @@ class Management:
         self._test = test
         self._log_pages = log_pages
         self._backups = backups
+        self._meter = meter
         self._mcp_test = McpTest(pod)
         self._configuring = asyncio.Lock()
 
@@ -64,6 +67,7 @@ class Management:
         self._log_pages.route(app)
         app.router.add_put("/backup", self.back_up)
         app.router.add_put("/restore", self.restore)
+        app.router.add_post("/spending", self.spending)
         return app
 
     @web.middleware
@@ -139,6 +143,10 @@ class Management:
 
     async def restore(self, request: web.Request) -> web.Response:
         return await self._backups.order("restore", await read_json(request))
+
+    async def spending(self, request: web.Request) -> web.Response:
+        """Give the counts of model calls that are due, and take limits and prices."""
+        return web.json_response(self._meter.exchange(await read_json(request)))
 
     async def take_message(self, request: web.Request) -> web.Response:
         """Pass a channel's message to the engine. Without a model key the agent is silent on every channel, so the

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.spending.open_turns import TurnKind
 from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.masking import mask_text
 from agents.pod.turns.events import Done
@@ -94,7 +95,8 @@ class PodTalkTest:
 
     async def _failure(self) -> HopFailure | None:
         try:
-            async with asyncio.timeout(TURN_SECONDS), aclosing(self._turns.take(MESSAGE, _session_id())) as events:
+            turn = self._turns.take(MESSAGE, _session_id(), kind=TurnKind.TEST)
+            async with asyncio.timeout(TURN_SECONDS), aclosing(turn) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return None if event.reply.strip() else ModelError("the model said nothing")

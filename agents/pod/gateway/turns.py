@@ -15,6 +15,7 @@ from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.reasons import FailureReason, of_model
+from agents.pod.gateway.spending.open_turns import OpenTurns, TurnKind
 from agents.pod.turns.events import Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import EngineError, Hop, HopFailure, ModelError
 from agents.runtimes.base import Phase
@@ -31,15 +32,18 @@ def new_session_id() -> str:
 
 
 class GatewayTurns:
-    def __init__(self, pod: Pod, bridge: Bridge, models: ModelLog) -> None:
+    def __init__(self, pod: Pod, bridge: Bridge, models: ModelLog, open_turns: OpenTurns) -> None:
         self._pod = pod
+        self._open_turns = open_turns
         self._bridge = bridge
         self._models = models
         self._lanes: dict[str, _SessionLock] = {}
         self._running = 0
         self._deadlines: list[float] = []
 
-    async def take(self, message: str, session_id: str) -> AsyncGenerator[TurnEvent, None]:
+    async def take(
+        self, message: str, session_id: str, *, kind: TurnKind = TurnKind.CHAT
+    ) -> AsyncGenerator[TurnEvent, None]:
         """Run a turn: the engine's answer as it arrives, with one Done at the end. Raises HopFailure. Without a model
         key, no engine is asked and the answer is empty.
         """
@@ -50,8 +54,9 @@ class GatewayTurns:
         async with self._place(session_id, deadline), aclosing(self._run(message, session_id, deadline)) as events:
             self._deadlines.append(deadline)
             try:
-                async for event in events:
-                    yield event
+                with self._open_turns.turn(kind, session_id):
+                    async for event in events:
+                        yield event
             finally:
                 self._deadlines.remove(deadline)
 

@@ -14,7 +14,7 @@ from agents.models import Status
 from billing.providers import registry
 from billing.vocabulary import FOREVER
 from pages.account import words
-from webhooks.event_types import EventType
+from webhooks.event_types import EventType, LoggedType
 from webhooks.models import Event
 
 TYPES: dict[str, Promise] = {
@@ -25,6 +25,11 @@ TYPES: dict[str, Promise] = {
     EventType.PAYMENT_CONFIRMED: _("A payment came in"),
     EventType.DELETION_WARNING: _("The agent will be stopped and deleted unless it is paid for"),
     EventType.TEST: _("A test"),
+}
+# Events that are only in the log, in English: they have no translation yet.
+LOGGED: dict[str, str] = {
+    LoggedType.LIMIT_NEAR: "The agent has nearly reached its limit: {usd} of {limitUsd} USD for a {period}.",
+    LoggedType.LIMIT_REACHED: "Its model calls are refused: it has taken {usd} of {limitUsd} USD for a {period}.",
 }
 
 # By the state before.
@@ -39,6 +44,11 @@ CAME_UP: dict[str, Promise] = {
 def sentence(event: Event) -> str:
     """What happened, and the reason if it is known."""
     data: dict[str, Any] = json.loads(event.body)["data"]
+    logged = LOGGED.get(event.type)
+    return logged.format_map(data) if logged else _sent(event, data)
+
+
+def _sent(event: Event, data: dict[str, Any]) -> str:
     match event.type:
         case EventType.AGENT_RUNNING if data.get("reason") == "domain-lost":
             text = gettext("Another account proved that the domain %(domain)s is theirs and has it now.")

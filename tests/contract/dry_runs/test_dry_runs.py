@@ -54,6 +54,7 @@ SENDS: dict[str, dict[str, Any] | None] = {
     "pauseAgent": None,
     "rebuildAgent": None,
     "resumeAgent": None,
+    "setAgentLimits": {"usdPerDay": 5, "stopped": True},
     "setAgentTools": {"enabled": [], "mcpServers": []},
     "setAgentWebhook": {"url": RECEIVER},
     "deleteAgentWebhook": None,

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from agents.pod.gateway.a2a.errors import TaskNotCancelable, TaskNotFound
+from agents.pod.gateway.spending.open_turns import TurnKind
 from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import HopFailure
@@ -241,7 +242,7 @@ class Tasks:
 
     async def _work(self, task: Task) -> None:
         try:
-            async with aclosing(self._turns.take(task.question.text, _session(task))) as events:
+            async with aclosing(self._turns.take(task.question.text, _session(task), kind=TurnKind.A2A)) as events:
                 async for event in events:
                     _note(task, event)
         except HopFailure as failure:

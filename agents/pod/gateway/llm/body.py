@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 
 from aiohttp import web
 
@@ -22,15 +23,23 @@ FIRST_SECONDS = 30.0
 Body = bytes | AsyncIterator[bytes] | None
 
 
-async def admit(request: web.Request, allowed_model: str | None, *, must_name: bool) -> tuple[Body, dict[str, str]]:
-    """The body to send, and the headers that belong to it. A large body is never held in memory as a whole. Raises
-    Refusal.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmittedBody:
+    """The body to send, the headers that belong to it, and what is known of it before it is sent."""
+
+    data: Body = None
+    headers: dict[str, str] = field(default_factory=dict)
+    size: int = 0  # as far as it is known
+    most_output: int | None = None  # the tokens that the call allows for its answer, if it says so in time
+
+
+async def admit(request: web.Request, allowed_model: str | None, *, must_name: bool) -> AdmittedBody:
+    """Check the body. A large body is never held in memory as a whole. Raises Refusal."""
     if request.method != "POST":
-        return None, {}
+        return AdmittedBody()
     if not request.can_read_body:
         check_names(None, None, allowed=allowed_model, must_name=must_name)
-        return None, {}
+        return AdmittedBody()
     _check_type(request)
     if (request.content_length or 0) > LIMIT_BYTES:
         raise _too_large()
@@ -40,7 +49,10 @@ async def admit(request: web.Request, allowed_model: str | None, *, must_name: b
             first, is_all = await _first(pieces, rule)
     except TimeoutError as error:
         raise Refusal(408, "body: came too slowly") from error
-    return (first, {}) if is_all else (_judged(first, pieces, rule), length_of(request))
+    if is_all:
+        return AdmittedBody(data=first, size=len(first), most_output=rule.most_output)
+    size = max(len(first), request.content_length or 0)
+    return AdmittedBody(data=_judged(first, pieces, rule), headers=length_of(request), size=size)
 
 
 async def _first(pieces: AsyncIterator[bytes], rule: BodyRule) -> tuple[bytes, bool]:

@@ -13,6 +13,8 @@ from agents.pod.gateway.llm.outline import Outline, OutlineError
 _GOOGLE = re.compile(r".*/models/([^/]+):[A-Za-z]+")
 # Where all other vendors name the model. Some also accept a list of other models as a fallback.
 _NAMES = ("model", "models")
+# How vendors name the most tokens of an answer. Google names it deeper, where it is not looked for.
+_MOST_OUTPUT = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 def check_path(path: str, allowed: str | None) -> bool:
@@ -34,7 +36,8 @@ class BodyRule:
         """
         self._allowed = allowed
         self._must_name = must_name
-        self._outline = Outline(_NAMES)
+        self._outline = Outline((*_NAMES, *_MOST_OUTPUT))
+        self.most_output: int | None = None  # known at the end
 
     def feed(self, piece: bytes) -> None:
         try:
@@ -47,6 +50,7 @@ class BodyRule:
             values = self._outline.finish()
         except OutlineError as error:
             raise Refusal(400, str(error)) from error
+        self.most_output = max((value for name in _MOST_OUTPUT if type(value := values.get(name)) is int), default=None)
         check_names(values.get("model"), values.get("models"), allowed=self._allowed, must_name=self._must_name)
 
 

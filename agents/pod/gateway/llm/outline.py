@@ -35,8 +35,10 @@ class OutlineError(ValueError):
 
 
 class Outline:
-    def __init__(self, wanted: Collection[str]) -> None:
+    def __init__(self, wanted: Collection[str], *, inside: Collection[str] = ()) -> None:
+        """`inside` names objects whose own names are read too, as if they stood at the top."""
         self._wanted = wanted
+        self._entered = inside
         self._values: dict[str, Any] = {}
         self._piece = b""
         self._at = 0
@@ -63,10 +65,7 @@ class Outline:
         yield from self._blank()
         if self._byte() != b"{":
             raise OutlineError("body: must be a JSON object")
-        yield from self._pass(b"{")
-        if self._byte() != b"}":
-            yield from self._members()
-        yield from self._pass(b"}")
+        yield from self._inner()
         self._complete = True
         while True:
             yield from self._blank()
@@ -82,6 +81,9 @@ class Outline:
                 raise OutlineError(f"body: {folded} comes twice")
             if folded in self._wanted:
                 self._values[folded] = yield from self._keeping(self._value(), VALUE_BYTES)
+            elif folded in self._entered and self._byte() == b"{":
+                self._entered = ()  # not again, so that no depth of objects costs memory
+                yield from self._inner()
             else:
                 yield from self._value()
             yield from self._blank()
@@ -89,6 +91,13 @@ class Outline:
                 return
             yield from self._pass(b",")
         raise OutlineError(f"body: at most {MOST_NAMES} names")
+
+    def _inner(self) -> _Reading:
+        """An object, bracket by bracket."""
+        yield from self._pass(b"{")
+        if self._byte() != b"}":
+            yield from self._members()
+        yield from self._pass(b"}")
 
     def _keeping(self, reading: _Reading, room: int) -> Generator[None, None, Any]:
         """The value that `reading` passes over."""

@@ -20,6 +20,9 @@ from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.llm.target import ModelCall
 from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.spending.calls import MeteredCall
+from agents.pod.gateway.spending.meter import Meter
+from agents.pod.gateway.spending.tokens import protocol_of
 from agents.pod.masking import StreamMask
 
 # Longer than a turn may last, so that the deadline of the turn comes first.
@@ -42,12 +45,14 @@ class Admitted:
     headers: CIMultiDict[str]
     body: Body
     key: str
+    metered: MeteredCall
 
 
 class KeyProxy:
-    def __init__(self, pod: Pod, models: ModelLog, session: aiohttp.ClientSession) -> None:
+    def __init__(self, pod: Pod, models: ModelLog, meter: Meter, session: aiohttp.ClientSession) -> None:
         self._pod = pod
         self._models = models
+        self._meter = meter
         self._session = session
         self._open = 0
 
@@ -72,13 +77,26 @@ class KeyProxy:
 
     async def _call(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
         admitted = await self._admit(request, call)
-        with self._models.call():
+        metered = admitted.metered
+        self._check_limits(metered)
+        with self._meter.call(metered), self._models.call():
             try:
                 return await self._relay(request, admitted)
             except (aiohttp.ClientError, TimeoutError) as error:
+                metered.is_free |= isinstance(error, aiohttp.ClientConnectorError) or _is_refused_body(error)
                 if request.transport is None or request.transport.is_closing():
                     raise  # the engine disconnected: no client waits for an answer, and the model did not fail
                 raise self._no_answer(admitted, error) from error
+            finally:
+                metered.request_bytes = max(metered.request_bytes, request.content.total_bytes)
+
+    def _check_limits(self, metered: MeteredCall) -> None:
+        """Raises Refusal at a limit. The owner is shown it like a refusal of the model."""
+        try:
+            self._meter.check(metered)
+        except Refusal as refusal:
+            self._models.failed(refusal.status, refusal.message)
+            raise
 
     async def _admit(self, request: web.Request, call: ModelCall) -> Admitted:
         """Check key, provider, path and model, in this order and on the same configuration. Raises Refusal."""
@@ -90,9 +108,16 @@ class KeyProxy:
         sent = headers.outgoing(request.headers, provider=call.provider, key=key)
         model = start.config.model
         is_named = request.method == "POST" and model_rule.check_path(call.path, model)
-        data, described = await body.admit(request, model, must_name=not is_named)
-        sent.update(described)
-        return Admitted(call.provider, request.method, url, sent, data, key)
+        admitted = await body.admit(request, model, must_name=not is_named)
+        sent.update(admitted.headers)
+        metered = MeteredCall(
+            key=self._meter.key(start.config.provider or call.provider, model or ""),
+            protocol=protocol_of(call.path) if request.method == "POST" else None,
+            request_bytes=admitted.size,
+            most_output=admitted.most_output,
+            is_own_server=start.config.own_model_server,
+        )
+        return Admitted(call.provider, request.method, url, sent, admitted.data, key, metered)
 
     async def _relay(self, request: web.Request, admitted: Admitted) -> web.StreamResponse:
         async with self._session.request(
@@ -101,12 +126,13 @@ class KeyProxy:
             headers.check_unpacked(answer.headers, admitted.provider)
             if answer.status >= 300:
                 return await self._refused(admitted, answer)
-            response = await pass_on(request, answer, admitted.key)
+            response = await pass_on(request, answer, admitted.key, admitted.metered)
             if admitted.method == "POST":
                 self._models.answered()
             return response
 
     async def _refused(self, admitted: Admitted, answer: aiohttp.ClientResponse) -> web.Response:
+        admitted.metered.is_free = True
         own = self._pod.start.config.own_model_server
         refusal = await failures.read(answer, provider=admitted.provider, key=admitted.key, is_own_server=own)
         # Engines also send GET requests and expect some 404. Only a failed generation counts as a failure of the model.
@@ -117,11 +143,16 @@ class KeyProxy:
 
     def _no_answer(self, admitted: Admitted, error: Exception) -> Refusal:
         if isinstance(error.__cause__, Refusal):
-            return error.__cause__  # the body was refused while it was sent
+            return error.__cause__  # of the body
         refusal = failures.unreachable(admitted.provider, error)
         self._models.failed(None, refusal.message)
         log.warning("%s (%s)", refusal.message, type(error).__name__)
         return refusal
+
+
+def _is_refused_body(error: Exception) -> bool:
+    """Whether the body was refused while it was sent, so that its end never was."""
+    return isinstance(error.__cause__, Refusal)
 
 
 def client() -> aiohttp.ClientSession:
@@ -139,15 +170,23 @@ def client() -> aiohttp.ClientSession:
     )
 
 
-async def pass_on(request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
+async def pass_on(
+    request: web.Request, answer: aiohttp.ClientResponse, key: str, metered: MeteredCall | None = None
+) -> web.StreamResponse:
     """Pass each piece on at once, masked: so an engine that streams shows the first word as soon as the
-    model sends it.
+    model sends it. The meter reads along.
     """
+    if metered:
+        metered.answers(answer)
     response = web.StreamResponse(status=answer.status, headers=headers.incoming(answer.headers, key=key))
     await response.prepare(request)
     mask = StreamMask([key])
     async for chunk in answer.content.iter_any():
+        if metered:
+            metered.feed(chunk)
         await response.write(mask.feed(chunk))
+    if metered:
+        metered.ended()
     await response.write(mask.finish())
     await response.write_eof()
     return response

@@ -279,6 +279,28 @@ class Calls:
         ).body()
         return reply
 
+    def get_agent_limits(self, id: str) -> types.LimitsEnvelope:
+        """Tell the limits of the agent's model calls; null is no limit: `GET /agents/{id}/limits`."""
+        reply: types.LimitsEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/limits"))).body()
+        return reply
+
+    def set_agent_limits(
+        self, id: str, body: types.PutLimitsRequest, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.LimitsEnvelope:
+        """Limit what the agent's model calls may take, all limits at once; or stop them with `stopped`: `PUT /agents/{id}/limits`."""
+        reply: types.LimitsEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/limits",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
+            )
+        ).body()
+        return reply
+
     def get_agent_liveness(self, id: str) -> types.LivenessEnvelope:
         """Tell whether the pod is there and whether it serves: `GET /agents/{id}/liveness`."""
         reply: types.LivenessEnvelope = (
@@ -447,6 +469,22 @@ class Calls:
                     headers={"If-Match": if_match},
                     body=body,
                 )
+            )
+        ).body()
+        return reply
+
+    def get_agent_usage(
+        self,
+        id: str,
+        *,
+        by: Literal["day", "model", "session"] | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+    ) -> types.UsageEnvelope:
+        """Tell what the agent's model calls took: tokens, and USD by the catalog's prices: `GET /agents/{id}/usage`."""
+        reply: types.UsageEnvelope = (
+            self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/usage", query={"by": by, "from": from_, "to": to})
             )
         ).body()
         return reply

@@ -473,6 +473,18 @@ class Keys(TypedDict):
     keys: list[ApiKey]
 
 
+class Limits(TypedDict):
+    usdPerDay: float | None
+    usdPerMonth: float | None
+    tokensPerTurn: int | None
+    requestsPerMinute: int | None
+    stopped: bool
+
+
+class LimitsEnvelope(TypedDict):
+    limits: Limits
+
+
 class Liveness(TypedDict):
     reachable: bool | None
     serving: bool | None
@@ -718,6 +730,18 @@ class PutDomainRequest(TypedDict):
     domain: str
 
 
+class PutLimitsRequest(TypedDict):
+    """
+    All limits at once. One that is absent or null is none.
+    """
+
+    usdPerDay: NotRequired[float | None]
+    usdPerMonth: NotRequired[float | None]
+    tokensPerTurn: NotRequired[int | None]
+    requestsPerMinute: NotRequired[int | None]
+    stopped: NotRequired[bool]
+
+
 class QuotaEnvelope(TypedDict):
     """
     Null before the first measurement.
@@ -953,6 +977,44 @@ class Trial(TypedDict):
     keptDays: int
     noticeDays: list[int]
     maxFreeAgents: int
+
+
+class UsageRow(TypedDict):
+    """
+    The calls of one day, model or conversation. Only the names that `by` asked for are there.
+    """
+
+    calls: int
+    failedCalls: int
+    estimatedCalls: int
+    unpricedCalls: int
+    inputTokens: int
+    cachedTokens: int
+    cacheWriteTokens: int
+    outputTokens: int
+    reasoningTokens: int
+    usd: float | None
+    day: NotRequired[str]
+    model: NotRequired[str]
+    kind: NotRequired[Literal["chat", "a2a", "test", "shared", "engine"]]
+    session: NotRequired[str]
+
+
+class UsageTotal(TypedDict):
+    """
+    All calls of these days.
+    """
+
+    calls: int
+    failedCalls: int
+    estimatedCalls: int
+    unpricedCalls: int
+    inputTokens: int
+    cachedTokens: int
+    cacheWriteTokens: int
+    outputTokens: int
+    reasoningTokens: int
+    usd: float | None
 
 
 class User(TypedDict):
@@ -1206,6 +1268,19 @@ class MemoryEnvelope(TypedDict):
     memory: AgentMemory
 
 
+ModelCosts = TypedDict(
+    "ModelCosts",
+    {
+        "from": str,
+        "to": str,
+        "by": Literal["day", "model", "session"],
+        "total": UsageTotal,
+        "rows": list[UsageRow],
+        "hasMore": bool,
+    },
+)
+
+
 class PatchPersonaRequest(TypedDict):
     """
     Any of the fields that an author writes. What is absent stays as it is.
@@ -1332,6 +1407,10 @@ class Tiers(TypedDict):
 
 class Tools(TypedDict):
     tools: list[ToolsetInfo]
+
+
+class UsageEnvelope(TypedDict):
+    usage: ModelCosts
 
 
 class Agent(TypedDict):

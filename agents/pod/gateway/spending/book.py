@@ -1,0 +1,159 @@
+"""The book of what model calls took, kept on the pod's disk until the control plane has it.
+
+Rows are handed over in numbered batches, one at a time. The same batch is handed over again until its number comes back
+as `ack`, so the control plane can add each batch exactly once. The file is replaced each second while there is news, so
+a gateway that is killed loses a second of figures. It loses no call that was under way: its estimate is in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agents.pod.gateway.spending.tokens import Tokens
+
+# More rows than this are not kept apart by their sessions.
+MOST_ROWS = 500
+FORM = 1
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """What calls are counted together."""
+
+    day: str  # on which the call began, UTC
+    provider: str
+    model: str
+    kind: str  # of the turn: chat, a2a, test, shared, engine
+    session: str  # "" if no single session asked for it
+
+    @property
+    def full_model(self) -> str:
+        """The model's id in the catalog."""
+        return f"{self.provider}:{self.model}"
+
+
+Row = Counter[str]  # calls, failed, estimated, and the fields of Tokens
+Rows = dict[RowKey, Row]
+
+
+def row_of(tokens: Tokens, *, estimated: bool = False) -> Row:
+    """The row of one call that was answered."""
+    return Counter({"calls": 1, "estimated": int(estimated), **asdict(tokens)})
+
+
+class Book:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begin()
+        self.under_way: dict[int, tuple[RowKey, Row]] = {}  # the estimates of calls that are not over
+        self.told: dict[str, Any] | None = None  # by the control plane, for the time after a restart
+        self.has_news = False
+        self._load()
+
+    def _begin(self) -> None:
+        """Begin a new book. Its name tells its batches from those of all other books."""
+        self.name = secrets.token_hex(12)
+        self.number = 0  # of the last batch
+        self._batch: Rows = {}
+        self._rows: Rows = {}
+
+    def add(self, key: RowKey, row: Mapping[str, int]) -> None:
+        if key not in self._rows and len(self._rows) >= MOST_ROWS:
+            key = RowKey(key.day, key.provider, key.model, key.kind, "")
+        self._rows.setdefault(key, Counter()).update(row)
+        self.has_news = True
+
+    def rows(self) -> Iterator[tuple[RowKey, Row]]:
+        """All that the control plane may not have yet."""
+        yield from self._batch.items()
+        yield from self._rows.items()
+
+    def hand_over(self, name: str, ack: int) -> dict[str, Any]:
+        """The batch that is due. `ack` is the last batch of the book `name` that the control plane has.
+
+        If it has a batch that this book does not know, the machine has lost the newest state of the file. What is in it
+        may be counted already, so a new book is begun: figures of a minute are lost, and none is counted twice.
+        """
+        if name == self.name and ack > self.number:
+            log.warning("the book of model calls is older than what was read from it; it begins anew")
+            self._begin()
+        elif name == self.name and ack == self.number:
+            self._batch = {}
+        if not self._batch and self._rows:
+            self._batch, self._rows = self._rows, {}
+            self.number += 1
+            self.has_news = True
+        self.keep()
+        return {"book": self.name, "number": self.number, "rows": _told(self._batch)}
+
+    def keep(self) -> None:
+        """Write the file, if there is news. It is tried again with the next news."""
+        if not self.has_news:
+            return
+        self.has_news = False
+        state = {
+            "form": FORM,
+            "name": self.name,
+            "number": self.number,
+            "batch": _told(self._batch),
+            "rows": _told(self._rows),
+            "under_way": _told_pairs(self.under_way.values()),
+            "told": self.told,
+        }
+        fresh = self._path.with_suffix(".tmp")
+        try:
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                json.dump(state, file)
+            fresh.replace(self._path)
+        except OSError as error:
+            log.warning("%s: %s", self._path.name, error)
+
+    def _load(self) -> None:
+        try:
+            state = json.loads(self._path.read_bytes())
+            if state["form"] != FORM:
+                return
+            batch, rows = _read(state["batch"]), _read(state["rows"])
+            name, number, lost = str(state["name"]), int(state["number"]), _read_pairs(state["under_way"])
+            told: dict[str, Any] | None = state["told"]
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("%s cannot be read, a new one is begun (%s)", self._path.name, type(error).__name__)
+            return
+        self.name, self.number, self._batch, self._rows, self.told = name, number, batch, rows, told
+        for key, row in lost:  # a gateway was killed while these ran; the vendor may charge for them
+            self.add(key, row)
+
+
+def _told(rows: Rows) -> list[dict[str, Any]]:
+    return _told_pairs(rows.items())
+
+
+def _told_pairs(rows: Any) -> list[dict[str, Any]]:
+    return [{**asdict(key), **row} for key, row in rows]
+
+
+def _read(told: list[dict[str, Any]]) -> Rows:
+    return dict(_read_pairs(told))
+
+
+def _read_pairs(told: list[dict[str, Any]]) -> list[tuple[RowKey, Row]]:
+    names = RowKey.__slots__
+    return [
+        (
+            RowKey(**{name: str(one[name]) for name in names}),
+            Counter({name: int(value) for name, value in one.items() if name not in names}),
+        )
+        for one in told
+    ]

@@ -1,0 +1,129 @@
+"""The owner's limits, and which of them refuses a call.
+
+What calls under way will probably take counts too, so that many calls at once cannot pass a limit together. A limit is
+exceeded by one call, and by what the calls under way take above their estimates.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any, Self
+
+from agents.pod.gateway.answers import Refusal
+
+MINUTE = 60.0
+# Money is counted in units of 10^-10 USD: with prices of four places per million tokens, nothing is rounded.
+UNITS_A_USD = 10**10
+# Clients of all vendors show the message of this status and do not send the call again.
+REACHED = 402
+# These are sent again after the seconds in `Retry-After`.
+TOO_FAST, UNKNOWN_YET = 429, 503
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingLimits:
+    """None: no such limit. Money is in units."""
+
+    day: int | None = None
+    month: int | None = None
+    turn_tokens: int | None = None
+    minute_calls: int | None = None
+    is_stopped: bool = False
+
+    @classmethod
+    def load(cls, raw: Mapping[str, Any]) -> Self:
+        """Raises KeyError or TypeError for what is not in this form. Unknown limits of a later release are left out."""
+        known = {one.name for one in fields(cls)}
+        loaded = cls(**{name: value for name, value in raw.items() if name in known})
+        for name in known - {"is_stopped"}:
+            value = getattr(loaded, name)
+            if value is not None and (type(value) is not int or value < 0):
+                raise TypeError(name)
+        return loaded
+
+    @property
+    def of_money(self) -> bool:
+        return self.day is not None or self.month is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What was spent, in units."""
+
+    day: int = 0
+    month: int = 0
+
+
+_MONEY = {
+    "day": "this agent's limit for a day is reached: {} USD. Calls go on at midnight UTC, or when its owner raises it",
+    "month": "this agent's limit for a month is reached: {} USD. Calls go on next month, or when its owner raises it",
+}
+
+
+def check_stop(limits: SpendingLimits) -> None:
+    """Raises Refusal while the owner has switched model calls off."""
+    if limits.is_stopped:
+        raise Refusal(REACHED, "the owner of this agent has switched its model calls off")
+
+
+def check_money(limits: SpendingLimits, spent: Spent, reserved: int) -> None:
+    """Raises Refusal at a limit of money. `reserved` is what calls under way will probably cost."""
+    for name, words in _MONEY.items():
+        limit: int | None = getattr(limits, name)
+        if limit is None:
+            continue
+        if getattr(spent, name) >= limit:
+            raise Refusal(REACHED, words.format(usd(limit)))
+        if getattr(spent, name) + reserved >= limit:
+            raise Refusal(
+                TOO_FAST,
+                f"the calls under way may reach the limit of {usd(limit)} USD; the next is sent after them",
+                Retry_After="2",
+            )
+
+
+def check_turn(limits: SpendingLimits, *, taken: int, turns: int, reserved: int) -> None:
+    """Raises Refusal when the turns that run have taken their tokens."""
+    if limits.turn_tokens is None:
+        return
+    most = limits.turn_tokens * turns
+    if taken >= most:
+        words = f"this turn has taken the {limits.turn_tokens} tokens that the agent's owner allows for a turn"
+        raise Refusal(REACHED, words)
+    if taken + reserved >= most:
+        raise Refusal(
+            TOO_FAST,
+            "the calls under way may take what is left of the turn; the next is sent after them",
+            Retry_After="2",
+        )
+
+
+class Pace:
+    """How many calls were sent within the last minute."""
+
+    def __init__(self) -> None:
+        self._sent: deque[float] = deque()
+
+    def check(self, limits: SpendingLimits) -> None:
+        """Note a call. Raises Refusal if the minute has its calls."""
+        if limits.minute_calls is None:
+            self._sent.clear()
+            return
+        now = time.monotonic()
+        while self._sent and self._sent[0] <= now - MINUTE:
+            self._sent.popleft()
+        if len(self._sent) >= limits.minute_calls:
+            wait = int(self._sent[0] + MINUTE - now) + 1 if self._sent else int(MINUTE)
+            words = f"the agent's owner allows {limits.minute_calls} model calls a minute; the next in {wait} s"
+            raise Refusal(TOO_FAST, words, Retry_After=str(wait))
+        self._sent.append(now)
+
+
+def usd(units: int) -> str:
+    """The amount for people, with at least two places."""
+    text = f"{Decimal(units) / UNITS_A_USD:.10f}".rstrip("0")
+    return text + "0" * max(0, 2 - len(text.partition(".")[2]))

@@ -1,0 +1,70 @@
+"""The control plane's client for what a pod's gateway has counted of model calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from agents.pod.turns.failures import Hop, HopFailure
+from agents.runtimes.base import Access, Endpoint
+from agents.runtimes.management import body_of, call
+
+EXCHANGE_SECONDS = 5.0
+MAX_BYTES = 1024 * 1024
+MOST = 10**15  # more than anything can count
+COUNTS = ("calls", "failed", "estimated", "input", "cached", "written", "output", "reasoning")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRow:
+    day: date
+    model: str  # its id in the catalog
+    kind: str
+    session: str
+    counts: Mapping[str, int]  # by each of COUNTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingBatch:
+    """The rows of batch `number` of this book. They are new, or are handed over once more."""
+
+    book: str
+    number: int
+    rows: list[CountedRow]
+
+
+def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> SpendingBatch:
+    """Give the gateway limits and prices, and get the batch that is due. Raises HopFailure."""
+    with call("POST", endpoint, access, "/spending", seconds=EXCHANGE_SECONDS, body=dict(news)) as answer:
+        if answer.status_code == 404:
+            raise HopFailure(Hop.GATEWAY, "the pod is of an earlier release, which does not count model calls")
+        said = body_of(answer, "book", "number", "rows", at_most=MAX_BYTES)
+    try:
+        rows = [_row(one) for one in said["rows"]]
+        return SpendingBatch(book=_text(said["book"], 40), number=_count(said["number"]), rows=rows)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise HopFailure(Hop.GATEWAY, "the pod gave an unknown answer about its model calls") from error
+
+
+def _row(told: Mapping[str, Any]) -> CountedRow:
+    return CountedRow(
+        day=date.fromisoformat(told["day"]),
+        model=_text(f"{told['provider']}:{told['model']}", 240),
+        kind=_text(told["kind"], 12),
+        session=_text(told["session"], 128),
+        counts={name: _count(told.get(name, 0)) for name in COUNTS},
+    )
+
+
+def _text(value: object, most: int) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError
+    return value[:most]
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= MOST:
+        raise TypeError
+    return value

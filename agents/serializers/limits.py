@@ -1,0 +1,55 @@
+"""The wire shapes of an agent's limits."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+
+from catalog.serializers.catalog import Usd
+from config.api import Flag, Serializer, Whole, envelope
+
+MOST_TOKENS, MOST_CALLS = 1_000_000_000, 100_000
+
+
+def _usd(words: str) -> serializers.DecimalField:
+    return serializers.DecimalField(
+        required=False,
+        allow_null=True,
+        max_digits=12,
+        decimal_places=2,
+        min_value=Decimal("0.01"),
+        coerce_to_string=False,
+        help_text=words,
+    )
+
+
+class PutLimitsSerializer(Serializer):
+    """All limits at once. One that is absent or null is none."""
+
+    usd_per_day = _usd("For a day, UTC, by the catalog's prices.")
+    usd_per_month = _usd("For a month, UTC.")
+    tokens_per_turn = Whole(required=False, allow_null=True, min_value=1, max_value=MOST_TOKENS)
+    requests_per_minute = Whole(required=False, allow_null=True, min_value=1, max_value=MOST_CALLS)
+    stopped = Flag(required=False, help_text="Refuse every model call until this is false again.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "day_usd": attrs.get("usd_per_day"),
+            "month_usd": attrs.get("usd_per_month"),
+            "turn_tokens": attrs.get("tokens_per_turn"),
+            "minute_calls": attrs.get("requests_per_minute"),
+            "is_stopped": attrs.get("stopped", False),
+        }
+
+
+class LimitsSerializer(Serializer):
+    usd_per_day = Usd(source="day_usd", allow_null=True)
+    usd_per_month = Usd(source="month_usd", allow_null=True)
+    tokens_per_turn = serializers.IntegerField(source="turn_tokens", allow_null=True)
+    requests_per_minute = serializers.IntegerField(source="minute_calls", allow_null=True)
+    stopped = serializers.BooleanField(source="is_stopped")
+
+
+LimitsEnvelope = envelope("LimitsEnvelope", limits=LimitsSerializer())

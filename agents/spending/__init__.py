@@ -1,0 +1,1 @@
+"""What agents' model calls take and cost, and the limits that owners set."""

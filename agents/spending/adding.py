@@ -1,0 +1,65 @@
+"""Adds a batch of a gateway's figures to the rows of the agent, once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
+
+from django.db import transaction
+
+from agents.models import Agent
+from agents.pod.gateway.spending.limits import UNITS_A_USD
+from agents.pod.gateway.spending.tokens import Tokens
+from agents.runtimes.pod_spending import COUNTS, CountedRow, SpendingBatch
+from agents.spending import prices
+from agents.spending.models import SpendingBook
+from config import sql
+
+_SUMS = (*COUNTS, "unpriced", "usd")
+_ADD = f"""
+INSERT INTO agents_modelusage (agent_id, day, model, kind, session, {", ".join(_SUMS)})
+VALUES (%(agent)s, %(day)s, %(model)s, %(kind)s, %(session)s, {", ".join(f"%({name})s" for name in _SUMS)})
+ON CONFLICT (agent_id, day, model, kind, session)
+DO UPDATE SET {", ".join(f"{name} = agents_modelusage.{name} + excluded.{name}" for name in _SUMS)}
+"""  # noqa: S608 # names of our own columns
+_ADD_DAY = """
+INSERT INTO agents_spentday (agent_id, day, usd) VALUES (%s, %s, %s)
+ON CONFLICT (agent_id, day) DO UPDATE SET usd = agents_spentday.usd + excluded.usd
+"""
+
+
+@transaction.atomic
+def add(agent: Agent, batch: SpendingBatch, *, now: datetime) -> bool:
+    """Add the batch, unless it was added before. Returns whether it was added."""
+    SpendingBook.objects.get_or_create(agent=agent, name=batch.book, defaults={"number": 0, "read_at": now})
+    book = SpendingBook.objects.select_for_update().get(agent=agent, name=batch.book)
+    is_new = batch.number > book.number
+    book.number, book.read_at = max(book.number, batch.number), now
+    book.save(update_fields=["number", "read_at"])
+    if is_new:
+        _add_rows(agent, batch.rows)
+    return is_new
+
+
+def _add_rows(agent: Agent, rows: Iterable[CountedRow]) -> None:
+    """In the order of the keys, so that two workers never wait for each other."""
+    days: dict[date, Decimal] = defaultdict(Decimal)
+    for row in sorted(rows, key=lambda row: (row.day, row.model, row.kind, row.session)):
+        usd = _usd(row)
+        days[row.day] += usd or 0
+        counts = {name: row.counts[name] for name in COUNTS}
+        unpriced = row.counts["calls"] - row.counts["failed"] if usd is None else 0
+        key = {"agent": agent.pk, "day": row.day, "model": row.model, "kind": row.kind, "session": row.session}
+        sql.execute(_ADD, {**key, **counts, "unpriced": unpriced, "usd": usd or 0})
+    for day, usd in sorted(days.items()):
+        sql.execute(_ADD_DAY, [agent.pk, day, usd])
+
+
+def _usd(row: CountedRow) -> Decimal | None:
+    """What these calls cost; None for a model without a price."""
+    price = prices.of(row.model)
+    if price is None:
+        return None
+    return Decimal(price.cost(Tokens(**{name: row.counts[name] for name in Tokens.__slots__}))) / UNITS_A_USD

@@ -1,0 +1,135 @@
+"""What model calls took, by day, and how far each pod's figures were read. Rules are elsewhere."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from agents.pod.gateway.spending.limits import UNITS_A_USD
+
+USD_DIGITS, USD_PLACES = 20, 10  # prices have four places for a million tokens, so nothing is rounded
+
+
+class SpendingQuerySet(models.QuerySet["Spending"]):
+    def due(self, now: datetime) -> SpendingQuerySet:
+        """The agents whose pod is asked now. Uses the partial index `spending_due`."""
+        return self.filter(read_at__lte=now).order_by("read_at")
+
+    def with_money(self) -> SpendingQuerySet:
+        """The agents that have a limit in USD."""
+        return self.filter(Q(day_usd__isnull=False) | Q(month_usd__isnull=False))
+
+
+class Spending(models.Model):
+    """One agent's limits, and when its pod is asked for its figures."""
+
+    agent = models.OneToOneField("agents.Agent", on_delete=models.CASCADE, primary_key=True, related_name="spending")
+    read_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the pod is asked again. Empty: its agent does not run."
+    )
+    day_usd = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    month_usd = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    turn_tokens = models.PositiveIntegerField(null=True, blank=True)
+    minute_calls = models.PositiveIntegerField(null=True, blank=True)
+    is_stopped = models.BooleanField(
+        default=False, db_default=False, help_text="Whether the owner has switched all model calls off."
+    )
+    told = models.JSONField(default=dict, db_default={}, help_text="Which limits the owner was told about, and when.")
+
+    objects: ClassVar[SpendingQuerySet] = SpendingQuerySet.as_manager()  # type: ignore[assignment]  # with its methods
+
+    class Meta:
+        app_label = "agents"
+        indexes = [models.Index(fields=["read_at"], name="spending_due", condition=Q(read_at__isnull=False))]
+
+    def __str__(self) -> str:
+        return self.agent_id
+
+    def limits(self) -> dict[str, int | bool]:
+        """The limits in the form of the gateway; those that are not set are left out."""
+        limits: dict[str, int | bool | None] = {
+            "day": units(self.day_usd),
+            "month": units(self.month_usd),
+            "turn_tokens": self.turn_tokens,
+            "minute_calls": self.minute_calls,
+            "is_stopped": self.is_stopped or None,
+        }
+        return {name: value for name, value in limits.items() if value is not None}
+
+
+class SpendingBook(models.Model):
+    """A book of a pod's gateway, and the last of its batches that was added to the figures."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="spending_books")
+    name = models.CharField(max_length=40)
+    number = models.PositiveIntegerField()
+    read_at = models.DateTimeField()
+
+    class Meta:
+        app_label = "agents"
+        indexes = [models.Index(fields=["read_at"], name="spending_book_age")]
+        constraints = [models.UniqueConstraint(fields=["agent", "name"], name="spending_book_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.agent_id}: {self.number}"
+
+
+class ModelUsage(models.Model):
+    """What the model calls of one agent, day, model and conversation took."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="model_usage", db_index=False)
+    day = models.DateField()
+    model = models.CharField(max_length=240, help_text="<provider>:<model name>")
+    kind = models.CharField(max_length=12, help_text="What asked for it: chat, a2a, test, shared or engine.")
+    session = models.CharField(max_length=128, blank=True)
+    calls = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+    estimated = models.BigIntegerField(default=0)
+    unpriced = models.BigIntegerField(default=0)
+    input = models.BigIntegerField(default=0)
+    cached = models.BigIntegerField(default=0)
+    written = models.BigIntegerField(default=0)
+    output = models.BigIntegerField(default=0)
+    reasoning = models.BigIntegerField(default=0)
+    usd = models.DecimalField(max_digits=USD_DIGITS, decimal_places=USD_PLACES, default=Decimal(0))
+
+    class Meta:
+        app_label = "agents"
+        indexes = [models.Index(fields=["day"], name="model_usage_age")]
+        constraints = [
+            # The order of the columns is that of the questions: an agent's days.
+            models.UniqueConstraint(fields=["agent", "day", "model", "kind", "session"], name="model_usage_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.day} {self.model}"
+
+
+class SpentDay(models.Model):
+    """What one agent spent on one day: the sums of ModelUsage, for the limits."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="spent_days", db_index=False)
+    day = models.DateField()
+    usd = models.DecimalField(max_digits=USD_DIGITS, decimal_places=USD_PLACES, default=Decimal(0))
+
+    class Meta:
+        app_label = "agents"
+        indexes = [models.Index(fields=["day"], name="spent_day_age")]
+        constraints = [models.UniqueConstraint(fields=["agent", "day"], name="spent_day_once")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.day}: {self.usd}"
+
+
+def units(usd: Decimal | None) -> int | None:
+    """The amount in the gateway's units."""
+    return None if usd is None else int(usd * UNITS_A_USD)
+
+
+def month_of(day: date) -> date:
+    """The first day of its month."""
+    return day.replace(day=1)

@@ -1,0 +1,133 @@
+"""The control plane reads what gateways count: every call once, whatever dies between."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db.models import Sum
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from agents.models import Agent, ModelUsage, SpentDay
+from agents.pod.gateway.spending.calls import Price
+from agents.pod.gateway.spending.tokens import Tokens
+from agents.running import pods
+from agents.runtimes import current_runtime, pod_spending
+from agents.spending import adding, exchanging, forgetting, news, prices
+from catalog.models import LlmModel
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
+from tests.agents.spending.conftest import Serve, call
+from tests.doubles.model_server import ModelServer
+
+ONE_CALL = Decimal("0.0000035")  # 10 tokens of input and 5 of output
+
+
+def read(agent: Agent) -> dict[str, object]:
+    """Exchange figures now. Returns the sums of the agent's rows."""
+    exchanging.exchange(agent.pk)
+    return ModelUsage.objects.filter(agent=agent).aggregate(
+        calls=Sum("calls"), input=Sum("input"), output=Sum("output"), usd=Sum("usd")
+    )
+
+
+def test_every_call_is_counted_once_and_priced_by_the_catalog(agent: Agent, serve: Serve, model: ModelServer) -> None:
+    gateway = serve(agent)
+    call(gateway, 3)
+    read(agent)
+    call(gateway, 2)
+    read(agent)
+    assert len(model.turns()) == 5
+    assert read(agent) == {"calls": 5, "input": 50, "output": 25, "usd": 5 * ONE_CALL}
+    assert SpentDay.objects.get(agent=agent).usd == 5 * ONE_CALL
+
+
+def test_a_batch_whose_confirmation_was_lost_is_added_once(agent: Agent, serve: Serve) -> None:
+    gateway = serve(agent)
+    call(gateway)
+    now = timezone.now()
+    told = news.of([agent], now=now)[agent.pk]
+    endpoint = current_runtime().endpoint(agent.namespace)
+    assert endpoint is not None
+    first = pod_spending.exchange(endpoint, pods.access_of(agent), told)
+    again = pod_spending.exchange(endpoint, pods.access_of(agent), told)
+    assert adding.add(agent, first, now=now)
+    assert not adding.add(agent, again, now=now)
+    assert read(agent)["calls"] == 1
+
+
+def test_another_pod_of_the_agent_counts_beside_the_first(agent: Agent, serve: Serve, gateway_of: GatewayOf) -> None:
+    first = serve(agent)
+    call(first, 2)
+    read(agent)
+    call(first)
+    exchanging.keep(agent, agent.namespace)
+    first.stop()
+    (first.run_dir / "spending.json").unlink()  # as the disk of a pod that is gone
+    second = serve(agent)
+    call(second, 2)
+    assert read(agent)["calls"] == 5
+    assert read(agent)["calls"] == 5
+
+
+def test_a_model_without_a_price_counts_tokens_alone(agent: Agent, serve: Serve) -> None:
+    gateway = serve(agent, model="unheard-of")
+    assert call(gateway, model="unheard-of") == [200]
+    assert read(agent) == {"calls": 1, "input": 10, "output": 5, "usd": 0}
+    assert ModelUsage.objects.get(agent=agent).unpriced == 1
+
+
+def test_a_pod_that_does_not_answer_is_asked_again(agent: Agent, serve: Serve) -> None:
+    gateway = serve(agent)
+    call(gateway)
+    gateway.stop()
+    assert read(agent)["calls"] is None
+    call(serve(agent))
+    assert read(agent)["calls"] == 2
+
+
+def test_running_agents_are_asked_by_turns(agent: Agent, serve: Serve, make_agent: MakeAgent) -> None:
+    keyless = settle(make_agent(name="keyless"))
+    call(serve(agent))
+    now = timezone.now()
+    assert exchanging.exchange_due(now) == 1
+    assert exchanging.exchange_due(now + timedelta(seconds=1)) == 0
+    assert ModelUsage.objects.get().agent_id == agent.pk
+    assert exchanging.exchange_due(now + exchanging.PERIOD) == 1
+    Agent.objects.filter(pk=agent.pk).update(desired="stopped")
+    assert exchanging.exchange_due(now + 3 * exchanging.PERIOD) == 1
+    assert exchanging.exchange_due(now + 9 * exchanging.PERIOD) == 0
+    assert keyless.pk != agent.pk
+
+
+def test_news_for_many_agents_take_the_same_queries(
+    make_agent: MakeAgent, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    agents = [make_agent(name=f"a{number}") for number in range(3)]
+    with django_assert_num_queries(3):
+        assert len(news.of(agents, now=timezone.now())) == 3
+
+
+def test_prices_are_those_of_the_catalog_now(agent: Agent) -> None:
+    LlmModel.objects.filter(pk="openai:gpt-6-luna").update(input_usd="0.0001")
+    told = news.of([agent], now=timezone.now())[agent.pk]["prices"]
+    assert told["openai:gpt-6.2-sol"]["output"] == 100_000  # 10 USD a million tokens, in units of 10^-10 USD
+
+
+def test_what_anthropic_reads_from_its_cache_costs_a_tenth(catalog: None) -> None:
+    price = prices.of("anthropic:claude-sonnet-5-5")
+    assert price == Price(input=20_000, cached=2_000, written=25_000, output=100_000)
+    assert (
+        price.cost(Tokens(input=100, cached=80, written=10, output=1))
+        == 10 * 20_000 + 80 * 2_000 + 10 * 25_000 + 100_000
+    )
+
+
+@pytest.mark.parametrize(("days", "left"), [(399, 1), (401, 0)])
+def test_days_are_kept_for_four_hundred_days(agent: Agent, days: int, left: int) -> None:
+    now = timezone.now()
+    SpentDay.objects.create(agent=agent, day=(now - timedelta(days=days)).date(), usd=1)
+    ModelUsage.objects.create(agent=agent, day=(now - timedelta(days=days)).date(), model="m", kind="chat")
+    forgetting.forget(now=now)
+    assert (SpentDay.objects.count(), ModelUsage.objects.count()) == (left, left)
