@@ -36,7 +36,9 @@ def _of_key(digest: str, limited_digest: str, now: str) -> QuerySet[Agent, Any]:
     """The agents that the key with one of these digests may see. Each scope lets it read."""
     seen = Q(user__api_keys__agent_id__isnull=True) | Q(user__api_keys__agent_id=F("id"))
     known = Q(user__api_keys__digest__in=(digest, limited_digest))
-    found = Agent.objects.live().filter(keys.is_valid(Cast(Value(now), DateTimeField()), "user__api_keys__"), seen, known)
+    found = Agent.objects.live().filter(
+        keys.is_valid(Cast(Value(now), DateTimeField()), "user__api_keys__"), seen, known
+    )
     return agent_rows.columns(found, before=_KEY)
 
 
