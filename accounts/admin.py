@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import console_sessions, roles
+from accounts import console_sessions, keys, roles
 from accounts.admin_steps import DeleteGroups, EndConsoleSessions, EndSessions, ResendLetters, RevokeKeys
 from accounts.console import FOUND
 from accounts.console_models import ConsoleSession, Factor
@@ -141,16 +141,38 @@ def _assigns(request: HttpRequest, user: User | None) -> bool:
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnly, WithSteps):
-    list_display = ("id", "name", "masked", "user", "created_at", "last_used_at", "revoked_at")
-    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "created_at", "last_used_at")
+    list_display = ("id", "name", "masked", "may", "user", "created_at", "last_used_at", "expires_at", "revoked_at")
+    list_filter = (
+        ("revoked_at", admin.EmptyFieldListFilter),
+        ("scopes", admin.EmptyFieldListFilter),
+        "created_at",
+        "last_used_at",
+        "expires_at",
+    )
     list_select_related = ("user",)
     search_fields = ("id", "^prefix", "name", "user__email", "user__id")
-    fields = ("id", "user", "name", "masked", "created_at", "last_used_at", "revoked_at")
+    fields = (
+        "id",
+        "user",
+        "name",
+        "masked",
+        "may",
+        "agent_id",
+        "spend_limit_usd",
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    )
     steps = (RevokeKeys(),)
 
     @admin.display(description="secret")
     def masked(self, key: ApiKey) -> str:
         return masked(key)
+
+    @admin.display(description="may")
+    def may(self, key: ApiKey) -> str:
+        return keys.told(key)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_apikey")

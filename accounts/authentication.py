@@ -6,13 +6,15 @@ import re
 from typing import Any, cast
 
 from django.http import HttpRequest
+from django.urls import resolve
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from accounts import keys, sessions
-from accounts.errors import MalformedCredential, NoCredential
+from accounts.errors import MalformedCredential, NoCredential, OneAgentOnly, ScopeMissing
 from accounts.models import ApiKey, Session, User
+from accounts.scopes import CredentialLimits, Need, is_of_one_agent, need_of
 from config import log_context
 from config.errors import ServiceError
 
@@ -21,7 +23,10 @@ _BEARER = re.compile(rf"bearer +([A-Za-z0-9._~+/=-]{{1,{MAX_TOKEN_LENGTH}}})", r
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Refuses every request without a valid token. Endpoints that need no token do not use this class."""
+    """Refuses every request without a valid token, and each call that a limited key may not make.
+
+    Endpoints that need no token do not use this class.
+    """
 
     def authenticate(self, request: Request) -> tuple[User, ApiKey | Session]:
         header = request.META.get("HTTP_AUTHORIZATION", "").strip()
@@ -32,6 +37,7 @@ class BearerAuthentication(BaseAuthentication):
             raise MalformedCredential
         credential = _find(bearer[1])
         log_context.note(accountId=credential.user_id)
+        _check_limits(request, limits_of(credential))
         return credential.user, credential
 
     def authenticate_header(self, request: Request) -> str:
@@ -50,6 +56,28 @@ def caller(request: Request) -> User:
     return cast("User", user)
 
 
+def limits_of(credential: object) -> CredentialLimits | None:
+    """The limits of a credential. None for sessions and full keys."""
+    return credential.limits if isinstance(credential, ApiKey) else None
+
+
+def may(request: Request, need: Need) -> bool:
+    """Whether the credential of this request would allow a call that needs this."""
+    limits = limits_of(request.auth)
+    return limits is None or limits.may(need)
+
+
+def only_agent(request: Request) -> str | None:
+    """The id of the only agent that the credential may see. None if it may see all agents of the account."""
+    limits = limits_of(request.auth)
+    return limits.agent_id if limits else None
+
+
+def limited_key(request: Request) -> ApiKey | None:
+    """The API key of this request if it is a limited one."""
+    return request.auth if isinstance(request.auth, ApiKey) and request.auth.limits else None
+
+
 def is_still_good(request: Request) -> bool:
     """Whether the credential of this request is still valid."""
     try:
@@ -57,6 +85,19 @@ def is_still_good(request: Request) -> bool:
     except ServiceError:
         return False
     return True
+
+
+def _check_limits(request: Request, limits: CredentialLimits | None) -> None:
+    """Raises ScopeMissing, OneAgentOnly."""
+    if limits is None:
+        return
+    match = request.resolver_match or resolve(request.path_info)
+    method = str(request.method)
+    need = need_of(method, match.route)
+    if not limits.may(need):
+        raise ScopeMissing(need, limits)
+    if limits.agent_id is not None and not is_of_one_agent(method, match.route):
+        raise OneAgentOnly(limits.agent_id)
 
 
 def _find(token: str) -> ApiKey | Session:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from config.errors import BadRequest, Conflict, InvalidCode, NotFound, RateLimited, Unauthorized
+from accounts.scopes import CredentialLimits, Need
+from config.errors import BadRequest, Conflict, Forbidden, InvalidCode, NotFound, RateLimited, Unauthorized
 from config.operator_settings import operator_settings
+
+_NEW_KEY = "a person makes another key on the account's page, or with POST /keys and a session token"
+_KEYS_WITH = {
+    Need.READ: 'the scope "read"',
+    Need.OPERATE: 'the scope "operate"',
+    Need.PAY: 'the scope "pay"',
+    Need.FULL: "a full key or a session token",
+    Need.SESSION: "the session token of POST /auth/verify",
+}
 
 
 class NoCredential(Unauthorized):
@@ -75,6 +85,41 @@ class TooManyKeys(BadRequest):
             f"keys: {count} of at most {most} live API keys exist; revoke one first (GET /keys, DELETE /keys/{{id}})"
         )
         self.most = most
+
+
+class ScopeMissing(Forbidden):
+    def __init__(self, need: Need, limits: CredentialLimits) -> None:
+        has = ", ".join(sorted(limits.scopes))
+        super().__init__(
+            f"scope: this call needs {_KEYS_WITH[need]}, and your key has {has}; {_NEW_KEY}",
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{need}"'},
+        )
+
+
+class OneAgentOnly(Forbidden):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"scope: your key is for the agent {agent_id} alone, and this call is about more; {_NEW_KEY}")
+
+
+class WrongLimit(BadRequest):
+    """CredentialLimits that no key can have."""
+
+
+class LimitWithoutScopes(WrongLimit):
+    def __init__(self, field: str) -> None:
+        super().__init__(f"{field}: a full key has no such limit; name the key's scopes too (read, operate, pay)")
+
+
+class LimitWithoutPay(WrongLimit):
+    message = 'spendLimitUsd: a key without the scope "pay" spends nothing; leave it out or add the scope'
+
+
+class ExpiresInThePast(WrongLimit):
+    message = "expiresAt: must be in the future"
+
+
+class UnknownAgentOfKey(WrongLimit):
+    message = "agentId: you have no such agent; GET /agents lists yours"
 
 
 class BadCursor(BadRequest):

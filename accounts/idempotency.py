@@ -31,10 +31,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import replies
-from accounts.authentication import caller
+from accounts.authentication import caller, limited_key
 from accounts.models import IdempotentReply
 from config import dry_run
 from config.api import ApiViewSet
+from config.crypto import sha256
 from config.errors import BadRequest, ServiceError
 
 HEADER = "Idempotency-Key"
@@ -88,10 +89,19 @@ def _reserve(request: Request) -> IdempotentReply:
         caller(request),
         method=str(request.method),
         path=quote(request.path)[:MAX_PATH],
-        key=key,
+        key=_of_caller(request, key),
         fingerprint=_fingerprint(request.get_full_path(), body),
         now=timezone.now(),
     )
+
+
+def _of_caller(request: Request, key: str) -> str:
+    """The key under which the reply is stored.
+
+    Each limited API key has replies of its own: those of other credentials may show what it may not see.
+    """
+    limited = limited_key(request)
+    return key if limited is None else f"{limited.pk} {sha256(key)}"
 
 
 def _fingerprint(url: str, body: Any) -> str:

@@ -6,13 +6,27 @@ import logging
 import secrets
 import string
 import threading
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.db import DatabaseError, transaction
 from django.db.models import Q
+from django.db.models.expressions import Combinable
 
-from accounts.errors import BadCursor, InvalidKey, NoSuchKey, TooManyKeys
+from accounts.errors import (
+    BadCursor,
+    ExpiresInThePast,
+    InvalidKey,
+    LimitWithoutPay,
+    LimitWithoutScopes,
+    NoSuchKey,
+    TooManyKeys,
+    UnknownAgentOfKey,
+)
 from accounts.models import KEY_PREFIX_LENGTH, ApiKey, User
+from accounts.scopes import Scope
 from config.crypto import sha256
 from config.ids import is_id
 from config.operator_settings import operator_settings
@@ -32,21 +46,61 @@ _noted: dict[str, datetime] = {}
 _noting = threading.Lock()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLimits:
+    """What a new key may do. Without any limit it is a full key that does not expire."""
+
+    scopes: Collection[Scope] | None = None
+    agent_id: str | None = None
+    expires_at: datetime | None = None
+    spend_limit_usd: Decimal | None = None
+
+
+FULL = KeyLimits()
+
+
 @transaction.atomic
-def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
+def create(user: User, *, name: str, limits: KeyLimits = FULL, now: datetime) -> tuple[ApiKey, str]:
     """Create a key.
 
-    Return the key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys.
+    Return the key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys,
+    LimitWithoutScopes, LimitWithoutPay, ExpiresInThePast, UnknownAgentOfKey.
     """
+    _check(user, limits, now=now)
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two at once must not take one last place
-    live = ApiKey.objects.owned_by(user).filter(revoked_at__isnull=True).count()
+    live = ApiKey.objects.owned_by(user).filter(is_unexpired(now), revoked_at__isnull=True).count()
     if live >= operator_settings.MAX_KEYS:
         raise TooManyKeys(live, operator_settings.MAX_KEYS)
     secret = SECRET_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_CHARACTERS))
     key = ApiKey.objects.create(
-        user=user, name=name, prefix=secret[:KEY_PREFIX_LENGTH], digest=digest(secret), created_at=now
+        user=user,
+        name=name,
+        prefix=secret[:KEY_PREFIX_LENGTH],
+        digest=digest(secret) if limits == FULL else limited_digest(secret),
+        created_at=now,
+        scopes=None if limits.scopes is None else [scope.value for scope in Scope if scope in limits.scopes],
+        agent_id=limits.agent_id,
+        expires_at=limits.expires_at,
+        spend_limit_usd=limits.spend_limit_usd,
     )
     return key, secret
+
+
+def _check(user: User, limits: KeyLimits, *, now: datetime) -> None:
+    if limits.scopes is None and limits.agent_id is not None:
+        raise LimitWithoutScopes("agentId")
+    if limits.scopes is None and limits.spend_limit_usd is not None:
+        raise LimitWithoutScopes("spendLimitUsd")
+    if limits.spend_limit_usd is not None and Scope.PAY not in (limits.scopes or ()):
+        raise LimitWithoutPay
+    if limits.expires_at is not None and limits.expires_at <= now:
+        raise ExpiresInThePast
+    if limits.agent_id is not None and not _owns(user, limits.agent_id):
+        raise UnknownAgentOfKey
+
+
+def _owns(user: User, agent_id: str) -> bool:
+    return is_id("agt", agent_id) and user.agents.live().filter(pk=agent_id).exists()
 
 
 def revoke(user: User, key_id: str, *, now: datetime) -> None:
@@ -66,12 +120,16 @@ def own(user: User, key_id: str) -> ApiKey:
     return key
 
 
-def page(user: User, *, after: str | None = None, size: int | None = None) -> tuple[list[ApiKey], str | None]:
+def page(
+    user: User, *, only: str | None = None, after: str | None = None, size: int | None = None
+) -> tuple[list[ApiKey], str | None]:
     """The user's keys, newest first, including revoked ones, and the cursor of the next page if there is one.
 
-    Raises BadCursor.
+    `only` is the id of the one key that the caller may see. Raises BadCursor.
     """
     keys, size = ApiKey.objects.owned_by(user), size or PAGE_SIZE
+    if only is not None:
+        keys = keys.filter(pk=only)
     if after is not None:
         last = keys.filter(pk=after).first() if is_id("key", after) else None
         if last is None:
@@ -83,21 +141,41 @@ def page(user: User, *, after: str | None = None, size: int | None = None) -> tu
 
 def find(secret: str, *, now: datetime) -> ApiKey:
     """The valid key with this secret. Its use is recorded. Raises InvalidKey."""
-    key = ApiKey.objects.select_related("user").filter(is_valid(), digest=digest(secret)).first()
+    known = ApiKey.objects.select_related("user").filter(is_valid(now))
+    key = known.filter(digest__in=(digest(secret), limited_digest(secret))).first()
     if key is None:
         raise InvalidKey
     key.last_used_at = note_use(key.pk, key.last_used_at, now=now)
     return key
 
 
-def is_valid(of: str = "") -> Q:
+def told(key: ApiKey) -> str:
+    """What the key may do, for operators."""
+    if key.scopes is None:
+        return "everything"
+    return ", ".join(key.scopes) + (f", {key.agent_id} alone" if key.agent_id else "")
+
+
+def is_valid(now: datetime | Combinable, of: str = "") -> Q:
     """The keys that still work. `of` is the path to them in a query of other rows."""
-    return Q((f"{of}revoked_at__isnull", True), (f"{of}user__is_active", True))
+    return Q((f"{of}revoked_at__isnull", True), (f"{of}user__is_active", True)) & is_unexpired(now, of)
+
+
+def is_unexpired(now: datetime | Combinable, of: str = "") -> Q:
+    return Q((f"{of}expires_at__isnull", True)) | Q((f"{of}expires_at__gt", now))
 
 
 def digest(secret: str) -> str:
-    """What is stored of a key's secret, to find it."""
+    """What is stored of a full key's secret, to find it."""
     return sha256(secret)
+
+
+def limited_digest(secret: str) -> str:
+    """What is stored of the secret of a key with limits.
+
+    An older release that knows no limits does not find the key, and so does not take it for a full one.
+    """
+    return sha256(f"limited {secret}")
 
 
 def note_use(key_id: str, last_used_at: datetime | None, *, now: datetime) -> datetime | None:

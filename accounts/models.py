@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from accounts import console_models, mailbox  # noqa: F401  # the console's tables are of this app too
 from accounts.helping.models import PersonNote, StaffLook
+from accounts.scopes import CredentialLimits, Scope
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
 
@@ -36,6 +37,7 @@ ID_LENGTH = 40
 DIGEST_LENGTH = 64
 KEY_NAME_LENGTH = 60
 KEY_PREFIX_LENGTH = 12
+SCOPE_LENGTH = 8
 SUSPENSION_REASON_LENGTH = 500
 SUBJECT_LENGTH = 200
 CLIENT_LENGTH = 60
@@ -202,6 +204,25 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # The limits of the key; a key without scopes is a full one. They never change.
+    scopes = ArrayField(
+        models.CharField(max_length=SCOPE_LENGTH),
+        null=True,
+        blank=True,
+        help_text="What the key may do: read, operate, pay. Without scopes it may do what its person may do.",
+    )
+    agent_id = models.CharField(
+        max_length=ID_LENGTH, null=True, blank=True, help_text="The only agent that the key may see."
+    )
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="When the key stops working by itself.")
+    spend_limit_usd = models.DecimalField(
+        max_digits=10,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        verbose_name="spend limit (USD)",
+        help_text="The most that the orders of the key may cost together.",
+    )
 
     objects = ApiKeyQuerySet.as_manager()
 
@@ -214,6 +235,13 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def limits(self) -> CredentialLimits | None:
+        """None for a full key."""
+        if self.scopes is None:
+            return None
+        return CredentialLimits(scopes=frozenset(map(Scope, self.scopes)), agent_id=self.agent_id)
 
 
 class Mailed(models.Model):

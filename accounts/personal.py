@@ -38,7 +38,19 @@ def exported(user: User) -> Iterator[Section]:
     yield "saved-filters", rows(SavedFilter.objects.filter(owner=user), "listed", "name", "query", "created_at")
     yield (
         "api-keys",
-        rows(ApiKey.objects.filter(user=user), "id", "name", "prefix", "created_at", "last_used_at", "revoked_at"),
+        rows(
+            ApiKey.objects.filter(user=user),
+            "id",
+            "name",
+            "prefix",
+            "created_at",
+            "last_used_at",
+            "revoked_at",
+            "scopes",
+            "agent_id",
+            "expires_at",
+            "spend_limit_usd",
+        ),
     )
     yield "notes", rows(PersonNote.objects.filter(user=user), "text", "at")
     yield "seen-by-support", rows(StaffLook.objects.filter(user=user), "began_at", "ended_at")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.core.validators import RegexValidator
@@ -11,8 +13,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts import mailbox
-from accounts.models import KEY_NAME_LENGTH, KEY_PREFIX_LENGTH, ApiKey
-from config.api import ModelSerializer, Serializer, Text
+from accounts.keys import KeyLimits
+from accounts.models import ID_LENGTH, KEY_NAME_LENGTH, KEY_PREFIX_LENGTH, ApiKey
+from accounts.scopes import Scope
+from config.api import Choice, FieldNames, ModelSerializer, Serializer, Several, Text, json_type
 
 ATTRIBUTION_LENGTH = 2_048
 TRIMMED_KEY_NAME = rf"^\s*\S([\s\S]{{0,{KEY_NAME_LENGTH - 2}}}\S)?\s*$"
@@ -46,6 +50,33 @@ class KeyName(Text):
         if len(name) > KEY_NAME_LENGTH:  # no `max_length`: the document would show it for the untrimmed name
             raise serializers.ValidationError(f"Ensure this field has no more than {KEY_NAME_LENGTH} characters.")
         return name
+
+
+class Moment(serializers.DateTimeField):
+    """A point in time with its zone."""
+
+    def to_internal_value(self, value: Any) -> datetime:
+        if not isinstance(value, str):
+            raise serializers.ValidationError(f"must be a string, not {json_type(value)}")
+        return super().to_internal_value(value)
+
+    def enforce_timezone(self, value: datetime) -> datetime:
+        if value.tzinfo is None:
+            raise serializers.ValidationError("must have a zone, such as 2026-11-21T06:30:00Z")
+        return super().enforce_timezone(value)
+
+
+@extend_schema_field({"type": "number", "minimum": 0.01, "maximum": 99_999_999.99})
+class UsdLimit(serializers.DecimalField):
+    """Dollars and cents, as a number."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_digits=10, decimal_places=2, min_value=Decimal("0.01"), **kwargs)
+
+    def to_internal_value(self, data: Any) -> Decimal:
+        if isinstance(data, bool) or not isinstance(data, (int, float)):
+            raise serializers.ValidationError(f"must be a number, not {json_type(data)}")
+        return Decimal(super().to_internal_value(data))
 
 
 class RequestSerializer(Serializer):
@@ -92,8 +123,42 @@ class MeSerializer(Serializer):
     user = UserSerializer()
 
 
-class KeyNameSerializer(Serializer):
+class CreateKeySerializer(Serializer):
     name = KeyName(trim_whitespace=True)
+    scopes = Several(
+        child=Choice(choices=[scope.value for scope in Scope]),
+        max_length=len(Scope),
+        min_length=1,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What the key may do; each scope also lets it read. Without scopes it is a full key.",
+    )
+    agent_id = Text(
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=ID_LENGTH,
+        help_text="The only agent that the key may see and change. Without it: all of the account.",
+    )
+    expires_at = Moment(
+        required=False, allow_null=True, default=None, help_text="When the key stops working by itself, with its zone."
+    )
+    spend_limit_usd = UsdLimit(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The most that the orders of the key may cost together, in USD. Needs the scope `pay`.",
+    )
+
+    class Meta:
+        ref_name = "KeyName"  # its name in /openapi.json
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The name, and the limits that the key gets."""
+        name, named = attrs.pop("name"), attrs.pop("scopes")
+        scopes = None if named is None else frozenset(map(Scope, named))
+        return {"name": name, "limits": KeyLimits(scopes=scopes, **attrs)}
 
 
 class ApiKeySerializer(ModelSerializer):
@@ -109,6 +174,26 @@ class ApiKeySerializer(ModelSerializer):
 
 class KeysSerializer(Serializer):
     keys = ApiKeySerializer(many=True)
+
+
+class ShownKeySerializer(Serializer):
+    """All that can be read of a key, for `?fields=`. Without it keys look as in the interface: without their limits."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    prefix = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    revoked_at = serializers.DateTimeField(allow_null=True)
+    scopes = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    agent_id = serializers.CharField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+    spend_limit_usd = serializers.FloatField(allow_null=True)
+
+
+class ListKeysSerializer(Serializer):
+    cursor = Text(required=False, allow_blank=True, help_text="From the `Link` header of the page before.")
+    fields = FieldNames(of=ShownKeySerializer)  # type: ignore[assignment]  # a declared field; REST framework moves it
 
 
 class NewKeySerializer(Serializer):

@@ -13,13 +13,17 @@ from config.paging import MAX_PAGE, RowPage
 def page(
     user: User,
     *,
+    only: str | None = None,
     status: str | None = None,
     fields: Collection[str] | None = None,
     limit: int = MAX_PAGE,
     cursor: str | None = None,
 ) -> RowPage[Agent]:
-    """The caller's agents, newest first. The link to the next page chooses the same `fields`. Raises UnknownCursor."""
-    found = Agent.objects.owned_by(user.pk).live().select_related("hook", "quota_snapshot")
+    """The caller's agents, newest first. The link to the next page chooses the same `fields`. Raises UnknownCursor.
+
+    `only` is the id of the one agent that the caller may see.
+    """
+    found = Agent.objects.owned_by(user.pk).live().seen_by(only).select_related("hook", "quota_snapshot")
     found = found.defer("gateway_key", "gateway_certificate")  # not shown, and decrypting a thousand of them costs time
     if status is not None:
         found = found.filter(status=status)

@@ -123,6 +123,10 @@ class AgentQuerySet(models.QuerySet["Agent"]):
     def owned_by(self, user_id: str) -> AgentQuerySet:
         return self.filter(user_id=user_id)
 
+    def seen_by(self, agent_id: str | None) -> AgentQuerySet:
+        """The agents for a credential that may see this agent alone, or for one that may see all (None)."""
+        return self if agent_id is None else self.filter(pk=agent_id)
+
     def live(self) -> AgentQuerySet:
         """The agents that an owner still sees: neither deleted nor asked to be deleted."""
         return self.exclude(desired=Desired.DELETED)

@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from django.db import transaction
 
+from accounts.models import ApiKey
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import coupons, prices, subscriptions
+from billing import coupons, prices, spending, subscriptions
 from billing.errors import AlreadyPaid, CardRenews, MoneySeen, OrderMeanwhile, OtherPlanByCard, OtherPlanHeld
 from billing.models import CardSubscription, Order
 from billing.providers import registry
@@ -41,12 +42,16 @@ class Terms:
         return same and (order.coupon_id or "") == self.coupon
 
 
-def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: datetime) -> Order:
+def place(
+    agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], key: ApiKey | None = None, now: datetime
+) -> Order:
     """The agent's pending order with these terms, or a new order that replaces a pending one with other terms.
 
-    `make` builds the new row in the transaction, with the agent locked. Before that, the provider is asked whether
-    money for the pending order is on its way; under the lock only our own rows are read again.
-    Raises MoneySeen when money is on its way, NoSuchAgent, CouponRefused, and the errors of `refuse_held`.
+    `key` is the limited API key that asks, if one does. `make` builds the new row in the transaction, with the agent
+    locked. Before that, the provider is asked whether money for the pending order is on its way; under the lock only
+    our own rows are read again.
+    Raises MoneySeen when money is on its way, NoSuchAgent, CouponRefused, OverSpendLimit, and the errors of
+    `refuse_held`.
     """
     other = pending_of(agent)
     if other is not None and not terms.are_of(other) and _money_seen(other):
@@ -66,6 +71,8 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: da
         if coupon is not None:
             made.coupon = coupon
             made.save(update_fields=["coupon"])
+        if key is not None:
+            spending.count(made, key=key, now=now)
         return made
 
 

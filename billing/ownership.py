@@ -16,12 +16,13 @@ class AnothersAgent(Forbidden):
         super().__init__(f"{field}: this agent is another account's; GET /agents lists yours")
 
 
-def agent_named(user: User, agent_id: str, *, field: str = "agentId") -> Agent:
-    """The caller's agent.
+def agent_named(user: User, agent_id: str, *, only: str | None = None, field: str = "agentId") -> Agent:
+    """The caller's agent. `only` is the id of the one agent that the caller may see.
 
     Raises NoSuchAgent if it is unknown or deleted, AnothersAgent if it belongs to another account.
     """
-    agent = Agent.objects.live().filter(pk=agent_id).first() if is_id("agt", agent_id) else None
+    seen = Agent.objects.live().seen_by(only)
+    agent = seen.filter(pk=agent_id).first() if is_id("agt", agent_id) else None
     if agent is None:
         raise NoSuchAgent
     if agent.user_id != user.pk:
@@ -29,10 +30,10 @@ def agent_named(user: User, agent_id: str, *, field: str = "agentId") -> Agent:
     return agent
 
 
-def own_subscription(user: User, subscription_id: str) -> Subscription:
+def own_subscription(user: User, subscription_id: str, *, only: str | None = None) -> Subscription:
     """The caller's subscription. Raises NoSuchSubscription for a malformed id and for another account's too."""
     known = is_id("sub", subscription_id)
     row = Subscription.objects.filter(pk=subscription_id, user=user).first() if known else None
-    if row is None:
+    if row is None or only not in {None, row.agent_id}:
         raise NoSuchSubscription
     return row

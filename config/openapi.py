@@ -240,7 +240,7 @@ class AutoSchema(BaseAutoSchema):
         if self.path not in _NEVER_UNAVAILABLE:
             found |= {503}
         if self.view.get_authenticators():
-            found |= {401}
+            found |= {401, 403}  # 403: a limited key may not make every call
         if self._takes_if_match():
             found |= {412}
         if "{" in self.path:

@@ -35,20 +35,26 @@ _PLACE = f"""
 """  # noqa: S608 # of constants
 
 
-def page(user_id: str, *, after: str | None = None, limit: int = PAGE) -> EventPage:
-    """The events after the named one, or from the oldest that is kept. Raises NoSuchEvent, which names `after`."""
-    rows = list(later(user_id, after)[: limit + 1])
+def page(user_id: str, *, only: str | None = None, after: str | None = None, limit: int = PAGE) -> EventPage:
+    """The events after the named one, or from the oldest that is kept. Raises NoSuchEvent, which names `after`.
+
+    `only` is the id of the one agent that the caller may see.
+    """
+    rows = list(later(user_id, after, only=only)[: limit + 1])
     shown = rows[:limit]
     query = urlencode({"after": shown[-1].pk, "limit": limit}) if len(rows) > limit else ""
     return EventPage([event.body for event in shown], f"{settings.BASE_URL}/events?{query}" if query else None)
 
 
-def later(user_id: str, after: str | None) -> EventQuerySet:
+def later(user_id: str, after: str | None, *, only: str | None = None) -> EventQuerySet:
     """The events after the named one, in their order. Raises NoSuchEvent."""
     _give_places(user_id)
-    kept = Event.objects.filter(account=user_id, place__isnull=False, created_at__gt=timezone.now() - EVENTS_KEPT)
+    own = Event.objects.filter(account=user_id)
+    if only is not None:
+        own = own.filter(agent=only)
+    kept = own.filter(place__isnull=False, created_at__gt=timezone.now() - EVENTS_KEPT)
     if after is not None:
-        seen = Event.objects.filter(account=user_id, pk=after).first() if is_id("evt", after) else None
+        seen = own.filter(pk=after).first() if is_id("evt", after) else None
         if seen is None:
             raise NoSuchEvent("after", after, of="your agents")
         kept = kept.filter(place__gt=seen.place)

@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 
+from accounts import keys as api_keys
 from accounts import letters
 from accounts.admin_steps import EndSessions, RevokeKeys
 from accounts.helping import looks, notes
@@ -81,13 +82,15 @@ def keys(user: User, request: HttpRequest) -> PageSection | None:
     return table(
         "keys",
         "API keys",
-        ("Made (UTC)", "Name", "Key", "Last used (UTC)", "Revoked (UTC)", ""),
+        ("Made (UTC)", "Name", "Key", "May", "Last used (UTC)", "Ends (UTC)", "Revoked (UTC)", ""),
         (
             (
                 _moment(row.created_at),
                 row.name,
                 Cell(f"{row.prefix}…", page_of("accounts_apikey", row.pk)),
+                api_keys.told(row),
                 _moment(row.last_used_at),
+                _moment(row.expires_at),
                 _moment(row.revoked_at),
                 Cell("-") if row.revoked_at else _button(step, "Revoke", row, request),
             )

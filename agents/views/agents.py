@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.authentication import only_agent
 from accounts.idempotency import idempotent, keep
 from agents import creation, listing
 from agents.configuring import profile
@@ -72,9 +73,9 @@ class AgentsViewSet(AgentViewSet):
         All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
         """
         query = self.query(ListAgentsSerializer)
-        page = listing.page(self.caller(), **query)
-        shown = AgentSerializer(page.rows, many=True, only=query.get("fields")).data
-        return Response({"agents": shown}, headers=page.headers)
+        page = listing.page(self.caller(), only=only_agent(request), **query)
+        bodies = AgentSerializer(page.rows, many=True, only=query.get("fields")).data
+        return Response({"agents": [self.shown(body) for body in bodies]}, headers=page.headers)
 
     @extend_schema(parameters=[ReadAgentSerializer], responses=AgentEnvelope)
     @settles

@@ -9,12 +9,15 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.authentication import may, only_agent
 from accounts.models import User
+from accounts.scopes import Need
 from agents import expected
 from agents.errors import AgentWasChanged, NoSuchAgent
 from agents.models import Agent
 from agents.serializers import etag
 from agents.serializers.agents import AgentSerializer
+from agents.serializers.hidden import without_secrets
 from config import log_context
 from config.api import ApiViewSet
 from config.ids import is_id
@@ -32,7 +35,8 @@ class AgentViewSet(ApiViewSet):
     def own_agent(self, id: str) -> Agent:
         """The caller's agent of this id. Raises NoSuchAgent for another account's agent, a deleted one, and text that
         is no id."""
-        own = Agent.objects.owned_by(self.caller().pk).live().select_related("hook", "quota_snapshot")
+        own = Agent.objects.owned_by(self.caller().pk).live().seen_by(only_agent(self.request))
+        own = own.select_related("hook", "quota_snapshot")
         agent = own.filter(pk=id).first() if is_id("agt", id) else None
         if agent is None:
             raise NoSuchAgent
@@ -59,7 +63,11 @@ class AgentViewSet(ApiViewSet):
 
     def json_of(self, agent: Agent) -> dict[str, Any]:
         """The agent in its JSON form, with the fields that the caller has chosen."""
-        return AgentSerializer(agent, only=self.chosen).data
+        return self.shown(AgentSerializer(agent, only=self.chosen).data)
+
+    def shown(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The agent's JSON form as this caller may see it."""
+        return body if may(self.request, Need.OPERATE) else without_secrets(body)
 
     def answer(self, agent: Agent) -> Response:
         body = self.json_of(agent)

@@ -14,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from accounts import authentication
-from accounts.authentication import caller
+from accounts.authentication import caller, only_agent
 from agents.models import Agent, Status
 from agents.views.base import AgentViewSet
 from config.api import ApiViewSet
@@ -69,9 +69,10 @@ class AccountEventsViewSet(ApiViewSet):
         those of different agents are in the order in which they could first be read here, so order them by `createdAt`.
         """
         account, query = caller(request).pk, self.query(ListEventsSerializer)
+        only = only_agent(request)
         if not _follows(request):
-            return _answered(account_log.page(account, **query))
-        later = partial(account_log.later, account)
+            return _answered(account_log.page(account, only=only, **query))
+        later = partial(account_log.later, account, only=only)
         return _followed(request, account, later, lambda: None, query.get("after"))
 
 

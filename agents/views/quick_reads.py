@@ -10,14 +10,17 @@ from typing import Any
 
 from cryptography.fernet import InvalidToken
 from django.db import Error as DatabaseFailure
-from django.db.models import QuerySet
+from django.db.models import DateTimeField, F, Q, QuerySet, Value
+from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.utils import timezone
 from django.utils.http import parse_etags
 
 from accounts import authentication, keys
+from accounts.scopes import Scope
 from agents.models import Agent
 from agents.serializers import agent_rows, etag
+from agents.serializers.hidden import without_secrets
 from config import log_context
 from config.compiled_query import CompiledQuery
 from config.database import is_outage
@@ -25,16 +28,22 @@ from config.ids import is_id
 from config.json_answers import encoded
 from config.paging import MAX_PAGE
 
-_KEY = ("user__api_keys__id", "user__api_keys__last_used_at", "user_id")
+_KEY = ("user__api_keys__id", "user__api_keys__last_used_at", "user_id", "user__api_keys__scopes")
+_VALUES = ("digest", "limited_digest", "now")
 
 
-def _of_key(digest: str) -> QuerySet[Agent, Any]:
-    found = Agent.objects.live().filter(keys.is_valid("user__api_keys__"), user__api_keys__digest=digest)
+def _of_key(digest: str, limited_digest: str, now: str) -> QuerySet[Agent, Any]:
+    """The agents that the key with one of these digests may see. Each scope lets it read."""
+    seen = Q(user__api_keys__agent_id__isnull=True) | Q(user__api_keys__agent_id=F("id"))
+    known = Q(user__api_keys__digest__in=(digest, limited_digest))
+    found = Agent.objects.live().filter(
+        keys.is_valid(Cast(Value(now), DateTimeField()), "user__api_keys__"), seen, known
+    )
     return agent_rows.columns(found, before=_KEY)
 
 
-_one = CompiledQuery(lambda digest, agent_id: _of_key(digest).filter(pk=agent_id), values=("digest", "agent_id"))
-_all = CompiledQuery(lambda digest: _of_key(digest).order_by("-created_at", "-id")[: MAX_PAGE + 1], values=("digest",))
+_one = CompiledQuery(lambda agent_id, **key: _of_key(**key).filter(pk=agent_id), values=("agent_id", *_VALUES))
+_all = CompiledQuery(lambda **key: _of_key(**key).order_by("-created_at", "-id")[: MAX_PAGE + 1], values=_VALUES)
 
 
 def one(request: HttpRequest, id: str) -> HttpResponse | None:
@@ -63,8 +72,9 @@ def _agents(request: HttpRequest, query: CompiledQuery, **values: str) -> list[d
         return []
     now = timezone.now()
     try:
-        rows = query.rows(digest=keys.digest(secret), **values)
-        agents = [agent_rows.agent(row[len(_KEY) :], now=now) for row in rows]
+        digests = {"digest": keys.digest(secret), "limited_digest": keys.limited_digest(secret)}
+        rows = query.rows(**digests, now=now.isoformat(), **values)
+        agents = [_shown(agent_rows.agent(row[len(_KEY) :], now=now), scopes=row[3]) for row in rows]
     except InvalidToken:  # the ordinary view says what is wrong
         return []
     except DatabaseFailure as failure:
@@ -76,7 +86,11 @@ def _agents(request: HttpRequest, query: CompiledQuery, **values: str) -> list[d
     return agents
 
 
-def _note(key_id: str, last_used_at: datetime | None, user_id: str, *, now: datetime) -> None:
+def _shown(body: dict[str, Any], *, scopes: list[str] | None) -> dict[str, Any]:
+    return body if scopes is None or Scope.OPERATE in scopes else without_secrets(body)
+
+
+def _note(key_id: str, last_used_at: datetime | None, user_id: str, _: list[str] | None, *, now: datetime) -> None:
     log_context.note(accountId=user_id)
     keys.note_use(key_id, last_used_at, now=now)
 

@@ -37,6 +37,9 @@ class Order(models.Model):
         help_text="The coupon that reduced the price.",
     )
     tier_snapshot = models.JSONField()
+    placed_by = models.CharField(
+        max_length=40, null=True, blank=True, editable=False, help_text="The limited API key that placed the order."
+    )
     status = models.CharField(max_length=8, choices=OrderStatus.choices, default=OrderStatus.PENDING)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(help_text="When the order expires if no money was seen.")
@@ -49,6 +52,7 @@ class Order(models.Model):
             models.Index(fields=["user", "-created_at", "-id"], name="order_user"),
             models.Index(fields=["-created_at", "-id"], name="order_newest"),
             models.Index(fields=["coupon", "user"], name="order_coupon", condition=Q(coupon__isnull=False)),
+            models.Index(fields=["placed_by"], name="order_placed_by", condition=Q(placed_by__isnull=False)),
             models.Index(fields=["expires_at"], name="order_due", condition=Q(status=OrderStatus.PENDING)),
         ]
         constraints: ClassVar[list[models.BaseConstraint]] = [

@@ -55,6 +55,7 @@ class ProviderDriver(ABC):
     sends_back: bool = False  # after an operator's refund we send the money back, and the provider reports it
     returns_strays: bool = False  # money that bought nothing goes back by itself, so no operator decides about it
     shown_for: timedelta = timedelta(days=1)  # how long the page shows an unpaid order
+    taken_late: timedelta = timedelta(0)  # how long after its order has expired money still pays it
     currency: Currency | None = None
 
     @property

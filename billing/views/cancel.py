@@ -7,15 +7,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import caller
-from agents.views.base import AgentViewSet
 from billing import cancellation
-from billing.models import Subscription
 from billing.serializers.subscriptions import SubscriptionEnvelope
+from billing.views.base import OwnSubscriptionViewSet
 from config import clock
 
 
-class CancelViewSet(AgentViewSet):
-    queryset = Subscription.objects.none()  # type: ignore[assignment]  # the type of {id} for the OpenAPI document
+class CancelViewSet(OwnSubscriptionViewSet):
     refusals = {"create": {409}}
 
     @extend_schema(request=None, responses=SubscriptionEnvelope)

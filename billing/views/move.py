@@ -6,17 +6,15 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import caller
-from agents.views.base import AgentViewSet
+from accounts.authentication import caller, only_agent
 from billing import moving
-from billing.models import Subscription
 from billing.ownership import agent_named
 from billing.serializers.subscriptions import MoveSubscriptionSerializer, SubscriptionEnvelope
+from billing.views.base import OwnSubscriptionViewSet
 from config import clock
 
 
-class MoveViewSet(AgentViewSet):
-    queryset = Subscription.objects.none()  # type: ignore[assignment]  # the type of {id} for the OpenAPI document
+class MoveViewSet(OwnSubscriptionViewSet):
     serializer_class = MoveSubscriptionSerializer
     refusals = {"create": {400, 403, 409}}
 
@@ -28,6 +26,6 @@ class MoveViewSet(AgentViewSet):
         `canceled`. This gives it to another agent of the account: on the plan that this one pays for, at its list
         price, else on its own. The answer is the subscription that has it now.
         """
-        taker = agent_named(caller(request), self.valid(request)["agent_id"])
+        taker = agent_named(caller(request), self.valid(request)["agent_id"], only=only_agent(request))
         row = moving.move(caller(request), id, to=taker, actor=self.actor(), now=clock.now())
         return Response(SubscriptionEnvelope({"subscription": row}).data)

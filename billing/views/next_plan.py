@@ -8,17 +8,16 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import caller
-from agents.views.base import AgentViewSet
-from billing import next_plans
-from billing.models import Subscription
+from accounts.authentication import caller, limited_key
+from billing import next_plans, spending
 from billing.next_plans import FollowingPlan
+from billing.ownership import own_subscription
 from billing.serializers.subscriptions import ChooseNextPlanSerializer, NextPlanEnvelope
+from billing.views.base import OwnSubscriptionViewSet
 from config import clock
 
 
-class NextPlanViewSet(AgentViewSet):
-    queryset = Subscription.objects.none()  # type: ignore[assignment]  # the type of {id} for the OpenAPI document
+class NextPlanViewSet(OwnSubscriptionViewSet):
     serializer_class = ChooseNextPlanSerializer
     refusals = {"update": {409, 429}}
 
@@ -40,13 +39,20 @@ class NextPlanViewSet(AgentViewSet):
         provider (409).
         """
         wanted = self.valid(request)
+        self._refuse_spender(id)
         found = next_plans.choose(caller(request), id, tier=wanted["tier"], actor=self.actor(), now=clock.now())
         return _answer(found)
 
     def destroy(self, request: Request, id: str) -> Response:
         """Keep the plan after all."""
+        self._refuse_spender(id)
         next_plans.drop(caller(request), id, actor=self.actor(), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _refuse_spender(self, id: str) -> None:
+        """A key with a spend limit changes no card's price. Raises CardsCannotBeLimited."""
+        if key := limited_key(self.request):
+            spending.refuse_card(own_subscription(key.user, id).agent, key=key)
 
 
 def _answer(found: FollowingPlan | None) -> Response:

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import caller
+from accounts.authentication import caller, limited_key, only_agent
 from billing.errors import NoSuchOrder
 from billing.models import Order, Subscription
 from billing.ownership import agent_named
@@ -34,9 +34,11 @@ def page_of(
     given.is_valid(raise_exception=True)
     asked: dict[str, Any] = dict(given.validated_data)
     user, narrowed = caller(request), {"agentId": asked.pop("agent_id", None), "status": asked.pop("status", None)}
-    rows = rows.filter(user=user)
+    rows, only = rows.filter(user=user), only_agent(request)
+    if only is not None:
+        rows = rows.filter(agent=only)
     if narrowed["agentId"] is not None:
-        rows = rows.filter(agent=agent_named(user, narrowed["agentId"]))
+        rows = rows.filter(agent=agent_named(user, narrowed["agentId"], only=only))
     if narrowed["status"] is not None:
         rows = rows.filter(status=narrowed["status"])
     return paging.page(rows, path=path, ids=ids, narrowed=narrowed, **asked)
@@ -65,13 +67,15 @@ class OrdersViewSet(ApiViewSet):
 
     def placed(self, request: Request, wanted: dict[str, Any], order: Callable[..., Order], **more: Any) -> Response:
         """Place the order that the body describes. `order` is the provider's rule, `more` is what it takes besides."""
-        agent = agent_named(caller(request), wanted["agent_id"])
-        period = Period(wanted["period"])
-        return self.shown(order(agent, tier=wanted.get("tier"), period=period, now=clock.now(), **more))
+        agent = agent_named(caller(request), wanted["agent_id"], only=only_agent(request))
+        period, key = Period(wanted["period"]), limited_key(request)
+        return self.shown(order(agent, tier=wanted.get("tier"), period=period, key=key, now=clock.now(), **more))
 
     def own(self, request: Request, order_id: str) -> Order:
         """The caller's order. Raises NoSuchOrder for a malformed id and for another account's too."""
-        rows = self.get_queryset().filter(user=caller(request))
+        rows, only = self.get_queryset().filter(user=caller(request)), only_agent(request)
+        if only is not None:
+            rows = rows.filter(agent=only)
         found: Order | None = rows.filter(pk=order_id).first() if is_id(self.ids, order_id) else None
         if found is None:
             raise NoSuchOrder(self.path)

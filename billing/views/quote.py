@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import caller
+from accounts.authentication import caller, only_agent
 from billing import coupons, quotes
 from billing.ownership import agent_named
 from billing.serializers.subscriptions import AskQuoteSerializer, QuoteEnvelope
@@ -29,7 +29,7 @@ class QuoteViewSet(ApiViewSet):
         query = AskQuoteSerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         asked = query.validated_data
-        agent = agent_named(caller(request), asked["agent_id"])
+        agent = agent_named(caller(request), asked["agent_id"], only=only_agent(request))
         period, provider = Period(asked["period"]), Provider(asked["provider"])
         found = quotes.quote(
             agent,

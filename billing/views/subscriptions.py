@@ -6,8 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import caller
+from accounts.authentication import caller, may, only_agent
 from accounts.idempotency import idempotent
+from accounts.scopes import Need
 from agents.views.base import AgentViewSet
 from billing import licences, purchasing
 from billing.models import Subscription
@@ -42,7 +43,7 @@ class SubscriptionsViewSet(AgentViewSet):
         """
         wanted = self.valid(request)
         key = purchasing.key_of(Provider(wanted["provider"]), wanted.get("license_key"))
-        agent = agent_named(caller(request), wanted["agent_id"])
+        agent = agent_named(caller(request), wanted["agent_id"], only=only_agent(request))
         row = licences.activate(
             agent, key, tier=wanted.get("tier"), period=wanted["period"], actor=self.actor(), now=clock.now()
         )
@@ -57,4 +58,7 @@ class SubscriptionsViewSet(AgentViewSet):
         page = page_of(
             request, Subscription.objects.all(), path="/subscriptions", ids="sub", query=ListSubscriptionsSerializer
         )
-        return Response({"subscriptions": SubscriptionSerializer(page.rows, many=True).data}, headers=page.headers)
+        found = SubscriptionSerializer(page.rows, many=True).data
+        if not may(request, Need.PAY):  # a licence key pays for any agent that it is activated for
+            found = [{**one, "licenseKey": None} for one in found]
+        return Response({"subscriptions": found}, headers=page.headers)

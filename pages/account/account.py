@@ -20,7 +20,7 @@ from billing import agent_terms
 from billing.leaving import closing
 from billing.term import Term
 from billing.vocabulary import TermMode
-from pages.account import sign_in_links, words
+from pages.account import key_limits, sign_in_links, words
 from pages.account.base import AccountPageViewSet
 from pages.account.names import plan_name
 
@@ -44,17 +44,19 @@ class AccountPage(AccountPageViewSet):
         return self.shown()
 
     def shown(self, *, problem: str = "", name: str = "", status: int = 200) -> HttpResponseBase:
-        """`problem` is about the name of the new key."""
+        """`problem` is about the new key."""
         user, now = caller(self.request), timezone.now()
         agents, older_agents = self._agents(user, now=now)
         after = self.sent.GET.get("keys")
         live, older_keys = keys.page(user, after=after, size=ON_A_PAGE)
-        deletion = closing.of(user)
+        deletion, typed = closing.of(user), {field: self.typed(field) for field in key_limits.FIELDS}
         context = {
             "closes": words.moment(deletion.closes_at) if deletion else "",
             "agents": agents,
             "older_agents": older_agents,
-            "keys": live,
+            "keys": [(key, key_limits.told(key)) for key in live],
+            **key_limits.choices(user, typed),
+            "limited": any(typed.values()),
             "older_keys": _address(keys=older_keys),
             "paged": {"agents", "keys"} & set(self.sent.GET),
             "once": token_urlsafe(16),

@@ -20,7 +20,7 @@ from accounts import keys
 from accounts.authentication import caller
 from accounts.idempotency import idempotent, keep
 from accounts.models import ApiKey, IdempotentReply
-from accounts.serializers import KeyNameSerializer
+from accounts.serializers import CreateKeySerializer
 from config.api import ApiViewSet
 from config.errors import Conflict, RateLimited, Unavailable
 from config.urls import urlpatterns as real_urls
@@ -40,7 +40,7 @@ def _nothing() -> None:
 class ThingsViewSet(ApiViewSet):
     """Makes an API key, as an example, and stores the reply in the same transaction or afterwards."""
 
-    serializer_class = KeyNameSerializer
+    serializer_class = CreateKeySerializer
     before: ClassVar[Callable[[], None]] = staticmethod(_nothing)
     within: ClassVar[Callable[[], None]] = staticmethod(_nothing)
 

@@ -38,7 +38,7 @@ class Coin(Currency):
 
 class CoinDriver(ProviderDriver):
     ordered_at = "/crypto/orders"
-    shown_for = settling.LATE
+    shown_for = taken_late = settling.LATE
 
     def __init__(self, asset: Asset) -> None:
         self.asset, self.currency = asset, Coin(asset)

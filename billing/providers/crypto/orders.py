@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from django.conf import settings
 
+from accounts.models import ApiKey
 from agents.models import Agent
 from billing import coupons, orders
 from billing.errors import NotConfigured
@@ -49,7 +50,14 @@ def in_units(usd: Decimal, decimals: int) -> int:
 
 
 def place(
-    agent: Agent, *, asset: Asset, tier: str | None, period: Period, coupon: str = "", now: datetime
+    agent: Agent,
+    *,
+    asset: Asset,
+    tier: str | None,
+    period: Period,
+    coupon: str = "",
+    key: ApiKey | None = None,
+    now: datetime,
 ) -> CryptoOrder:
     """The agent's pending order with these terms, with its baseline.
 
@@ -71,7 +79,7 @@ def place(
     new.deposit_address, new.amount = address, Decimal(in_units(price, token.decimals))
     new.baseline = Decimal(baseline.balance)
     new.baseline_block, new.baseline_hash = baseline.block, baseline.hash
-    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), now=now)
+    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), key=key, now=now)
     return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
 
 

@@ -26,6 +26,7 @@ class StarsDriver(ProviderDriver):
     name = "Telegram Stars"
     ordered_at = "/stars/orders"
     sends_back = returns_strays = True
+    taken_late = orders.HOLD
     currency = Stars()
 
     @property

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 from django.db import connection, transaction
 from django.db.models import Q
 
+from accounts.models import ApiKey
 from agents.models import Agent, Desired
 from billing import coupons, orders
 from billing.errors import NotConfigured
@@ -44,7 +45,9 @@ def in_stars(usd: Decimal, star_usd: Decimal) -> int:
     return int((usd / star_usd).to_integral_value(ROUND_CEILING))
 
 
-def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StarsOrder:
+def order(
+    agent: Agent, *, tier: str | None, period: Period, coupon: str = "", key: ApiKey | None = None, now: datetime
+) -> StarsOrder:
     """The agent's pending order with these terms, with an invoice that can be paid.
 
     Telegram makes the invoice before a row is written: if Telegram fails, nothing is stored. Raises EngineBelowMinTier,
@@ -58,7 +61,7 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
     expire_due(now=now, agent=agent)
     pending = orders.pending_of(agent)
     new = None if pending and terms.are_of(pending) else _invoiced(agent, terms, price, now=now)
-    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), now=now)
+    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), key=key, now=now)
     return StarsOrder.objects.get(pk=placed.pk)
 
 

@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.models import ApiKey
 from agents.models import Agent, Desired
-from billing import orders, prices
+from billing import orders, prices, spending
 from billing.errors import CouponRefused, NotConfigured
 from billing.models import Order, StripeOrder
 from billing.orders import Terms
@@ -32,12 +33,15 @@ COMPLETE = "complete"
 GIVEN_UP = timedelta(days=1)  # the settings may be wrong for a while
 
 
-def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StripeOrder:
+def order(
+    agent: Agent, *, tier: str | None, period: Period, coupon: str = "", key: ApiKey | None = None, now: datetime
+) -> StripeOrder:
     """The agent's pending order with these terms, with a checkout that can be paid.
 
     Stripe makes the checkout before a row is written: if Stripe fails, nothing is stored. Raises EngineBelowMinTier,
     NothingToPay, CouponRefused, NotConfigured, StripeAway, and the errors of orders.place.
     """
+    spending.refuse_card(agent, key=key)
     if coupon:
         raise CouponRefused("coupons work for orders in coins and stars, not for payments by card")
     terms = Terms(Provider.STRIPE, tier or agent.tier, period)
@@ -51,7 +55,7 @@ def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", n
     new = None if pending and terms.are_of(pending) else _opened(agent, terms, now=now)
     placed: Order | None = None
     try:
-        placed = orders.place(agent, terms, make=lambda _: orders.stored(new), now=now)
+        placed = orders.place(agent, terms, make=lambda _: orders.stored(new), key=key, now=now)
     finally:
         if new is not None and (placed is None or placed.pk != new.id):  # refused, or a parallel order was first
             api.close_checkout(new.session_id)

@@ -17,7 +17,7 @@ from accounts.errors import TooManyKeys
 from accounts.models import ApiKey, User
 from config import docs
 from config.crypto import sha256
-from tests.accounts.conftest import new_key
+from tests.accounts.conftest import new_key, with_token
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEY_FIELDS = {"id", "name", "prefix", "createdAt", "lastUsedAt", "revokedAt"}
@@ -280,3 +280,95 @@ def test_of_many_keys_made_at_once_only_so_many_are_made(settings: Settings) -> 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(make, range(20))) == 5
     assert ApiKey.objects.count() == 5
+
+
+LIMITS = "id,scopes,agentId,expiresAt,spendLimitUsd"
+
+
+def test_a_key_with_limits_looks_as_any_key_unless_its_limits_are_asked_for(ann: APIClient) -> None:
+    wanted = {"name": "a", "scopes": ["pay", "read"], "expiresAt": "2099-01-01T01:00:00+01:00", "spendLimitUsd": 12.5}
+    made = ann.post("/keys", wanted, format="json")
+    assert made.status_code == 200
+    assert set(made.json()["key"]) == KEY_FIELDS
+    assert set(ann.get("/keys").json()["keys"][0]) == KEY_FIELDS
+    (shown,) = ann.get("/keys", {"fields": LIMITS}).json()["keys"]
+    assert shown == {
+        "id": made.json()["key"]["id"],
+        "scopes": ["read", "pay"],
+        "agentId": None,
+        "expiresAt": "2099-01-01T00:00:00Z",
+        "spendLimitUsd": 12.5,
+    }
+
+
+def test_a_key_without_limits_or_with_nulls_is_a_full_key(ann: APIClient) -> None:
+    nulls = dict.fromkeys(("scopes", "agentId", "expiresAt", "spendLimitUsd"))
+    for body in ({"name": "a"}, {"name": "a", **nulls}):
+        client = with_token(ann.post("/keys", body, format="json").json()["secret"])
+        assert client.get("/billing-details").status_code == 200
+    assert [key["scopes"] for key in ann.get("/keys", {"fields": "scopes"}).json()["keys"]] == [None, None]
+
+
+def test_a_limited_key_sees_itself_alone_and_makes_no_key(ann: APIClient) -> None:
+    new_key(ann)
+    made = ann.post("/keys", {"name": "b", "scopes": ["read", "operate", "pay"]}, format="json").json()
+    limited = with_token(made["secret"])
+    assert [key["id"] for key in limited.get("/keys").json()["keys"]] == [made["key"]["id"]]
+    assert limited.get("/keys", {"fields": "scopes"}).json() == {"keys": [{"scopes": ["read", "operate", "pay"]}]}
+    for wanted in ({"name": "c"}, {"name": "c", "scopes": ["read"]}):
+        assert limited.post("/keys", wanted, format="json").status_code == 403
+    assert limited.delete(f"/keys/{made['key']['id']}").status_code == 403
+    assert ApiKey.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "problem"),
+    [
+        ({"scopes": []}, "scopes"),
+        ({"scopes": "read"}, "scopes: must be an array, not a string"),
+        ({"scopes": ["admin"]}, "scopes[0]: 'admin' is not one of read, operate, pay"),
+        ({"scopes": ["read"] * 4}, "scopes: has 4 elements; at most 3"),
+        ({"scopes": [None]}, "scopes[0]"),
+        ({"agentId": "agt_" + "0" * 24}, "agentId: a full key has no such limit"),
+        ({"scopes": ["read"], "agentId": "agt_" + "0" * 24}, "agentId: you have no such agent"),
+        ({"scopes": ["read"], "agentId": "x" * 5000}, "agentId"),
+        ({"scopes": ["read"], "agentId": 5}, "agentId: must be a string"),
+        ({"expiresAt": "2001-01-01T00:00:00Z"}, "expiresAt: must be in the future"),
+        ({"expiresAt": "2099-01-01T00:00:00"}, "expiresAt: must have a zone"),
+        ({"expiresAt": "tomorrow"}, "expiresAt"),
+        ({"expiresAt": "9999-12-31T23:59:59-23:59"}, "expiresAt"),
+        ({"expiresAt": 4070908800}, "expiresAt: must be a string"),
+        ({"spendLimitUsd": 5}, "spendLimitUsd: a full key has no such limit"),
+        ({"scopes": ["operate"], "spendLimitUsd": 5}, 'spendLimitUsd: a key without the scope "pay"'),
+        ({"scopes": ["pay"], "spendLimitUsd": 0}, "spendLimitUsd"),
+        ({"scopes": ["pay"], "spendLimitUsd": -1}, "spendLimitUsd"),
+        ({"scopes": ["pay"], "spendLimitUsd": 0.001}, "spendLimitUsd"),
+        ({"scopes": ["pay"], "spendLimitUsd": 1e300}, "spendLimitUsd"),
+        ({"scopes": ["pay"], "spendLimitUsd": "5"}, "spendLimitUsd: must be a number, not a string"),
+        ({"scopes": ["pay"], "spendLimitUsd": True}, "spendLimitUsd: must be a number, not a boolean"),
+    ],
+)
+def test_wrong_limits_are_refused_by_name(ann: APIClient, limits: dict[str, object], problem: str) -> None:
+    answer = ann.post("/keys", {"name": "a", **limits}, format="json")
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith(problem)
+    assert not ApiKey.objects.exists()
+
+
+def test_a_key_stops_working_at_its_end_and_makes_room_for_another(ann: APIClient, settings: Settings) -> None:
+    settings.MAX_KEYS = 1
+    end = datetime.now(UTC) + timedelta(days=30)
+    made = ann.post("/keys", {"name": "a", "expiresAt": end.isoformat()}, format="json").json()
+    assert ann.post("/keys", {"name": "b"}, format="json").status_code == 400
+    client = with_token(made["secret"])
+    with time_machine.travel(end - timedelta(seconds=1), tick=False):
+        assert client.get("/me").status_code == 200
+    with time_machine.travel(end, tick=False):
+        refused = client.get("/me")
+        assert (refused.status_code, refused.json()["message"]) == (401, "Invalid or revoked API key")
+
+
+def test_the_secret_of_a_limited_key_is_found_by_no_older_release(ann: APIClient) -> None:
+    """It looks for the plain digest, and would take the key for a full one."""
+    secret = ann.post("/keys", {"name": "a", "scopes": ["read"]}, format="json").json()["secret"]
+    assert not ApiKey.objects.filter(digest=sha256(secret)).exists()

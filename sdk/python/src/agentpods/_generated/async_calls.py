@@ -776,14 +776,16 @@ class AsyncCalls:
         """Read one invoice or credit note as PDF, in the language of its agent: `GET /invoices/{id}/pdf`."""
         return (await self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}/pdf"))).content
 
-    async def list_keys(self, *, cursor: str | None = None) -> types.Keys:
+    async def list_keys(self, *, cursor: str | None = None, fields: str | None = None) -> types.Keys:
         """List your API keys: `GET /keys`."""
-        reply: types.Keys = (await self._connection.reply(ApiCall("GET", "/keys", query={"cursor": cursor}))).body()
+        reply: types.Keys = (
+            await self._connection.reply(ApiCall("GET", "/keys", query={"cursor": cursor, "fields": fields}))
+        ).body()
         return reply
 
-    def each_of_keys(self) -> AsyncGenerator[types.ApiKey, None]:
+    def each_of_keys(self, *, fields: str | None = None) -> AsyncGenerator[types.ApiKey, None]:
         """List your API keys: `GET /keys`."""
-        return self._connection.rows(ApiCall("GET", "/keys"), "keys")
+        return self._connection.rows(ApiCall("GET", "/keys", query={"fields": fields}), "keys")
 
     async def create_key(self, body: types.KeyNameRequest, *, dry_run: bool | None = None) -> types.NewKey:
         """Create an API key: `POST /keys`."""

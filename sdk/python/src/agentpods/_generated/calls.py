@@ -754,14 +754,16 @@ class Calls:
         """Read one invoice or credit note as PDF, in the language of its agent: `GET /invoices/{id}/pdf`."""
         return (self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}/pdf"))).content
 
-    def list_keys(self, *, cursor: str | None = None) -> types.Keys:
+    def list_keys(self, *, cursor: str | None = None, fields: str | None = None) -> types.Keys:
         """List your API keys: `GET /keys`."""
-        reply: types.Keys = (self._connection.reply(ApiCall("GET", "/keys", query={"cursor": cursor}))).body()
+        reply: types.Keys = (
+            self._connection.reply(ApiCall("GET", "/keys", query={"cursor": cursor, "fields": fields}))
+        ).body()
         return reply
 
-    def each_of_keys(self) -> Generator[types.ApiKey, None]:
+    def each_of_keys(self, *, fields: str | None = None) -> Generator[types.ApiKey, None]:
         """List your API keys: `GET /keys`."""
-        return self._connection.rows(ApiCall("GET", "/keys"), "keys")
+        return self._connection.rows(ApiCall("GET", "/keys", query={"fields": fields}), "keys")
 
     def create_key(self, body: types.KeyNameRequest, *, dry_run: bool | None = None) -> types.NewKey:
         """Create an API key: `POST /keys`."""

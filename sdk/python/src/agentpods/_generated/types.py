@@ -467,6 +467,10 @@ class Incidents(TypedDict):
 
 class KeyNameRequest(TypedDict):
     name: str
+    scopes: NotRequired[list[Literal["read", "operate", "pay"]] | None]
+    agentId: NotRequired[str | None]
+    expiresAt: NotRequired[str | None]
+    spendLimitUsd: NotRequired[float | None]
 
 
 class Keys(TypedDict):
