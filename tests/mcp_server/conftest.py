@@ -40,7 +40,7 @@ def key(owner: User, catalog: None, runtime: ScriptedRuntime) -> str:
     return secret
 
 
-class Model:
+class HandWritten:
     """A model's client that sends messages by hand: `model.tool("get_agent", agentId=…)`."""
 
     def __init__(self, key: str) -> None:
@@ -77,8 +77,8 @@ def _json(response: HttpResponseBase) -> Any:
 
 
 @pytest.fixture
-def model(key: str) -> Model:
-    return Model(key)
+def model(key: str) -> HandWritten:
+    return HandWritten(key)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from mcp.client.client import Client
 
 from tests.agents.conftest import PERSONA, MakeAgent
-from tests.mcp_server.conftest import Model, OfficialClients
+from tests.mcp_server.conftest import HandWritten, OfficialClients
 
 ERAS = ["2026-07-28", "legacy"]
 
@@ -58,7 +58,7 @@ def test_the_official_client_waits_until_an_agent_runs(official: OfficialClients
     assert made.structured_content["agent"]["status"] == "running"
 
 
-def test_reading_tools_answer_what_their_schemas_say(model: Model, make_agent: MakeAgent) -> None:
+def test_reading_tools_answer_what_their_schemas_say(model: HandWritten, make_agent: MakeAgent) -> None:
     agent = make_agent()
     schemas = {tool["name"]: tool["outputSchema"] for tool in model.ask("tools/list")["result"]["tools"]}
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -90,7 +90,7 @@ def test_reading_tools_answer_what_their_schemas_say(model: Model, make_agent: M
             assert secret not in str(result)
 
 
-def test_the_reference_names_every_tool_and_its_hints(model: Model) -> None:
+def test_the_reference_names_every_tool_and_its_hints(model: HandWritten) -> None:
     told = (Path(__file__).parents[2] / "docs/reference/mcp.md").read_text(encoding="utf-8")
     lines = [line for line in told.splitlines() if line.startswith("| `") and "://" not in line]
     rows = {line.split("`")[1]: line.split("|")[3] for line in lines}

@@ -53,7 +53,6 @@ def _linkset() -> dict[str, object]:
                     {"href": address("llms-full.txt"), "type": text},
                 ],
                 "service-meta": [
-                    {"href": address("mcp"), "title": "The same service as an MCP server (streamable HTTP)"},
                     {"href": address(".well-known/ai-catalog.json"), "type": "application/ai-catalog+json"},
                 ],
                 "status": [{"href": address("status"), "type": "application/json"}],
