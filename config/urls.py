@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("billing.urls")),
     path("", include("pages.account.urls")),
     path("", include("status.urls")),
+    path("", include("mcp_server.urls")),
     path("openapi.json", OpenApiViewSet.as_view({"get": "retrieve"})),
     path("docs", DocsViewSet.as_view({"get": "retrieve"})),
     path("docs/<slug:group>", DocsViewSet.as_view({"get": "retrieve"})),

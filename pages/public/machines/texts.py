@@ -51,6 +51,8 @@ Send `Authorization: Bearer <token>`, where the token is an API key (`ak_live_â€
 `{{"name": â€¦}}` makes an API key, whose secret is shown once. Catalogs (`/personas`, `/tiers`, `/engines`, `/models`,
 `/llm-providers`, `/tools`) need no token.
 
+With MCP: the server is {address("mcp")}, over HTTP, with the same header ({address("guide/how-to/drive-by-mcp/")}).
+
 ## The whole life of an agent
 
 Words in braces are values that you have or that an earlier answer gave (`Keep` says where it is).

@@ -53,7 +53,7 @@ def _linkset() -> dict[str, object]:
                     {"href": address("llms-full.txt"), "type": text},
                 ],
                 "service-meta": [
-                    {"href": address(".well-known/ai-catalog.json"), "type": "application/ai-catalog+json"}
+                    {"href": address(".well-known/ai-catalog.json"), "type": "application/ai-catalog+json"},
                 ],
                 "status": [{"href": address("status"), "type": "application/json"}],
             }

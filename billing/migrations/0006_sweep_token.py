@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("billing", "0003_payouts")]
+    dependencies = [("billing", "0005_order_placed_by_index")]
 
     operations = [
         migrations.AddField(
