@@ -75,7 +75,7 @@ class AgentsViewSet(AgentViewSet):
         query = self.query(ListAgentsSerializer)
         page = listing.page(self.caller(), only=only_agent(request), **query)
         bodies = AgentSerializer(page.rows, many=True, only=query.get("fields")).data
-        return Response({"agents": [self.shown(body) for body in bodies]}, headers=page.headers)
+        return Response({"agents": [self.permitted(body) for body in bodies]}, headers=page.headers)
 
     @extend_schema(parameters=[ReadAgentSerializer], responses=AgentEnvelope)
     @settles

@@ -63,9 +63,9 @@ class AgentViewSet(ApiViewSet):
 
     def json_of(self, agent: Agent) -> dict[str, Any]:
         """The agent in its JSON form, with the fields that the caller has chosen."""
-        return self.shown(AgentSerializer(agent, only=self.chosen).data)
+        return self.permitted(AgentSerializer(agent, only=self.chosen).data)
 
-    def shown(self, body: dict[str, Any]) -> dict[str, Any]:
+    def permitted(self, body: dict[str, Any]) -> dict[str, Any]:
         """The agent's JSON form as this caller may see it."""
         return body if may(self.request, Need.OPERATE) else without_secrets(body)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -58,7 +60,7 @@ class SubscriptionsViewSet(AgentViewSet):
         page = page_of(
             request, Subscription.objects.all(), path="/subscriptions", ids="sub", query=ListSubscriptionsSerializer
         )
-        found = SubscriptionSerializer(page.rows, many=True).data
+        found: list[dict[str, Any]] = list(SubscriptionSerializer(page.rows, many=True).data)
         if not may(request, Need.PAY):  # a licence key pays for any agent that it is activated for
             found = [{**one, "licenseKey": None} for one in found]
         return Response({"subscriptions": found}, headers=page.headers)

@@ -67,7 +67,7 @@ def test_another_agent_is_404_by_every_path(keyed: Keyed, mine: Agent, another: 
     assert client.get("/subscriptions/quote", wanted).status_code == 404
     assert client.get("/subscriptions", {"agentId": another.pk}).status_code == 404
     assert client.post("/stars/orders", wanted, format="json").status_code == 404
-    event = Agent.objects.get(pk=another.pk).events.first()
+    event = Agent.objects.get(pk=another.pk).events.get()
     assert client.get("/events", {"after": event.pk}).status_code == 400
 
 
@@ -133,7 +133,8 @@ def test_a_reply_that_another_credential_got_is_not_handed_to_a_limited_key(
     keyed: Keyed, client: APIClient, mine: Agent, settings: Settings
 ) -> None:
     settings.MAX_FREE_AGENTS = settings.MAX_TRIALS = 10
-    body, same = {"personaId": mine.persona_id, "tier": "tiny"}, {"HTTP_IDEMPOTENCY_KEY": "once"}
+    body = {"personaId": mine.persona_id, "tier": "tiny"}
+    same: dict[str, Any] = {"HTTP_IDEMPOTENCY_KEY": "once"}
     first = client.post("/agents", body, format="json", **same).json()["agent"]["id"]
     one, two = keyed(scopes={Scope.OPERATE}), keyed(scopes={Scope.OPERATE})
     made = [key.post("/agents", body, format="json", **same).json()["agent"]["id"] for key in (one, two, two)]

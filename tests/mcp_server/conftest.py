@@ -48,8 +48,11 @@ class HandWritten:
         self.key = key
 
     def post(self, body: Any, **headers: str) -> Any:
-        given = {"HTTP_AUTHORIZATION": f"Bearer {self.key}", "HTTP_ACCEPT": "application/json, text/event-stream"}
-        raw = body if isinstance(body, str | bytes) else json.dumps(body)
+        given: dict[str, Any] = {
+            "HTTP_AUTHORIZATION": f"Bearer {self.key}",
+            "HTTP_ACCEPT": "application/json, text/event-stream",
+        }
+        raw: Any = body if isinstance(body, str | bytes) else json.dumps(body)
         return self._client.generic("POST", "/mcp", raw, content_type="application/json", **{**given, **headers})
 
     def ask(self, method: str, **params: Any) -> Any:
@@ -72,7 +75,7 @@ class HandWritten:
 
 
 def _json(response: HttpResponseBase) -> Any:
-    content = b"".join(response) if response.streaming else response.content  # type: ignore[attr-defined,call-overload]
+    content = b"".join(response) if response.streaming else response.content  # type: ignore[attr-defined]
     return json.loads(content)
 
 
