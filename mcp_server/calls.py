@@ -34,7 +34,7 @@ def answer(call: ApiCall, asked_by: HttpRequest) -> HttpResponseBase:
     """The answer of the view at the call's path."""
     request = WSGIRequest(_environ(call, asked_by))
     found = resolve(call.path)
-    response = found.func(request, *found.args, **found.kwargs)
+    response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
     if hasattr(response, "render"):
         response.render()
     return response

@@ -48,7 +48,7 @@ def introduction() -> str:
 def _shape(method: str, path: str, item: Schema, described: Schema) -> OperationShape:
     parameters = item.get("parameters", [])
     body = _json_of(item.get("requestBody", {}), described)
-    answer = next((one for status, one in item["responses"].items() if status.startswith("2")), {})
+    answer: Schema = next((one for status, one in item["responses"].items() if status.startswith("2")), {})
     needed = {one["name"] for one in parameters if one.get("required")} | set((body or {}).get("required", ()))
     return OperationShape(
         method=method.upper(),
