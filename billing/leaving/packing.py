@@ -38,6 +38,7 @@ backups            where your agents' data, with their conversations, can be dow
 messages-waiting   what people wrote to your agents and no agent has read yet
 timeline, events   what happened to your agents
 domains            host names of your own
+model-usage        what your agents used of models, by day and model
 subscriptions, orders, payments, invoices, billing-details   what you paid, and what stands on invoices
 author, personas, persona-translations, articles             what you wrote for the catalog
 
