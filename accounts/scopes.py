@@ -55,6 +55,7 @@ _CHANGES = {
 _READS = {*_CHANGES, "billing-details", "domain-check", "events", "invoices", "me"} - {"auth"}
 _EXCEPTIONS = {
     ("GET", "agents/<str:id>/backups/<str:name>"): Need.OPERATE,  # it holds what is on the disk, secrets too
+    ("PUT", "agents/<str:id>/limits"): Need.FULL,  # an agent must not lift the limit of what it may spend
     ("POST", "stripe/portal"): Need.FULL,  # its page changes the card of the whole account
 }
 

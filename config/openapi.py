@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -272,7 +273,9 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _tidy(node: Any) -> None:
-    """Remove the generator's own marks and fill in empty descriptions, which OpenAPI requires."""
+    """Remove the generator's own marks, fill in empty descriptions, and write bounds of money as numbers, as OpenAPI
+    requires.
+    """
     if isinstance(node, list):
         for inner in node:
             _tidy(inner)
@@ -280,7 +283,9 @@ def _tidy(node: Any) -> None:
         node.pop("x-spec-enum-id", None)
         if node.get("description") == "" and "content" in node:
             node["description"] = "Success."
-        for inner in node.values():
+        for name, inner in node.items():
+            if isinstance(inner, Decimal):
+                node[name] = float(inner)
             _tidy(inner)
 
 

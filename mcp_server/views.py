@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import JsonResponse
+from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
-from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from rest_framework.request import Request
 
 from config.api import ApiViewSet
 from config.errors import Forbidden
 from config.parsing import MAX_BODY_BYTES, BadText, Signed, signed_body, strict_json
-from mcp_server.exchange import Exchange
+
+# Codes of JSON-RPC 2.0.
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+_importing = threading.Lock()
 
 
 class McpViewSet(ApiViewSet):
@@ -28,7 +31,13 @@ class McpViewSet(ApiViewSet):
         """Answer one message. The credential was checked before; each tool's call checks it again for itself."""
         _refuse_foreign_pages(request.headers.get("Origin", ""))
         body = signed_body(request.data)
-        return _malformed(body) or Exchange(request._request, body).answer()  # noqa: SLF001 # Django's own request
+        return _malformed(body) or _answer(request._request, body)  # noqa: SLF001 # Django's own request
+
+
+def _answer(request: HttpRequest, body: bytes) -> HttpResponseBase:
+    with _importing:  # two threads at once would see half-imported modules of the other
+        from mcp_server.exchange import Exchange  # noqa: PLC0415 # 25 MB and a second, for callers of MCP alone
+    return Exchange(request, body).answer()
 
 
 def _refuse_foreign_pages(origin: str) -> None:

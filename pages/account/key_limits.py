@@ -10,7 +10,6 @@ from django.utils.translation import gettext, ngettext
 
 from accounts.models import ApiKey, User
 from accounts.scopes import Scope
-from agents import listing
 from pages.account import words
 
 FIELDS = ("may", "agent", "days", "most")
@@ -31,7 +30,7 @@ def asked(typed: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
 def choices(user: User, typed: Mapping[str, str]) -> dict[str, Any]:
     """What the form offers, and what was typed before."""
     days = [(str(days), ngettext("%(count)d day", "%(count)d days", days) % {"count": days}) for days in DAYS]
-    agents = [(agent.pk, agent.name) for agent in listing.page(user, limit=AGENTS).rows]
+    agents = list(user.agents.live().order_by("-created_at").values_list("pk", "name")[:AGENTS])
     return {"mays": list(_mays().items()), "agents_of_keys": agents, "days": days, "typed": typed}
 
 

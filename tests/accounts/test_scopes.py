@@ -29,11 +29,12 @@ def names(text: str) -> list[str]:
 READ = names(
     """
     listAgents getAgent listAgentBackups listAgentEvents explainAgent getAgentLiveness getAgentLogs
-    getAgentMemory getAgentQuota getAgentTerm listAgentModels getAgentModel listAgentWebhookDeliveries
+    getAgentMemory getAgentQuota getAgentUsage getAgentLimits getAgentTerm listAgentModels getAgentModel
+    listAgentWebhookDeliveries
     getBillingDetails listCryptoOrders getCryptoOrder checkDomain listEvents listInvoices getInvoice
     getInvoicePdf listKeys getAccount getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
     listStarsOrders getStarsOrder listStripeOrders getStripeOrder listSubscriptions getSubscriptionNextPlan
-    getSubscriptionQuote
+    getSubscriptionQuote createMcp
     """
 )
 OPERATE = names(
@@ -52,7 +53,7 @@ PAY = names(
     createSubscriptionMove setSubscriptionNextPlan deleteSubscriptionNextPlan
     """
 )
-FULL = ["setBillingDetails", "setAuthor", "openStripePortal"]
+FULL = ["setAgentLimits", "setBillingDetails", "setAuthor", "openStripePortal"]
 SESSION = ["createKey", "deleteKey", "endSession"]
 OF_ALL_AGENTS = {
     "createAgent",

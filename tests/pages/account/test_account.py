@@ -112,7 +112,7 @@ def test_a_hundred_agents_take_as_many_queries_as_one(
     a_hundred(agent)
     for number in range(5):
         pay(Agent.objects.get(pk=f"agt_{number:024x}"), external_id=str(number))
-    assert statements(visitor, ACCOUNT) == for_one <= 7
+    assert statements(visitor, ACCOUNT) == for_one <= 8
     assert len(lines(visitor.open(ACCOUNT), "agents")) == 101
 
 

@@ -13,6 +13,7 @@ from agents.pod.gateway.a2a.dialects import Version1
 from agents.pod.gateway.a2a.errors import Unsupported
 from agents.pod.gateway.a2a.methods import A2aCall
 from agents.pod.gateway.a2a.tasks import PeerMessage, Tasks
+from agents.pod.gateway.spending.open_turns import TurnKind
 from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
 from agents.pod.turns.parts import FilePart, TurnEnding
@@ -26,7 +27,8 @@ class TaskEngine:
     def __init__(self) -> None:
         self.says: asyncio.Queue[TurnEvent] = asyncio.Queue()
 
-    async def take(self, _: str, __: str) -> AsyncGenerator[TurnEvent, None]:
+    async def take(self, _: str, __: str, *, kind: TurnKind) -> AsyncGenerator[TurnEvent, None]:
+        assert kind == TurnKind.A2A
         while True:
             event = await self.says.get()
             yield event
