@@ -23,6 +23,7 @@ from pages.account.agents.model_key import ModelKeyPage
 from pages.account.agents.next_plan import NextPlanPage
 from pages.account.agents.plan import PlanPage
 from pages.account.agents.settings import SettingsPage
+from pages.account.agents.spending_limits import SpendingLimitsPage
 from pages.account.agents.talk_test import TalkTestPage
 from pages.account.agents.ticket import TicketPage
 from pages.account.agents.tools import ToolsPage
@@ -117,6 +118,7 @@ urlpatterns = [
     path("account/agents/<str:id>/log", LiveLogPage.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/events", EventsPage.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/memory", MemoryPage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/limits", SpendingLimitsPage.as_view(both)),
     path("account/agents/<str:id>/usage", UsagePage.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/pause", PausePage.as_view(both)),
     path("account/agents/<str:id>/resume", ResumePage.as_view(both)),

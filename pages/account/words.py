@@ -59,6 +59,8 @@ CAUSES: dict[str, Promise] = {
     ),
     Cause.UNPAID: _("It is not paid for any more."),
     Cause.NO_MODEL_KEY: _("The agent runs but says nothing, because it has no model key."),
+    Cause.SPENDING_LIMIT: _("It has reached a limit of what it may spend on its model."),
+    Cause.CALLS_STOPPED: _("You have stopped its calls to the model."),
     Cause.OWNER: _("You paused it. Its data is kept."),
     Cause.OPERATOR: _("We paused it, not you. Its data is kept."),
     Cause.TRIAL: _("Its free time is over. Its data is kept for now."),

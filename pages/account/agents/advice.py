@@ -27,6 +27,7 @@ PLACES: dict[tuple[str, str], tuple[str, Promise]] = {
     ("GET", "/domain-check"): ("/domain", _("Domain")),
     ("POST", "/talk-test"): ("/talk-test", _("Test it")),
     ("POST", "/backups"): ("/backups", _("Backups")),
+    ("PUT", "/limits"): ("/limits", _("Change its limits")),
     ("GET", "/quota"): ("/usage", _("See what it uses")),
     ("PATCH", ""): ("/free-plan", _("Take a larger plan")),
     ("GET", "/liveness"): ("", _("Look again")),

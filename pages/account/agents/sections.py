@@ -25,6 +25,7 @@ NAMES: dict[str, Promise] = {
     "memory": pgettext_lazy("what an agent remembers", "Memory"),
     "backups": _("Backups"),
     "usage": _("Usage"),
+    "limits": _("Spending"),
     "events": _("Events"),
     "log": _("Log"),
 }
@@ -40,7 +41,8 @@ class Section:
 def of(agent: Agent, *, here: str) -> list[Section]:
     """The sections that this agent's engine has. `here` is the path of the present page."""
     engine = engine_of(agent.engine)
-    lacking = {name for name, has in (("model-key", engine.llm_key), ("mcp", engine.mcp)) if not has}
+    needed = (("model-key", engine.llm_key), ("limits", engine.llm_key), ("mcp", engine.mcp))
+    lacking = {name for name, has in needed if not has}
     return [_section(agent, name, here=here) for name in NAMES if name not in lacking]
 
 

@@ -33,6 +33,7 @@ BUTTONS = {
     "GET /domain-check?domain=bot.example.org": "domain",
     "POST /agents/{id}/talk-test": "talk-test",
     "POST /agents/{id}/backups": "backups",
+    "PUT /agents/{id}/limits": "limits",
     "GET /agents/{id}/quota": "usage",
     "PATCH /agents/{id}": "free-plan",
     "GET /agents/{id}/liveness": "",
