@@ -8,20 +8,7 @@ OWNER, LEAVER, NOBODY = "owner", "leaver", "nobody"
 _AGENT = "/account/agents/{%s}"
 _STATES = ("full", "fresh", "starting", "paused", "unpaid", "failed", "licensed", "paid")
 _SECTIONS = (
-    *(
-        "model-key",
-        "settings",
-        "channels",
-        "tools",
-        "mcp",
-        "a2a",
-        "domain",
-        "webhook",
-        "memory",
-        "backups",
-        "usage",
-        "limits",
-    ),
+    *("model-key", "settings", "channels", "tools", "mcp", "a2a", "domain", "webhook", "memory", "backups"),
     *("usage", "limits", "log", "events"),
 )
 _CHOICE = "persona=test-study-buddy&tier=tiny&engine=pi"
