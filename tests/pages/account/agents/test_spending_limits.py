@@ -7,7 +7,7 @@ import pytest
 from accounts.models import User
 from agents.models import Agent
 from agents.spending import limits
-from tests.pages.account.visitor import Visitor, text
+from tests.pages.account.visitor import Visitor, shown, text
 
 
 @pytest.fixture
@@ -18,13 +18,13 @@ def visitor(owner: User) -> Visitor:
 def test_limits_are_saved_and_shown_and_an_empty_field_is_none(visitor: Visitor, running: Agent) -> None:
     path = f"/account/agents/{running.pk}/limits"
     typed = {"usdPerDay": "0,50", "usdPerMonth": "10", "tokensPerTurn": "2000", "requestsPerMinute": ""}
-    visitor.follow(visitor.send(visitor.open(path), path, **typed))
+    visitor.follow(visitor.send(visitor.open(path), path, **typed, stopped=""))
     kept = limits.of(running)
     assert (str(kept.day_usd), str(kept.month_usd)) == ("0.50", "10.00")
     assert (kept.turn_tokens, kept.minute_calls, kept.is_stopped) == (2000, None, False)
     page = visitor.open(path)
-    shown = {one.attributes["id"]: one.attributes["value"] for one in page.all("input") if "id" in one.attributes}
-    assert {name: shown[name] for name in typed} == {**typed, "usdPerDay": "0.50", "usdPerMonth": "10.00"}
+    there = {one.attributes["id"]: one.attributes["value"] for one in page.all("input") if "id" in one.attributes}
+    assert {name: there[name] for name in typed} == {**typed, "usdPerDay": "0.50", "usdPerMonth": "10.00"}
 
 
 def test_the_switch_stops_all_calls_and_the_page_of_the_agent_leads_back_to_it(
@@ -33,6 +33,7 @@ def test_the_switch_stops_all_calls_and_the_page_of_the_agent_leads_back_to_it(
     path = f"/account/agents/{running.pk}/limits"
     visitor.follow(visitor.send(visitor.open(path), path, stopped="yes"))
     assert limits.of(running).is_stopped
+    assert visitor.open(path).one("input", name="stopped").attributes["checked"] is not False
 
 
 @pytest.mark.parametrize("wrong", [{"usdPerDay": "much"}, {"usdPerDay": "-1"}, {"tokensPerTurn": "0"}])
@@ -41,5 +42,5 @@ def test_what_is_no_limit_is_refused_in_words_and_nothing_is_saved(
 ) -> None:
     path = f"/account/agents/{running.pk}/limits"
     answer = visitor.send(visitor.open(path), path, **wrong)
-    assert "Enter amounts such as 5 or 0.50" in text(answer)
+    assert "Enter amounts such as 5 or 0.50" in text(shown(answer, status=400))
     assert limits.of(running).day_usd is None
