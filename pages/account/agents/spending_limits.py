@@ -52,7 +52,7 @@ class SpendingLimitsPage(AgentPagePage):
         ]
         context = {
             "agent": agent,
-            "fields": [(name, label, keyboard, _shown(typed[name])) for name, label, keyboard in fields],
+            "fields": [(name, label, keyboard, _shown(name, typed[name])) for name, label, keyboard in fields],
             "stopped": typed["stopped"],
             "problem": problem,
         }
@@ -66,5 +66,7 @@ def _body(typed: dict[str, str]) -> dict[str, Any]:
     return {name: value for name, value in {**numbers, **amounts}.items() if value != ""}
 
 
-def _shown(value: object) -> str:
-    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if name in AMOUNTS and isinstance(value, int | float) else str(value)
