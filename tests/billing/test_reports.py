@@ -10,7 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from agents.models import Agent
@@ -292,13 +294,15 @@ def test_who_may_not_see_money_sees_no_report(clock: Clock) -> None:
     assert reader.get(PAGE, {"csv": "sales"}).status_code == 403
 
 
-def test_a_report_costs_the_same_however_many_paid(
-    make_agent: Any, owner: User, clock: Clock, django_assert_max_num_queries: Any
-) -> None:
+def test_a_report_costs_the_same_however_many_paid(make_agent: Any, owner: User, clock: Clock) -> None:
     agents = [make_agent(owner) for _ in range(3)]
-    for number, one in enumerate(agents):
-        for turn in range(5):
-            paid(one, clock, f"{number} {turn}", 500)
     asked = months.months("2026-11", "2026-12")
-    with django_assert_max_num_queries(16):
-        tables.tables(asked, now=NOON)
+    costs = []
+    for turn in range(5):
+        for number, one in enumerate(agents):
+            paid(one, clock, f"{number} {turn}", 500)
+        with CaptureQueriesContext(connection) as statements:
+            tables.tables(asked, now=NOON)
+        costs.append(len(statements))
+    assert set(costs) == {costs[0]}
+    assert costs[0] <= 22  # trials and churn are counted three times, by persona, engine and tier
