@@ -27,13 +27,11 @@ def test_limits_are_saved_and_shown_and_an_empty_field_is_none(visitor: Visitor,
     assert {name: there[name] for name in typed} == {**typed, "usdPerDay": "0.50", "usdPerMonth": "10.00"}
 
 
-def test_the_switch_stops_all_calls_and_the_page_of_the_agent_leads_back_to_it(
-    visitor: Visitor, running: Agent
-) -> None:
+def test_the_switch_that_stops_all_calls_is_kept_and_shown(visitor: Visitor, running: Agent) -> None:
     path = f"/account/agents/{running.pk}/limits"
     visitor.follow(visitor.send(visitor.open(path), path, stopped="yes"))
     assert limits.of(running).is_stopped
-    assert visitor.open(path).one("input", name="stopped").attributes["checked"] is not False
+    assert "checked" in visitor.open(path).one("input", name="stopped").attributes
 
 
 @pytest.mark.parametrize("wrong", [{"usdPerDay": "much"}, {"usdPerDay": "-1"}, {"tokensPerTurn": "0"}])
