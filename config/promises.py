@@ -1,4 +1,4 @@
-"""Answers of the API that wait for another program without a thread, whatever the outcome: its status comes later too.
+"""Answers of the API that wait for another program without a thread. Their status is known only after the wait.
 
     return promised(self, request, promise, end=turn.leave)
 

@@ -22,7 +22,7 @@ KEPT_HEADERS = ("HTTP_AUTHORIZATION", "HTTP_HOST", "HTTP_X_FORWARDED_FOR", "HTTP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiCall:
+class ViewCall:
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class ApiCall:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def answer(call: ApiCall, asked_by: HttpRequest) -> HttpResponseBase:
+def answer(call: ViewCall, asked_by: HttpRequest) -> HttpResponseBase:
     """The answer of the view at the call's path."""
     request = WSGIRequest(_environ(call, asked_by))
     found = resolve(call.path)
@@ -40,7 +40,7 @@ def answer(call: ApiCall, asked_by: HttpRequest) -> HttpResponseBase:
     return response
 
 
-def _environ(call: ApiCall, asked_by: HttpRequest) -> dict[str, Any]:
+def _environ(call: ViewCall, asked_by: HttpRequest) -> dict[str, Any]:
     body = b"" if call.body is None else json.dumps(call.body).encode()
     kept = {
         name: value for name, value in asked_by.META.items() if not name.startswith("HTTP_") or name in KEPT_HEADERS

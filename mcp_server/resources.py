@@ -11,7 +11,7 @@ from django.http.response import HttpResponse
 from mcp.shared.exceptions import MCPError
 
 from mcp_server import calls, described
-from mcp_server.calls import ApiCall
+from mcp_server.calls import ViewCall
 from mcp_server.performing import TOOLS, perform
 from mcp_server.tool import ToolRefused
 
@@ -87,7 +87,7 @@ def read(uri: str, asked_by: HttpRequest) -> types.ReadResourceResult:
 
 
 def _page(path: str, asked_by: HttpRequest) -> str:
-    response = calls.answer(ApiCall(method="GET", path=path), asked_by)
+    response = calls.answer(ViewCall(method="GET", path=path), asked_by)
     return response.content.decode() if isinstance(response, HttpResponse) else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from config.preferences import MAX_WAIT_SECONDS
 from mcp_server import picking
-from mcp_server.calls import ApiCall
+from mcp_server.calls import ViewCall
 from mcp_server.described import OperationShape, Schema, operations
 
 Arguments = Mapping[str, Any]
@@ -74,7 +74,7 @@ class Tool:
     def shapes(self) -> list[OperationShape]:
         return [operations()[name] for name in self.operations]
 
-    def call(self, arguments: Arguments) -> ApiCall:
+    def call(self, arguments: Arguments) -> ViewCall:
         """The call with these arguments. Raises ToolRefused."""
         self._refuse_others(arguments)
         shape = self.operation(arguments)
@@ -82,7 +82,7 @@ class Tool:
         if seconds := _seconds(arguments):
             headers["Prefer"] = f"wait={seconds}"
         rest = {name: value for name, value in arguments.items() if name not in OWN and name not in self.own}
-        return ApiCall(
+        return ViewCall(
             method=shape.method,
             path=_path(shape, arguments),
             query={**self.fixed, **self._query(shape, rest)},

@@ -66,7 +66,7 @@ class UsageRowSerializer(_Amounts):
 
 
 class ModelCostsSerializer(Serializer):
-    """What the agent's model calls took in these days, as far as its pod was read: it is asked every 20 seconds."""
+    """What the agent's model calls took in these days. The newest 20 seconds may be missing."""
 
     def get_fields(self) -> dict[str, Any]:
         return {

@@ -25,7 +25,7 @@ class SpendingQuerySet(models.QuerySet["Spending"]):
 
 
 class Spending(models.Model):
-    """One agent's limits, and when its pod is asked for its figures."""
+    """The limits of one agent, and the time of the next question to its pod for figures."""
 
     agent = models.OneToOneField("agents.Agent", on_delete=models.CASCADE, primary_key=True, related_name="spending")
     read_at = models.DateTimeField(
