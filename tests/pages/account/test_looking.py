@@ -40,7 +40,7 @@ OPEN = {
         f"account/agents/<str:id>/{page}"
         for page in (
             *("model-key", "settings", "plan", "channels", "tools", "domain", "webhook", "mcp", "a2a", "backups"),
-            *("log", "events", "usage"),
+            *("log", "events", "usage", "limits"),
         )
     ),
 }
