@@ -53,10 +53,11 @@ PAY = names(
     createSubscriptionMove setSubscriptionNextPlan deleteSubscriptionNextPlan
     """
 )
-FULL = ["setAgentLimits", "setBillingDetails", "setAuthor", "openStripePortal"]
+FULL = ["setAccountLimits", "setAgentLimits", "setBillingDetails", "setAuthor", "openStripePortal"]
 SESSION = ["createKey", "deleteKey", "endSession"]
 OF_ALL_AGENTS = {
     "createAgent",
+    "getAccountLimits",
     "getBillingDetails",
     "listInvoices",
     "getInvoice",
