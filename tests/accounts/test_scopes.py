@@ -32,7 +32,7 @@ READ = names(
     getAgentMemory getAgentQuota getAgentUsage getAgentLimits getAgentTerm listAgentModels getAgentModel
     listAgentWebhookDeliveries
     getBillingDetails listCryptoOrders getCryptoOrder checkDomain listEvents listInvoices getInvoice
-    getInvoicePdf listKeys getAccount getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
+    getInvoicePdf listKeys getAccount getAccountLimits getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
     listStarsOrders getStarsOrder listStripeOrders getStripeOrder listSubscriptions getSubscriptionNextPlan
     getSubscriptionQuote createMcp
     """
