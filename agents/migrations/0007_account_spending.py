@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
 
-def _usd() -> models.DecimalField[str, str]:
+def _usd() -> models.DecimalField[Decimal | None, Decimal | None]:
     return models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)
 
 

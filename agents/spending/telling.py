@@ -120,7 +120,8 @@ def _untold(limits: Spending | AccountSpending, found: list[LimitState]) -> list
         if state.level > known:
             limits.told[state.period] = [state.begins.isoformat(), state.level]
             news.append(state)
-    limits.save(update_fields=["told"])
+    if news:
+        limits.save(update_fields=["told"])
     return news
 
 
@@ -141,6 +142,7 @@ def _tell(
     rendered = outgoing_mail.rendered(
         mail,
         lang=mail_choices.language(agent.user, otherwise=agent.lang),
+        rich=None,
         spent=f"{state.usd:.2f}",
         limit=f"{state.limit:.2f}",
         until=state.ends_at,
