@@ -17,24 +17,35 @@ WHERE i.indrelid = ANY(%s::regclass[]) AND NOT i.indisunique AND i.indpred IS NU
 
 
 @contextmanager
+def unchecked() -> Iterator[None]:
+    """Within this block PostgreSQL checks no foreign keys and runs no triggers: that would be done for each row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET session_replication_role")
+
+
+@contextmanager
 def bare(labels: Iterable[str]) -> Iterator[None]:
-    """These models' tables have no indexes within this block but unique and partial ones, and check no foreign keys.
+    """The same, and these models' tables have no indexes within the block but unique and partial ones.
 
     `labels` are names as `agents.Agent`.
     """
     tables = sorted({apps.get_model(label)._meta.db_table for label in labels})  # noqa: SLF001
     with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")  # no check of the referred row for each row
         cursor.execute(_INDEXES, [tables])
         indexes: list[tuple[str, str]] = cursor.fetchall()
         for name, _ in indexes:
             cursor.execute(f"DROP INDEX {name}")
     try:
-        yield
+        with unchecked():
+            yield
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SET maintenance_work_mem = '256MB'")
             for _, made_by in indexes:
                 cursor.execute(made_by)
             cursor.execute("RESET maintenance_work_mem")
-            cursor.execute("RESET session_replication_role")

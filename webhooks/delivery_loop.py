@@ -211,7 +211,7 @@ class DeliveryLoop:
 
 async def _traced(sender: Sender, claim: Claim) -> AttemptResult:
     """Send it, as a trace of its own: a drain may last for hours. The receiver gets no header of the trace."""
-    about = {"agentpods.event_type": claim.event_type, "agentpods.attempt": claim.attempts + 1}
+    about: dict[str, str | int] = {"agentpods.event_type": claim.event_type, "agentpods.attempt": claim.attempts + 1}
     with tracing.trace("delivery", **about) as span:
         answer = await _send(sender, claim)
         if span and answer.status is not None:

@@ -55,6 +55,14 @@ def test_a_failed_agent_says_why_on_its_page_and_in_the_list(console: Client, ru
     assert "Why" not in shown(console, running)
 
 
+def test_a_page_that_only_shows_has_nothing_to_save(console: Client, running: Agent) -> None:
+    shown, form = (
+        f"/admin/agents/agent/{quote(running.pk)}/change/",
+        f"/admin/accounts/user/{quote(running.user_id)}/change/",
+    )
+    assert [b'name="_save"' in console.get(page).content for page in (shown, form)] == [False, True]
+
+
 def test_an_agent_that_runs_rests(console: Client, running: Agent) -> None:
     said = shown(console, running)
     assert said["Seen"].startswith("pod ready, gateway answers, configuration ")
