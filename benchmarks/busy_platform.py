@@ -17,9 +17,11 @@ from django.db.models.fields import NOT_PROVIDED, Field
 from agents.models import Cluster
 from agents.runtimes.base import Phase
 from benchmarks import busy_people, busy_sales, fleet
+from benchmarks.bare_tables import bare
 
 AGENTS = 100_000
 CLUSTERS = 20
+OTHERS = ("accounts.User", "agents.Agent", "agents.Placement", "agents.Pod")  # filled by their own functions
 TODAY = "date_trunc('hour', now())"
 # A paid agent is a third one. Its time ends within a month.
 PAID = "i %% 3 = 0"
@@ -60,18 +62,19 @@ FROM agents_agent WHERE slug LIKE 'agent-%'
 """
 
 
-def fill() -> None:
-    """Fill an empty database."""
-    fleet.fill(range(1, AGENTS + 1), **_COLUMNS)
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")  # no check of the referred row for each row
-        cursor.execute(_AGENTS)
-        cursor.execute("ANALYZE busy")
-    _clusters()
-    for table in (*busy_people.TABLES, *busy_sales.TABLES):
-        insert(*table)
-    with connection.cursor() as cursor:
-        cursor.execute("RESET session_replication_role")
+def fill(agents: int = AGENTS) -> None:
+    """Fill an empty database. The other rows are as many for each agent, however many agents there are."""
+    tables = (*busy_people.TABLES, *busy_sales.TABLES)
+    with bare({*OTHERS, *(label for label, _, _ in tables)}):
+        fleet.copy(range(1, agents + 1), **_COLUMNS)
+        with connection.cursor() as cursor:
+            cursor.execute(_AGENTS)
+            cursor.execute("ANALYZE busy")
+        _clusters()
+        for table in tables:
+            insert(*table)
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE busy")
     fleet.analyse()
 
 

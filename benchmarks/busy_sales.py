@@ -133,7 +133,7 @@ TABLES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ),
     (
         "billing.StripeEvent",
-        "generate_series(1, 100000) n",
+        "(SELECT i n FROM busy) events",
         {
             "event_id": "'evt_' || n",
             "type": "(ARRAY['invoice.paid', 'charge.refunded', 'customer.subscription.updated'])[n % 3 + 1]",

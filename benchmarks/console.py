@@ -1,8 +1,8 @@
 """CONSOLE: every page of the console on a platform with 100,000 agents, 1,000,000 deliveries and 300,000 payments.
 
 One owner opens one page at a time. Each list is opened in every order that it offers, with each choice of its filters,
-searched for nothing, a person and an agent, and at its last page; then one row of it. A page counts with the faster of
-two visits, because the second one finds the statements prepared.
+searched for nothing, a person and an agent, and at its last page; then one row of it. A page that took long is opened
+again, and counts with the faster visit, because the second one finds the statements prepared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.console_visits import Visit
 from benchmarks.figures import Figure
 from status.overview import facts
 
-OVERVIEW_MS, PAGE_MS = 300, 1_000
+OVERVIEW_MS, PAGE_MS, AGAIN_MS = 300, 1_000, 150
 SHOWN = 10  # slowest pages, printed to CONSOLE_REPORT
 REPORT = "CONSOLE_REPORT"
 WAIT_SECONDS = 60
@@ -43,8 +43,10 @@ def measure() -> list[Figure]:
     wrong: list[Visit] = []
     with processes.web() as web, closing(HTTPConnection("127.0.0.1", web.port, timeout=WAIT_SECONDS)) as link:
         for visit in console_visits.visits(client):
-            (status, first), (_, second) = _opened(link, visit, cookie), _opened(link, visit, cookie)
-            found.append((min(first, second) * 1_000, visit))
+            status, took = _opened(link, visit, cookie)
+            if took * 1_000 > AGAIN_MS:
+                took = min(took, _opened(link, visit, cookie)[1])
+            found.append((took * 1_000, visit))
             wrong += [visit] if status != 200 else []
     return _figures(found, wrong, filled)
 
@@ -70,5 +72,12 @@ def _figures(found: list[tuple[float, Visit]], wrong: list[Visit], filled: float
         Figure("CONSOLE slowest page", took, "ms", f"<= {PAGE_MS} ms", took <= PAGE_MS, f"{slowest.address}"),
         Figure("CONSOLE median page", median, "ms", "none", None, f"of {len(pages)} pages"),
         Figure("CONSOLE pages that fail", len(wrong), "", "0", not wrong, "no baseline"),
-        Figure("CONSOLE loading the platform", filled, "s", "none", None, "by COPY-like statements, one connection"),
+        Figure(
+            "CONSOLE loading the platform",
+            filled,
+            "s",
+            "none",
+            None,
+            "indexes made afterwards",
+        ),
     ]

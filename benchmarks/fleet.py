@@ -33,15 +33,20 @@ def fill(numbers: range, **columns: str) -> None:
 
     Four agents each have the same owner.
     """
-    first = _first()
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")  # no check of the owner's row for each agent
-    owners = range(numbers.start // AGENTS_EACH, (numbers.stop - 1) // AGENTS_EACH + 1)
-    _copy(first.user, owners, {"id": _OWNER.format("i"), "email": "'owner-' || i || '@example.com'"})
-    _copy(first, numbers, {**_OWN, **columns})
+    copy(numbers, **columns)
     with connection.cursor() as cursor:
         cursor.execute("RESET session_replication_role")
     analyse()
+
+
+def copy(numbers: range, **columns: str) -> None:
+    """The same, without what PostgreSQL does around it."""
+    first = _first()
+    owners = range(numbers.start // AGENTS_EACH, (numbers.stop - 1) // AGENTS_EACH + 1)
+    _copy(first.user, owners, {"id": _OWNER.format("i"), "email": "'owner-' || i || '@example.com'"})
+    _copy(first, numbers, {**_OWN, **columns})
 
 
 def _copy(row: Model, numbers: range, own: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from config.admin_steps import Step, WithSteps, address
 
+NOTHING_TO_SAVE = {"show_save": False, "show_save_and_continue": False}  # on a page whose fields are only shown
 ROWS = 10  # of each section; the whole list is behind a link
 
 
@@ -97,6 +98,7 @@ class WithSections(WithSteps):
             context |= {"repairs_title": self.repairs_title, "sections_first": self.sections_first}
             context["sections"] = [section for section in made if section]
             context["repairs"] = [shown for one in self.repairs if (shown := _shown(one, obj, request))]
+            context |= {} if context["adminform"].form.fields else NOTHING_TO_SAVE
         return super().render_change_form(request, context, add=add, change=change, form_url=form_url, obj=obj)
 
 

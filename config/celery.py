@@ -8,7 +8,7 @@ from typing import Any
 from celery import Celery, bootsteps
 from celery.signals import beat_init, worker_init, worker_ready
 
-from config import heap, log_context, preload, pulse
+from config import heap, log_context, preload, pulse, tracing
 from config.metrics import listener, tasks
 from config.tracing import starting
 
@@ -68,9 +68,14 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }
 
+
+def _options(seconds: float, queue: str) -> dict[str, Any]:
+    return {"queue": queue, "expires": seconds, "headers": {tracing.PERIODIC: True}}
+
+
 log_context.follow()
 app.conf.beat_schedule = {
-    name: {"task": task, "schedule": seconds, "options": {"queue": queue, "expires": seconds}}
+    name: {"task": task, "schedule": seconds, "options": _options(seconds, queue)}
     for name, (task, seconds, queue) in BEAT.items()
 }
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, URLField
 from django.http import HttpRequest
 
 
@@ -28,4 +28,5 @@ class WrittenByRules(ReadOnly, admin.ModelAdmin[Any]):
     """Tables that may be long: a page has 50 rows, and nothing counts them all."""
 
     list_per_page = 50
+    formfield_overrides: ClassVar[Any] = {URLField: {"assume_scheme": "https"}}  # Django 5 warns without it
     show_full_result_count = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
@@ -17,12 +17,16 @@ from pytest_django import DjangoDbBlocker, Settings
 from rest_framework.test import APIClient
 
 from catalog import snapshot
+from config import tracing
 from config.operator_settings.values import values
 from config.redis import client as redis_client
 from tests.doubles.chain import Chain
 from tests.doubles.name_server import NameServer
 from tests.doubles.smtp_server import SmtpServer
 from tests.workers import Workers
+
+if TYPE_CHECKING:
+    from tests.doubles.collector import CollectorDouble
 
 OUR_ADDRESS = "203.0.113.10"
 
@@ -119,6 +123,22 @@ def celery(transactional_db: None, tmp_path: Path) -> Iterator[Workers]:
     workers = Workers(tmp_path)
     yield workers
     workers.stop()
+
+
+@pytest.fixture
+def collector(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[CollectorDouble]:
+    """Traces are on in this process, and go there."""
+    from config.tracing import recorder, starting  # the library is heavy, and few tests need it
+    from tests.doubles.collector import CollectorDouble
+
+    with CollectorDouble() as double:
+        settings.OTEL_EXPORTER_OTLP_ENDPOINT = double.url
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", double.url)
+        monkeypatch.setattr(recorder, "SEND_EVERY_MILLISECONDS", 100)
+        starting.start("web")
+        yield double
+        tracing._recorder = None
+        connection.execute_wrappers.clear()
 
 
 @pytest.fixture

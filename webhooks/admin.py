@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 from django.contrib import admin
 from django.http import HttpRequest
 
-from config.admin_steps import WithSteps
+from config.admin_sections import RepairButton, WithSections
 from config.long_lists import WhenFilter, one_of
 from config.read_only import WrittenByRules
 from webhooks.admin_steps import ResendDeliveries
 from webhooks.event_types import EventType
-from webhooks.models import Delivery, Event, Hook
+from webhooks.models import Delivery, Event, Hook, State
 
 MASKED = "•••••• (set)"
 
@@ -58,8 +58,14 @@ class EventAdmin(WrittenByRules):
         return event.delivery.get_state_display() if hasattr(event, "delivery") else "no webhook"
 
 
+def _resend(delivery: Delivery) -> str:
+    if delivery.state == State.PENDING:
+        return "It is being delivered."
+    return "" if hasattr(delivery.agent, "hook") else "Its agent has no webhook."
+
+
 @admin.register(Delivery)
-class DeliveryAdmin(WrittenByRules, WithSteps):
+class DeliveryAdmin(WrittenByRules, WithSections):
     list_display = ("event_id", "created_at", "type", "agent", "receiver", "state", "attempts", "answer", "finished_at")
     csv_columns = ("event_id", "created_at", "type", "agent", "receiver", "state", "attempts", "http_status", "error",
                    "duration_ms", "finished_at", "resent_by")  # fmt: skip
@@ -70,6 +76,7 @@ class DeliveryAdmin(WrittenByRules, WithSteps):
     ordering = ("-created_at", "-pk")
     sortable_by = ()
     steps = (ResendDeliveries(),)
+    repairs = [RepairButton(step=ResendDeliveries(), model=Delivery, about="Same id, same bytes.", why_not=_resend)]
     exclude = ("lease_token",)
 
     @admin.display(description="receiver")

@@ -19,7 +19,7 @@ from django.db import connection
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
 
-from config import log_context
+from config import log_context, tracing
 from config.crypto import decrypt
 from webhooks import deliveries, outbox, signing
 from webhooks.deliveries import AttemptResult, Claim, DeliveryOutcome
@@ -154,7 +154,7 @@ class DeliveryLoop:
     async def _attempted(self, sender: Sender, claim: Claim) -> DeliveryOutcome:
         began = self.clock()
         try:
-            answer = await _send(sender, claim)
+            answer = await _traced(sender, claim)
         except Exception:
             log.exception("%s of %s could not be sent", claim.event_id, claim.agent_id)
             answer = AttemptResult(None, Problem.INTERNAL, 0.0)
@@ -207,6 +207,18 @@ class DeliveryLoop:
         for task in self._in_flight:
             task.cancel()
         await box.give_back(self._in_flight.values())
+
+
+async def _traced(sender: Sender, claim: Claim) -> AttemptResult:
+    """Send it, as a trace of its own: a drain may last for hours. The receiver gets no header of the trace."""
+    about: dict[str, str | int] = {"agentpods.event_type": claim.event_type, "agentpods.attempt": claim.attempts + 1}
+    with tracing.trace("delivery", **about) as span:
+        answer = await _send(sender, claim)
+        if span and answer.status is not None:
+            span.note(http__response__status_code=answer.status)
+        if span and answer.problem is not None:
+            span.fail(answer.problem)
+    return answer
 
 
 async def _send(sender: Sender, claim: Claim) -> AttemptResult:

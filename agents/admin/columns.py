@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.contrib import admin
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.text import Truncator
 from django.utils.timesince import timesince
 
 from agents.models import Agent, QuotaStatus, Status
@@ -14,6 +15,7 @@ from agents.models import Agent, QuotaStatus, Status
 # A download has the plain columns.
 PLAIN = ("id", "name", "user", "status", "desired", "status_since", "engine", "tier", "quota_status", "paid",
          "entitled_until", "cause", "created_at")  # fmt: skip
+LONGEST_MESSAGE = 80  # characters of a cause
 SHOWN = ("agent", "user", "state", "age", "plan", "term", "problem")
 
 
@@ -47,6 +49,10 @@ class WithColumns(admin.ModelAdmin[Agent]):
 
     @admin.display(description="problem", ordering="cause")
     def problem(self, agent: Agent) -> str:
-        """The cause of a failure, and the quota if it is not kept."""
+        """The cause of a failure in a word and a sentence, and the quota if it is not kept."""
         quota = agent.quota_snapshot.status if hasattr(agent, "quota_snapshot") else QuotaStatus.OK
-        return ", ".join(filter(None, (agent.cause, "" if quota == QuotaStatus.OK else f"quota {quota}"))) or "-"
+        words = ", ".join(filter(None, (agent.cause, "" if quota == QuotaStatus.OK else f"quota {quota}"))) or "-"
+        if not agent.cause_message:
+            return words
+        told = Truncator(agent.cause_message).chars(LONGEST_MESSAGE)
+        return format_html('{}<br><small class="quiet" dir="auto">{}</small>', words, told)

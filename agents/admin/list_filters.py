@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from agents.backups import health
 from agents.models import Agent, Cluster, Desired, Placement, Status
 
 SOON = timedelta(days=1)
@@ -23,6 +24,7 @@ class AttentionFilter(admin.SimpleListFilter):
         "paid-failed": "Paid and failed",
         "failed-lately": "Failed in the last 12 hours",
         "unsettled": "Not yet as wanted",
+        "backup-overdue": "Backup older than 36 hours",
         "trial-ends": "Trial ends within 24 hours",
         "paid-ends": "Paid time ends within 24 hours",
     }
@@ -40,6 +42,7 @@ class AttentionFilter(admin.SimpleListFilter):
             "failed-lately": Q(status=Status.FAILED, status_since__gte=now - NIGHT),
             "unsettled": there & Q(desired=Desired.RUNNING) & ~Q(status__in=(Status.RUNNING, Status.FAILED))
             | ~Q(desired=Desired.RUNNING) & Q(status__in=(Status.RUNNING, Status.PROVISIONING)),
+            "backup-overdue": health.is_overdue(now),
             "trial-ends": ends & Q(paid=False),
             "paid-ends": ends & Q(paid=True),
         }

@@ -42,13 +42,15 @@ class WithOutlook(admin.ModelAdmin[Agent]):
             seen, step = f"unknown: {failure}", "unknown, because the pod was not seen"
         else:
             seen, step = _seen(agent, look.pod, look.earlier), STEPS[look.step]
-        lines = (
+        lines = [
             ("Wanted", f"{agent.desired} ({agent.operation}), configuration {agent.spec_revision}"),
             ("Seen", seen),
             ("Paid", _paid(agent, now)),
             ("Status", f"{agent.status}, for {timesince(agent.status_since, now)}{_disagrees(agent)}"),
             ("Next step", f"{step} {_when(agent, now)}"),
-        )
+        ]
+        if agent.cause:
+            lines.insert(-1, ("Why", f"{agent.cause}: {agent.cause_message or 'no more is known'}"))
         return format_html_join("", "<p><b>{}:</b> {}</p>", lines)
 
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from agents.backups import drills
 from agents.backups.admin_steps import RestoreBackup
 from agents.backups.models import Backup, Repository
+from agents.models import Desired
 from config.admin_steps import WithSteps
 from config.long_lists import WhenFilter
 from config.read_only import WrittenByRules
@@ -46,11 +47,23 @@ class DrillFilter(admin.SimpleListFilter):
         return queryset.filter(wanted.get(self.value() or "", Q()))
 
 
+class LastBackupFilter(admin.SimpleListFilter):
+    title, parameter_name = "last backup", "backup"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("failed", "failed"), ("well", "well")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        failing = queryset.filter(failures__gt=0).exclude(agent__desired=Desired.DELETED)
+        wanted = {"failed": failing, "well": queryset.filter(failures=0)}
+        return wanted.get(self.value() or "", queryset)
+
+
 @admin.register(Repository)
 class RepositoryAdmin(WrittenByRules):
     sortable_by = ("failures", "drilled_at")
     list_display = ("agent", "made_at", "failures", "failure", "failed_at", "drilled_at", "drill", "expires_at")
-    list_filter = (DrillFilter,)
+    list_filter = (LastBackupFilter, DrillFilter)
     list_select_related = ("agent",)
     search_fields = ("agent__id", "failure", "drill_failure")
     exclude = ("password", "credential")

@@ -81,10 +81,15 @@ def over_all(*, now: datetime) -> tuple[BackupHealth, Drills]:
 
 def _old(now: datetime) -> dict[str, Any]:
     """How many running agents should have a newer backup, and the oldest time among them."""
-    before = now - OLD
-    running = Agent.objects.filter(status=Status.RUNNING, desired=Desired.RUNNING, status_since__lt=before)
-    old = running.filter(Q(last_backup_at__lt=before) | Q(last_backup_at=None))
+    old = Agent.objects.filter(is_overdue(now))
     return old.aggregate(old=Count("pk"), oldest=Min(Coalesce("last_backup_at", "status_since")))
+
+
+def is_overdue(now: datetime) -> Q:
+    """The running agents that should have a newer backup."""
+    before = now - OLD
+    running = Q(status=Status.RUNNING, desired=Desired.RUNNING, status_since__lt=before)
+    return running & (Q(last_backup_at__lt=before) | Q(last_backup_at=None))
 
 
 def failing(agent: Agent) -> Repository | None:

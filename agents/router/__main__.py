@@ -23,6 +23,9 @@ async def serve() -> None:
     from agents.router import certificate_check  # noqa: PLC0415
     from agents.router.proxy import SERVING, application  # noqa: PLC0415
     from config.metrics import listener  # noqa: PLC0415
+    from config.tracing import starting  # noqa: PLC0415
+
+    starting.start("router")
 
     # When a visitor goes away, the pod's work for this visitor ends too.
     options = {**SERVING, "handler_cancellation": True, "shutdown_timeout": GRACE_SECONDS, "access_log": None}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import aiohttp
-from aiohttp import web
+from aiohttp import hdrs, web
 from prometheus_client import Counter as MetricCounter
 from prometheus_client import Gauge
 from yarl import URL
@@ -27,6 +27,7 @@ from agents.pod.gateway.sockets import (
 from agents.pod.logs.budget import Budget
 from agents.router import headers, pages
 from agents.router.addresses import Addresses
+from config import tracing
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +71,24 @@ async def _resources(app: web.Application) -> AsyncIterator[None]:
 
 
 async def route(request: web.Request) -> web.StreamResponse:
-    with RUNNING.track_inprogress():
+    method = request.method if request.method in hdrs.METH_ALL else "_OTHER"
+    with RUNNING.track_inprogress(), tracing.served(f"{method} of a visitor", **_known(request, method)) as span:
         response = await _routed(request)
+        if span:
+            span.note(http__response__status_code=response.status, agentpods__answered_by=_labels(response)[0])
     REQUESTS.labels(*_labels(response)).inc()
     return response
+
+
+def _known(request: web.Request, method: str) -> dict[str, str]:
+    """What a trace says of the request: neither host nor path, which tell of people."""
+    kind = "websocket" if _is_websocket(request) else "http"
+    said = request.headers.get("traceparent", "")
+    return {"traceparent": said, "http.request.method": method, "network.protocol.name": kind}
+
+
+def _is_websocket(request: web.Request) -> bool:
+    return request.headers.get("Upgrade", "").lower() == "websocket"
 
 
 def _labels(response: web.StreamResponse) -> tuple[str, str]:
@@ -98,7 +113,7 @@ async def _routed(request: web.Request) -> web.StreamResponse:
     with _place(request.app[PRESENT], address.agent_id) as is_free:
         if not is_free:
             return pages.crowded(request, address.lang)
-        if request.headers.get("Upgrade", "").lower() == "websocket":
+        if _is_websocket(request):
             return await _websocket(request, url, address.lang)
         return await _plain(request, url, address.lang)
 
@@ -133,9 +148,10 @@ def _has_readable_key(request: web.Request) -> bool:
 async def _plain(request: web.Request, url: URL, lang: str) -> web.StreamResponse:
     body = request.content if request.can_read_body else None
     try:
-        upstream = await request.app[CLIENT].request(
-            request.method, url, headers=headers.onward(request), data=body, allow_redirects=False
-        )
+        with tracing.call("call of the pod"):
+            upstream = await request.app[CLIENT].request(
+                request.method, url, headers=headers.onward(request), data=body, allow_redirects=False
+            )
     except (aiohttp.ClientError, TimeoutError) as error:
         log.info("pod of %s: %s", request.host, error)
         return pages.unreachable(request, lang)
@@ -163,9 +179,10 @@ async def _websocket(request: web.Request, url: URL, lang: str) -> web.StreamRes
     for name in [name for name in passed if name.lower().startswith("sec-websocket-")]:
         passed.popall(name, None)
     try:
-        pod = await request.app[CLIENT].ws_connect(
-            url, protocols=offered, headers=passed, max_msg_size=MESSAGE_BYTES, autoclose=False, autoping=False
-        )
+        with tracing.call("call of the pod"):
+            pod = await request.app[CLIENT].ws_connect(
+                url, protocols=offered, headers=passed, max_msg_size=MESSAGE_BYTES, autoclose=False, autoping=False
+            )
     except aiohttp.WSServerHandshakeError as refused:
         return pages.refused(request, lang, refused.status, refused.headers)
     except (aiohttp.ClientError, TimeoutError) as error:

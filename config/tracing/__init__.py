@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from config.tracing.recorder import RunningSpan, SpanRecorder
 
+PERIODIC = "periodic"  # the header of a task that Celery beat sends
+
 _recorder: SpanRecorder | None = None
 
 
@@ -44,6 +46,40 @@ def call(name: str, **attributes: str | int) -> Iterator[RunningSpan | None]:
     finally:
         if span:
             span.end()
+
+
+@contextmanager
+def served(name: str, *, traceparent: str, **attributes: str | int) -> Iterator[RunningSpan | None]:
+    """A visitor's request, for the whole block. Its header is followed as TRACES_FROM_CLIENTS says."""
+    span = _recorder.serve(name, traceparent=traceparent, attributes=attributes) if _recorder else None
+    with _inside(span):
+        yield span
+
+
+@contextmanager
+def trace(name: str, **attributes: str | int) -> Iterator[RunningSpan | None]:
+    """A trace of its own for the whole block: work that no request asked for, or for many requests at once."""
+    span = _recorder.root(name, attributes) if _recorder else None
+    with _inside(span):
+        yield span
+
+
+@contextmanager
+def _inside(span: RunningSpan | None) -> Iterator[None]:
+    if span is None:
+        yield
+        return
+    from config.tracing.recorder import enter, leave  # noqa: PLC0415  # only where traces are wanted
+
+    token = enter(span)
+    try:
+        yield
+    except BaseException as error:
+        span.fail(type(error).__name__)
+        raise
+    finally:
+        leave(token)
+        span.end()
 
 
 def headers(span: RunningSpan | None) -> Mapping[str, str]:

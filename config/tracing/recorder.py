@@ -118,6 +118,10 @@ class SpanRecorder:
         parent = set_span_in_context(NonRecordingSpan(said))
         return RunningSpan(self._tracer.start_span(name, parent, kind=SpanKind.CONSUMER, attributes=attributes))
 
+    def root(self, name: str, attributes: Attributes) -> RunningSpan:
+        """The first span of a trace that no request began."""
+        return RunningSpan(self._tracer.start_span(name, Context(), attributes=attributes))
+
     def begin_inside(self, name: str, attributes: Attributes) -> RunningSpan | None:
         if not get_current_span().is_recording():
             return None

@@ -1,4 +1,6 @@
-"""The spans of tasks. A task that a traced request asked for belongs to its trace; periodic jobs are not traced."""
+"""The spans of tasks. A task that a traced request asked for belongs to its trace. Each run of a periodic job has a
+trace of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ from typing import Any
 from celery.signals import before_task_publish, task_postrun, task_prerun
 
 from config import tracing
-from config.tracing.recorder import current, enter, leave
+from config.tracing.recorder import RunningSpan, current, enter, leave
 
 HEADER = "traceparent"
+OF_CELERY = {"messaging.system": "celery"}
 
 _running = threading.local()  # a thread of a worker runs one task after the other
 
@@ -22,9 +25,17 @@ def follow() -> None:
 
 
 def _begin(task: Any = None, **_: object) -> None:
-    recorder, said = tracing.active(), str(getattr(task.request, HEADER, None) or "")
-    span = recorder.work(task.name, traceparent=said, attributes={"messaging.system": "celery"}) if recorder else None
+    span = _span(task)
     _running.now = (span, enter(span)) if span else None
+
+
+def _span(task: Any) -> RunningSpan | None:
+    recorder, said = tracing.active(), str(getattr(task.request, HEADER, None) or "")
+    if recorder is None:
+        return None
+    if getattr(task.request, tracing.PERIODIC, None):
+        return recorder.root(task.name, OF_CELERY)
+    return recorder.work(task.name, traceparent=said, attributes=OF_CELERY)
 
 
 def _carry(headers: dict[str, Any] | None = None, **_: object) -> None:

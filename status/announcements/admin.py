@@ -62,6 +62,11 @@ class AnnouncementAdmin(WithSteps):
         super().save_related(request, form, formsets, change)
         banners.forget()
 
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
+        """What follows a new announcement is its preview."""
+        answer = super().response_add(request, obj, post_url_continue)
+        return redirect("admin:status_announcement_mail", obj.pk) if "_save" in request.POST else answer
+
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         html = xframe_options_sameorigin(view(self.html_view))

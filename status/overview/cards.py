@@ -11,8 +11,14 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from status.overview.facts import SHOWN_DAYS, FactHistory
-from status.overview.measures import SOON, day_of
+from status.overview.measures import FAILED_BACKUP, FAILED_DRILL, OLD_BACKUP, SOON, day_of
 
+# Numbers whose rows are in another list than the card's, or behind a filter that is no column.
+ELSEWHERE = {
+    ("backups", OLD_BACKUP): ("agents.agent", {"question": "backup-overdue"}),
+    ("backups", FAILED_BACKUP): ("agents.repository", {"backup": "failed"}),
+    ("backups", FAILED_DRILL): ("agents.repository", {"drill": "failed"}),
+}
 WIDTH, HEIGHT = 120, 28  # of a plot, in its own units
 
 
@@ -89,7 +95,6 @@ class ShownCard:
 def shown(card: FactCard, history: FactHistory, *, now: datetime) -> ShownCard:
     days = [day_of(now).date - timedelta(days=back) for back in reversed(range(SHOWN_DAYS))]
     values = [history.days.get(day) for day in days]
-    link = reverse(f"admin:{card.list_.replace('.', '_')}_changelist")
     has_parts = card.filter_ or len(history.today) > 1
     by_size = sorted(history.today.items(), key=lambda item: (-item[1], item[0]))
     keys = [(key, value) for key, value in by_size if value and has_parts]
@@ -97,15 +102,21 @@ def shown(card: FactCard, history: FactHistory, *, now: datetime) -> ShownCard:
         card=card,
         number=_number(history.total, card),
         month=_number(_of_month(history.days, now), card) if card.is_sum else "",
-        link=f"{link}{_query(card, '', now)}",
-        parts=[(key or "unknown", _number(value, card), f"{link}{_query(card, key, now)}") for key, value in keys],
+        link=_link(card, "", now),
+        parts=[(key or "unknown", _number(value, card), _link(card, key, now)) for key, value in keys],
         points=_points(values),
         plot_says=_plot_says(values, card),
     )
 
 
-def _query(card: FactCard, key: str, now: datetime) -> str:
-    """The filter of the list that shows what was counted."""
+def _link(card: FactCard, key: str, now: datetime) -> str:
+    """The list that shows what was counted, with its filters."""
+    list_, wanted = ELSEWHERE.get((card.fact, key)) or (card.list_, _filters(card, key, now))
+    place = reverse(f"admin:{list_.replace('.', '_')}_changelist")
+    return f"{place}?{urlencode(wanted)}" if wanted else place
+
+
+def _filters(card: FactCard, key: str, now: datetime) -> dict[str, str]:
     wanted: dict[str, str] = {}
     today = day_of(now)
     if card.filter_ and key:
@@ -124,7 +135,7 @@ def _query(card: FactCard, key: str, now: datetime) -> str:
             wanted["created_at__gte"] = today.first.isoformat()
         case "received_usd" | "returned_usd":
             wanted["at__gte"] = today.first.isoformat()
-    return f"?{urlencode(wanted)}" if wanted else ""
+    return wanted
 
 
 def _number(value: Decimal, card: FactCard) -> str:

@@ -29,6 +29,7 @@ from webhooks.models import Delivery
 Figure = tuple[str, str, int | Decimal]
 
 SOON = timedelta(days=3)  # a trial that ends within this time is counted
+OLD_BACKUP, FAILED_BACKUP, FAILED_DRILL = "older than 36 hours", "last one failed", "last drill failed"
 MOST = 1_000  # contradictions are counted up to here
 
 _AGENTS = """
@@ -106,9 +107,9 @@ def queues(now: datetime) -> Iterator[Figure]:
 
 def backups(now: datetime) -> Iterator[Figure]:
     of_backups, drills = health.over_all(now=now)
-    yield "backups", "older than 36 hours", of_backups.old
-    yield "backups", "last one failed", of_backups.failing
-    yield "backups", "last drill failed", drills.failed
+    yield "backups", OLD_BACKUP, of_backups.old
+    yield "backups", FAILED_BACKUP, of_backups.failing
+    yield "backups", FAILED_DRILL, drills.failed
 
 
 def clusters(now: datetime) -> Iterator[Figure]:

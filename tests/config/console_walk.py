@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from django.conf import settings
@@ -10,7 +11,7 @@ from django.test import Client
 from playwright.async_api import Browser, Locator, Page, expect
 
 from accounts.models import User
-from tests.browser import complaints, window
+from tests.browser import complaints, running_browser, window
 
 MOST_CLICKS = 6
 
@@ -42,6 +43,22 @@ class ConsoleWalk:
     async def button(self, name: str) -> None:
         await self.click(self.page.locator("#content").get_by_role("button", name=name, exact=True))
 
+    async def open(self, *texts: str) -> None:
+        """Follow the first link of the row with these texts."""
+        await self.click(self.row(*texts).get_by_role("link").first)
+
+    async def fill(self, label: str, text: str) -> None:
+        await self.page.get_by_label(label, exact=True).fill(text)
+
+    async def step(self, opener: str, button: str, *, reason: str) -> None:
+        """Follow a button of the page of one row to the page that asks, and say why."""
+        await self.link(opener)
+        await self.confirm(button, reason=reason)
+
+    async def confirm(self, button: str, *, reason: str) -> None:
+        await self.fill("Reason:", reason)
+        await self.button(button)
+
     def row(self, *texts: str) -> Locator:
         found = self.page.locator("#content").get_by_role("row")
         for text in texts:
@@ -56,6 +73,16 @@ def cookies_of(person: User) -> dict[str, str]:
     client, name = Client(), settings.SESSION_COOKIE_NAME
     client.force_login(person)
     return {name: client.cookies[name].value}
+
+
+def walked(server: str, person: User, steps: Callable[[ConsoleWalk], Awaitable[None]]) -> None:
+    """Let this operator take these steps."""
+
+    async def walk_through(cookies: dict[str, str]) -> None:
+        async with running_browser() as browser, walking(browser, server, cookies) as walk:
+            await steps(walk)
+
+    asyncio.run(walk_through(cookies_of(person)))
 
 
 @asynccontextmanager

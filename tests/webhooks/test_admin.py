@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from agents.models import Agent
-from tests.operating import act
+from tests.operating import act, send
 from tests.webhooks.conftest import MakeAgent, delivery_of, emit, hook_of
 from webhooks import hooks
 from webhooks.models import Delivery, State
@@ -98,3 +98,18 @@ def test_who_may_only_look_cannot_send_again(subscribed: Agent) -> None:
     client = Client()
     client.force_login(looker)
     assert client.get(reverse("admin:webhooks_delivery_changelist")).status_code == 403
+
+
+def test_a_delivery_s_page_sends_it_again_unless_it_is_on_its_way(console: Client, subscribed: Agent) -> None:
+    delivery = delivery_of(emit(subscribed, now=NOON))
+    page = reverse("admin:webhooks_delivery_change", args=[quote(delivery.pk)])
+    (button,) = console.get(page).context["repairs"]
+    assert (button.address, button.why_not) == ("", "It is being delivered.")
+    Delivery.objects.update(state=State.FAILED, finished_at=NOON)
+    (button,) = console.get(page).context["repairs"]
+    send(console, console.get(button.address))
+    assert delivery_of(delivery.event).state == State.PENDING
+    Delivery.objects.update(state=State.FAILED, finished_at=NOON)
+    hook_of(subscribed).delete()
+    (button,) = console.get(page).context["repairs"]
+    assert button.why_not == "Its agent has no webhook."

@@ -44,6 +44,25 @@ def test_a_new_agent_whose_pod_is_not_made_yet(console: Client, make_agent: Make
     assert said["Next step"] == f"{STEPS[PlanStep.DEPLOY]} Due now."
 
 
+def test_a_failed_agent_says_why_on_its_page_and_in_the_list(console: Client, running: Agent) -> None:
+    told = "the engine <ended> three times"
+    Agent.objects.filter(pk=running.pk).update(status="failed", cause="CRASH_LOOP", cause_message=told)
+    assert shown(console, running)["Why"] == f"CRASH_LOOP: {told}"
+    listed = unescape(console.get("/admin/agents/agent/").content.decode())
+    assert "CRASH_LOOP<br>" in listed
+    assert told in listed
+    Agent.objects.filter(pk=running.pk).update(cause="", cause_message="")
+    assert "Why" not in shown(console, running)
+
+
+def test_a_page_that_only_shows_has_nothing_to_save(console: Client, running: Agent) -> None:
+    shown, form = (
+        f"/admin/agents/agent/{quote(running.pk)}/change/",
+        f"/admin/accounts/user/{quote(running.user_id)}/change/",
+    )
+    assert [b'name="_save"' in console.get(page).content for page in (shown, form)] == [False, True]
+
+
 def test_an_agent_that_runs_rests(console: Client, running: Agent) -> None:
     said = shown(console, running)
     assert said["Seen"].startswith("pod ready, gateway answers, configuration ")

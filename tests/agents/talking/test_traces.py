@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import pytest
 import requests
 from celery import current_app
-from django.db import connection
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from agents.models import Agent
 from config import tracing
-from config.tracing import queries, recorder, starting
+from config.tracing import queries, recorder
 from tests.agents.conftest import GatewayOf
 from tests.agents.pod.gateway.process import KEY, LLM_TOKEN
 from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
@@ -26,19 +25,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 CLIENTS = "4bf92f3577b34da6a3ce929d0e0e4736"
 CLIENT = f"00-{CLIENTS}-00f067aa0ba902b7-01"
-
-
-@pytest.fixture
-def collector(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[CollectorDouble]:
-    """Traces are on in this process, and go there."""
-    with CollectorDouble() as double:
-        settings.OTEL_EXPORTER_OTLP_ENDPOINT = double.url
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", double.url)
-        monkeypatch.setattr(recorder, "SEND_EVERY_MILLISECONDS", 100)
-        starting.start("web")
-        yield double
-        tracing._recorder = None
-        connection.execute_wrappers.clear()
 
 
 def asks_the_model(port: int) -> Callable[[ReceivedTurn], Iterable[Event]]:
@@ -122,6 +108,20 @@ def test_a_collector_that_is_silent_or_floods_slows_no_request(
     began = time.monotonic()
     assert api.get("/tiers").status_code == 200
     assert time.monotonic() - began < recorder.COLLECTOR_SECONDS - 1
+
+
+@pytest.mark.sampled
+def test_each_run_of_a_periodic_job_is_a_trace_of_its_own(collector: CollectorDouble, celery: Workers) -> None:
+    celery.start("default")
+    for name in ("accounts.purge", "webhooks.purge"):
+        one = current_app.conf.beat_schedule[name]
+        current_app.send_task(one["task"], **one["options"])
+    spans = collector.wait_for("accounts.purge", "webhooks.purge", "DELETE")
+    runs = [spans["accounts.purge"], spans["webhooks.purge"]]
+    assert {(one.program, one.parent_id) for one in runs} == {("worker", "")}
+    assert runs[0].trace_id != runs[1].trace_id
+    inside = [one for one in collector.spans if one.name == "DELETE"]
+    assert {one.parent_id for one in inside} <= {one.span_id for one in runs}
 
 
 @pytest.mark.sampled

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from redis.exceptions import RedisError
 
 from accounts.models import User
-from agents.models import Agent, Status
+from agents.models import Agent, Repository, Status
 from status import loops
 from status.models import DailyFact, Incident
 from status.overview import facts
@@ -76,6 +76,30 @@ def test_every_link_leads_to_a_list(console: Client, clock: Clock, running: Agen
     for link in links:
         answer = console.get(link)
         assert (link, answer.status_code) == (link, 200)
+
+
+def test_the_number_of_overdue_backups_leads_to_those_agents(
+    console: Client, clock: Clock, make_agent: MakeAgent
+) -> None:
+    overdue, fresh = make_agent(), make_agent()
+    running = {"status": Status.RUNNING, "status_since": clock.now - timedelta(days=9)}
+    Agent.objects.filter(pk=overdue.pk).update(last_backup_at=clock.now - timedelta(hours=37), **running)
+    Agent.objects.filter(pk=fresh.pk).update(last_backup_at=clock.now - timedelta(hours=35), **running)
+    links = {key: (number, link) for key, number, link in measured(console, clock)["backups"].parts}
+    number, link = links["older than 36 hours"]
+    assert number == "1"
+    assert [agent.pk for agent in console.get(link).context["cl"].queryset] == [overdue.pk]
+
+
+def test_the_number_of_failed_backups_leads_to_their_repositories(
+    console: Client, clock: Clock, make_agent: MakeAgent
+) -> None:
+    failing, well = make_agent(), make_agent()
+    for agent, failures in ((failing, 2), (well, 0)):
+        Repository.objects.create(agent=agent, failures=failures, drilled_at=clock.now, drill_failure="x" * failures)
+    links = {key: link for key, _, link in measured(console, clock)["backups"].parts}
+    for key in ("last one failed", "last drill failed"):
+        assert [row.pk for row in console.get(links[key]).context["cl"].queryset] == [failing.pk], key
 
 
 def test_money_of_today_and_of_this_month_by_provider(console: Client, clock: Clock, running: Agent, pay: Pay) -> None:
