@@ -49,10 +49,12 @@ def application() -> Any:
 
 def _warm() -> None:
     from config import preload  # noqa: PLC0415
+    from mcp_server import warming as warming_of_mcp  # noqa: PLC0415
     from pages import warming  # noqa: PLC0415 # its models need the loaded apps
 
     preload.run()
     warming.start()
+    warming_of_mcp.start()
 
 
 def main() -> None:
