@@ -1,4 +1,4 @@
-"""Each web process prepares `/mcp` a while after it has started, so that no call of MCP waits for it.
+"""Each web process in production prepares `/mcp` a while after it has started, so that no call of MCP waits for it.
 
 It takes seconds of processor time, so it must not compete with the start itself. A call that comes before does the
 work.

@@ -100,11 +100,15 @@ def test_a_message_that_is_too_long_is_refused_with_its_name_and_a_limit(
     assert limits[length] in refused
 
 
-def test_a_turn_that_fails_later_is_a_refusal_that_names_the_hop(model: HandWritten, make_agent: MakeAgent) -> None:
+def test_a_turn_that_fails_later_is_a_refusal_that_names_the_hop(
+    model: HandWritten, make_agent: MakeAgent, gateway_of: GatewayOf
+) -> None:
     agent = settle(make_agent())
+    gateway_of(agent).stop()
 
     def talk() -> str:
         callers.caller.set(callers.Caller(on_wait=lambda: None))  # as on the real server: the status comes later
         return model.refusal("talk_to_agent", agentId=agent.pk, message="hi")
 
-    assert "gateway" in copy_context().run(talk)
+    refused = copy_context().run(talk)
+    assert "(503): gateway" in refused, refused

@@ -2,6 +2,7 @@
 
 The suite's other scenarios call tools, prompts and resources of its own fixture server (such as `test_simple_text`), or
 use what `/mcp` does not offer: streams, sessions, subscriptions, completion, logging, questions back to the client.
+Not judged yet: `server-stateless`, `sep-2164-resource-not-found` and the lists of 2026-07-28.
 """
 
 from __future__ import annotations
