@@ -10,7 +10,7 @@ from agents.channel_health import looking
 from agents.domains import observing
 from agents.inbound import handing_over, taking
 from agents.running import reconciler, sweeper
-from agents.spending import account_limits, exchanging, forgetting
+from agents.spending import exchanging, forgetting
 from agents.watching import kept_logs, sampling, usage_hours
 from config.rule_tasks import plain, timed
 
@@ -23,7 +23,6 @@ look_at_channels = plain("agents.look_at_channels", looking.look_at_due)
 sample = plain("agents.sample", sampling.sample)
 enforce_suspensions = plain(suspension.TASK, suspension.enforce)
 exchange_spending = plain("agents.exchange_spending", exchanging.exchange)
-exchange_spending_of_account = plain(account_limits.TASK, exchanging.exchange_account)
 exchange_spending_due = plain("agents.exchange_spending_due", exchanging.exchange_due)
 keep_logs = plain("agents.keep_logs", kept_logs.keep_due)
 hand_over_messages = plain(taking.TASK, handing_over.hand_over_due)

@@ -14,10 +14,8 @@ from agents.running import pods
 from agents.spending import prices, spent
 from agents.spending.narrowing import AccountState
 from agents.spending.spent import NOTHING
-from config import background
 from config.errors import BadRequest
 
-TASK = "agents.exchange_spending_of_account"
 CHECKED = 2_000  # agents whose model must have a price
 NAMED = 5
 
@@ -48,7 +46,6 @@ def replace(
     limits = AccountSpending.objects.select_for_update().get(pk=user.pk)
     limits.day_usd, limits.month_usd, limits.is_stopped, limits.told = day_usd, month_usd, is_stopped, {}
     limits.save()
-    background.on_commit(TASK, user.pk)
     return limits
 
 

@@ -77,12 +77,6 @@ def exchange(agent_id: str) -> None:
         _exchange([agent], now=timezone.now())
 
 
-def exchange_account(user_id: str) -> None:
-    """Exchange figures with the pods of this account's agents now. Of many, the rest follow in their turn."""
-    agents = Agent.objects.owned_by(user_id).filter(status=Status.RUNNING, desired=Desired.RUNNING)
-    _exchange(list(agents.filter(llm_key_hash__isnull=False).order_by("pk")[:ASKED]), now=timezone.now())
-
-
 def refresh(agent: Agent) -> None:
     """Exchange figures with the agent's pod, which has just begun or changed. Without a model key there are none."""
     if agent.llm_key_hash is not None:

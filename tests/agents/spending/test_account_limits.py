@@ -107,7 +107,7 @@ def test_what_another_agent_took_refuses_a_call(owner: User, agent: Agent, secon
     exchanging.exchange(agent.pk)
     assert call(gateway) == [200]
     spend(second, "1")
-    exchanging.exchange_account(owner.pk)
+    exchanging.exchange(agent.pk)
     assert call(gateway) == [402]
 
 
@@ -115,11 +115,11 @@ def test_the_switch_stops_all_agents(owner: User, agent: Agent, serve: Serve) ->
     gateway = serve(agent)
     exchanging.exchange(agent.pk)
     account_limits.replace(owner, is_stopped=True)
-    exchanging.exchange_account(owner.pk)
+    exchanging.exchange(agent.pk)
     assert call(gateway) == [402]
     assert pods.secrets_of(agent).spending_limits == {"is_stopped": True}
     account_limits.replace(owner)
-    exchanging.exchange_account(owner.pk)
+    exchanging.exchange(agent.pk)
     assert call(gateway) == [200]
 
 
