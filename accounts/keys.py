@@ -66,7 +66,7 @@ def create(user: User, *, name: str, limits: KeyLimits = FULL, now: datetime) ->
     Return the key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys,
     LimitWithoutScopes, LimitWithoutPay, ExpiresInThePast, UnknownAgentOfKey.
     """
-    _check(user, limits, now=now)
+    check(user, limits, now=now)
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two at once must not take one last place
     live = ApiKey.objects.owned_by(user).filter(is_unexpired(now), revoked_at__isnull=True).count()
     if live >= operator_settings.MAX_KEYS:
@@ -86,7 +86,8 @@ def create(user: User, *, name: str, limits: KeyLimits = FULL, now: datetime) ->
     return key, secret
 
 
-def _check(user: User, limits: KeyLimits, *, now: datetime) -> None:
+def check(user: User, limits: KeyLimits, *, now: datetime) -> None:
+    """Raises LimitWithoutScopes, LimitWithoutPay, ExpiresInThePast, UnknownAgentOfKey."""
     if limits.scopes is None and limits.agent_id is not None:
         raise LimitWithoutScopes("agentId")
     if limits.scopes is None and limits.spend_limit_usd is not None:

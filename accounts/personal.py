@@ -23,6 +23,7 @@ from accounts.models import (
     User,
     WrongTry,
 )
+from accounts.oauth.models import OAuthGrant
 from config.audit.models import AuditEntry
 from config.personal import Section, rows
 from config.saved_filters import saving as saved_filters
@@ -71,6 +72,7 @@ def erase(user: User) -> None:
         model.objects.filter(user=user).delete()
     SavedFilter.objects.filter(owner=user).delete()
     saved_filters.erase(email)
+    OAuthGrant.objects.filter(user=user).delete()
     ApiKey.objects.filter(user=user).delete()
     IdempotentReply.objects.filter(user=user).delete()
     Letter.objects.filter(user=user).delete()

@@ -11,6 +11,8 @@ from accounts import console_sessions, replies
 from accounts.console_models import ConsoleSession, WrongFactor
 from accounts.helping import looks
 from accounts.models import IdempotentReply, Letter, Session, SignInCode, WrongTry
+from accounts.oauth import clients, issuing
+from accounts.oauth.models import OAuthClient, OAuthGrant
 from accounts.signin import DAY
 from config.jobs import control
 from config.models import UsedPage
@@ -37,6 +39,8 @@ def run(*, now: datetime) -> int:
             Session.objects.filter(expires_at__lte=now - SESSION_KEPT),
             IdempotentReply.objects.filter(created_at__lte=now - replies.KEPT),
             Letter.objects.filter(written_at__lte=now - LETTER_KEPT, mail_due_at__isnull=True),
+            OAuthGrant.objects.filter(expires_at__lte=now - issuing.KEPT),
+            OAuthClient.objects.filter(fetched_at__lte=now - clients.KEPT),
             UsedPage.objects.filter(forget_at__lte=now),
             *control.purgeable(now=now, kept=timedelta(days=operator_settings.JOBS_KEPT_DAYS)),
             AdminSession.objects.filter(expire_date__lte=now),

@@ -39,12 +39,13 @@ class CredentialLimits:
         return bool(self.scopes) if need == Need.READ else need.value in self.scopes
 
 
-# The need of calls that change something, by the first word of their path. /mcp calls the API for its caller, and is
-# asked there again.
+# The need of calls that change something, by the first word of their path. /mcp and
+# /oauth/mcp call the API for their caller, and are asked there again.
 _CHANGES = {
     "agents": Need.OPERATE,
     "personas": Need.OPERATE,
     "mcp": Need.READ,
+    "oauth": Need.READ,
     "subscriptions": Need.PAY,
     "crypto": Need.PAY,
     "stars": Need.PAY,
@@ -67,6 +68,7 @@ _OF_ONE_AGENT = (
     "events",
     "keys",
     "mcp",
+    "oauth/mcp",
     "stars",
     "stripe/orders",
     "subscriptions",

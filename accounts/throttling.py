@@ -36,6 +36,10 @@ class Limit:
 
 AUTH_REQUEST = Limit(name="auth-request", times=10, seconds=600)
 AUTH_VERIFY = Limit(name="auth-verify", times=10, seconds=600)
+OAUTH_DOCUMENT = Limit(name="oauth-document", times=20, seconds=600)
+OAUTH_DEVICE = Limit(name="oauth-device", times=20, seconds=600)
+OAUTH_TOKEN = Limit(name="oauth-token", times=400, seconds=600)  # a device asks each five seconds
+OAUTH_CODE = Limit(name="oauth-code", times=20, seconds=600)
 ADMIN_LOGIN = Limit(name="admin-login", times=10, seconds=600)
 ADMIN_LOGIN_HOUR = Limit(name="admin-login-hour", times=30, seconds=3600)
 

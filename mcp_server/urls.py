@@ -1,5 +1,8 @@
 from django.urls import path
 
-from mcp_server.views import McpViewSet
+from mcp_server.views import ConnectorMcpViewSet, McpViewSet
 
-urlpatterns = [path("mcp", McpViewSet.as_view({"post": "create"}))]
+urlpatterns = [
+    path("mcp", McpViewSet.as_view({"post": "create"})),
+    path("oauth/mcp", ConnectorMcpViewSet.as_view({"post": "create"})),
+]

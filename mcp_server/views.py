@@ -1,4 +1,4 @@
-"""`/mcp`: one message of the Model Context Protocol per POST. There are no sessions, streams or batches."""
+"""`/mcp` and `/oauth/mcp`: one message of the Model Context Protocol per POST, without sessions, streams or batches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from config.api import ApiViewSet
 from config.errors import Forbidden
@@ -32,6 +33,20 @@ class McpViewSet(ApiViewSet):
         _refuse_foreign_pages(request.headers.get("Origin", ""))
         body = signed_body(request.data)
         return _malformed(body) or _answer(request._request, body)  # noqa: SLF001 # Django's own request
+
+
+class ConnectorMcpViewSet(McpViewSet):
+    """The same for programs that a person connects by OAuth: the 401 says where.
+
+    `/mcp` does not say it: some programs leave out a key that they were given as soon as they hear of OAuth.
+    """
+
+    def handle_exception(self, exc: Exception) -> Response:
+        answer = super().handle_exception(exc)
+        if answer.status_code == HTTPStatus.UNAUTHORIZED:
+            about = f"{settings.BASE_URL}/.well-known/oauth-protected-resource/oauth/mcp"
+            answer["WWW-Authenticate"] = f'Bearer resource_metadata="{about}"'
+        return answer
 
 
 def warm() -> None:

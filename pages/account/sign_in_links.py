@@ -8,8 +8,10 @@ from urllib.parse import urlencode
 ACCOUNT = "/account"
 SIGN_IN = "/sign-in"
 CODE = "/sign-in/code"
-_OURS = re.compile(r"/(?:account|renew|create)(?:[/?][\x21-\x7e]*)?")  # cannot be understood as another host
-_LONGEST = 500
+_OURS = re.compile(
+    r"/(?:account|renew|create|oauth/authorize|oauth/activate)(?:[/?][\x21-\x7e]*)?"
+)  # cannot be understood as another host
+_LONGEST = 2_000  # the request of a program can be long
 
 
 def sign_in(then: str) -> str:

@@ -38,6 +38,8 @@ from pages.account.leave import LeaveCodePage, LeavePage, StayPage
 from pages.account.limits import AccountLimitsPage
 from pages.account.look_end import LookEndPage
 from pages.account.mails import MailsPage
+from pages.account.oauth.activate import ActivatePage
+from pages.account.oauth.consent import ConsentPage
 from pages.account.payments import PaymentsPage, ReceiptFilePage, ReceiptPage
 from pages.account.personas.articles import ArticleEditPage, DeleteArticlePage, NewArticlePage
 from pages.account.personas.personas import (
@@ -66,6 +68,8 @@ urlpatterns = [
     path("sign-out", SignOutPage.as_view({"post": "create"})),
     path("create", CreatePage.as_view({"get": "retrieve"})),
     path("create/key", CreateKeyPage.as_view(both)),
+    path("oauth/authorize", ConsentPage.as_view(both)),
+    path("oauth/activate", ActivatePage.as_view(both)),
     path("account", AccountPage.as_view({"get": "retrieve"})),
     path("account/keys", KeysPage.as_view(both)),
     path("account/keys/<str:id>/revoke", RevokePage.as_view(both)),

@@ -1,0 +1,170 @@
+"""The programs that may ask for a key: our own command, and those that describe themselves at their client id."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from authlib.oauth2.rfc6749 import ClientMixin
+from authlib.oauth2.rfc8628 import DEVICE_CODE_GRANT_TYPE
+
+from accounts.models import KEY_NAME_LENGTH
+from accounts.oauth import documents
+from accounts.oauth.documents import BadDocument
+from accounts.oauth.models import ADDRESS_LENGTH, OAuthClient
+from accounts.scopes import Scope
+
+CODE_GRANT_TYPE = "authorization_code"
+USUAL_SCOPES = (Scope.READ, Scope.OPERATE)  # of a program that asks for none
+FRESH = timedelta(hours=1)
+KEPT = timedelta(days=7)  # of a document that nobody asks for
+MAX_REDIRECT_URIS = 20
+_SECRETS = {"client_secret", "client_secret_expires_at"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client(ClientMixin):  # type: ignore[misc]  # the library has no types
+    """One program, as Authlib asks about it. None has a secret: each proves itself by PKCE or a device code."""
+
+    client_id: str
+    name: str
+    redirect_uris: tuple[str, ...] = ()
+    grant_types: tuple[str, ...] = (CODE_GRANT_TYPE,)
+
+    @property
+    def host(self) -> str:
+        """Who describes the program: the host of its document, or empty for our own command."""
+        return urlsplit(self.client_id).hostname or ""
+
+    def get_client_id(self) -> str:
+        return self.client_id
+
+    def get_default_redirect_uri(self) -> str | None:
+        return self.redirect_uris[0] if len(self.redirect_uris) == 1 else None
+
+    def get_allowed_scope(self, scope: str | None) -> str:
+        asked = (scope or "").split()
+        return " ".join(one for one in Scope if one in asked) or " ".join(USUAL_SCOPES)
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        return redirect_uri in self.redirect_uris or any(
+            _is_same_but_for_port(redirect_uri, one) for one in self.redirect_uris
+        )
+
+    def check_client_secret(self, _: str) -> bool:
+        return False
+
+    def check_endpoint_auth_method(self, method: str, _: str) -> bool:
+        return method == "none"
+
+    def check_response_type(self, response_type: str) -> bool:
+        return response_type == "code" and CODE_GRANT_TYPE in self.grant_types
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        return grant_type in self.grant_types
+
+
+COMMAND = Client(client_id="agentpods-cli", name="agentpods", grant_types=(DEVICE_CODE_GRANT_TYPE,))
+
+
+def known(client_id: str) -> Client | None:
+    """Our own command, or a program whose document we have read."""
+    if client_id == COMMAND.client_id:
+        return COMMAND
+    row = OAuthClient.objects.filter(pk=client_id).first() if documents.is_address(client_id) else None
+    return row and _client(row)
+
+
+def is_fresh(client_id: str, *, now: datetime) -> bool:
+    """Whether nothing has to be fetched for this client id."""
+    if not documents.is_address(client_id):
+        return True
+    return OAuthClient.objects.filter(pk=client_id, fetched_at__gt=now - FRESH).exists()
+
+
+def read_document(client_id: str, *, now: datetime) -> Client:
+    """Fetch and store what the program says of itself. Raises BadDocument, Busy."""
+    found = documents.fetched(client_id)
+    if found.get("token_endpoint_auth_method", "none") != "none" or _SECRETS & set(found):
+        raise BadDocument("the program must be a public one (token_endpoint_auth_method none, no client_secret)")
+    values = {
+        "name": _name(found, client_id),
+        "redirect_uris": _redirect_uris(found),
+        "grant_types": _grant_types(found),
+        "fetched_at": now,
+    }
+    row, _ = OAuthClient.objects.update_or_create(id=client_id, defaults=values)
+    return _client(row)
+
+
+def _client(row: OAuthClient) -> Client:
+    return Client(
+        client_id=row.pk,
+        name=row.name,
+        redirect_uris=tuple(row.redirect_uris),
+        grant_types=tuple(row.grant_types),
+    )
+
+
+def _name(found: Mapping[str, Any], client_id: str) -> str:
+    """The program's name as one line of text, else its host."""
+    given = found.get("client_name")
+    shown = given if isinstance(given, str) else ""
+    text = "".join(" " if unicodedata.category(one)[0] == "C" else one for one in shown)
+    return " ".join(text.split())[:KEY_NAME_LENGTH].strip() or str(urlsplit(client_id).hostname)[:KEY_NAME_LENGTH]
+
+
+def _redirect_uris(found: Mapping[str, Any]) -> list[str]:
+    given = found.get("redirect_uris")
+    if not isinstance(given, list) or not 1 <= len(given) <= MAX_REDIRECT_URIS:
+        raise BadDocument(f"the document must have 1 to {MAX_REDIRECT_URIS} redirect_uris")
+    for one in given:
+        if not isinstance(one, str) or len(one) > ADDRESS_LENGTH or not _may_lead_back(one):
+            raise BadDocument("the document's redirect_uris must be https, or http to a loopback address")
+    return given
+
+
+def _grant_types(found: Mapping[str, Any]) -> list[str]:
+    given = found.get("grant_types", [CODE_GRANT_TYPE])
+    ours = [one for one in (CODE_GRANT_TYPE, DEVICE_CODE_GRANT_TYPE) if isinstance(given, list) and one in given]
+    if not ours:
+        raise BadDocument(f"the document's grant_types must have {CODE_GRANT_TYPE} or {DEVICE_CODE_GRANT_TYPE}")
+    return ours
+
+
+def _may_lead_back(address: str) -> bool:
+    parts = _split(address)
+    if parts is None or not parts.hostname or parts.username or parts.password or "#" in address:
+        return False
+    return address.isascii() and address.isprintable() and (parts.scheme == "https" or _is_loopback(parts))
+
+
+def _is_same_but_for_port(asked: str, registered: str) -> bool:
+    """RFC 8252, 7.3: a program on a person's machine listens on any free port."""
+    one, other = _split(asked), _split(registered)
+    if one is None or other is None or not (_is_loopback(one) and _may_lead_back(asked) and _is_loopback(other)):
+        return False
+    return (one.hostname, one.path, one.query) == (other.hostname, other.path, other.query)
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    if parts.scheme != "http" or not parts.hostname:
+        return False
+    try:
+        return ip_address(parts.hostname).is_loopback
+    except ValueError:
+        return parts.hostname == "localhost"
+
+
+def _split(address: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(address)
+        parts.port  # noqa: B018 # raises for a port that is none
+    except ValueError:
+        return None
+    return parts

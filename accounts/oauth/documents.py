@@ -1,0 +1,96 @@
+"""Fetches the document that describes a program (OAuth Client ID Metadata Document). Anybody may name its address.
+
+Only public addresses are dialled, a name is resolved once, no redirect is followed, and time, size and the number of
+fetches at once are bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from django.conf import settings
+
+from config.errors import BadRequest, Unavailable
+from config.outbound import AddressRefusedError, JudgingResolver, Reach, ask_system
+
+SECONDS = 5.0
+LARGEST_BYTES = 16_384
+OVERHEAD_BYTES = 65_536  # certificates and the head of the answer
+AT_ONCE = 8
+LONGEST_ADDRESS = 500
+
+_names = ThreadPoolExecutor(4, thread_name_prefix="client-names")
+_places = threading.BoundedSemaphore(AT_ONCE)
+
+
+class BadDocument(BadRequest):
+    """The document cannot be had, or says what we do not take. The message is for the person's page and the program."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"client_id: {problem}")
+
+
+class Busy(Unavailable):
+    def __init__(self) -> None:
+        super().__init__("client_id: too many documents are being fetched: try again", retry_after=5)
+
+
+def is_address(client_id: str) -> bool:
+    """Whether this client id is the address of a document."""
+    try:
+        parts = urlsplit(client_id)
+        parts.port  # noqa: B018 # raises for a port that is none
+    except ValueError:
+        return False
+    is_plain = not (parts.username or parts.password or parts.fragment or "#" in client_id)
+    has_path = len(parts.path) > 1 and not {".", ".."} & set(parts.path.split("/"))
+    return parts.scheme == "https" and bool(parts.hostname) and is_plain and has_path and client_id.isascii()
+
+
+def fetched(client_id: str) -> Mapping[str, Any]:
+    """The document at this address, whose `client_id` is the address. Raises BadDocument, Busy."""
+    if len(client_id) > LONGEST_ADDRESS or not is_address(client_id):
+        raise BadDocument(f"must be the https address of a document, at most {LONGEST_ADDRESS} characters long")
+    if not _places.acquire(blocking=False):
+        raise Busy
+    try:
+        found = asyncio.run(_fetch(client_id))
+    except (aiohttp.ClientError, AddressRefusedError, OSError, TimeoutError, ValueError, RecursionError) as error:
+        raise BadDocument(f"the document cannot be read ({type(error).__name__})") from error
+    finally:
+        _places.release()
+    if found.get("client_id") != client_id:
+        raise BadDocument("the document names another client_id")
+    return found
+
+
+async def _fetch(address: str) -> dict[str, Any]:
+    reach = Reach(allowed=tuple(settings.WEBHOOK_ALLOWED_CIDRS), own=tuple(settings.OWN_NETWORKS))
+    connector = aiohttp.TCPConnector(
+        resolver=JudgingResolver(_names, ask_system, reach),
+        socket_factory=reach.sockets(max_bytes=LARGEST_BYTES + OVERHEAD_BYTES),
+        force_close=True,
+    )
+    async with (
+        asyncio.timeout(SECONDS),
+        aiohttp.ClientSession(connector=connector, trust_env=False, auto_decompress=False) as session,
+        session.get(address, allow_redirects=False, headers={"Accept": "application/json"}) as answer,
+    ):
+        if answer.status != 200:
+            raise BadDocument(f"the document is answered with HTTP {answer.status}")
+        body = bytearray()
+        async for piece in answer.content.iter_any():
+            body += piece
+            if len(body) > LARGEST_BYTES:
+                raise BadDocument(f"the document is larger than {LARGEST_BYTES} bytes")
+    found = json.loads(body)
+    if not isinstance(found, dict):
+        raise BadDocument("the document is no JSON object")
+    return found

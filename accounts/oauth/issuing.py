@@ -1,0 +1,89 @@
+"""From a person's yes to a key: each answer makes one key at most."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.utils.dateparse import parse_datetime
+
+from accounts import keys
+from accounts.keys import KeyLimits
+from accounts.models import ApiKey, User
+from accounts.oauth.models import OAuthGrant
+from accounts.scopes import Scope
+from config.crypto import sha256
+from config.errors import Conflict
+
+CODE_LIFETIME = timedelta(minutes=5)
+DEVICE_LIFETIME = timedelta(minutes=15)
+KEPT = timedelta(days=1)  # a code that is used twice ends its key, for so long
+
+
+class UsedCode(Conflict):
+    message = "code: it was used before; the key that it made is revoked now"
+
+
+def find(code: str, *, client_id: str, is_device: bool) -> OAuthGrant | None:
+    """The grant with this code, also one that is over."""
+    rows = OAuthGrant.objects.filter(pk=sha256(code), client_id=client_id, user_code_digest__isnull=not is_device)
+    return rows.select_related("user").first()
+
+
+def allow(grant: OAuthGrant, *, user: User, limits: KeyLimits, now: datetime) -> None:
+    """Set the person's yes. Raises what keys.create raises."""
+    keys.check(user, limits, now=now)
+    told = {
+        "scopes": [scope.value for scope in Scope if scope in (limits.scopes or ())],
+        "agentId": limits.agent_id,
+        "expiresAt": limits.expires_at and limits.expires_at.isoformat(),
+        "spendLimitUsd": None if limits.spend_limit_usd is None else str(limits.spend_limit_usd),
+    }
+    grant.user, grant.limits, grant.answered_at = user, told, now
+
+
+def deny(grant: OAuthGrant, *, user: User, now: datetime) -> None:
+    """Set the person's no."""
+    grant.user, grant.limits, grant.answered_at = user, None, now
+
+
+def waiting(user_code: str, *, now: datetime) -> OAuthGrant | None:
+    """The unanswered grant of the device that shows this code, locked until the transaction ends."""
+    rows = OAuthGrant.objects.filter(user_code_digest=sha256(user_code), expires_at__gt=now, answered_at__isnull=True)
+    return rows.select_for_update().first()
+
+
+def issue(grant: OAuthGrant, *, now: datetime) -> tuple[ApiKey, str]:
+    """Make the key that was allowed. Returns it with its secret. Raises UsedCode, and what keys.create raises."""
+    with transaction.atomic():
+        row = OAuthGrant.objects.select_for_update().select_related("user", "key").get(pk=grant.pk)
+        if row.key is None:
+            key, secret = keys.create(_person(row), name=row.client_name, limits=limits_of(row), now=now)
+            OAuthGrant.objects.filter(pk=row.pk).update(key=key)
+            return key, secret
+    end_key(row, now=now)
+    raise UsedCode
+
+
+def end_key(grant: OAuthGrant, *, now: datetime) -> None:
+    """Revoke the key of a code that came twice: one of the two who brought it has stolen it."""
+    if grant.key_id is not None:
+        keys.revoke(_person(grant), grant.key_id, now=now)
+
+
+def limits_of(grant: OAuthGrant) -> KeyLimits:
+    told: dict[str, Any] = grant.limits or {}
+    return KeyLimits(
+        scopes={Scope(one) for one in told["scopes"]},
+        agent_id=told["agentId"],
+        expires_at=told["expiresAt"] and parse_datetime(told["expiresAt"]),
+        spend_limit_usd=None if told["spendLimitUsd"] is None else Decimal(told["spendLimitUsd"]),
+    )
+
+
+def _person(grant: OAuthGrant) -> User:
+    if grant.user is None:
+        raise ValueError("nobody has answered this request")
+    return grant.user

@@ -1,0 +1,122 @@
+"""OAuth's endpoints for programs (docs/reference/oauth.md). The pages for people are in pages/account/oauth/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from authlib.oauth2.rfc6749 import OAuth2Error
+from django.core.exceptions import TooManyFieldsSent
+from django.http import HttpResponse, JsonResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+
+from accounts import client_address, keys, throttling
+from accounts.errors import InvalidKey
+from accounts.oauth import clients
+from accounts.oauth.documents import BadDocument
+from accounts.oauth.server import json_of, metadata, resource_metadata, server
+from accounts.throttling import Limit
+from config.api import ApiViewSet
+from config.parsing import bounded
+
+BODY_BYTES = 8_192
+PUBLIC = {"Cache-Control": "public, max-age=3600", "Access-Control-Allow-Origin": "*"}
+SECRET = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+
+
+class BoundedForm(BaseParser):
+    media_type = "application/x-www-form-urlencoded"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> QueryDict:
+        try:
+            return QueryDict(bounded(stream, parser_context), encoding="utf-8")
+        except (UnicodeDecodeError, TooManyFieldsSent) as error:
+            raise ParseError("body: not a form that can be read") from error
+
+
+class OAuthViewSet(ApiViewSet):
+    """Not part of the API's description: the protocol describes itself."""
+
+    schema = None
+    authentication_classes = ()
+    permission_classes = ()
+    parser_classes = (BoundedForm,)
+    max_body_bytes = BODY_BYTES
+
+    def spend(self, limit: Limit) -> None:
+        """Raises RateLimited."""
+        throttling.spend(limit, by=client_address.household_of(self.request.META), now=timezone.now())
+
+    def learn_client(self, request: Request) -> None:
+        """Read the document of a program that nobody has asked for in the last hour. Raises RateLimited, Busy."""
+        client_id, now = str(request.data.get("client_id", "")), timezone.now()
+        if clients.is_fresh(client_id, now=now):
+            return
+        self.spend(throttling.OAUTH_DOCUMENT)
+        try:
+            clients.read_document(client_id, now=now)
+        except BadDocument as problem:
+            raise ParseError(problem.message) from problem
+
+
+class TokenViewSet(OAuthViewSet):
+    def create(self, request: Request) -> HttpResponseBase:
+        """Give the key for a code."""
+        self.spend(throttling.OAUTH_TOKEN)
+        try:
+            answer: HttpResponse = server.create_token_response(request._request)  # noqa: SLF001 # Django's own request
+        except OAuth2Error as error:
+            answer = _refused(error)
+        return _secret(answer)
+
+
+class DeviceViewSet(OAuthViewSet):
+    def create(self, request: Request) -> HttpResponseBase:
+        """Give a device its code, and the one that a person types."""
+        self.spend(throttling.OAUTH_DEVICE)
+        self.learn_client(request)
+        try:
+            answer: HttpResponse = server.create_endpoint_response("device_authorization", request._request)  # noqa: SLF001 # Django's own request
+        except OAuth2Error as error:
+            answer = _refused(error)
+        return _secret(answer)
+
+
+class RevokeViewSet(OAuthViewSet):
+    def create(self, request: Request) -> HttpResponseBase:
+        """Revoke the key. A token that is none of ours is answered with 200 too (RFC 7009)."""
+        self.spend(throttling.OAUTH_TOKEN)
+        now = timezone.now()
+        try:
+            key = keys.find(str(request.data.get("token", "")), now=now)
+        except InvalidKey:
+            return _secret(JsonResponse({}))
+        keys.revoke(key.user, key.pk, now=now)
+        return _secret(JsonResponse({}))
+
+
+class ServerMetadataViewSet(OAuthViewSet):
+    def retrieve(self, request: Request) -> HttpResponseBase:
+        return JsonResponse(metadata(), headers=PUBLIC)
+
+
+class ResourceMetadataViewSet(OAuthViewSet):
+    def retrieve(self, request: Request) -> HttpResponseBase:
+        return JsonResponse(resource_metadata(), headers=PUBLIC)
+
+
+def _refused(error: OAuth2Error) -> HttpResponse:
+    status, body = json_of(error)
+    return HttpResponse(body, status=status, content_type="application/json")
+
+
+def _secret(answer: HttpResponse) -> HttpResponse:
+    for name, value in SECRET.items():
+        answer[name] = value
+    return answer
