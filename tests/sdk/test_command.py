@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from accounts.models import User
 from agentpods.cli.app import app
 from agentpods.cli.output import plain
 from agents.models import Agent
 from tests.agents.conftest import PERSONA, GatewayOf
 from tests.config.conftest import ROOT
 from tests.doubles.receiver import Receiver, raw, status
+from tests.pages.account.visitor import Visitor, shown
 from tests.ports import free_port
 from tests.sdk.conftest import Hostile, LiveService, streamed
 
@@ -95,6 +97,23 @@ def test_a_key_is_checked_stored_for_its_service_alone_and_forgotten(service: Li
     assert terminal.types("ls").exit_code == 3
     kept.write_text("[no json")
     assert terminal.types("ls").exit_code == 3
+
+
+@pytest.mark.parametrize("answer", ["allow", "deny"])
+@pytest.mark.django_db(transaction=True)
+def test_a_person_signs_in_with_a_browser(service: LiveService, owner: User, tmp_path: Path, answer: str) -> None:
+    terminal = Terminal(service.url, "", tmp_path)
+    command = [sys.executable, "-m", "agentpods.cli", "login", "--browser", "--json"]
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    with subprocess.Popen(command, env={**kept, **terminal.environment}, stdout=subprocess.PIPE, text=True) as login:
+        assert login.stdout is not None
+        code = json.loads(login.stdout.readline())["userCode"]
+        visitor, page = Visitor(owner), "/oauth/activate"
+        asked = shown(visitor.send(visitor.open(page), page, user_code=code.lower().replace("-", " ")))
+        shown(visitor.send(asked, page, answer=answer, may="read", days="7"))
+        printed, _ = login.communicate(timeout=60)
+    assert login.returncode == (0 if answer == "allow" else 1)
+    assert ("ak_live_" in printed, terminal.types("ls").exit_code) == (False, 0 if answer == "allow" else 3)
 
 
 def test_what_an_agent_says_does_not_steer_the_terminal(hostile: Hostile, tmp_path: Path) -> None:

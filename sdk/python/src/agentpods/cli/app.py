@@ -11,7 +11,10 @@ import typer
 from agentpods import Agentpods, __version__
 from agentpods.cli import agents, asking, data, paying, talking, webhooks
 from agentpods.cli.exits import Exit
-from agentpods.cli.session import Json, session
+from agentpods.cli.session import CommandRun, Json, session
+from agentpods.cli.signing_in import BrowserSignIn
+
+KEY_VARIABLE = "AGENTPODS_API_KEY"
 
 app = typer.Typer(
     name="agentpods",
@@ -43,14 +46,34 @@ def root(
 
 
 @app.command()
-def login(ctx: typer.Context, as_json: Json = False) -> None:
-    """Store an API key, made on the account's page. It is read hidden, from AGENTPODS_API_KEY, or from stdin."""
+def login(
+    ctx: typer.Context,
+    browser: Annotated[
+        bool | None,
+        typer.Option(
+            "--browser/--key",
+            help="Sign in on the service's page, or read a key: hidden, from AGENTPODS_API_KEY, or from stdin. "
+            "By default the page, where a person can be asked and the variable is not set.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Get a key by signing in with a browser, or store one that was made on the account's page."""
     with session(ctx, as_json=as_json, needs_key=False) as run:
-        key = asking.secret("API key", variable="AGENTPODS_API_KEY", output=run.out)
+        by_browser = asking.may_ask(run.out) and not asking.is_given(KEY_VARIABLE) if browser is None else browser
+        key = _by_browser(run) if by_browser else asking.secret("API key", variable=KEY_VARIABLE, output=run.out)
         with Agentpods(run.url, key) as pods:
             user = pods.api.get_account()["user"]
         run.credentials.store(run.url, key)
         run.out.row({"url": run.url, "user": user}, "url")
+
+
+def _by_browser(run: CommandRun) -> str:
+    with BrowserSignIn(run.url) as signing_in:
+        given = signing_in.begin()
+        run.out.event(verificationUri=given.page, userCode=given.shown)
+        run.out.note(f"Open {given.page} and type the code {given.shown}. Waiting for you …")
+        return signing_in.key(given)
 
 
 @app.command()

@@ -29,6 +29,10 @@ def confirmed(question: str, *, yes: bool, output: Output) -> None:
         raise typer.Exit(Exit.REFUSED)
 
 
+def is_given(variable: str) -> bool:
+    return bool(os.environ.get(variable, "").strip())
+
+
 def secret(name: str, *, variable: str, output: Output) -> str:
     """A secret from its environment variable, a hidden prompt, or the standard input: never from argv."""
     found = os.environ.get(variable, "")
