@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +78,7 @@ async def _fetch(address: str) -> dict[str, Any]:
         resolver=JudgingResolver(_names, ask_system, reach),
         socket_factory=reach.sockets(max_bytes=LARGEST_BYTES + OVERHEAD_BYTES),
         force_close=True,
+        ssl=ssl.create_default_context(),
     )
     async with (
         asyncio.timeout(SECONDS),
