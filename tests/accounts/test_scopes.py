@@ -34,7 +34,7 @@ READ = names(
     getBillingDetails listCryptoOrders getCryptoOrder checkDomain listEvents listInvoices getInvoice
     getInvoicePdf listKeys getAccount getAccountLimits getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
     listStarsOrders getStarsOrder listStripeOrders getStripeOrder listSubscriptions getSubscriptionNextPlan
-    getSubscriptionQuote createMcp
+    getSubscriptionQuote createMcp createOauthMcp
     """
 )
 OPERATE = names(

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from accounts import keys
 from accounts.models import User
+from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, AgentQuota, Reason, Repository, UsageHour
 from agents.running import lifecycle
@@ -25,10 +26,11 @@ from billing.payments import Receipt
 from billing.renewal import WantedRenewal
 from billing.vocabulary import Period, Provider
 from catalog.models import Article, Persona
+from config.crypto import sha256
 from tests.agents.conftest import MakeAgent, bridge, catalog, gateway_of, make_agent, owner, runtime, settle
 from tests.billing.conftest import purchase
 from tests.billing.licences import KEY, SMALL
-from tests.config.every_page.page_addresses import LEAVER, OWNER
+from tests.config.every_page.page_addresses import LEAVER, OWNER, PROGRAM
 from tests.doubles.gumroad_server import GumroadServer
 from tests.pages.account.agents.test_agent_in_a_browser import full, receiver
 
@@ -160,12 +162,28 @@ def _measured(agent: Agent) -> None:
 def _belongings(world: PageWorld) -> None:
     owner, now = world.people[OWNER], timezone.now()
     world.names["key"] = keys.create(owner, name="laptop " * 7, now=now)[0].pk
+    _programs()
     draft = Persona.objects.create(pk="my-owl", name="Night Owl", tier="tiny", category="study", owner=owner)
     Article.objects.create(persona=draft, slug="note", title="A note", status="published", body="# One\n\n- a")
     world.names |= {"draft": draft.pk, "payment": Payment.objects.filter(agent__user=owner).latest("at").pk}
     world.names["invoice"] = Invoice.objects.get().pk
     exports.ask(owner, lang="en", now=now)
     exports.make_due(now=now)
+
+
+def _programs() -> None:
+    """A program that asks on the page, and one that asks on a device."""
+    now, taken = timezone.now(), ["authorization_code"]
+    back = ["http://127.0.0.1/back"]
+    OAuthClient.objects.create(id=PROGRAM, name="A program", redirect_uris=back, grant_types=taken, fetched_at=now)
+    OAuthGrant.objects.create(
+        digest=sha256("device"),
+        user_code_digest=sha256("BBBB-CCCC"),
+        client_id="agentpods-cli",
+        client_name="agentpods",
+        scope="read",
+        expires_at=now + timedelta(hours=1),
+    )
 
 
 def _farewell(world: PageWorld, make_agent: MakeAgent, gumroad: GumroadServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 OWNER, LEAVER, NOBODY = "owner", "leaver", "nobody"
 _AGENT = "/account/agents/{%s}"
@@ -12,6 +13,16 @@ _SECTIONS = (
     *("usage", "limits", "log", "events"),
 )
 _CHOICE = "persona=test-study-buddy&tier=tiny&engine=pi"
+PROGRAM = "https://program.example/client.json"
+_ASKED = urlencode(
+    {
+        "response_type": "code",
+        "client_id": PROGRAM,
+        "redirect_uri": "http://127.0.0.1:7777/back",
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,9 @@ def _owner() -> list[str]:
         ),
         "/renew/{full}?tier=small&period=monthly&provider=usdt&coupon=NOSUCH",
         *(f"/renew/{{{state}}}" for state in ("by_coin", "by_stars", "by_card", "licensed", "paid", "unpaid")),
+        f"/oauth/authorize?{_ASKED}",
+        "/oauth/authorize",  # refused: no program asks
+        "/oauth/activate?user_code=BBBB-CCCC",
         "/account/nothing-like-it",
         "/renew/nothing/like/it",
         _AGENT % "nobodys",
@@ -85,6 +99,8 @@ PLACES = [
     Place("/sign-in", NOBODY, form="/sign-in", typed={"email": "nonsense"}),
     Place("/account", form="/account/keys", typed={"name": "laptop"}),
     Place("/account/delete", form="/account/delete/code"),
+    Place("/oauth/activate", form="/oauth/activate", typed={"user_code": "BBBB-CCCC"}),
+    Place("/oauth/activate", form="/oauth/activate", typed={"user_code": "DDDD-DDDD"}),
     Place("/account/invoices", form="/account/invoices", typed={"name": "A", "country": "Germany"}),
     Place("/account/personas/{draft}", form="{draft}", typed={"name": "Night Owl"}),
     Place(f"{_AGENT % 'fresh'}/webhook", form="/webhook", typed={"url": "https://hooks.example.com/a"}),
