@@ -28,7 +28,7 @@ _SECRETS = {"client_secret", "client_secret_expires_at"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client(ClientMixin):  # type: ignore[misc]  # the library has no types
+class AskingProgram(ClientMixin):  # type: ignore[misc]  # the library has no types
     """One program, as Authlib asks about it. None has a secret: each proves itself by PKCE or a device code."""
 
     client_id: str
@@ -69,10 +69,10 @@ class Client(ClientMixin):  # type: ignore[misc]  # the library has no types
         return grant_type in self.grant_types
 
 
-COMMAND = Client(client_id="agentpods-cli", name="agentpods", grant_types=(DEVICE_CODE_GRANT_TYPE,))
+COMMAND = AskingProgram(client_id="agentpods-cli", name="agentpods", grant_types=(DEVICE_CODE_GRANT_TYPE,))
 
 
-def known(client_id: str) -> Client | None:
+def known(client_id: str) -> AskingProgram | None:
     """Our own command, or a program whose document we have read."""
     if client_id == COMMAND.client_id:
         return COMMAND
@@ -87,7 +87,7 @@ def is_fresh(client_id: str, *, now: datetime) -> bool:
     return OAuthClient.objects.filter(pk=client_id, fetched_at__gt=now - FRESH).exists()
 
 
-def read_document(client_id: str, *, now: datetime) -> Client:
+def read_document(client_id: str, *, now: datetime) -> AskingProgram:
     """Fetch and store what the program says of itself. Raises BadDocument, Busy."""
     found = documents.fetched(client_id)
     if found.get("token_endpoint_auth_method", "none") != "none" or _SECRETS & set(found):
@@ -102,8 +102,8 @@ def read_document(client_id: str, *, now: datetime) -> Client:
     return _client(row)
 
 
-def _client(row: OAuthClient) -> Client:
-    return Client(
+def _client(row: OAuthClient) -> AskingProgram:
+    return AskingProgram(
         client_id=row.pk,
         name=row.name,
         redirect_uris=tuple(row.redirect_uris),

@@ -31,7 +31,7 @@ from django.utils import timezone
 from accounts.keys import KeyLimits
 from accounts.models import User
 from accounts.oauth import clients, issuing
-from accounts.oauth.clients import Client
+from accounts.oauth.clients import AskingProgram
 from accounts.oauth.issuing import CODE_LIFETIME, DEVICE_LIFETIME
 from accounts.oauth.models import OAuthGrant
 from accounts.scopes import Scope
@@ -85,7 +85,7 @@ class CodeGrant(KeyGrant, AuthorizationCodeGrant):  # type: ignore[misc]
         issuing.allow(grant, user=request.user, limits=self.limits, now=now)
         grant.save(force_insert=True)
 
-    def query_authorization_code(self, code: str, client: Client) -> StoredCode | None:
+    def query_authorization_code(self, code: str, client: AskingProgram) -> StoredCode | None:
         now = timezone.now()
         grant = issuing.find(code, client_id=client.client_id, is_device=False)
         if grant is None:
@@ -185,8 +185,8 @@ class DeviceEndpoint(DeviceAuthorizationEndpoint):  # type: ignore[misc]
     EXPIRES_IN = int(DEVICE_LIFETIME.total_seconds())
     INTERVAL = INTERVAL_SECONDS
 
-    def authenticate_client(self, request: OAuth2Request) -> Client:
-        client: Client = super().authenticate_client(request)
+    def authenticate_client(self, request: OAuth2Request) -> AskingProgram:
+        client: AskingProgram = super().authenticate_client(request)
         if not client.check_grant_type(DEVICE_CODE_GRANT_TYPE):
             raise UnauthorizedClientError("client_id: this program may not use device codes")
         return client
@@ -226,7 +226,7 @@ class OAuthServer(AuthorizationServer):  # type: ignore[misc]
         self.register_grant(OnDeviceGrant)
         self.register_endpoint(DeviceEndpoint)
 
-    def query_client(self, client_id: str) -> Client | None:
+    def query_client(self, client_id: str) -> AskingProgram | None:
         return clients.known(client_id)
 
     def save_token(self, token: dict[str, Any], request: OAuth2Request) -> None:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from accounts import throttling
 from accounts.authentication import caller
 from accounts.oauth import clients, issuing
-from accounts.oauth.clients import Client
+from accounts.oauth.clients import AskingProgram
 from accounts.oauth.models import OAuthGrant
 from pages.account.oauth.answering import AnswerPage, BadAnswer, Refused, problem_of
 
@@ -37,7 +37,7 @@ class ActivatePage(AnswerPage):
             return self._answer(request, grant, client, code, now=now)
 
     def _answer(
-        self, request: Request, grant: OAuthGrant, client: Client, code: str, *, now: datetime
+        self, request: Request, grant: OAuthGrant, client: AskingProgram, code: str, *, now: datetime
     ) -> HttpResponseBase:
         answer = self.typed("answer")
         if answer == "allow":

@@ -14,7 +14,7 @@ from accounts import throttling
 from accounts.authentication import caller
 from accounts.errors import TooManyKeys, WrongLimit
 from accounts.keys import KeyLimits
-from accounts.oauth.clients import Client
+from accounts.oauth.clients import AskingProgram
 from accounts.scopes import Scope
 from accounts.serializers import CreateKeySerializer
 from accounts.throttling import Limit
@@ -39,7 +39,7 @@ class AnswerPage(AccountPageViewSet):
         """Raises RateLimited."""
         throttling.spend(limit, by=caller(request).pk, now=timezone.now())
 
-    def allowed(self, client: Client) -> KeyLimits:
+    def allowed(self, client: AskingProgram) -> KeyLimits:
         """What the person allows. Raises BadAnswer."""
         typed = self.typed_limits()
         if not typed["may"]:
@@ -54,7 +54,9 @@ class AnswerPage(AccountPageViewSet):
     def typed_limits(self) -> dict[str, str]:
         return {field: self.typed(field) for field in key_limits.FIELDS}
 
-    def asking(self, template: str, client: Client, scope: str, *, problem: str = "", **more: Any) -> HttpResponseBase:
+    def asking(
+        self, template: str, client: AskingProgram, scope: str, *, problem: str = "", **more: Any
+    ) -> HttpResponseBase:
         user = caller(self.request)
         is_new = self.sent.method == "GET" or not self.typed("may")
         typed = {"may": _may(scope), "agent": "", "days": USUAL_DAYS, "most": ""} if is_new else self.typed_limits()
