@@ -88,7 +88,7 @@ def is_fresh(client_id: str, *, now: datetime) -> bool:
 
 
 def read_document(client_id: str, *, now: datetime) -> AskingProgram:
-    """Fetch and store what the program says of itself. Raises BadDocument, Busy."""
+    """Fetch and store what the program says of itself. Raises BadDocument, TooManyDocuments."""
     found = documents.fetched(client_id)
     if found.get("token_endpoint_auth_method", "none") != "none" or _SECRETS & set(found):
         raise BadDocument("the program must be a public one (token_endpoint_auth_method none, no client_secret)")

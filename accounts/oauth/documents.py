@@ -38,7 +38,7 @@ class BadDocument(BadRequest):
         super().__init__(f"client_id: {problem}")
 
 
-class Busy(Unavailable):
+class TooManyDocuments(Unavailable):
     def __init__(self) -> None:
         super().__init__("client_id: too many documents are being fetched: try again", retry_after=5)
 
@@ -56,11 +56,11 @@ def is_address(client_id: str) -> bool:
 
 
 def fetched(client_id: str) -> Mapping[str, Any]:
-    """The document at this address, whose `client_id` is the address. Raises BadDocument, Busy."""
+    """The document at this address, whose `client_id` is the address. Raises BadDocument, TooManyDocuments."""
     if len(client_id) > LONGEST_ADDRESS or not is_address(client_id):
         raise BadDocument(f"must be the https address of a document, at most {LONGEST_ADDRESS} characters long")
     if not _places.acquire(blocking=False):
-        raise Busy
+        raise TooManyDocuments
     try:
         found = asyncio.run(_fetch(client_id))
     except (aiohttp.ClientError, AddressRefusedError, OSError, TimeoutError, ValueError, RecursionError) as error:

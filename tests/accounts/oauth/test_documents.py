@@ -107,7 +107,7 @@ def test_no_more_than_eight_are_fetched_at_once(host: Receiver) -> None:
     try:
         while host.in_hand < documents.AT_ONCE:
             release.wait(0.01)
-        with pytest.raises(documents.Busy):
+        with pytest.raises(documents.TooManyDocuments):
             documents.fetched(host.url)
     finally:
         release.set()
