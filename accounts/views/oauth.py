@@ -54,7 +54,7 @@ class OAuthViewSet(ApiViewSet):
         throttling.spend(limit, by=client_address.household_of(self.request.META), now=timezone.now())
 
     def learn_client(self, request: Request) -> None:
-        """Read the document of a program that nobody has asked for in the last hour. Raises RateLimited, TooManyDocuments."""
+        """Read the document of a program that was not read in the last hour. Raises RateLimited, TooManyDocuments."""
         client_id, now = str(request.data.get("client_id", "")), timezone.now()
         if clients.is_fresh(client_id, now=now):
             return
