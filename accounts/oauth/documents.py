@@ -25,6 +25,7 @@ SECONDS = 5.0
 LARGEST_BYTES = 16_384
 OVERHEAD_BYTES = 65_536  # certificates and the head of the answer
 AT_ONCE = 8
+TURNS_TO_CLOSE = 3  # of the loop, until a connection that was cut is closed
 LONGEST_ADDRESS = 500
 
 _names = ThreadPoolExecutor(4, thread_name_prefix="client-names")
@@ -80,18 +81,29 @@ async def _fetch(address: str) -> dict[str, Any]:
         force_close=True,
         ssl=ssl.create_default_context(),
     )
-    async with (
-        asyncio.timeout(SECONDS),
-        aiohttp.ClientSession(connector=connector, trust_env=False, auto_decompress=False) as session,
-        session.get(address, allow_redirects=False, headers={"Accept": "application/json"}) as answer,
-    ):
-        if answer.status != 200:
-            raise BadDocument(f"the document is answered with HTTP {answer.status}")
-        body = bytearray()
-        async for piece in answer.content.iter_any():
-            body += piece
-            if len(body) > LARGEST_BYTES:
-                raise BadDocument(f"the document is larger than {LARGEST_BYTES} bytes")
+    session = aiohttp.ClientSession(connector=connector, connector_owner=False, trust_env=False, auto_decompress=False)
+    try:
+        async with asyncio.timeout(SECONDS), session:
+            async with session.get(address, allow_redirects=False, headers={"Accept": "application/json"}) as answer:
+                return _document(answer.status, await _body(answer))
+    finally:
+        await connector.close(abort_ssl=True)
+        for _ in range(TURNS_TO_CLOSE):
+            await asyncio.sleep(0)
+
+
+async def _body(answer: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > LARGEST_BYTES:
+            raise BadDocument(f"the document is larger than {LARGEST_BYTES} bytes")
+    return bytes(body)
+
+
+def _document(status: int, body: bytes) -> dict[str, Any]:
+    if status != 200:
+        raise BadDocument(f"the document is answered with HTTP {status}")
     found = json.loads(body)
     if not isinstance(found, dict):
         raise BadDocument("the document is no JSON object")

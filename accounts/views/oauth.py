@@ -21,6 +21,7 @@ from accounts.oauth.documents import BadDocument
 from accounts.oauth.server import json_of, metadata, resource_metadata, server
 from accounts.throttling import Limit
 from config.api import ApiViewSet
+from config.negotiation import JsonAlways
 from config.parsing import bounded
 
 BODY_BYTES = 8_192
@@ -40,6 +41,14 @@ class BoundedForm(BaseParser):
             raise ParseError("body: not a form that can be read") from error
 
 
+class FormsAndJson(JsonAlways):
+    """Requests are forms, answers JSON."""
+
+    def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
+        chosen: BaseParser = parsers[0]
+        return chosen if (request.content_type or "").split(";")[0].strip().lower() == chosen.media_type else None
+
+
 class OAuthViewSet(ApiViewSet):
     """Not part of the API's description: the protocol describes itself."""
 
@@ -47,6 +56,7 @@ class OAuthViewSet(ApiViewSet):
     authentication_classes = ()
     permission_classes = ()
     parser_classes = (BoundedForm,)
+    content_negotiation_class = FormsAndJson
     max_body_bytes = BODY_BYTES
 
     def spend(self, limit: Limit) -> None:

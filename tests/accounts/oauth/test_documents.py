@@ -37,7 +37,8 @@ def document(host: Receiver, **changed: object) -> dict[str, object]:
 
 
 def test_a_document_is_read(host: Receiver) -> None:
-    assert documents.fetched(host.url) == document(host)
+    found = document(host)
+    assert documents.fetched(host.url) == found
     assert host.received[0].header("accept") == "application/json"
 
 
@@ -78,8 +79,8 @@ BAD = {
     "no object": status(200, body=b"[1]"),
     "too deep": status(200, body=b'{"a":' * 5_000),
     "too large": status(200, body=b" " * 20_000),
-    "endless": raw(b"HTTP/1.1 200 OK\\r\\n\\r\\n", b" " * 1_000, repeat=True),
-    "no HTTP": raw(b"SSH-2.0-OpenSSH_9.6\\r\\n"),
+    "endless": raw(b"HTTP/1.1 200 OK\r\n\r\n", b" " * 1_000, repeat=True),
+    "no HTTP": raw(b"SSH-2.0-OpenSSH_9.6\r\n"),
     "no client id": status(200, body=b"{}"),
     "another client id": status(200, body=b'{"client_id": "https://another.example/client.json"}'),
 }
@@ -148,7 +149,7 @@ def test_a_program_that_we_do_not_take_is_not_stored(host: Receiver, changed: di
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("given", "shown"),
-    [("  A\\n\\u202eprogram ", "A program"), ("", "localhost"), (7, "localhost"), ("n" * 100, "n" * 60)],
+    [("  A\n\u202eprogram ", "A program"), ("", "localhost"), (7, "localhost"), ("n" * 100, "n" * 60)],
 )
 def test_a_name_is_one_line_and_never_empty(host: Receiver, given: object, shown: str) -> None:
     document(host, client_name=given)

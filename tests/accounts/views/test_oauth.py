@@ -69,11 +69,11 @@ def answered(visitor: Visitor, place: str, **typed: str) -> dict[str, str]:
     return {"": where, **dict(parse_qsl(query))}
 
 
-def exchanged(code: str, **changed: str) -> Any:
+def exchanged(given: str, /, **changed: str) -> Any:
     sent = {
         "grant_type": "authorization_code",
         "client_id": CLIENT,
-        "code": code,
+        "code": given,
         "code_verifier": VERIFIER,
         "redirect_uri": BACK,
         **changed,
