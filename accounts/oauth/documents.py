@@ -83,9 +83,12 @@ async def _fetch(address: str) -> dict[str, Any]:
     )
     session = aiohttp.ClientSession(connector=connector, connector_owner=False, trust_env=False, auto_decompress=False)
     try:
-        async with asyncio.timeout(SECONDS), session:
-            async with session.get(address, allow_redirects=False, headers={"Accept": "application/json"}) as answer:
-                return _document(answer.status, await _body(answer))
+        async with (
+            asyncio.timeout(SECONDS),
+            session,
+            session.get(address, allow_redirects=False, headers={"Accept": "application/json"}) as answer,
+        ):
+            return _document(answer.status, await _body(answer))
     finally:
         await connector.close(abort_ssl=True)
         for _ in range(TURNS_TO_CLOSE):
