@@ -58,7 +58,7 @@ def waiting(user_code: str, *, now: datetime) -> OAuthGrant | None:
 def issue(grant: OAuthGrant, *, now: datetime) -> tuple[ApiKey, str]:
     """Make the key that was allowed. Returns it with its secret. Raises UsedCode, and what keys.create raises."""
     with transaction.atomic():
-        row = OAuthGrant.objects.select_for_update().select_related("user", "key").get(pk=grant.pk)
+        row = OAuthGrant.objects.select_for_update(of=("self",)).select_related("user", "key").get(pk=grant.pk)
         if row.key is None:
             key, secret = keys.create(_person(row), name=row.client_name, limits=limits_of(row), now=now)
             OAuthGrant.objects.filter(pk=row.pk).update(key=key)
