@@ -15,6 +15,7 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import checks, console_logins, letters, roles  # noqa: F401, PLC0415 # needs the models
+        from accounts.oauth import models  # noqa: F401, PLC0415 # tables of a room of its own
 
         console_logins.listen()
         # Each app makes its permissions when its own signal comes; sessions is the last app with tables.

@@ -77,7 +77,7 @@ def known(client_id: str) -> AskingProgram | None:
     if client_id == COMMAND.client_id:
         return COMMAND
     row = OAuthClient.objects.filter(pk=client_id).first() if documents.is_address(client_id) else None
-    return row and _client(row)
+    return _client(row) if row else None
 
 
 def is_fresh(client_id: str, *, now: datetime) -> bool:

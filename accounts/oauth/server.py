@@ -140,7 +140,7 @@ class OnDeviceGrant(KeyGrant, DeviceCodeGrant):  # type: ignore[misc]
     def query_device_credential(self, device_code: str) -> StoredDevice | None:
         client_id = self.request.payload.client_id or ""
         grant = issuing.find(device_code, client_id=client_id, is_device=True)
-        return grant and StoredDevice(grant)
+        return StoredDevice(grant) if grant else None
 
     def query_user_grant(self, user_code: OAuthGrant) -> tuple[User, bool] | None:
         grant = user_code

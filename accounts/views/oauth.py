@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from authlib.oauth2.rfc6749 import OAuth2Error
 from django.core.exceptions import TooManyFieldsSent
@@ -65,7 +65,7 @@ class OAuthViewSet(ApiViewSet):
 
     def learn_client(self, request: Request) -> None:
         """Read the document of a program that was not read in the last hour. Raises RateLimited, TooManyDocuments."""
-        client_id, now = str(request.data.get("client_id", "")), timezone.now()
+        client_id, now = _form(request).get("client_id", ""), timezone.now()
         if clients.is_fresh(client_id, now=now):
             return
         self.spend(throttling.OAUTH_DOCUMENT)
@@ -104,7 +104,7 @@ class RevokeViewSet(OAuthViewSet):
         self.spend(throttling.OAUTH_TOKEN)
         now = timezone.now()
         try:
-            key = keys.find(str(request.data.get("token", "")), now=now)
+            key = keys.find(_form(request).get("token", ""), now=now)
         except InvalidKey:
             return _secret(JsonResponse({}))
         keys.revoke(key.user, key.pk, now=now)
@@ -119,6 +119,11 @@ class ServerMetadataViewSet(OAuthViewSet):
 class ResourceMetadataViewSet(OAuthViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         return JsonResponse(resource_metadata(), headers=PUBLIC)
+
+
+def _form(request: Request) -> QueryDict:
+    given: Any = request.data  # what BoundedForm read
+    return cast("QueryDict", given)
 
 
 def _refused(error: OAuth2Error) -> HttpResponse:

@@ -102,6 +102,6 @@ async def _agents(url: str, document: str, era: str, person: Person, kept: Kept)
     )
     async with httpx2.AsyncClient(auth=signing_in, timeout=120) as http:
         transport = streamable_http_client(f"{url}/oauth/mcp", http_client=http)
-        async with Client(transport, mode=era) as client:  # type: ignore[arg-type]
+        async with Client(transport, mode=era) as client:
             found = await client.call_tool("list_agents", {})
             return found.structured_content

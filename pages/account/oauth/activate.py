@@ -30,7 +30,7 @@ class ActivatePage(AnswerPage):
         self.spend(throttling.OAUTH_CODE, request)
         with transaction.atomic():
             grant = issuing.waiting(code, now=now)
-            client = grant and clients.known(grant.client_id)
+            client = clients.known(grant.client_id) if grant else None
             if grant is None or client is None:
                 problem = gettext("This code is not known, or it is over. Look again, or start anew on the device.")
                 return self._code_form(code, problem=problem)
