@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 import time_machine
 from django.core import mail
+from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts import tasks, throttling
+from accounts.oauth.models import OAuthClient
 from config import redis, redis_breaker
+from tests.accounts.oauth.asking_program import CLIENT
 
 ANN = "ann@example.com"
 
@@ -87,3 +90,15 @@ def redis_away(settings: Settings) -> Iterator[None]:
     redis.client.cache_clear()
     yield
     redis.client.cache_clear()
+
+
+@pytest.fixture
+def program(db: None) -> OAuthClient:
+    """A program whose document was read just now."""
+    return OAuthClient.objects.create(
+        id=CLIENT,
+        name="A program",
+        redirect_uris=["http://127.0.0.1/back", "https://program.example/back"],
+        grant_types=["authorization_code"],
+        fetched_at=timezone.now(),
+    )

@@ -23,8 +23,9 @@ from accounts.models import User
 from tests.agents.conftest import bridge, catalog, gateway_of, make_agent, owner, runtime, stranger
 from tests.doubles.runtime import ScriptedRuntime
 from tests.sdk.conftest import worker
+from tests.webhooks.conftest import trusted
 
-__all__ = ["bridge", "catalog", "gateway_of", "make_agent", "owner", "runtime", "stranger", "worker"]
+__all__ = ["bridge", "catalog", "gateway_of", "make_agent", "owner", "runtime", "stranger", "trusted", "worker"]
 
 MODERN = "2026-07-28"
 _META = {

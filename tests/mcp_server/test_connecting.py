@@ -22,14 +22,11 @@ from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver, status
 from tests.doubles.runtime import ScriptedRuntime
 from tests.pages.account.visitor import Visitor
-from tests.webhooks.conftest import trusted
-
-__all__ = ["trusted"]
 
 BACK = "http://127.0.0.1:33418/back"
 
 
-class Kept:
+class ClientStore:
     """What the client keeps between its starts."""
 
     tokens: OAuthToken | None = None
@@ -48,7 +45,7 @@ class Kept:
         self.client = client_info
 
 
-class Person:
+class ConsentingPerson:
     """Opens the address that the client gives, and answers."""
 
     def __init__(self, user: User) -> None:
@@ -82,7 +79,7 @@ def test_a_connector_finds_its_way_and_gets_a_limited_key(
 ) -> None:
     settings.BASE_URL = live_server.url
     settings.WEBHOOK_ALLOWED_CIDRS = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
-    person, kept = Person(owner), Kept()
+    person, kept = ConsentingPerson(owner), ClientStore()
     with Receiver(tls=trusted.server("localhost"), host="localhost").listening() as host:
         about = {"client_id": host.url, "client_name": "Connector", "redirect_uris": [BACK]}
         host.answers(status(200, "Content-Type: application/json", body=json.dumps(about).encode()))
@@ -95,7 +92,7 @@ def test_a_connector_finds_its_way_and_gets_a_limited_key(
     assert len(host.received) == 1
 
 
-async def _agents(url: str, document: str, era: str, person: Person, kept: Kept) -> Any:
+async def _agents(url: str, document: str, era: str, person: ConsentingPerson, kept: ClientStore) -> Any:
     metadata = OAuthClientMetadata(client_name="Connector", redirect_uris=[BACK], token_endpoint_auth_method="none")  # type: ignore[list-item]
     signing_in = OAuthClientProvider(
         f"{url}/oauth/mcp", metadata, kept, person.goes, person.comes_back, client_metadata_url=document

@@ -104,7 +104,7 @@ def test_a_key_is_checked_stored_for_its_service_alone_and_forgotten(service: Li
 def test_a_person_signs_in_with_a_browser(service: LiveService, owner: User, tmp_path: Path, answer: str) -> None:
     terminal = Terminal(service.url, "", tmp_path)
     command = [sys.executable, "-m", "agentpods.cli", "login", "--browser", "--json"]
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "sdk/python/src")}
     with subprocess.Popen(command, env={**kept, **terminal.environment}, stdout=subprocess.PIPE, text=True) as login:
         assert login.stdout is not None
         code = json.loads(login.stdout.readline())["userCode"]

@@ -16,9 +16,6 @@ from accounts.oauth.documents import BadDocument
 from accounts.oauth.models import OAuthClient
 from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver, held, raw, status
-from tests.webhooks.conftest import trusted
-
-__all__ = ["trusted"]
 
 
 @pytest.fixture

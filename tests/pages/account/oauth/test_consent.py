@@ -10,12 +10,10 @@ from django.utils import timezone
 from accounts.models import ApiKey, User
 from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.models import Agent
-from tests.accounts.views.test_oauth import BACK, CHALLENGE, CLIENT, answered, exchanged, program, request_of
+from tests.accounts.oauth.asking_program import BACK, CHALLENGE, CLIENT, answered, exchanged, request_of
 from tests.pages.account.visitor import Visitor, shown, text
 
-__all__ = ["program"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("program")]
 
 
 @pytest.fixture

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.accounts.conftest import program
+
+__all__ = ["program"]
