@@ -15,6 +15,7 @@ from ipaddress import IPv4Address, ip_address
 from socket import AF_INET, AF_INET6, AI_NUMERICHOST, SOCK_STREAM, AddressFamily
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from config.public_networks import Address, Network, is_public
@@ -75,6 +76,14 @@ class Reach:
             return made
 
         return judged
+
+
+class OneCall(aiohttp.TCPConnector):
+    """Ends its connection at once. Otherwise a peer that does not end TLS too would keep it for half a minute."""
+
+    def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
+        protocol.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 class JudgingResolver(AbstractResolver):

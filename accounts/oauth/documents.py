@@ -19,7 +19,7 @@ import aiohttp
 from django.conf import settings
 
 from config.errors import BadRequest, Unavailable
-from config.outbound import AddressRefusedError, JudgingResolver, Reach, ask_system
+from config.outbound import AddressRefusedError, JudgingResolver, OneCall, Reach, ask_system
 
 SECONDS = 5.0
 LARGEST_BYTES = 16_384
@@ -75,7 +75,7 @@ def fetched(client_id: str) -> Mapping[str, Any]:
 
 async def _fetch(address: str) -> dict[str, Any]:
     reach = Reach(allowed=tuple(settings.WEBHOOK_ALLOWED_CIDRS), own=tuple(settings.OWN_NETWORKS))
-    connector = aiohttp.TCPConnector(
+    connector = OneCall(
         resolver=JudgingResolver(_names, ask_system, reach),
         socket_factory=reach.sockets(max_bytes=LARGEST_BYTES + OVERHEAD_BYTES),
         force_close=True,

@@ -21,6 +21,7 @@ from agents.pod.turns.failures import Hop, HopFailure
 from agents.pod.turns.parts import Allowance, Part
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Endpoint
+from config.outbound import OneCall
 
 EVENT_STREAM = "text/event-stream"
 LARGE_BYTES = 64 * 1024  # JSON of this size is read in a thread: the event loop serves others meanwhile
@@ -136,7 +137,7 @@ async def _call(
 
 def _session(access: Access, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
     """Talks only to the holder of the certificate's key, without a proxy. What is compressed is not unpacked."""
-    connector = _OneCall(limit=0, force_close=True, ssl=certificates.context(access.certificate))
+    connector = OneCall(limit=0, force_close=True, ssl=certificates.context(access.certificate))
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout,
@@ -145,14 +146,6 @@ def _session(access: Access, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSe
         cookie_jar=aiohttp.DummyCookieJar(),
         skip_auto_headers=("Accept-Encoding",),
     )
-
-
-class _OneCall(aiohttp.TCPConnector):
-    """Ends its connection at once. Otherwise a gateway that does not end TLS too would keep it for half a minute."""
-
-    def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
-        protocol.abort()
-        super()._release(key, protocol, should_close=should_close)
 
 
 def _why(error: Exception, *, is_late: bool) -> str:
