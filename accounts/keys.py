@@ -68,9 +68,7 @@ def create(user: User, *, name: str, limits: KeyLimits = FULL, now: datetime) ->
     """
     check(user, limits, now=now)
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two at once must not take one last place
-    live = ApiKey.objects.owned_by(user).filter(is_unexpired(now), revoked_at__isnull=True).count()
-    if live >= operator_settings.MAX_KEYS:
-        raise TooManyKeys(live, operator_settings.MAX_KEYS)
+    check_room(user, now=now)
     secret = SECRET_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_CHARACTERS))
     key = ApiKey.objects.create(
         user=user,
@@ -98,6 +96,13 @@ def check(user: User, limits: KeyLimits, *, now: datetime) -> None:
         raise ExpiresInThePast
     if limits.agent_id is not None and not _owns(user, limits.agent_id):
         raise UnknownAgentOfKey
+
+
+def check_room(user: User, *, now: datetime) -> None:
+    """Raises TooManyKeys."""
+    live = ApiKey.objects.owned_by(user).filter(is_unexpired(now), revoked_at__isnull=True).count()
+    if live >= operator_settings.MAX_KEYS:
+        raise TooManyKeys(live, operator_settings.MAX_KEYS)
 
 
 def _owns(user: User, agent_id: str) -> bool:

@@ -40,6 +40,7 @@ def run(*, now: datetime) -> int:
             IdempotentReply.objects.filter(created_at__lte=now - replies.KEPT),
             Letter.objects.filter(written_at__lte=now - LETTER_KEPT, mail_due_at__isnull=True),
             OAuthGrant.objects.filter(expires_at__lte=now - issuing.KEPT),
+            OAuthGrant.objects.filter(expires_at__lte=now - issuing.UNANSWERED_KEPT, answered_at__isnull=True),
             OAuthClient.objects.filter(fetched_at__lte=now - clients.KEPT),
             UsedPage.objects.filter(forget_at__lte=now),
             *control.purgeable(now=now, kept=timedelta(days=operator_settings.JOBS_KEPT_DAYS)),

@@ -45,7 +45,8 @@ class ConnectorMcpViewSet(McpViewSet):
         answer = super().handle_exception(exc)
         if answer.status_code == HTTPStatus.UNAUTHORIZED:
             about = f"{settings.BASE_URL}/.well-known/oauth-protected-resource/oauth/mcp"
-            answer["WWW-Authenticate"] = f'Bearer resource_metadata="{about}"'
+            wrong = 'error="invalid_token", ' if "Authorization" in self.request.headers else ""
+            answer["WWW-Authenticate"] = f'Bearer {wrong}resource_metadata="{about}"'
         return answer
 
 

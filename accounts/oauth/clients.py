@@ -6,15 +6,14 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from authlib.oauth2.rfc6749 import ClientMixin
 from authlib.oauth2.rfc8628 import DEVICE_CODE_GRANT_TYPE
 
 from accounts.models import KEY_NAME_LENGTH
-from accounts.oauth import documents
+from accounts.oauth import addresses, documents
 from accounts.oauth.documents import BadDocument
 from accounts.oauth.models import ADDRESS_LENGTH, OAuthClient
 from accounts.scopes import Scope
@@ -52,9 +51,8 @@ class AskingProgram(ClientMixin):  # type: ignore[misc]  # the library has no ty
         return " ".join(one for one in Scope if one in asked) or " ".join(USUAL_SCOPES)
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
-        return redirect_uri in self.redirect_uris or any(
-            _is_same_but_for_port(redirect_uri, one) for one in self.redirect_uris
-        )
+        is_known = redirect_uri in self.redirect_uris
+        return is_known or any(_is_same_but_for_port(redirect_uri, one) for one in self.redirect_uris)
 
     def check_client_secret(self, _: str) -> bool:
         return False
@@ -87,9 +85,9 @@ def is_fresh(client_id: str, *, now: datetime) -> bool:
     return OAuthClient.objects.filter(pk=client_id, fetched_at__gt=now - FRESH).exists()
 
 
-def read_document(client_id: str, *, now: datetime) -> AskingProgram:
-    """Fetch and store what the program says of itself. Raises BadDocument, TooManyDocuments."""
-    found = documents.fetched(client_id)
+def read_document(client_id: str, *, by: str, now: datetime) -> AskingProgram:
+    """Fetch and store what a program says of itself, for this person or household. Raises BadDocument, Unavailable."""
+    found = documents.fetched(client_id, by=by)
     if found.get("token_endpoint_auth_method", "none") != "none" or _SECRETS & set(found):
         raise BadDocument("the program must be a public one (token_endpoint_auth_method none, no client_secret)")
     values = {
@@ -138,33 +136,14 @@ def _grant_types(found: Mapping[str, Any]) -> list[str]:
 
 
 def _may_lead_back(address: str) -> bool:
-    parts = _split(address)
-    if parts is None or not parts.hostname or parts.username or parts.password or "#" in address:
-        return False
-    return address.isascii() and address.isprintable() and (parts.scheme == "https" or _is_loopback(parts))
+    parts = addresses.parts_of(address)
+    return parts is not None and (parts.scheme == "https" or addresses.is_loopback(parts))
 
 
 def _is_same_but_for_port(asked: str, registered: str) -> bool:
     """RFC 8252, 7.3: a program on a person's machine listens on any free port."""
-    one, other = _split(asked), _split(registered)
-    if one is None or other is None or not (_is_loopback(one) and _may_lead_back(asked) and _is_loopback(other)):
+    one, other = addresses.parts_of(asked), addresses.parts_of(registered)
+    if one is None or other is None or not (addresses.is_loopback(one) and addresses.is_loopback(other)):
         return False
-    return (one.hostname, one.path, one.query) == (other.hostname, other.path, other.query)
-
-
-def _is_loopback(parts: SplitResult) -> bool:
-    if parts.scheme != "http" or not parts.hostname:
-        return False
-    try:
-        return ip_address(parts.hostname).is_loopback
-    except ValueError:
-        return parts.hostname == "localhost"
-
-
-def _split(address: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(address)
-        parts.port  # noqa: B018 # raises for a port that is none
-    except ValueError:
-        return None
-    return parts
+    is_same = (one.hostname, one.path, one.query) == (other.hostname, other.path, other.query)
+    return is_same and len(asked) <= ADDRESS_LENGTH

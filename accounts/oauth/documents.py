@@ -1,7 +1,7 @@
 """Fetches the document that describes a program (OAuth Client ID Metadata Document). Anybody may name its address.
 
 Only public addresses are dialled, a name is resolved once, no redirect is followed, and time, size and the number of
-fetches at once are bounded.
+fetches at once are bounded: one who names hosts that never answer does not keep the others waiting.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 from django.conf import settings
 
-from config.errors import BadRequest, Unavailable
+from accounts.oauth import addresses
+from config import waiting
+from config.errors import BadRequest
 from config.outbound import AddressRefusedError, JudgingResolver, OneCall, Reach, ask_system
 
 SECONDS = 5.0
 LARGEST_BYTES = 16_384
 OVERHEAD_BYTES = 65_536  # certificates and the head of the answer
-AT_ONCE = 8
+AT_ONCE, AT_ONCE_EACH = 16, 2  # in this process, and for one person or household
 TURNS_TO_CLOSE = 3  # of the loop, until a connection that was cut is closed
 LONGEST_ADDRESS = 500
 
 _names = ThreadPoolExecutor(4, thread_name_prefix="client-names")
-_places = threading.BoundedSemaphore(AT_ONCE)
+_waiting = waiting.WaitLimit(AT_ONCE, each=lambda: AT_ONCE_EACH)
 
 
 class BadDocument(BadRequest):
@@ -39,35 +39,23 @@ class BadDocument(BadRequest):
         super().__init__(f"client_id: {problem}")
 
 
-class TooManyDocuments(Unavailable):
-    def __init__(self) -> None:
-        super().__init__("client_id: too many documents are being fetched: try again", retry_after=5)
-
-
 def is_address(client_id: str) -> bool:
     """Whether this client id is the address of a document."""
-    try:
-        parts = urlsplit(client_id)
-        parts.port  # noqa: B018 # raises for a port that is none
-    except ValueError:
+    parts = addresses.parts_of(client_id)
+    if parts is None:
         return False
-    is_plain = not (parts.username or parts.password or parts.fragment or "#" in client_id)
-    has_path = len(parts.path) > 1 and not {".", ".."} & set(parts.path.split("/"))
-    return parts.scheme == "https" and bool(parts.hostname) and is_plain and has_path and client_id.isascii()
+    return parts.scheme == "https" and len(parts.path) > 1 and not {".", ".."} & set(parts.path.split("/"))
 
 
-def fetched(client_id: str) -> Mapping[str, Any]:
-    """The document at this address, whose `client_id` is the address. Raises BadDocument, TooManyDocuments."""
+def fetched(client_id: str, *, by: str) -> Mapping[str, Any]:
+    """The document at this address, whose `client_id` is the address. Raises BadDocument, Unavailable."""
     if len(client_id) > LONGEST_ADDRESS or not is_address(client_id):
         raise BadDocument(f"must be the https address of a document, at most {LONGEST_ADDRESS} characters long")
-    if not _places.acquire(blocking=False):
-        raise TooManyDocuments
     try:
-        found = asyncio.run(_fetch(client_id))
+        with _waiting.take(by):
+            found = asyncio.run(_fetch(client_id))
     except (aiohttp.ClientError, AddressRefusedError, OSError, TimeoutError, ValueError, RecursionError) as error:
         raise BadDocument(f"the document cannot be read ({type(error).__name__})") from error
-    finally:
-        _places.release()
     if found.get("client_id") != client_id:
         raise BadDocument("the document names another client_id")
     return found

@@ -20,6 +20,11 @@ from config.errors import Conflict
 CODE_LIFETIME = timedelta(minutes=5)
 DEVICE_LIFETIME = timedelta(minutes=15)
 KEPT = timedelta(days=1)  # a code that is used twice ends its key, for so long
+UNANSWERED_KEPT = timedelta(minutes=15)  # of a device's code after its end: anybody may ask for one
+
+
+class LostCode(Conflict):
+    message = "code: the person who allowed it is gone"
 
 
 class UsedCode(Conflict):
@@ -33,8 +38,9 @@ def find(code: str, *, client_id: str, is_device: bool) -> OAuthGrant | None:
 
 
 def allow(grant: OAuthGrant, *, user: User, limits: KeyLimits, now: datetime) -> None:
-    """Set the person's yes. Raises what keys.create raises."""
+    """Set the person's yes. Raises what keys.create raises: the person can mend it now, the program cannot later."""
     keys.check(user, limits, now=now)
+    keys.check_room(user, now=now)
     told = {
         "scopes": [scope.value for scope in Scope if scope in (limits.scopes or ())],
         "agentId": limits.agent_id,
@@ -56,11 +62,18 @@ def waiting(user_code: str, *, now: datetime) -> OAuthGrant | None:
 
 
 def issue(grant: OAuthGrant, *, now: datetime) -> tuple[ApiKey, str]:
-    """Make the key that was allowed. Returns it with its secret. Raises UsedCode, and what keys.create raises."""
+    """Make the key that was allowed. Returns it with its secret. Raises UsedCode, and what keys.create raises.
+
+    The person is locked first, as the deletion of an account does.
+    """
     with transaction.atomic():
-        row = OAuthGrant.objects.select_for_update(of=("self",)).select_related("user", "key").get(pk=grant.pk)
-        if row.key is None:
-            key, secret = keys.create(_person(row), name=row.client_name, limits=limits_of(row), now=now)
+        person = User.objects.select_for_update(no_key=True).filter(pk=grant.user_id, is_active=True).first()
+        # Without the key's row: of a row that waited for its lock, joined rows are as they were before the wait.
+        row = OAuthGrant.objects.select_for_update().filter(pk=grant.pk).first()
+        if person is None or row is None:
+            raise LostCode
+        if row.key_id is None:
+            key, secret = keys.create(person, name=row.client_name, limits=limits_of(row), now=now)
             OAuthGrant.objects.filter(pk=row.pk).update(key=key)
             return key, secret
     end_key(row, now=now)
@@ -69,8 +82,8 @@ def issue(grant: OAuthGrant, *, now: datetime) -> tuple[ApiKey, str]:
 
 def end_key(grant: OAuthGrant, *, now: datetime) -> None:
     """Revoke the key of a code that came twice: one of the two who brought it has stolen it."""
-    if grant.key_id is not None:
-        keys.revoke(_person(grant), grant.key_id, now=now)
+    if grant.key_id is not None and grant.user is not None:
+        keys.revoke(grant.user, grant.key_id, now=now)
 
 
 def limits_of(grant: OAuthGrant) -> KeyLimits:
@@ -81,9 +94,3 @@ def limits_of(grant: OAuthGrant) -> KeyLimits:
         expires_at=told["expiresAt"] and parse_datetime(told["expiresAt"]),
         spend_limit_usd=None if told["spendLimitUsd"] is None else Decimal(told["spendLimitUsd"]),
     )
-
-
-def _person(grant: OAuthGrant) -> User:
-    if grant.user is None:
-        raise ValueError("nobody has answered this request")
-    return grant.user

@@ -7,25 +7,28 @@ has chosen, and a person who revokes it ends it at once.
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from typing import Any
 
 from authlib.common.urls import add_params_to_uri
 from authlib.integrations.django_oauth2 import AuthorizationServer
-from authlib.integrations.django_oauth2.requests import DjangoOAuth2Payload, DjangoOAuth2Request
+from authlib.oauth2.base import invalid_error_characters
 from authlib.oauth2.rfc6749 import (
     AccessDeniedError,
     InvalidGrantError,
     InvalidRequestError,
     OAuth2Error,
+    OAuth2Payload,
     OAuth2Request,
     UnauthorizedClientError,
+    UnsupportedResponseTypeError,
 )
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant
 from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc8628 import DEVICE_CODE_GRANT_TYPE, DeviceAuthorizationEndpoint, DeviceCodeGrant
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.utils import timezone
 
 from accounts.keys import KeyLimits
@@ -40,13 +43,22 @@ from config.errors import ServiceError
 
 ISSUER_PATH = "/oauth"
 MCP_PATH = "/oauth/mcp"
+AUTHORIZE_PATH = "/oauth/authorize"
 ACTIVATE_PATH = "/oauth/activate"
 INTERVAL_SECONDS = 5
+_S256 = re.compile(r"[A-Za-z0-9_-]{43}")
+_MANY = {"resource"}  # what a request may have more than once
+_TOLD = ("response_type", "redirect_uri")  # Authlib puts them into descriptions of errors
 
 
 class WrongResource(OAuth2Error):  # type: ignore[misc]  # the library has no types
     error = "invalid_target"
     description = "resource: must be an address of this service"
+
+
+class WrongResponseType(OAuth2Error):  # type: ignore[misc]
+    error = "unsupported_response_type"
+    description = "response_type: must be code"
 
 
 class KeyGrant:
@@ -78,7 +90,7 @@ class CodeGrant(KeyGrant, AuthorizationCodeGrant):  # type: ignore[misc]
             client_id=client.client_id,
             client_name=client.name,
             scope=request.scope,
-            redirect_uri=request.payload.redirect_uri or client.get_default_redirect_uri(),
+            redirect_uri=request.payload.redirect_uri or "",  # then the program need not name it for the key either
             code_challenge=request.payload.data["code_challenge"],
             expires_at=now + CODE_LIFETIME,
         )
@@ -131,16 +143,20 @@ class StrictChallenge(CodeChallenge):  # type: ignore[misc]
         given = grant.request.payload.data
         if not given.get("code_challenge") or given.get("code_challenge_method") != "S256":
             raise InvalidRequestError("code_challenge: required, with code_challenge_method=S256")
+        if not _S256.fullmatch(given["code_challenge"]):
+            raise InvalidRequestError("code_challenge: must be the 43 characters of a SHA-256 in base64url")
         super().validate_code_challenge(grant, redirect_uri)
 
 
 class OnDeviceGrant(KeyGrant, DeviceCodeGrant):  # type: ignore[misc]
     TOKEN_ENDPOINT_AUTH_METHODS = ("none",)
 
-    def query_device_credential(self, device_code: str) -> StoredDevice | None:
+    def query_device_credential(self, device_code: str) -> StoredDevice:
         client_id = self.request.payload.client_id or ""
         grant = issuing.find(device_code, client_id=client_id, is_device=True)
-        return StoredDevice(grant) if grant else None
+        if grant is None:
+            raise InvalidGrantError("device_code: not one that this program was given")
+        return StoredDevice(grant)
 
     def query_user_grant(self, user_code: OAuthGrant) -> tuple[User, bool] | None:
         grant = user_code
@@ -208,14 +224,33 @@ class DeviceEndpoint(DeviceAuthorizationEndpoint):  # type: ignore[misc]
         )
 
 
-class OurRequest(DjangoOAuth2Request):  # type: ignore[misc]
+class Given(OAuth2Payload):  # type: ignore[misc]
+    """What a program asks: the query where it sends a person, and the form alone where it asks by itself."""
+
+    def __init__(self, given: QueryDict) -> None:
+        self._data, self._lists = given.dict(), dict(given.lists())
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return self._data
+
+    @property
+    def datalist(self) -> dict[str, list[Any]]:
+        return self._lists
+
+
+class OurRequest(OAuth2Request):  # type: ignore[misc]
     """Authlib refuses plain HTTP. In development there is no TLS, and in production a proxy ends it."""
 
     def __init__(self, request: HttpRequest) -> None:
         address = f"https://{request.get_host()}{request.path}"
-        OAuth2Request.__init__(self, str(request.method), address, headers=request.headers)
-        self.payload = DjangoOAuth2Payload(request)
-        self._request = request
+        super().__init__(str(request.method), address, headers=request.headers)
+        self._given = request.GET if request.path == AUTHORIZE_PATH else request.POST
+        self.payload = Given(self._given)
+
+    @property
+    def form(self) -> QueryDict:
+        return self._given
 
 
 class OAuthServer(AuthorizationServer):  # type: ignore[misc]
@@ -233,16 +268,34 @@ class OAuthServer(AuthorizationServer):  # type: ignore[misc]
         """A token is a key, which is stored already."""
 
     def create_oauth2_request(self, request: Any) -> OAuth2Request:
-        """Raises WrongResource (RFC 8707): a token is for this service alone."""
+        """Raises InvalidRequestError for what Authlib does not see or cannot tell, and WrongResource."""
         made = OurRequest(request)
-        asked = made.payload.datalist.get("resource", [])
-        ours = settings.BASE_URL.rstrip("/")
-        if any(one != ours and not one.startswith(f"{ours}/") for one in asked):
-            raise WrongResource
+        given = made.payload
+        if any(len(values) > 1 for name, values in given.datalist.items() if name not in _MANY):
+            raise InvalidRequestError("a parameter came more than once")
+        for name in _TOLD:
+            if invalid_error_characters(given.data.get(name, "")):
+                raise InvalidRequestError(f"{name}: has characters that it may not have")
+        _refuse_other_resources(given.datalist.get("resource", []))
         return made
+
+    def get_authorization_grant(self, request: OAuth2Request) -> CodeGrant:
+        """Authlib's own refusal repeats what came instead of what may come."""
+        try:
+            grant: CodeGrant = super().get_authorization_grant(request)
+        except UnsupportedResponseTypeError as refusal:
+            raise WrongResponseType(redirect_uri=refusal.redirect_uri) from refusal
+        return grant
 
     def send_signal(self, *_: Any, **__: Any) -> None:
         """Nobody listens."""
+
+
+def _refuse_other_resources(asked: list[str]) -> None:
+    """RFC 8707: a token is for this service alone. Raises WrongResource."""
+    ours = settings.BASE_URL.rstrip("/")
+    if any(one != ours and not one.startswith(f"{ours}/") for one in asked):
+        raise WrongResource
 
 
 server = OAuthServer()
@@ -261,7 +314,7 @@ def metadata() -> dict[str, Any]:
     """RFC 8414: where our endpoints are, and what they take."""
     return {
         "issuer": issuer(),
-        "authorization_endpoint": f"{issuer()}/authorize",
+        "authorization_endpoint": f"{settings.BASE_URL}{AUTHORIZE_PATH}",
         "token_endpoint": f"{issuer()}/token",
         "device_authorization_endpoint": f"{issuer()}/device",
         "revocation_endpoint": f"{issuer()}/revoke",

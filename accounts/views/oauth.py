@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import IO, Any, cast
 
-from authlib.oauth2.rfc6749 import OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidClientError, InvalidRequestError, OAuth2Error
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
@@ -64,15 +64,18 @@ class OAuthViewSet(ApiViewSet):
         throttling.spend(limit, by=client_address.household_of(self.request.META), now=timezone.now())
 
     def learn_client(self, request: Request) -> None:
-        """Read the document of a program that was not read in the last hour. Raises RateLimited, TooManyDocuments."""
+        """Read the document of a program that was not read in the last hour.
+
+        Raises InvalidClientError, RateLimited, Unavailable.
+        """
         client_id, now = _form(request).get("client_id", ""), timezone.now()
         if clients.is_fresh(client_id, now=now):
             return
         self.spend(throttling.OAUTH_DOCUMENT)
         try:
-            clients.read_document(client_id, now=now)
+            clients.read_document(client_id, by=client_address.household_of(request.META), now=now)
         except BadDocument as problem:
-            raise ParseError(problem.message) from problem
+            raise InvalidClientError(problem.message) from problem
 
 
 class TokenViewSet(OAuthViewSet):
@@ -90,8 +93,8 @@ class DeviceViewSet(OAuthViewSet):
     def create(self, request: Request) -> HttpResponseBase:
         """Give a device its code, and the one that a person types."""
         self.spend(throttling.OAUTH_DEVICE)
-        self.learn_client(request)
         try:
+            self.learn_client(request)
             answer: HttpResponse = server.create_endpoint_response("device_authorization", request._request)  # noqa: SLF001 # Django's own request
         except OAuth2Error as error:
             answer = _refused(error)
@@ -102,9 +105,11 @@ class RevokeViewSet(OAuthViewSet):
     def create(self, request: Request) -> HttpResponseBase:
         """Revoke the key. A token that is none of ours is answered with 200 too (RFC 7009)."""
         self.spend(throttling.OAUTH_TOKEN)
-        now = timezone.now()
+        token, now = _form(request).get("token", ""), timezone.now()
+        if not token:
+            return _secret(_refused(InvalidRequestError("token: missing")))
         try:
-            key = keys.find(_form(request).get("token", ""), now=now)
+            key = keys.find(token, now=now)
         except InvalidKey:
             return _secret(JsonResponse({}))
         keys.revoke(key.user, key.pk, now=now)

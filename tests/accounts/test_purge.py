@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from accounts import purge, tasks
 from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User, WrongTry
+from accounts.oauth.models import OAuthClient, OAuthGrant
 from config.models import UsedPage
 from tests.accounts.conftest import SignIn, new_key
 
@@ -56,6 +57,23 @@ def test_sessions_go_a_week_after_their_end(sign_in: SignIn) -> None:
         clock.shift(1)
         tasks.purge_old()
         assert Session.objects.count() == 0
+
+
+def test_what_programs_asked_for_goes_when_it_counts_no_more() -> None:
+    owner = User.objects.create_user("a@b.com")
+    OAuthClient.objects.create(id="https://a.example/c", name="a", redirect_uris=[], grant_types=[], fetched_at=NOON)
+    unanswered = OAuthGrant(digest="unanswered", client_id="agentpods-cli", client_name="agentpods", expires_at=NOON)
+    unanswered.save()
+    answered = OAuthGrant(digest="answered", client_id="agentpods-cli", client_name="agentpods", expires_at=NOON)
+    answered.user, answered.answered_at = owner, NOON
+    answered.save()
+    for later, left in ((14, 2), (15, 1), (24 * 60 - 1, 1), (24 * 60, 0)):
+        purge.run(now=NOON + timedelta(minutes=later))
+        assert OAuthGrant.objects.count() == left, later
+    purge.run(now=NOON + timedelta(days=7) - timedelta(seconds=1))
+    assert OAuthClient.objects.exists()
+    purge.run(now=NOON + timedelta(days=7))
+    assert not OAuthClient.objects.exists()
 
 
 def test_stored_replies_go_after_a_day() -> None:

@@ -42,7 +42,7 @@ class AnswerPage(AccountPageViewSet):
     def allowed(self, client: AskingProgram) -> KeyLimits:
         """What the person allows. Raises BadAnswer."""
         typed = self.typed_limits()
-        if not typed["may"]:
+        if not typed["may"].split():
             raise BadAnswer(gettext("Choose what the program may do."))
         asked = key_limits.asked(typed, now=timezone.now())
         body = CreateKeySerializer(data={"name": client.name, **asked})

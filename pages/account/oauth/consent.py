@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from accounts import throttling
 from accounts.authentication import caller
-from accounts.oauth import clients
+from accounts.oauth import addresses, clients
 from accounts.oauth.documents import BadDocument
 from accounts.oauth.server import CodeGrant, server, with_issuer
 from pages.account.base import POLICY
@@ -28,6 +28,7 @@ class ConsentPage(AnswerPage):
         return self._asking(grant)
 
     def create(self, request: Request) -> HttpResponseBase:
+        self.spend(throttling.OAUTH_CODE, request)
         try:
             grant = self._grant(request)
         except (OAuth2Error, BadDocument) as refusal:
@@ -45,7 +46,7 @@ class ConsentPage(AnswerPage):
         client_id, now = self.sent.GET.get("client_id", ""), timezone.now()
         if not clients.is_fresh(client_id, now=now):
             self.spend(throttling.OAUTH_DOCUMENT, request)
-            clients.read_document(client_id, now=now)
+            clients.read_document(client_id, by=caller(request).pk, now=now)
         grant: CodeGrant = server.get_consent_grant(self.sent, end_user=caller(request))
         return grant
 
@@ -67,7 +68,8 @@ class ConsentPage(AnswerPage):
             here=self.back(),
         )
         # A browser judges where a form's answer leads, too: the person is sent back to the program.
-        answer["Content-Security-Policy"] = POLICY.replace("form-action 'self'", f"form-action 'self' {_origin(back)}")
+        own = "form-action 'self'"
+        answer["Content-Security-Policy"] = POLICY.replace(own, f"{own} {addresses.policy_source(back)}")
         return answer
 
     def _refused(self, refusal: OAuth2Error | BadDocument) -> HttpResponseBase:
@@ -78,8 +80,3 @@ class ConsentPage(AnswerPage):
         said = refusal.message if isinstance(refusal, BadDocument) else str(refusal.description or refusal.error)
         problem = gettext("This program's request cannot be answered.")
         return self.page("oauth_refused.html", {"problem": problem, "said": said}, status=400)
-
-
-def _origin(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"

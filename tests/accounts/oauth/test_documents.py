@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.oauth import clients, documents
 from accounts.oauth.documents import BadDocument
 from accounts.oauth.models import OAuthClient
+from config.errors import Unavailable
 from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver, held, raw, status
 
@@ -35,7 +36,7 @@ def document(host: Receiver, **changed: object) -> dict[str, object]:
 
 def test_a_document_is_read(host: Receiver) -> None:
     found = document(host)
-    assert documents.fetched(host.url) == found
+    assert documents.fetched(host.url, by="somebody") == found
     assert host.received[0].header("accept") == "application/json"
 
 
@@ -52,20 +53,24 @@ def test_a_document_is_read(host: Receiver) -> None:
         "https:///client.json",
         "https://program.example/" + "a" * 500,
         "https://prögram.example/client.json",
+        "https://program.example/client.json\0",
+        "https://program.example/cli\nent.json",
+        "https://program.example/client.json ",
+        " https://program.example/client.json",
         "file:///etc/passwd",
         "",
     ],
 )
 def test_an_address_that_is_none_is_refused_and_not_asked(address: str) -> None:
     with pytest.raises(BadDocument, match="must be the https address"):
-        documents.fetched(address)
+        documents.fetched(address, by="somebody")
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1"])
 def test_addresses_of_our_own_network_are_not_dialled(trusted: Certificates, name: str) -> None:
     with Receiver(tls=trusted.server("localhost"), host="localhost").listening() as receiver:
         with pytest.raises(BadDocument, match="AddressRefused"):
-            documents.fetched(f"https://{name}:{receiver.port}/client.json")
+            documents.fetched(f"https://{name}:{receiver.port}/client.json", by="somebody")
         assert receiver.connections == 0
 
 
@@ -87,35 +92,44 @@ BAD = {
 def test_a_bad_answer_is_a_refusal(host: Receiver, bad: str) -> None:
     host.answers(BAD[bad])
     with pytest.raises(BadDocument):
-        documents.fetched(host.url)
+        documents.fetched(host.url, by="somebody")
 
 
 def test_a_host_without_a_good_certificate_is_not_believed(host: Receiver) -> None:
     document(host)
     with pytest.raises(BadDocument, match="Certificate"):
-        documents.fetched(host.url.replace("localhost", "127.0.0.1"))
+        documents.fetched(host.url.replace("localhost", "127.0.0.1"), by="somebody")
 
 
-def test_no_more_than_eight_are_fetched_at_once(host: Receiver) -> None:
+def test_one_who_names_hosts_that_do_not_answer_does_not_keep_the_others_waiting(host: Receiver) -> None:
     release = threading.Event()
     host.answers(held(release, then=status(404)))
-    threads = [threading.Thread(target=_try, args=(host.url,)) for _ in range(documents.AT_ONCE)]
-    for thread in threads:
-        thread.start()
+    people = [f"person {number}" for number in range(documents.AT_ONCE // documents.AT_ONCE_EACH)]
+    threads = [threading.Thread(target=_try, args=(host.url, one)) for one in people * documents.AT_ONCE_EACH]
+    first, others = threads[:: len(people)], [one for one in threads if one not in threads[:: len(people)]]
     try:
-        while host.in_hand < documents.AT_ONCE:
-            release.wait(0.01)
-        with pytest.raises(documents.TooManyDocuments):
-            documents.fetched(host.url)
+        _start(first, host, reading=documents.AT_ONCE_EACH)
+        with pytest.raises(Unavailable, match="of this account"):
+            documents.fetched(host.url, by=people[0])
+        _start(others, host, reading=documents.AT_ONCE)
+        with pytest.raises(Unavailable, match=f"{documents.AT_ONCE} calls"):
+            documents.fetched(host.url, by="another")
     finally:
         release.set()
         for thread in threads:
             thread.join()
 
 
-def _try(address: str) -> None:
+def _start(threads: list[threading.Thread], host: Receiver, *, reading: int) -> None:
+    for thread in threads:
+        thread.start()
+    while host.in_hand < reading:
+        threading.Event().wait(0.01)
+
+
+def _try(address: str, by: str) -> None:
     with pytest.raises(BadDocument):
-        documents.fetched(address)
+        documents.fetched(address, by=by)
 
 
 @pytest.mark.django_db
@@ -130,6 +144,14 @@ def _try(address: str) -> None:
         {"redirect_uris": ["https://a:b@program.example/back"]},
         {"redirect_uris": ["javascript:alert(1)"]},
         {"redirect_uris": ["https://program.example/back#part"]},
+        {"redirect_uris": ["https://program.example; frame-ancestors */back"]},
+        {"redirect_uris": ["https://program.example,evil.example/back"]},
+        {"redirect_uris": ["https://program.example'/back"]},
+        {"redirect_uris": ["https://@program.example/back"]},
+        {"redirect_uris": ["https://program.example\\@evil.example/back"]},
+        {"redirect_uris": ["https://program.example[::1]/back"]},
+        {"redirect_uris": ["https://program.example/ba ck"]},
+        {"redirect_uris": ['https://program.example/"back"']},
         {"redirect_uris": [7]},
         {"redirect_uris": ["https://program.example/back"] * 21},
         {"grant_types": ["password"]},
@@ -139,7 +161,7 @@ def _try(address: str) -> None:
 def test_a_program_that_we_do_not_take_is_not_stored(host: Receiver, changed: dict[str, object]) -> None:
     document(host, **changed)
     with pytest.raises(BadDocument):
-        clients.read_document(host.url, now=timezone.now())
+        clients.read_document(host.url, by="somebody", now=timezone.now())
     assert not OAuthClient.objects.exists()
 
 
@@ -150,16 +172,16 @@ def test_a_program_that_we_do_not_take_is_not_stored(host: Receiver, changed: di
 )
 def test_a_name_is_one_line_and_never_empty(host: Receiver, given: object, shown: str) -> None:
     document(host, client_name=given)
-    assert clients.read_document(host.url, now=timezone.now()).name == shown
+    assert clients.read_document(host.url, by="somebody", now=timezone.now()).name == shown
 
 
 @pytest.mark.django_db
 def test_a_document_that_changes_is_read_again_after_an_hour(host: Receiver) -> None:
     document(host)
     now = timezone.now()
-    clients.read_document(host.url, now=now)
+    clients.read_document(host.url, by="somebody", now=now)
     assert clients.is_fresh(host.url, now=now + clients.FRESH / 2)
     assert not clients.is_fresh(host.url, now=now + clients.FRESH)
     document(host, client_name="Another name")
-    clients.read_document(host.url, now=now + clients.FRESH)
+    clients.read_document(host.url, by="somebody", now=now + clients.FRESH)
     assert OAuthClient.objects.get().name == "Another name"

@@ -14,9 +14,9 @@ from rest_framework.test import APIClient
 
 from accounts import keys
 from accounts.models import ApiKey, User
-from accounts.oauth.models import OAuthGrant
+from accounts.oauth.models import OAuthClient, OAuthGrant
 from tests.accounts.conftest import with_token
-from tests.accounts.oauth.asking_program import BACK, CLIENT, FORM, answered, exchanged, request_of
+from tests.accounts.oauth.asking_program import BACK, CLIENT, FORM, VERIFIER, answered, exchanged, request_of
 from tests.pages.account.visitor import Visitor
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("program")]
@@ -44,6 +44,15 @@ def test_a_code_becomes_a_key_that_may_do_what_the_person_allowed(owner: User) -
     assert caller.get("/me").status_code == 200
     assert caller.post("/keys", {"name": "more"}, format="json").status_code == 403
     assert caller.post("/crypto/orders", {}, format="json").status_code == 403
+
+
+def test_a_program_with_one_address_need_not_name_it(owner: User) -> None:
+    """RFC 6749, 4.1.3."""
+    OAuthClient.objects.filter(pk=CLIENT).update(redirect_uris=["https://program.example/back"])
+    back = answered(Visitor(owner), request_of(redirect_uri=""))
+    assert back[""] == "https://program.example/back"
+    sent = {"grant_type": "authorization_code", "client_id": CLIENT, "code": back["code"], "code_verifier": VERIFIER}
+    assert APIClient().post("/oauth/token", urlencode(sent), content_type=FORM).status_code == 200
 
 
 def test_nothing_at_rest_can_be_used(code: str) -> None:
@@ -76,6 +85,8 @@ def test_a_code_that_comes_twice_ends_the_key_that_it_made(code: str) -> None:
         {"grant_type": "password"},
         {"grant_type": "refresh_token"},
         {"code": "another"},
+        {"client_id": f"{CLIENT}\0"},
+        {"grant_type": '\0é"'},
     ],
 )
 def test_a_stolen_or_misused_code_makes_no_key(code: str, changed: dict[str, str]) -> None:
@@ -138,6 +149,8 @@ def test_only_the_address_for_connectors_speaks_of_oauth() -> None:
     about = "http://127.0.0.1:8000/.well-known/oauth-protected-resource/oauth/mcp"
     assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, f'Bearer resource_metadata="{about}"')
     assert api.get("/oauth/mcp").status_code == 401
+    wrong = with_token("ak_live_wrong").post("/oauth/mcp", {}, format="json")
+    assert wrong.headers["WWW-Authenticate"] == f'Bearer error="invalid_token", resource_metadata="{about}"'
     assert api.post("/mcp", {}, format="json").headers["WWW-Authenticate"] == "Bearer"
     for place in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
         assert api.get(f"/.well-known/{place}").status_code == 404, place
@@ -147,6 +160,34 @@ def test_only_the_address_for_connectors_speaks_of_oauth() -> None:
 def test_odd_bodies_are_refused(body: bytes) -> None:
     for path in ("/oauth/token", "/oauth/device"):
         assert 400 <= APIClient().post(path, body, content_type=FORM).status_code < 500
+
+
+def test_a_parameter_that_comes_twice_is_refused(code: str) -> None:
+    """RFC 6749, 3.2."""
+    sent = f"grant_type=authorization_code&client_id={CLIENT}&code=another&code={code}&code_verifier={VERIFIER}"
+    refused = APIClient().post("/oauth/token", f"{sent}&redirect_uri={BACK}", content_type=FORM)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_request")
+
+
+def test_what_is_in_the_address_is_not_read() -> None:
+    """Addresses are logged: RFC 6749, 2.3.1."""
+    refused = APIClient().post("/oauth/device?client_id=agentpods-cli", "", content_type=FORM)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_client")
+
+
+def test_a_document_that_cannot_be_read_is_an_error_of_oauth() -> None:
+    sent = urlencode({"client_id": "https://127.0.0.1/client.json"})
+    refused = APIClient().post("/oauth/device", sent, content_type=FORM)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_client")
+    assert "AddressRefused" in refused.json()["error_description"]
+    nul = APIClient().post("/oauth/device", urlencode({"client_id": f"{CLIENT}\0"}), content_type=FORM)
+    assert (nul.status_code, nul.json()["error"]) == (400, "invalid_client")
+
+
+def test_a_revocation_without_a_token_is_refused() -> None:
+    """RFC 7009, 2.1."""
+    refused = APIClient().post("/oauth/revoke", "", content_type=FORM)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_request")
 
 
 def test_json_is_no_form(code: str) -> None:

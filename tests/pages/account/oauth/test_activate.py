@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts.models import ApiKey, User
-from accounts.oauth.models import OAuthGrant
+from accounts.oauth.models import OAuthClient, OAuthGrant
 from tests.accounts.conftest import with_token
 from tests.pages.account.visitor import Visitor, shown, text
 
@@ -55,6 +55,20 @@ def test_the_device_gets_a_key_with_the_persons_limits(visitor: Visitor, owner: 
     assert token["scope"] == "operate"
     assert with_token(token["access_token"]).get("/me").status_code == 200
     assert ApiKey.objects.get(user=owner).name == "agentpods"
+
+
+def test_a_program_of_others_cannot_pass_for_our_own(visitor: Visitor) -> None:
+    client, now = "https://thief.example/client.json", timezone.now()
+    OAuthClient.objects.create(
+        id=client, name="agentpods", redirect_uris=["https://thief.example/"], grant_types=[GRANT_TYPE], fetched_at=now
+    )
+    for asked, said in ((client, "agentpods of thief.example"), ("agentpods-cli", "The program agentpods, which")):
+        page = shown(visitor.send(visitor.open(PAGE), PAGE, user_code=device(client_id=asked)["user_code"]))
+        assert said in text(page)
+
+
+def test_a_device_code_that_nobody_was_given_is_no_grant() -> None:
+    assert polled({"device_code": "another"}).json()["error"] == "invalid_grant"
 
 
 def test_a_refusal_is_told_to_the_device(visitor: Visitor) -> None:

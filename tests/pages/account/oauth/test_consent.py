@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from django.utils import timezone
 
+from accounts import keys
 from accounts.models import ApiKey, User
 from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.models import Agent
@@ -36,6 +38,12 @@ def test_a_browser_may_follow_the_answer_to_the_program_alone(visitor: Visitor) 
     assert "frame-ancestors 'none'" in policy
 
 
+def test_a_browser_may_follow_the_answer_to_an_address_that_a_policy_cannot_name(visitor: Visitor) -> None:
+    OAuthClient.objects.filter(pk=CLIENT).update(redirect_uris=["http://[::1]/back"])
+    policy = visitor.client.get(request_of(redirect_uri="http://[::1]:7777/back")).headers["Content-Security-Policy"]
+    assert "form-action 'self' http:;" in policy
+
+
 def test_a_person_chooses_an_agent_an_end_and_an_amount(visitor: Visitor, running: Agent, owner: User) -> None:
     typed = {"may": "operate pay", "agent": running.pk, "days": "7", "most": "12,50"}
     exchanged(answered(visitor, request_of(), **typed)["code"])
@@ -49,6 +57,7 @@ def test_a_person_chooses_an_agent_an_end_and_an_amount(visitor: Visitor, runnin
     ("typed", "said"),
     [
         ({"may": ""}, "Choose what the program may do"),
+        ({"may": " "}, "Choose what the program may do"),
         ({"may": "read", "most": "5"}, "do not fit together"),
         ({"may": "pay", "most": "much"}, "do not fit together"),
         ({"may": "everything"}, "do not fit together"),
@@ -62,6 +71,23 @@ def test_an_answer_that_does_not_fit_is_asked_again(visitor: Visitor, typed: dic
     assert not OAuthGrant.objects.exists()
 
 
+def test_a_person_with_too_many_keys_hears_it_before_the_program(visitor: Visitor, owner: User, settings: Any) -> None:
+    settings.MAX_KEYS = 1
+    keys.create(owner, name="first", now=timezone.now())
+    place = request_of()
+    page = shown(visitor.send(visitor.open(place), place, answer="allow", may="read"), status=400)
+    assert "You have too many keys that work" in text(page)
+
+
+def test_a_person_cannot_make_codes_without_end(visitor: Visitor) -> None:
+    place = request_of()
+    page = visitor.open(place)
+    for _ in range(20):
+        assert visitor.send(page, place, answer="allow", may="read", days="7").status_code == 303
+    assert visitor.send(page, place, answer="allow", may="read", days="7").status_code == 429
+    assert OAuthGrant.objects.count() == 20
+
+
 def test_a_no_goes_back_to_the_program(visitor: Visitor) -> None:
     back = answered(visitor, request_of(), answer="deny")
     assert (back[""], back["error"], back["state"], "code" in back) == (BACK, "access_denied", "the-state", False)
@@ -73,6 +99,8 @@ def test_a_no_goes_back_to_the_program(visitor: Visitor) -> None:
     [
         ({"code_challenge": ""}, "invalid_request"),
         ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge": "A" * 128 + "\n"}, "invalid_request"),
+        ({"code_challenge": f"{CHALLENGE}\n"}, "invalid_request"),
         ({"code_challenge_method": ""}, "invalid_request"),
         ({"scope": "everything"}, "invalid_scope"),
         ({"response_type": "token"}, "unsupported_response_type"),
@@ -95,6 +123,16 @@ def test_a_wrong_request_goes_back_to_the_program(visitor: Visitor, changed: dic
         {"redirect_uri": "http://localhost:7777/back"},
         {"redirect_uri": "javascript:alert(1)"},
         {"redirect_uri": ""},
+        {"redirect_uri": 'http://127.0.0.1:7777/"back'},
+        {"redirect_uri": "http://127.0.0.1:7777/bäck"},
+        {"redirect_uri": "http://127.0.0.1\\@thief.example/back"},
+        {"redirect_uri": "http://127.0.0.1:7777/back\0"},
+        {"redirect_uri": "http://127.0.0.1:\t7777/back"},
+        {"redirect_uri": "http://@127.0.0.1:7777/back"},
+        {"redirect_uri": f"http://127.0.0.1:{'0' * 600}80/back"},
+        {"response_type": '"é'},
+        {"client_id": f"{CLIENT}\0"},
+        {"client_id": f"{CLIENT}\n"},
         {"client_id": "unknown"},
         {"client_id": ""},
         {"client_id": "agentpods-cli"},
