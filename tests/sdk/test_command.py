@@ -13,8 +13,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from accounts.models import User
+from agentpods.cli import signing_in
 from agentpods.cli.app import app
 from agentpods.cli.output import plain
+from agentpods.cli.signing_in import BrowserSignIn
+from agentpods.errors import UnexpectedAnswerError
 from agents.models import Agent
 from tests.agents.conftest import PERSONA, GatewayOf
 from tests.config.conftest import ROOT
@@ -114,6 +117,31 @@ def test_a_person_signs_in_with_a_browser(service: LiveService, owner: User, tmp
         printed, _ = login.communicate(timeout=60)
     assert login.returncode == (0 if answer == "allow" else 1)
     assert ("ak_live_" in printed, terminal.types("ls").exit_code) == (False, 0 if answer == "allow" else 3)
+
+
+DEVICE = {"device_code": "d", "user_code": "AAAA-BBBB", "verification_uri": "http://x", "expires_in": 60, "interval": 0}
+
+
+def test_a_sign_in_outlives_a_service_that_is_away_for_a_moment(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signing_in, "SLOWER", 0.0)
+    hostile.answers(status(200, body=json.dumps(DEVICE).encode()))
+    with BrowserSignIn(f"http://127.0.0.1:{hostile.port}") as browser:
+        given = browser.begin()
+        away = (raw(b"SSH-2.0-OpenSSH\r\n"), status(502, body=b"<html>"), status(503, body=b"{}"))
+        hostile.answers(*away, status(200, body=b'{"access_token": "ak_live_1"}'))
+        assert browser.key(given) == "ak_live_1"
+
+
+@pytest.mark.parametrize("wrong", ['"x"', "NaN", "1e400", "-1", "[]", "null", "1e9"])
+def test_a_sign_in_does_not_wait_for_what_is_no_time(hostile: Hostile, wrong: str) -> None:
+    told = json.dumps({**DEVICE, "interval": 5}).replace('"interval": 5', f'"interval": {wrong}')
+    with BrowserSignIn(f"http://127.0.0.1:{hostile.port}") as browser:
+        for body in (told.encode(), b"[" * 60_000):
+            hostile.answers(status(200, body=body))
+            with pytest.raises(UnexpectedAnswerError):
+                browser.begin()
 
 
 def test_what_an_agent_says_does_not_steer_the_terminal(hostile: Hostile, tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ SCOPE = "read operate pay"
 TIMEOUT = 30.0  # seconds of one call
 SLOWER = 5.0  # seconds more between calls after `slow_down`
 LONGEST_ANSWER = 65_536  # bytes
+LONGEST_WAIT = 3_600.0  # seconds
+PROXYS = {502, 504}  # answers of a proxy, before a service that is away
+BUSY = {429, 503, *PROXYS}
 
 
 class NotAllowedError(AgentpodsError):
@@ -59,10 +62,10 @@ class BrowserSignIn:
                 code=str(told["device_code"]),
                 shown=str(told["user_code"]),
                 page=str(told["verification_uri"]),
-                seconds=float(told["expires_in"]),
-                interval=float(told.get("interval", 5)),
+                seconds=_seconds(told["expires_in"]),
+                interval=_seconds(told.get("interval", 5)),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise UnexpectedAnswerError("the service's code cannot be read") from error
 
     def key(self, given: DeviceCode) -> str:
@@ -70,13 +73,17 @@ class BrowserSignIn:
         ends, interval = time.monotonic() + given.seconds, max(given.interval, 1.0)
         while time.monotonic() < ends:
             time.sleep(interval)
-            status, told = self._ask("token", client_id=CLIENT_ID, grant_type=GRANT_TYPE, device_code=given.code)
+            try:
+                status, told = self._ask("token", client_id=CLIENT_ID, grant_type=GRANT_TYPE, device_code=given.code)
+            except NoAnswerError:  # RFC 8628, 3.5: a network that is away for a moment does not end a sign-in
+                interval += SLOWER
+                continue
             if status == 200 and isinstance(told.get("access_token"), str):
                 return str(told["access_token"])
             match told.get("error"):
                 case "authorization_pending":
                     continue
-                case "slow_down":
+                case _ if status in BUSY or told.get("error") == "slow_down":
                     interval += SLOWER
                 case "access_denied":
                     raise NotAllowedError("you refused it in the browser")
@@ -94,12 +101,19 @@ class BrowserSignIn:
                     body += piece
                     if len(body) > LONGEST_ANSWER:
                         raise UnexpectedAnswerError("the service's answer is too large")
-                told = httpx.Response(answer.status_code, content=body).json()
+                told = {} if answer.status_code in PROXYS else httpx.Response(answer.status_code, content=body).json()
         except httpx.HTTPError as error:
             raise NoAnswerError(f"{self._url} does not answer ({type(error).__name__})") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UnexpectedAnswerError("the service's answer is no JSON") from error
         return answer.status_code, told if isinstance(told, dict) else {}
+
+
+def _seconds(given: Any) -> float:
+    """Raises ValueError for what is no time to wait."""
+    if not 0 <= float(given) <= LONGEST_WAIT:
+        raise ValueError
+    return float(given)
 
 
 def _refused(status: int, told: dict[str, Any]) -> AgentpodsError:
