@@ -352,6 +352,7 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "opentelemetry": {"level": "ERROR"},  # it warns of each batch that a collector does not take
         "urllib3": {"level": "INFO"},  # its debug lines have URLs, and Telegram's URLs contain the bot's token
+        "authlib": {"level": "INFO"},  # its debug lines have the tokens that it gives
         "stripe": {"level": "WARNING"},  # it logs four lines per call, the later ones with the data sent
         "django.security.DisallowedHost": {"propagate": False, "level": "CRITICAL"},  # from any scanner; we answer 400
     },

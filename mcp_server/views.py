@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.oauth.clients import USUAL_SCOPES
 from config.api import ApiViewSet
 from config.errors import Forbidden
 from config.parsing import MAX_BODY_BYTES, BadText, Signed, signed_body, strict_json
@@ -36,7 +37,8 @@ class McpViewSet(ApiViewSet):
 
 
 class ConnectorMcpViewSet(McpViewSet):
-    """The same for programs that a person connects by OAuth: the 401 says where.
+    """The same for programs that a person connects by OAuth: the 401 says where, and for what to ask. A program that is
+    not told asks for everything.
 
     `/mcp` does not say it: some programs leave out a key that they were given as soon as they hear of OAuth.
     """
@@ -46,7 +48,7 @@ class ConnectorMcpViewSet(McpViewSet):
         if answer.status_code == HTTPStatus.UNAUTHORIZED:
             about = f"{settings.BASE_URL}/.well-known/oauth-protected-resource/oauth/mcp"
             wrong = 'error="invalid_token", ' if "Authorization" in self.request.headers else ""
-            answer["WWW-Authenticate"] = f'Bearer {wrong}resource_metadata="{about}"'
+            answer["WWW-Authenticate"] = f'Bearer {wrong}resource_metadata="{about}", scope="{" ".join(USUAL_SCOPES)}"'
         return answer
 
 

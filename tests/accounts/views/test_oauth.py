@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -60,6 +61,13 @@ def test_nothing_at_rest_can_be_used(code: str) -> None:
     stored = str([list(rows.objects.values()) for rows in (OAuthGrant, ApiKey)])
     assert code not in stored
     assert secret not in stored
+
+
+def test_no_log_has_the_key_at_any_level(code: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = exchanged(code).json()["access_token"]
+    assert caplog.records
+    assert secret not in caplog.text
 
 
 def test_a_code_that_comes_twice_ends_the_key_that_it_made(code: str) -> None:
@@ -147,10 +155,11 @@ def test_only_the_address_for_connectors_speaks_of_oauth() -> None:
     api = APIClient()
     refused = api.post("/oauth/mcp", {}, format="json")
     about = "http://127.0.0.1:8000/.well-known/oauth-protected-resource/oauth/mcp"
-    assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, f'Bearer resource_metadata="{about}"')
+    told = f'resource_metadata="{about}", scope="read operate"'
+    assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, f"Bearer {told}")
     assert api.get("/oauth/mcp").status_code == 401
     wrong = with_token("ak_live_wrong").post("/oauth/mcp", {}, format="json")
-    assert wrong.headers["WWW-Authenticate"] == f'Bearer error="invalid_token", resource_metadata="{about}"'
+    assert wrong.headers["WWW-Authenticate"] == f'Bearer error="invalid_token", {told}'
     assert api.post("/mcp", {}, format="json").headers["WWW-Authenticate"] == "Bearer"
     for place in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
         assert api.get(f"/.well-known/{place}").status_code == 404, place

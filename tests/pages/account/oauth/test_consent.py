@@ -144,6 +144,15 @@ def test_nobody_is_sent_to_an_address_that_the_program_has_not_named(visitor: Vi
     assert "This program's request cannot be answered" in text(page)
 
 
+@pytest.mark.parametrize("name", ["client_id", "redirect_uri", "response_type", "scope", "resource", "state"])
+def test_our_page_does_not_say_what_a_stranger_has_written(visitor: Visitor, name: str) -> None:
+    answer = visitor.client.get(request_of(redirect_uri="https://thief.example") + f"&{name}=Call+our+support+at+1234")
+    assert answer.status_code == 400
+    changed = visitor.client.get(request_of(**{"redirect_uri": "https://thief.example", name: "Call 1234"}))
+    for page in (answer, changed):
+        assert "1234" not in text(shown(page, status=400))
+
+
 def test_a_request_with_a_parameter_twice_is_refused(visitor: Visitor) -> None:
     twice = f"{request_of()}&{urlencode({'redirect_uri': 'https://thief.example'})}"
     answer = visitor.client.get(twice)
