@@ -252,7 +252,7 @@ class OurRequest(OAuth2Request):  # type: ignore[misc]
     def __init__(self, request: HttpRequest) -> None:
         address = f"https://{request.get_host()}{request.path}"
         super().__init__(str(request.method), address, headers=request.headers)
-        self._given = request.GET if request.path == AUTHORIZE_PATH else request.POST
+        self._given = request.GET if request.path_info == AUTHORIZE_PATH else request.POST
         self.payload = Given(self._given)
 
     @property
