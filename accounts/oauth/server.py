@@ -231,7 +231,7 @@ class DeviceEndpoint(DeviceAuthorizationEndpoint):  # type: ignore[misc]
         )
 
 
-class Given(OAuth2Payload):  # type: ignore[misc]
+class AskedParameters(OAuth2Payload):  # type: ignore[misc]
     """What a program asks: the query where it sends a person, and the form alone where it asks by itself."""
 
     def __init__(self, given: QueryDict) -> None:
@@ -253,7 +253,7 @@ class OurRequest(OAuth2Request):  # type: ignore[misc]
         address = f"https://{request.get_host()}{request.path}"
         super().__init__(str(request.method), address, headers=request.headers)
         self._given = request.GET if request.path_info == AUTHORIZE_PATH else request.POST
-        self.payload = Given(self._given)
+        self.payload = AskedParameters(self._given)
 
     @property
     def form(self) -> QueryDict:
