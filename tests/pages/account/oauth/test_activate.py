@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import time_machine
+from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -110,6 +112,25 @@ def test_nobody_answers_twice(visitor: Visitor, stranger: User) -> None:
     page = shown(other.send(other.open(PAGE), PAGE, user_code=told["user_code"]), status=400)
     assert "This code is not known" in text(page)
     assert polled(told).json()["error"] == "access_denied"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_people_who_answer_at_once_one_is_heard(visitor: Visitor, stranger: User) -> None:
+    told, people = device(), [visitor, Visitor(stranger)]
+    pages = [one.open(PAGE) for one in people]
+
+    def answer(number: int) -> int:
+        try:
+            typed = {"user_code": told["user_code"], "answer": ("allow", "deny")[number // 2 % 2], "may": "read"}
+            return int(people[number % 2].send(pages[number % 2], PAGE, **typed).status_code)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = sorted(pool.map(answer, range(8)))
+    assert statuses == [200, *[400] * 7]
+    grant = OAuthGrant.objects.get()
+    assert (grant.limits is None) == (polled(told).json().get("error") == "access_denied")
 
 
 def test_codes_are_stored_as_digests() -> None:
