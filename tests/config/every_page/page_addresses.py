@@ -101,6 +101,7 @@ PLACES = [
     Place("/account/delete", form="/account/delete/code"),
     Place("/oauth/activate", form="/oauth/activate", typed={"user_code": "BBBB-CCCC"}),
     Place("/oauth/activate", form="/oauth/activate", typed={"user_code": "DDDD-DDDD"}),
+    Place("/oauth/activate", form="/oauth/activate", typed={"user_code": "BBBB-CCCC", "answer": "deny"}),
     Place("/account/invoices", form="/account/invoices", typed={"name": "A", "country": "Germany"}),
     Place("/account/personas/{draft}", form="{draft}", typed={"name": "Night Owl"}),
     Place(f"{_AGENT % 'fresh'}/webhook", form="/webhook", typed={"url": "https://hooks.example.com/a"}),

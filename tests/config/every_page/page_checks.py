@@ -30,7 +30,9 @@ _WAYS = """
 _SEND = """
 ([action, typed]) => {
   const form = [...document.forms].find(one => one.getAttribute("action").endsWith(action));
-  for (const [name, value] of Object.entries(typed)) form.elements[name].value = value;
+  const hidden = name => Object.assign(document.createElement("input"), { type: "hidden", name });
+  for (const [name, value] of Object.entries(typed))
+    (form.elements[name] ?? form.appendChild(hidden(name))).value = value;  // one that is missing is a button's
   form.noValidate = true;
   form.requestSubmit();
 }
