@@ -24,7 +24,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi sdk sdk-check deploy-check templates unit coverage \
-	test-a2a test-engines test-browser test-slow test-year test-mutants test-crash test-cluster test-cluster-engines test-images fuzz bench images translations guide lock lock-engines
+	test-a2a test-mcp test-engines test-browser test-slow test-year test-mutants test-crash test-cluster test-cluster-engines test-images fuzz bench images translations guide lock lock-engines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -101,7 +101,7 @@ test-browser: setup ## Heavy: every page in a real Chromium, installed from npm 
 	AT_LENGTH=1 $(BIN)/pytest -m browser $(ARGS)
 
 test-slow: setup ## Heavy: tests that take minutes, and in full the tests of which `make test` runs a sample
-	AT_LENGTH=1 $(BIN)/pytest -n $(WORKERS) -m "not engines and not browser and not year and not images" $(ARGS)
+	AT_LENGTH=1 $(BIN)/pytest -n $(WORKERS) -m "not engines and not browser and not year and not images and not mcp" $(ARGS)
 
 test-year: setup ## Heavy: a year of random payments, lapses and outages against a model; SEED repeats one, also AGENTS, DAYS
 	$(BIN)/pytest -m year -n auto $(ARGS)
@@ -120,6 +120,9 @@ test-cluster: setup ## Heavy: conformance suite, API flow and escalations on the
 
 test-a2a: setup ## Heavy: the conformance kit of A2A, from a checkout of its branch 1.0-dev that A2A_TCK names
 	@exec $(BIN)/python -m tests.a2a_kit
+
+test-mcp: setup ## Heavy: the conformance suite of MCP and its inspector, installed from npm, against a started service
+	AT_LENGTH=1 $(BIN)/pytest -m mcp tests/mcp_server $(ARGS)
 
 test-cluster-engines: setup ## Heavy: the conformance suite of engines from their images, on the same cluster (CONTRIBUTING.md)
 	@test -n "$$TEST_KUBECONFIG" || { echo "TEST_KUBECONFIG: name a kubeconfig; CONTRIBUTING.md says what else"; exit 2; }

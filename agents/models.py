@@ -20,13 +20,14 @@ from agents.backups.models import Backup, Repository
 from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
-from agents.spending.models import ModelUsage, Spending, SpendingBook, SpentDay
+from agents.spending.models import AccountSpending, ModelUsage, Spending, SpendingBook, SpentDay
 from agents.watching.models import KeptLog
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
 
 __all__ = [
     "NAME_WORDS",
+    "AccountSpending",
     "Agent",
     "AgentQuota",
     "Backup",

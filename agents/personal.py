@@ -14,7 +14,7 @@ from agents.backups.models import Backup, Repository, Stage
 from agents.channel_health.models import ChannelState
 from agents.domains.models import CertifiedName, DomainClaim
 from agents.inbound.models import InboundMessage
-from agents.models import Agent, AgentQuota, ModelUsage, Status, Transition
+from agents.models import AccountSpending, Agent, AgentQuota, ModelUsage, Status, Transition
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable
@@ -44,6 +44,8 @@ def exported(user: User) -> Iterator[Section]:
     yield "domains", rows(claims, "agent_id", "domain", "status", "claimed_at", "proved_at", "ended_at")
     took = ModelUsage.objects.filter(agent__user=user).order_by("-day", "-pk")
     yield "model-usage", rows(took, "agent_id", "day", "model", "kind", "session", "calls", "input", "output", "usd")
+    limits = AccountSpending.objects.filter(user=user)
+    yield "model-limits", rows(limits, "day_usd", "month_usd", "is_stopped")
     told = Event.objects.filter(agent__user=user).order_by("-created_at", "-id")
     yield "events", rows(told, "agent_id", "type", "created_at", "body")
 
@@ -110,6 +112,7 @@ def erase(user: User) -> None:
     AgentQuota.objects.filter(agent__user=user).delete()
     usage_hours.erase(list(own.values_list("pk", flat=True)), now=timezone.now())
     ModelUsage.objects.filter(agent__user=user).delete()
+    AccountSpending.objects.filter(user=user).delete()
     ChannelState.objects.filter(agent__user=user).delete()
     CertifiedName.objects.filter(user=user).delete()
 

@@ -8,6 +8,7 @@ from django.urls import path
 
 from agents.views.a2a import A2aViewSet
 from agents.views.a2a_catalog import A2aCatalogViewSet
+from agents.views.account_limits import AccountLimitsViewSet
 from agents.views.agents import AgentsViewSet
 from agents.views.ai_catalog import AiCatalogViewSet
 from agents.views.backups import BackupsViewSet
@@ -58,6 +59,7 @@ urlpatterns = [
     path("agents/<str:id>/v1/models", AgentModelsViewSet.as_view({"get": "list"})),
     path("agents/<str:id>/v1/models/<str:model>", AgentModelsViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/domain", DomainViewSet.as_view({"put": "update", "delete": "destroy"})),
+    path("me/limits", AccountLimitsViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("events", AccountEventsViewSet.as_view({"get": "list"})),
     path("domain-check", DomainCheckViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),

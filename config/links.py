@@ -53,5 +53,9 @@ def deletion() -> str:
     return f"{account()}/delete"
 
 
+def limits() -> str:
+    return f"{account()}/limits"
+
+
 def mails() -> str:
     return f"{account()}/mails"

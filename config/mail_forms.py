@@ -55,7 +55,8 @@ _STOPS: Values = {
     "stops_at": datetime(2026, 12, 28, 12, tzinfo=UTC),
     "deletes_at": datetime(2027, 1, 4, 12, tzinfo=UTC),
 }
-_SPENDING: Values = {**_AGENT, "spent": "4.10", "limit": "5.00", "until": datetime(2026, 11, 29, tzinfo=UTC)}
+_TAKEN: Values = {"spent": "4.10", "limit": "5.00", "until": datetime(2026, 11, 29, tzinfo=UTC)}
+_SPENDING: Values = {**_AGENT, **_TAKEN}
 _PAYMENT: Values = {
     **_AGENT,
     "amount": "5.00 USD",
@@ -82,6 +83,10 @@ def _renew(values: Values) -> str:
 
 def _limited(values: Values) -> str:
     return links.agent(values["agent_id"])
+
+
+def _all_limited(values: Values) -> str:
+    return links.limits()
 
 
 def _payment(values: Values) -> str:
@@ -144,6 +149,8 @@ FORMS: Mapping[str, MailForm] = {
         call="GET {base}/agents/{agent_id}/explain, PUT {base}/agents/{agent_id}/channels",
         may_be_muted=True,
     ),
+    "account_spending_near": MailForm(sample=_TAKEN, link=_all_limited, call="PUT {base}/me/limits"),
+    "account_spending_reached": MailForm(sample=_TAKEN, link=_all_limited, call="PUT {base}/me/limits"),
     "spending_near": MailForm(sample=_SPENDING, link=_limited, call="PUT {base}/agents/{agent_id}/limits"),
     "spending_reached": MailForm(sample=_SPENDING, link=_limited, call="PUT {base}/agents/{agent_id}/limits"),
     "domain_lapsed": MailForm(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),

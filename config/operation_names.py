@@ -11,6 +11,8 @@ _NAMES = {
     ("POST", "/auth/logout"): "endSession",
     ("GET", "/me"): "getAccount",
     ("GET", "/me/author"): "getAuthor",
+    ("GET", "/me/limits"): "getAccountLimits",
+    ("PUT", "/me/limits"): "setAccountLimits",
     ("PUT", "/me/author"): "setAuthor",
     ("GET", "/me/personas"): "listOwnPersonas",
     ("GET", "/me/personas/{id}"): "getOwnPersona",

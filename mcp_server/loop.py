@@ -48,10 +48,14 @@ class ProtocolLoop:
 
 
 def submit(coroutine: Coroutine[Any, Any, None]) -> Future[None]:
-    """Run this on the loop. The first call of a process starts it."""
+    """Run this on the loop."""
+    return asyncio.run_coroutine_threadsafe(coroutine, begin().loop)
+
+
+def begin() -> ProtocolLoop:
+    """The loop of this process. The first call starts it."""
     with _starting:
-        running = _running()
-    return asyncio.run_coroutine_threadsafe(coroutine, running.loop)
+        return _running()
 
 
 async def handle(scope: Any, receive: Any, send: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -44,10 +46,11 @@ def perform(tool: Tool, arguments: Arguments, asked_by: HttpRequest) -> dict[str
     if CONFIRM in tool.takes:
         _confirm(arguments, asked_by)
     response = calls.answer(call, asked_by)
+    if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        _refuse_longest(arguments, _content(response))
     if isinstance(response, AsyncAnswer):
-        return Later(response, lambda body: _shown(tool, body, response))
-    _refuse(response)
-    return _shown(tool, _content(response), response)
+        return Later(response, partial(_told, tool, response))
+    return _told(tool, response, _content(response))
 
 
 def output_schema(tool: Tool) -> dict[str, Any]:
@@ -61,11 +64,18 @@ def output_schema(tool: Tool) -> dict[str, Any]:
     return schema
 
 
+def _told(tool: Tool, response: HttpResponseBase, body: bytes) -> dict[str, Any]:
+    """What the model gets. A call that waited has its status only now. Raises ToolRefused."""
+    _refuse(response, body)
+    return _shown(tool, body, response)
+
+
 def _confirm(arguments: Arguments, asked_by: HttpRequest) -> None:
     """Compare the name before something is deleted for good. Raises ToolRefused."""
     response = calls.answer(TOOLS["get_agent"].call({"agentId": arguments["agentId"]}), asked_by)
-    _refuse(response)
-    name = json.loads(_content(response))["agent"]["name"]
+    body = _content(response)
+    _refuse(response, body)
+    name = json.loads(body)["agent"]["name"]
     if arguments[CONFIRM] != name:
         raise ToolRefused(f"{CONFIRM}: is not the name of this agent, so nothing was deleted; get_agent shows its name")
 
@@ -74,11 +84,11 @@ def _content(response: HttpResponseBase) -> bytes:
     return response.content if isinstance(response, HttpResponse) else b""
 
 
-def _refuse(response: HttpResponseBase) -> None:
+def _refuse(response: HttpResponseBase, body: bytes) -> None:
     """Raise the API's refusal in its own words."""
     if response.status_code < 400:
         return
-    told = json.loads(_content(response) or b"{}")
+    told = json.loads(body or b"{}")
     lines = [f"{told.get('error', 'INTERNAL')} ({response.status_code}): {told.get('message', 'no such thing')}"]
     if "Retry-After" in response:
         lines.append(f"Try again in {response['Retry-After']} s.")
@@ -86,6 +96,12 @@ def _refuse(response: HttpResponseBase) -> None:
         target, names = parse_header_parameters(response["Link"])
         lines.append(f"{names.get('rel', 'help')}: {target.strip('<>')}")
     raise ToolRefused("\n".join(lines))
+
+
+def _refuse_longest(arguments: Arguments, body: bytes) -> None:
+    """Models know nothing of bodies, so name the argument that makes it too large."""
+    name = max(arguments, key=lambda one: len(str(arguments[one])))
+    raise ToolRefused(f"{name}: {len(str(arguments[name]))} characters are too long ({json.loads(body)['message']})")
 
 
 def _shown(tool: Tool, body: bytes, response: HttpResponseBase) -> dict[str, Any]:

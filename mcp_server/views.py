@@ -34,9 +34,16 @@ class McpViewSet(ApiViewSet):
         return _malformed(body) or _answer(request._request, body)  # noqa: SLF001 # Django's own request
 
 
-def _answer(request: HttpRequest, body: bytes) -> HttpResponseBase:
+def warm() -> None:
+    """Do what the first call of a process would wait for: import the library, and make the tools from the document."""
     with _importing:  # two threads at once would see half-imported modules of the other
-        from mcp_server.exchange import Exchange  # noqa: PLC0415 # 25 MB and a second, for callers of MCP alone
+        from mcp_server import exchange, loop  # noqa: F401, PLC0415 # 25 MB and more than a second
+    loop.begin()
+
+
+def _answer(request: HttpRequest, body: bytes) -> HttpResponseBase:
+    with _importing:
+        from mcp_server.exchange import Exchange  # noqa: PLC0415
     return Exchange(request, body).answer()
 
 

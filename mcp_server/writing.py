@@ -119,7 +119,10 @@ WRITING = (
         title="Talk to an agent",
         operations=("chatWithAgent",),
         takes=("agentId", "message", "sessionId"),
-        told={"sessionId": "`sessionId` of an earlier answer, to go on with that conversation."},
+        told={
+            "message": "At most 65,536 bytes.",
+            "sessionId": "`sessionId` of an earlier answer, to go on with that conversation.",
+        },
         shows=("reply", "sessionId", "parts.kind", "parts.name", "parts.mediaType", "parts.url", "parts.text"),
         outside=True,
         about="Say something to an agent and wait for its reply, up to two minutes. The reply was written by that "

@@ -9,8 +9,10 @@ from django.conf import settings
 
 from agents.configuring import a2a
 from agents.engines.providers import base_url_of, is_own_server
-from agents.models import Agent, Spending
+from agents.models import AccountSpending, Agent, Spending
+from agents.pod.gateway.spending.limits import Spent
 from agents.runtimes.base import Access, Identity, Limits, PodConfig, PodSecrets, PodSpec
+from agents.spending.narrowing import AccountState, narrowed
 from catalog import engines, llm_models, personas, tiers, tools
 
 
@@ -117,9 +119,12 @@ def a2a_url(agent: HasAddress) -> str | None:
 
 
 def _limits(agent: Agent) -> dict[str, int | bool]:
-    """The owner's limits of what model calls may take."""
+    """The owner's limits of what model calls may take. A gateway that has a limit in USD refuses calls until it is told
+    what was spent.
+    """
     own: Spending | None = getattr(agent, "spending", None)
-    return own.limits() if own else {}
+    account = AccountSpending.objects.filter(pk=agent.user_id).first()
+    return narrowed(own.limits() if own else {}, AccountState(account) if account else None, Spent())
 
 
 def _peers(agent: Agent) -> list[dict[str, Any]]:

@@ -18,9 +18,9 @@ async def until_settled(agent_id: str, *, seconds: float) -> None:
 
 
 def _settled(agent_ids: list[str]) -> dict[str, bool]:
-    """Those of these agents that have settled."""
-    found = Agent.objects.filter(pk__in=agent_ids).exclude(UNSETTLED).values_list("pk", flat=True)
-    return dict.fromkeys(found, True)
+    """Those of these agents that have settled. One whose row is gone has."""
+    waiting = set(Agent.objects.filter(UNSETTLED, pk__in=agent_ids).values_list("pk", flat=True))
+    return dict.fromkeys(set(agent_ids) - waiting, True)
 
 
 _looks = SharedLook(_settled, seconds=LOOK_SECONDS)

@@ -52,4 +52,26 @@ class LimitsSerializer(Serializer):
     stopped = serializers.BooleanField(source="is_stopped")
 
 
+class PutAccountLimitsSerializer(Serializer):
+    """All limits at once. One that is absent or null is none."""
+
+    usd_per_day = _usd("For a day, UTC, by the catalog's prices.")
+    usd_per_month = _usd("For a month, UTC.")
+    stopped = Flag(required=False, help_text="Refuse every model call of all agents until this is false again.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "day_usd": attrs.get("usd_per_day"),
+            "month_usd": attrs.get("usd_per_month"),
+            "is_stopped": attrs.get("stopped", False),
+        }
+
+
+class AccountLimitsSerializer(Serializer):
+    usd_per_day = Usd(source="day_usd", allow_null=True)
+    usd_per_month = Usd(source="month_usd", allow_null=True)
+    stopped = serializers.BooleanField(source="is_stopped")
+
+
+AccountLimitsEnvelope = envelope("AccountLimitsEnvelope", limits=AccountLimitsSerializer())
 LimitsEnvelope = envelope("LimitsEnvelope", limits=LimitsSerializer())

@@ -6,12 +6,18 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from agents.pod.gateway.spending.limits import UNITS_A_USD
 
 USD_DIGITS, USD_PLACES = 20, 10  # prices have four places for a million tokens, so nothing is rounded
+
+
+def has_money() -> Q:
+    """Rows with a limit in USD."""
+    return Q(day_usd__isnull=False) | Q(month_usd__isnull=False)
 
 
 class SpendingQuerySet(models.QuerySet["Spending"]):
@@ -21,7 +27,7 @@ class SpendingQuerySet(models.QuerySet["Spending"]):
 
     def with_money(self) -> SpendingQuerySet:
         """The agents that have a limit in USD."""
-        return self.filter(Q(day_usd__isnull=False) | Q(month_usd__isnull=False))
+        return self.filter(has_money())
 
 
 class Spending(models.Model):
@@ -59,6 +65,26 @@ class Spending(models.Model):
             "is_stopped": self.is_stopped or None,
         }
         return {name: value for name, value in limits.items() if value is not None}
+
+
+class AccountSpending(models.Model):
+    """The limits of one account: what the model calls of all its agents may take together."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="spending"
+    )
+    day_usd = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    month_usd = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    is_stopped = models.BooleanField(
+        default=False, db_default=False, help_text="Whether the owner has switched the model calls of all agents off."
+    )
+    told = models.JSONField(default=dict, db_default={}, help_text="Which limits the owner was told about, and when.")
+
+    class Meta:
+        app_label = "agents"
+
+    def __str__(self) -> str:
+        return str(self.user_id)
 
 
 class SpendingBook(models.Model):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from agents.models import Agent, Spending
-from agents.spending import prices, spent
+from agents.spending import account_limits, narrowing, prices, spent
 from agents.spending.models import SpendingBook
 
 
@@ -22,6 +22,8 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
     limits = Spending.objects.in_bulk(ids)
     known = {name: _prices(name) for name in {agent.llm_provider for agent in agents} if name}
     so_far = spent.so_far(agents, today=now.date())
+    # After what each agent spent: figures that are added in between leave the account less, not more.
+    accounts = account_limits.states({agent.user_id for agent in agents}, today=now.date())
     found: dict[str, Mapping[str, Any]] = {}
     for agent in agents:
         book, own = books.get(agent.pk), limits.get(agent.pk)
@@ -30,7 +32,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
             "ack": book.number if book else 0,
             "now": now.timestamp(),
             "revision": agent.spec_revision,
-            "limits": own.limits() if own else {},
+            "limits": narrowing.narrowed(own.limits() if own else {}, accounts.get(agent.user_id), so_far[agent.pk]),
             "day": now.date().isoformat(),
             "spent": asdict(so_far[agent.pk]),
             "prices": known.get(agent.llm_provider or "", {}),

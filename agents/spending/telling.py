@@ -12,9 +12,10 @@ from enum import StrEnum
 from django.db import transaction
 
 from accounts import mail_choices
-from agents.models import Agent, Desired, Spending
+from agents.models import AccountSpending, Agent, Desired, Spending
 from agents.spending import spent
-from agents.spending.models import month_of
+from agents.spending.models import has_money, month_of
+from agents.spending.spent import NOTHING, DayAndMonth
 from config import outgoing_mail
 from webhooks import events
 from webhooks.event_types import LoggedType
@@ -47,11 +48,15 @@ class LimitState:
         """0, 80 or 100."""
         return max((level for level in (NEAR, REACHED) if self.percent >= level), default=0)
 
+    @property
+    def is_reached(self) -> bool:
+        return self.level == REACHED
 
-def states(agent: Agent, limits: Spending, *, now: datetime) -> list[LimitState]:
-    """The limits in USD that the agent has, that of the month first: it holds longer."""
+
+def states(limits: Spending | AccountSpending, used: DayAndMonth, *, now: datetime) -> list[LimitState]:
+    """The limits in USD, that of the month first: it holds longer. `used` is the USD of today and of this month."""
     today = now.astimezone(UTC).date()
-    usd_today, usd_month = spent.sums([agent.pk], today=today).get(agent.pk, (Decimal(0), Decimal(0)))
+    usd_today, usd_month = used
     found = []
     if limits.month_usd:
         begins = month_of(today)
@@ -62,22 +67,62 @@ def states(agent: Agent, limits: Spending, *, now: datetime) -> list[LimitState]
     return found
 
 
-@transaction.atomic
+def states_of(agent: Agent, limits: Spending, *, now: datetime) -> list[LimitState]:
+    """The limits in USD that the agent has."""
+    used = spent.sums([agent.pk], today=now.astimezone(UTC).date())
+    return states(limits, used.get(agent.pk, NOTHING), now=now)
+
+
+def states_of_account(user_id: str, limits: AccountSpending, *, now: datetime) -> list[LimitState]:
+    """The limits in USD that the account has for all its agents together."""
+    used = spent.sums_of_accounts([user_id], today=now.astimezone(UTC).date())
+    return states(limits, used.get(user_id, NOTHING), now=now)
+
+
 def tell(asked: Agent, *, now: datetime) -> None:
-    """Tell the owner what is nearly or fully used up, unless they were told. Running twice is harmless."""
-    if not Spending.objects.with_money().filter(pk=asked.pk).exists():
-        return
-    agent = Agent.objects.select_related("user").lock(asked.pk)
+    """Tell the owner what is nearly or fully used up, unless they were told. Running twice is harmless.
+
+    Of the agent's own limits, and of those of its account.
+    """
+    if Spending.objects.with_money().filter(pk=asked.pk).exists():
+        _tell_of_agent(asked.pk, now=now)
+    if AccountSpending.objects.filter(has_money(), pk=asked.user_id).exists():
+        _tell_of_account(asked.pk, now=now)
+
+
+@transaction.atomic
+def _tell_of_agent(agent_id: str, *, now: datetime) -> None:
+    agent = Agent.objects.select_related("user").lock(agent_id)
     limits = Spending.objects.select_for_update().get(pk=agent.pk)
     if agent.desired == Desired.DELETED:
         return
-    for state in states(agent, limits, now=now):
+    for state in _untold(limits, states_of(agent, limits, now=now)):
+        values = {"name": agent.name, "agent_id": agent.pk}
+        _tell(agent, state, "spending_reached" if state.is_reached else "spending_near", values, now=now)
+
+
+@transaction.atomic
+def _tell_of_account(agent_id: str, *, now: datetime) -> None:
+    """The event is in the log of the agent whose calls were read last. It comes even if that agent is being deleted."""
+    agent = Agent.objects.select_related("user").lock(agent_id)
+    limits = AccountSpending.objects.select_for_update().get(pk=agent.user_id)
+    for state in _untold(limits, states_of_account(agent.user_id, limits, now=now)):
+        mail = "account_spending_reached" if state.is_reached else "account_spending_near"
+        _tell(agent, state, mail, {}, now=now, of="account")
+
+
+def _untold(limits: Spending | AccountSpending, found: list[LimitState]) -> list[LimitState]:
+    """Those that the owner was not told about. They are noted as told."""
+    news = []
+    for state in found:
         begins, level = limits.told.get(state.period, ["", 0])
         known = level if begins == state.begins.isoformat() else 0
         if state.level > known:
             limits.told[state.period] = [state.begins.isoformat(), state.level]
-            _tell(agent, state, now=now)
-    limits.save(update_fields=["told"])
+            news.append(state)
+    if news:
+        limits.save(update_fields=["told"])
+    return news
 
 
 def _state(period: LimitPeriod, begins: date, ends: date, usd: Decimal, limit: Decimal) -> LimitState:
@@ -85,20 +130,22 @@ def _state(period: LimitPeriod, begins: date, ends: date, usd: Decimal, limit: D
     return LimitState(period=period, begins=begins, ends_at=ends_at, usd=usd, limit=limit)
 
 
-def _tell(agent: Agent, state: LimitState, *, now: datetime) -> None:
-    is_reached = state.level == REACHED
-    kind = LoggedType.LIMIT_REACHED if is_reached else LoggedType.LIMIT_NEAR
+def _tell(
+    agent: Agent, state: LimitState, mail: str, values: dict[str, str], *, now: datetime, of: str = "agent"
+) -> None:
+    kind = LoggedType.LIMIT_REACHED if state.is_reached else LoggedType.LIMIT_NEAR
     amounts = {"period": str(state.period), "usd": float(round(state.usd, 4)), "limitUsd": float(state.limit)}
-    events.log(agent, kind, {**amounts, "endsAt": state.ends_at.isoformat().replace("+00:00", "Z")}, now=now)
+    ends_at = state.ends_at.isoformat().replace("+00:00", "Z")
+    events.log(agent, kind, {"of": of, **amounts, "endsAt": ends_at}, now=now)
     if not agent.user.is_active:
         return
-    mail = outgoing_mail.rendered(
-        "spending_reached" if is_reached else "spending_near",
+    rendered = outgoing_mail.rendered(
+        mail,
         lang=mail_choices.language(agent.user, otherwise=agent.lang),
-        name=agent.name,
-        agent_id=agent.pk,
+        rich=None,
         spent=f"{state.usd:.2f}",
         limit=f"{state.limit:.2f}",
         until=state.ends_at,
+        **values,
     )
-    outgoing_mail.write(agent.user_id, mail)
+    outgoing_mail.write(agent.user_id, rendered)

@@ -19,7 +19,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.models import Agent
+from agents.models import Agent, Status
 from agents.running import settling
 from agents.views.base import AgentViewSet
 from config import dry_run, preferences, waiting
@@ -64,11 +64,12 @@ def settles(
 
 
 def _body(view: AgentViewSet, answered: dict[str, Any] | None, agent_id: str) -> bytes:
-    """What was answered, with the agent as it is now."""
+    """What was answered, with the agent as it is now. One whose row is gone by then is shown as deleted."""
     if answered is None:
         return b""
     try:
-        agent = Agent.objects.select_related("hook", "quota_snapshot").get(pk=agent_id)
-        return bytes(encoded({**answered, "agent": view.json_of(agent)}))
+        agent = Agent.objects.select_related("hook", "quota_snapshot").filter(pk=agent_id).first()
+        shown = view.json_of(agent) if agent else {**answered["agent"], "status": Status.DELETED.value}
+        return bytes(encoded({**answered, "agent": shown}))
     finally:
         connection.close()

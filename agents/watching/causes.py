@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,9 +14,12 @@ from agents.configuring import channels
 from agents.domains import names
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import renew_url
-from agents.models import Agent, ChannelState, Reason, Spending
+from agents.models import AccountSpending, Agent, ChannelState, Reason, Spending
 from agents.runtimes.base import Observation, Phase
 from agents.spending import telling
+from agents.spending.telling import LimitState
+
+ACCOUNT_LIMITS = "PUT /me/limits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,22 +83,34 @@ def keyless(agent: Agent) -> list[Explanation]:
 
 def spending(agent: Agent) -> list[Explanation]:
     """A limit of the owner's refuses the agent's model calls."""
-    limits: Spending | None = getattr(agent, "spending", None)
-    if limits is None:
-        return []
-    call = f"PUT /agents/{agent.id}/limits"
+    now = timezone.now()
+    own: Spending | None = getattr(agent, "spending", None)
+    account = AccountSpending.objects.filter(pk=agent.user_id).first()
+    return [
+        *(_refused(agent, own, telling.states_of(agent, own, now=now)) if own else ()),
+        *(_refused(agent, account, telling.states_of_account(agent.user_id, account, now=now)) if account else ()),
+    ]
+
+
+def _refused(agent: Agent, limits: Spending | AccountSpending, states: list[LimitState]) -> Iterator[Explanation]:
+    """Why these limits, the agent's or its account's, refuse the agent's model calls, if they do."""
+    is_own = isinstance(limits, Spending)
+    call = f"PUT /agents/{agent.id}/limits" if is_own else ACCOUNT_LIMITS
     if limits.is_stopped:
-        message = "the agent runs, but its owner has switched its model calls off"
-        return [explained(agent, Cause.CALLS_STOPPED, message, next=call)]
-    for state in telling.states(agent, limits, now=timezone.now()):
-        if state.level == telling.REACHED:
+        calls = "its model calls" if is_own else "the model calls of all their agents"
+        message = f"the agent runs, but its owner has switched {calls} off"
+        yield explained(agent, Cause.CALLS_STOPPED, message, next=call)
+        return
+    for state in states:
+        if state.is_reached:
+            whose = "has reached its limit" if is_own else "all agents of its account have reached their limit"
             message = (
-                f"the agent runs, but has reached its limit of {state.limit} USD for a {state.period}: its model calls"
+                f"the agent runs, but {whose} of {state.limit} USD for a {state.period}: its model calls"
                 f" are refused until {state.ends_at:%Y-%m-%d %H:%M} UTC"
             )
             evidence = [f"{state.usd:.4f} USD since {state.begins} UTC"]
-            return [explained(agent, Cause.SPENDING_LIMIT, message, evidence=evidence, next=call)]
-    return []
+            yield explained(agent, Cause.SPENDING_LIMIT, message, evidence=evidence, next=call)
+            return
 
 
 def silent(agent: Agent) -> list[Explanation]:

@@ -39,6 +39,7 @@ messages-waiting   what people wrote to your agents and no agent has read yet
 timeline, events   what happened to your agents
 domains            host names of your own
 model-usage        what your agents used of models, by day and model
+model-limits       what your agents may spend on their models together
 subscriptions, orders, payments, invoices, billing-details   what you paid, and what stands on invoices
 author, personas, persona-translations, articles             what you wrote for the catalog
 

@@ -48,11 +48,16 @@ def application() -> Any:
 
 
 def _warm() -> None:
+    from django.conf import settings  # noqa: PLC0415
+
     from config import preload  # noqa: PLC0415
+    from mcp_server import warming as warming_of_mcp  # noqa: PLC0415
     from pages import warming  # noqa: PLC0415 # its models need the loaded apps
 
     preload.run()
     warming.start()
+    if not settings.DEVELOPMENT:  # a laptop keeps the 25 MB until MCP is used
+        warming_of_mcp.start()
 
 
 def main() -> None:

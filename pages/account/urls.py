@@ -35,6 +35,7 @@ from pages.account.data import DataFilePage, DataPage
 from pages.account.invoices import InvoiceFilePage, InvoicesPage
 from pages.account.keys import KeysPage
 from pages.account.leave import LeaveCodePage, LeavePage, StayPage
+from pages.account.limits import AccountLimitsPage
 from pages.account.look_end import LookEndPage
 from pages.account.mails import MailsPage
 from pages.account.payments import PaymentsPage, ReceiptFilePage, ReceiptPage
@@ -87,6 +88,7 @@ urlpatterns = [
     path("account/delete/code", LeaveCodePage.as_view(both)),
     path("account/delete/keep", StayPage.as_view(both)),
     path("account/look/end", LookEndPage.as_view({"post": "create"})),
+    path("account/limits", AccountLimitsPage.as_view(both)),
     path("account/mails", MailsPage.as_view(both)),
     path("account/agents/<str:id>", AgentsPage.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketPage.as_view(both)),

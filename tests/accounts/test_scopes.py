@@ -32,7 +32,7 @@ READ = names(
     getAgentMemory getAgentQuota getAgentUsage getAgentLimits getAgentTerm listAgentModels getAgentModel
     listAgentWebhookDeliveries
     getBillingDetails listCryptoOrders getCryptoOrder checkDomain listEvents listInvoices getInvoice
-    getInvoicePdf listKeys getAccount getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
+    getInvoicePdf listKeys getAccount getAccountLimits getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
     listStarsOrders getStarsOrder listStripeOrders getStripeOrder listSubscriptions getSubscriptionNextPlan
     getSubscriptionQuote createMcp
     """
@@ -53,10 +53,11 @@ PAY = names(
     createSubscriptionMove setSubscriptionNextPlan deleteSubscriptionNextPlan
     """
 )
-FULL = ["setAgentLimits", "setBillingDetails", "setAuthor", "openStripePortal"]
+FULL = ["setAccountLimits", "setAgentLimits", "setBillingDetails", "setAuthor", "openStripePortal"]
 SESSION = ["createKey", "deleteKey", "endSession"]
 OF_ALL_AGENTS = {
     "createAgent",
+    "getAccountLimits",
     "getBillingDetails",
     "listInvoices",
     "getInvoice",

@@ -86,6 +86,7 @@ ALSO = {
     ("state", "webhooks/outbox.py <module>"): "the outcomes of many pending deliveries, in one statement",
     ("status", "accounts/idempotency.py keep"): "the HTTP status of a reply",
     ("status", "accounts/replies.py keep"): "the HTTP status of a reply",
+    ("status", "agents/views/settling.py _body"): "the answer about an agent that is gone",
     ("status", "billing/providers/stripe/cards.py note"): "Stripe's own word",
     ("status", "billing/providers/stripe/disputes.py note"): "Stripe's own word",
     ("status", "catalog/admin.py get_changeform_initial_data"): "the form of a new persona",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.cause import Cause
 from agents.errors import renew_url
 from agents.models import Agent
-from agents.watching.causes import Explanation
+from agents.watching.causes import ACCOUNT_LIMITS, Explanation
 from config.operator_settings import operator_settings
 from pages.account import words
 
@@ -70,6 +70,8 @@ def button_for(call: str | None, agent: Agent) -> Button | None:
         return None
     if call == renew_url(agent.pk):
         return Button(href=f"/renew/{agent.pk}", label=_("Pay"), is_form=False, act="renew")
+    if call == ACCOUNT_LIMITS:
+        return Button(href="/account/limits", label=_("Change your limits"), is_form=False, act="account-limits")
     place, label = PLACES[_parts(call, agent)]
     return Button(href=f"/account/agents/{agent.pk}{place}", label=label, is_form=place in BY_FORM, act=place[1:])
 

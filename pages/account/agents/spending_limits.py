@@ -52,7 +52,7 @@ class SpendingLimitsPage(AgentPagePage):
         ]
         context = {
             "agent": agent,
-            "fields": [(name, label, keyboard, _shown(name, typed[name])) for name, label, keyboard in fields],
+            "fields": [(name, label, keyboard, shown(name, typed[name])) for name, label, keyboard in fields],
             "stopped": typed["stopped"],
             "problem": problem,
         }
@@ -60,13 +60,19 @@ class SpendingLimitsPage(AgentPagePage):
 
 
 def _body(typed: dict[str, str]) -> dict[str, Any]:
-    """The body of `PUT /agents/{id}/limits`, in the API's words. A comma is a decimal point."""
+    """The body of `PUT /agents/{id}/limits`, in the API's words."""
     numbers = {name: int(typed[name]) if typed[name].isdecimal() else typed[name] for name in NUMBERS}
-    amounts = {name: typed[name].replace(",", ".") for name in AMOUNTS}
+    amounts = {name: amount(typed[name]) for name in AMOUNTS}
     return {name: value for name, value in {**numbers, **amounts}.items() if value != ""}
 
 
-def _shown(name: str, value: object) -> str:
+def amount(typed: str) -> str:
+    """As the API takes it. A comma is a decimal point."""
+    return typed.replace(",", ".")
+
+
+def shown(name: str, value: object) -> str:
+    """A limit in its field."""
     if value is None:
         return ""
     return f"{value:.2f}" if name in AMOUNTS and isinstance(value, int | float) else str(value)

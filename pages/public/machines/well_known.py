@@ -51,6 +51,7 @@ def _linkset() -> dict[str, object]:
                     {"href": address("guide/"), "type": html},
                     {"href": address("llms.txt"), "type": text},
                     {"href": address("llms-full.txt"), "type": text},
+                    {"href": address("guide/reference/mcp/"), "type": html, "title": "MCP server: POST /mcp"},
                 ],
                 "service-meta": [
                     {"href": address(".well-known/ai-catalog.json"), "type": "application/ai-catalog+json"},

@@ -70,6 +70,17 @@ def test_deleting_answers_when_the_data_is_gone(client: APIClient, running: Agen
     assert Agent.objects.get().status == "deleted"
 
 
+def test_an_agent_whose_row_is_gone_after_the_wait_is_shown_as_deleted(
+    client: APIClient, make_agent: MakeAgent
+) -> None:
+    agent = make_agent()
+    answer = client.get(f"/agents/{agent.pk}", HTTP_PREFER="wait=30")
+    worker = soon(lambda: Agent.objects.filter(pk=agent.pk).delete())
+    shown = told(answer)["agent"]
+    worker.join()
+    assert (shown["id"], shown["status"]) == (agent.pk, "deleted")
+
+
 def test_a_repeated_create_waits_for_the_same_agent(client: APIClient, runtime: ScriptedRuntime) -> None:
     headers = {"Idempotency-Key": "once", "Prefer": "wait=1"}
     wanted = {"personaId": PERSONA, "tier": "tiny"}

@@ -121,11 +121,9 @@ def test_a_refused_sign_in_is_recorded_without_what_was_typed(operator: User) ->
     assert rows == [("Sign-in failed", "", operator.pk, operator.email), unknown, unknown]
 
 
-def test_a_thousand_refused_sign_ins_do_not_fill_the_log(operator: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(1_000):
-        login(
-            operator.email if number % 2 else f"{number}@example.com", "wrong", f"10.0.{number // 250}.{number % 250}"
-        )
+def test_two_hundred_refused_sign_ins_do_not_fill_the_log(operator: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(200):
+        login(operator.email if number % 2 else f"{number}@example.com", "wrong", f"10.0.0.{number}")
     rows = AuditEntry.objects.filter(verb=console_logins.REFUSED)
     assert rows.filter(object_id=operator.pk).count() == console_logins.LISTED
     assert rows.filter(object_id="").count() == console_logins.LISTED

@@ -43,6 +43,7 @@ def _owner() -> list[str]:
         "/account/personas/{draft}/articles/note/delete",
         "/account/data",
         "/account/delete",
+        "/account/limits",
         "/account/mails",
         "/account/payments",
         "/account/payments/{payment}",

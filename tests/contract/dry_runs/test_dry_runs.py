@@ -55,6 +55,7 @@ SENDS: dict[str, dict[str, Any] | None] = {
     "rebuildAgent": None,
     "resumeAgent": None,
     "setAgentLimits": {"usdPerDay": 5, "stopped": True},
+    "setAccountLimits": {"usdPerDay": 5, "stopped": True},
     "setAgentTools": {"enabled": [], "mcpServers": []},
     "setAgentWebhook": {"url": RECEIVER},
     "deleteAgentWebhook": None,

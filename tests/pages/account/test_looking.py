@@ -33,6 +33,7 @@ SECRETS = ("sk-very-secret", "1:hush", "mcp-hush", "peer-hush", "hook-hush", "wh
 # The pages of a person that an operator sees, by the end of their route.
 OPEN = {
     *("account", "account/sessions", "account/personas", "account/personas/<str:id>", "account/data", "account/mails"),
+    "account/limits",
     *("account/personas/<str:id>/preview", "account/payments", "account/payments/<str:id>", "account/invoices"),
     *("account/", "account/<path:rest>", "renew/<str:id>", "renew/<str:id>/progress", "renew/<path:rest>"),
     *("sign-in/", "sign-in/<path:rest>", "account/agents/<str:id>"),

@@ -60,6 +60,13 @@ def test_the_catalog_of_apis_is_a_linkset_whose_links_work(api: APIClient) -> No
     assert entry["anchor"] == f"{settings.BASE_URL}/"
 
 
+def test_the_mcp_server_is_named_in_the_text_and_in_the_catalog(api: APIClient) -> None:
+    assert f"{settings.BASE_URL}/mcp," in text(api, SHORT)
+    (entry,) = json.loads(api.get("/.well-known/api-catalog").content)["linkset"]
+    (told,) = [one for one in entry["service-doc"] if "/mcp" in one.get("title", "")]
+    assert told["href"] == f"{settings.BASE_URL}/guide/reference/mcp/"
+
+
 def test_who_finds_a_fault_of_security_learns_where_to_report_it(api: APIClient) -> None:
     fields = dict(line.split(": ", 1) for line in text(api, "/.well-known/security.txt").splitlines())
     assert fields["Contact"].startswith("mailto:")

@@ -824,6 +824,20 @@ class AsyncCalls:
         ).body()
         return reply
 
+    async def get_account_limits(self) -> types.AccountLimitsEnvelope:
+        """Tell the limits of the model calls of all your agents together; null is no limit: `GET /me/limits`."""
+        reply: types.AccountLimitsEnvelope = (await self._connection.reply(ApiCall("GET", "/me/limits"))).body()
+        return reply
+
+    async def set_account_limits(
+        self, body: types.PutAccountLimitsRequest, *, dry_run: bool | None = None
+    ) -> types.AccountLimitsEnvelope:
+        """Limit what the model calls of all your agents may take together; or stop them all with `stopped`: `PUT /me/limits`."""
+        reply: types.AccountLimitsEnvelope = (
+            await self._connection.reply(ApiCall("PUT", "/me/limits", query={"dryRun": dry_run}, body=body))
+        ).body()
+        return reply
+
     async def list_own_personas(self) -> types.Personas:
         """List the personas that you wrote, newest first, drafts too: `GET /me/personas`."""
         reply: types.Personas = (await self._connection.reply(ApiCall("GET", "/me/personas"))).body()

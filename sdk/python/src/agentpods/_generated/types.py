@@ -31,6 +31,16 @@ class A2aPeerPublic(TypedDict):
     url: str
 
 
+class AccountLimits(TypedDict):
+    usdPerDay: float | None
+    usdPerMonth: float | None
+    stopped: bool
+
+
+class AccountLimitsEnvelope(TypedDict):
+    limits: AccountLimits
+
+
 class AgentModel(TypedDict):
     """
     The agent, as a model that a client can choose.
@@ -728,6 +738,16 @@ class PutA2aRequest(TypedDict):
     listed: NotRequired[bool]
     peers: NotRequired[list[PeerRequest]]
     rotateToken: NotRequired[bool]
+
+
+class PutAccountLimitsRequest(TypedDict):
+    """
+    All limits at once. One that is absent or null is none.
+    """
+
+    usdPerDay: NotRequired[float | None]
+    usdPerMonth: NotRequired[float | None]
+    stopped: NotRequired[bool]
 
 
 class PutDomainRequest(TypedDict):
