@@ -25,8 +25,8 @@ from config.mail_forms import FORMS
 from config.operator_settings import choosing
 from config.saved_filters.models import SavedFilter
 from status.announcements.models import Announcement
-from tests.accounts.factors.people import CONFIRM, shown_by_app, with_app
 from tests.accounts.console_pages.addresses import addresses
+from tests.accounts.factors.people import CONFIRM, shown_by_app, with_app
 
 AGENTS = 60
 # Kinds whose rows are more than columns, or that a constraint of the database keeps from being empty.
@@ -34,6 +34,8 @@ MORE_THAN_COLUMNS = {
     *("config.Job", "config.OperatorSetting", "config.SettingChange", "catalog.PersonaL10n", "billing.Coupon"),
     *("status.Announcement", "billing.Decision", "billing.NextPlan", "accounts.ConsoleSession"),
 }
+TEXTS = ("CharField", "TextField")
+WORD = "one"
 LANG = "de"
 
 
@@ -74,9 +76,11 @@ def console_rows(catalog: None, runtime: object) -> ConsoleRows:
 
 
 def _one(model: type[Model]) -> None:
-    """A row with nothing in it but what it must have."""
+    """A row with nothing in it but what it must have, and a word in each text."""
     columns = {}
     for one in model._meta.local_concrete_fields:
+        if one.get_internal_type() in TEXTS and not one.null and not one.choices:
+            columns[str(one.column)] = f"'{WORD[: one.max_length]}'"
         related = one.related_model._default_manager.first() if one.related_model and not one.null else None
         if related is not None:
             columns[str(one.column)] = f"'{related.pk}'"
