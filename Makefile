@@ -14,7 +14,7 @@ RESOLVE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-has
 	--no-annotate --no-header
 MAKE_ENVIRONMENT = $(PYTHON) -I config/run/environment.py $(VENV)
 # The number of test processes. More than two cores, because many tests wait for real programs.
-WORKERS ?= 4
+WORKERS ?= 6
 # Settings of a production that could start, for `check --deploy`.
 PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
 	POD_IMAGE=images.example.com/agentpods ENGINE_IMAGES=pi=images.example.com/pi \

@@ -1,5 +1,5 @@
-"""The addresses that an operator opens in the console: each list in every order, filtered, searched, its last page,
-and the page of one row.
+"""The addresses that an operator opens in the console: each list in every order, filtered, searched, its last page, its
+totals, and the page of one row.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def of_console(client: Client, console: admin.ModelAdmin[Any]) -> Iterator[Visit
     page = f"admin:{console.opts.app_label}_{console.opts.model_name}"
     place = reverse(f"{page}_changelist")
     yield Visit(console.opts.label, "first page", place)
+    if getattr(console, "totals", None) is not None:
+        yield Visit(console.opts.label, "totals of all rows", f"{place}totals/")
     listed = (client.get(place, follow=True).context or {}).get("cl")
     if listed is None:
         return

@@ -17,7 +17,7 @@ from catalog import snapshot, visibility
 from catalog.models import Persona, PersonaDocument, PersonaL10n
 from catalog.vocabulary import ArticleLang, Category, PersonaStatus, TierId
 
-pytestmark = [pytest.mark.usefixtures("catalog"), pytest.mark.unmeasured]
+pytestmark = [pytest.mark.sampled, pytest.mark.usefixtures("catalog"), pytest.mark.unmeasured]
 
 Make = Callable[..., Persona]
 

@@ -22,7 +22,7 @@ from config import long_lists
 from status.models import Incident
 from tests.agents.conftest import MakeAgent
 
-pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.unmeasured]
 
 # The tables that have hundreds of thousands of rows on a platform of 100,000 agents.
 LONG = {

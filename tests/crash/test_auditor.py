@@ -23,7 +23,7 @@ from tests.crash.watch import doubles
 from tests.ports import free_port
 from webhooks.models import Delivery, Event, State
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.usefixtures("world")]
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.usefixtures("world")]
 
 
 def row(world: AuditedHome, **values: Any) -> None:

@@ -20,6 +20,7 @@ from agents.pod.bridge.log import EngineLog
 
 _log = logging.getLogger(__name__)
 
+LAST_WORDS_SECONDS = 0.2  # by then, the last output of an ended engine on stderr has arrived
 BEAT_SECONDS = 2.0
 # A healthy engine answers within milliseconds. On a machine that is short of CPU it may take seconds.
 SILENCE_SECONDS = 6.0
@@ -39,7 +40,9 @@ class EngineProcess:
     the engine works.
     """
 
-    def __init__(self, session: str | None, generation: int, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self, session: str | None, generation: int, process: asyncio.subprocess.Process, seen: psutil.Process
+    ) -> None:
         self.session = session
         self.generation = generation
         self.process = process
@@ -48,7 +51,7 @@ class EngineProcess:
         self.used = self.answered = time.monotonic()
         self._waited = 0.0
         self.driver: Driver
-        self._seen = psutil.Process(process.pid)
+        self._seen = seen
         self._following: list[asyncio.Task[None]] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -66,8 +69,9 @@ class EngineProcess:
         """Start the process and wait until it answers with the right model. After an EngineError it is gone."""
         process = await _spawn(launch, engine.session_argv(session, launch), marks)
         linux.leave_to_asyncio(process)
-        engine_process = cls(session, generation, process)
-        engine_process._following.append(asyncio.create_task(log.follow(process.stderr)))
+        following = asyncio.create_task(log.follow(process.stderr))
+        engine_process = cls(session, generation, process, await _seen(process, following))
+        engine_process._following.append(following)
         if engine.processes is Processes.ONE_SERVER:
             engine_process._following.append(asyncio.create_task(log.follow(process.stdout)))
         engine_process.driver = engine.attach(process, launch)
@@ -207,3 +211,12 @@ async def _spawn(launch: Launch, session: tuple[str, ...], marks: Mapping[str, s
         preexec_fn=linux.die_with_parent,
         limit=_STREAM_BYTES,
     )
+
+
+async def _seen(process: asyncio.subprocess.Process, following: asyncio.Task[None]) -> psutil.Process:
+    """Raises EngineError if the process has ended already, and its exit status was taken. Its last words are logged."""
+    try:
+        return psutil.Process(process.pid)
+    except psutil.NoSuchProcess as error:
+        await asyncio.wait({following}, timeout=LAST_WORDS_SECONDS)
+        raise EngineError("the engine ended as soon as it was started") from error

@@ -18,7 +18,7 @@ from agents.cause import Cause
 from agents.engines.base import Engine, EngineError, EnginePlace, ProxyAccess
 from agents.pod import processes
 from agents.pod.bridge import causes, commands, files, install, linux
-from agents.pod.bridge.engine_process import EngineProcess
+from agents.pod.bridge.engine_process import LAST_WORDS_SECONDS, EngineProcess
 from agents.pod.bridge.engine_processes import EngineProcesses
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.restoring import RestoreFailed, Restoring
@@ -37,8 +37,6 @@ PUBLISH_SECONDS = 1.5
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0
-# By then, the engine's last output on stderr has arrived.
-LAST_WORDS_SECONDS = 0.2
 DEATHS_OF_A_LOOP = 3
 # A hung engine is ended after HUNG_SECONDS. An engine that somebody stopped by a signal may be meant to continue, so it
 # gets more time.

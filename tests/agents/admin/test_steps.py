@@ -22,7 +22,7 @@ LIST = "/admin/agents/agent/"
 UNSEEN = ("\u200b", "\u2060 \u200d", "\xad", "\x07", "\u3164", "\u2800", "\ufe0f", "...", "\u0301")
 STEPS = ("pause_agents", "rebuild_agents", "delete_agents")
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from agents.engines.openclaw import PLUGIN
 from agents.pod.bridge import install
 from tests.agents.engines.test_openclaw import render, settings
 
+pytestmark = pytest.mark.sampled
+
 OUTSIDE = Path(__file__).parents[2] / "doubles" / "openclaw_plugin.mjs"
 OWN_PROMPT = "<!-- openclaw:attempt:STABLE -->\nYou are a personal assistant running inside OpenClaw.\n## Tooling\n"
 

@@ -20,7 +20,7 @@ from tests.doubles.mcp_http import McpHttpServer
 from tests.doubles.mcp_tools import PIXEL, tool
 from tests.ports import free_port
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured]
 
 HARNESS = Path(__file__).parents[2] / "doubles" / "pi_extension.mjs"
 Entry = dict[str, Any]

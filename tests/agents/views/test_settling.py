@@ -17,7 +17,7 @@ from config import waiting
 from tests.agents.conftest import PERSONA, MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db(transaction=True)]
 
 
 def told(answer: Any) -> Any:

@@ -26,7 +26,7 @@ from tests.doubles.slow_gateway import SlowGateway
 from tests.patience import wait_until
 from tests.webs import Web
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
 
 CHATS = 100
 STREAMED = {"Accept": "text/event-stream"}

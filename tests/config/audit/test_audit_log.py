@@ -26,7 +26,7 @@ LIST = "/admin/config/auditentry/"
 PASSWORD = "a good long password"
 HERE = "192.0.2.7"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from tests.scraping import scrape, scrape_until
 from tests.webs import Web
 from tests.workers import Workers
 
+pytestmark = pytest.mark.sampled
+
 REQUESTS = "agentpods_http_requests_total"
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -44,12 +44,12 @@ class Declared(SlowEngine):
 LIVES = (sys.executable, "-c", "import time; time.sleep(600)")
 
 
-def start(engine: PartsEngine, directory: Path, *, runs: tuple[str, ...] = LIVES) -> None:
+def start(engine: PartsEngine, directory: Path, *, runs: tuple[str, ...] = LIVES, log: EngineLog | None = None) -> None:
     launch = Launch(files={}, directories=(), argv=runs, env={}, cwd=directory, model=None)
 
     async def once() -> None:
         started = await EngineProcess.start(
-            cast("Engine", engine), launch, None, generation=1, marks={}, log=EngineLog()
+            cast("Engine", engine), launch, None, generation=1, marks={}, log=log or EngineLog()
         )
         await started.stop()
 
@@ -62,6 +62,22 @@ def test_an_engine_is_ended_when_its_declared_time_is_over(tmp_path: Path) -> No
         start(Declared(takes=30, start_seconds=0.2), tmp_path)
     left = [child for child in psutil.Process().children() if child.pid not in before]
     assert psutil.wait_procs(left, timeout=END_SECONDS)[1] == []
+
+
+def test_an_engine_that_ends_as_soon_as_it_is_started_is_dead_and_its_last_words_are_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawn, log = engine_process._spawn, EngineLog()
+
+    async def ended(*given: Any) -> asyncio.subprocess.Process:
+        process = await spawn(*given)
+        await process.wait()  # as on a machine that is so slow that the end is known first
+        return process
+
+    monkeypatch.setattr(engine_process, "_spawn", ended)
+    with pytest.raises(EngineError, match=r"^the engine ended as soon as it was started$"):
+        start(PartsEngine(), tmp_path, runs=("/bin/sh", "-c", "echo no such option >&2"), log=log)
+    assert log.evidence == ["no such option"]
 
 
 def test_an_engine_that_declares_more_than_the_usual_time_is_waited_for(

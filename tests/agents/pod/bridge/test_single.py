@@ -19,6 +19,8 @@ from agents.engines.opencode import OPENCODE
 from tests.agents.pod.bridge.process import BridgeProcess, eventually, is_up, pod_config
 from tests.doubles.opencode import install_double
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Iterator[BridgeProcess]:

@@ -16,6 +16,8 @@ from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, pos
 from tests.doubles.engine_page import PAGE, POLICY, EnginePage
 from tests.doubles.engine_page import PASSWORD as ENGINE_PASSWORD
 
+pytestmark = pytest.mark.sampled
+
 ENTRY = f"/{base64.urlsafe_b64encode(b'/data/workspace').decode().rstrip('=')}/session"
 
 

@@ -26,6 +26,8 @@ from tests.agents.pod.gateway.visitor import PASSWORD, cookie_of, get, post
 from tests.doubles.engine_page import PASSWORD as ENGINE_PASSWORD
 from tests.doubles.engine_socket import EngineSocket
 
+pytestmark = pytest.mark.sampled
+
 PATH = "/openclaw"
 Line = aiohttp.ClientWebSocketResponse
 
