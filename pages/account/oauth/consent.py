@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from authlib.oauth2.rfc6749 import OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidClientError, OAuth2Error
 from django.http import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -54,6 +54,8 @@ class ConsentPage(AnswerPage):
         """Send the person back to the program: with a code, or with a no."""
         who = caller(request) if grant.limits is not None else None
         answer = server.create_authorization_response(grant.request, grant_user=who, grant=grant)
+        if "Location" not in answer:  # the program's document has just changed
+            return self._refused(InvalidClientError("the program has changed: start anew"))
         return self.go(with_issuer(answer["Location"]))
 
     def _asking(self, grant: CodeGrant, *, problem: str = "") -> HttpResponseBase:

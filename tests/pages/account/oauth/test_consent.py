@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts import keys
 from accounts.models import ApiKey, User
+from accounts.oauth import clients
 from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.models import Agent
 from tests.accounts.oauth.asking_program import BACK, CHALLENGE, CLIENT, answered, exchanged, request_of
@@ -180,3 +181,13 @@ def test_a_name_that_is_markup_stays_text(visitor: Visitor) -> None:
     answer = visitor.client.get(request_of())
     assert b"<script>alert" not in answer.content
     assert CHALLENGE not in text(shown(answer))
+
+
+def test_a_program_that_is_gone_when_the_answer_is_made_is_refused_on_a_page(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, known = visitor.open(request_of()), iter([clients.known(CLIENT)])
+    monkeypatch.setattr(clients, "known", lambda client_id: next(known, None))
+    answer = visitor.send(page, request_of(), answer="allow", may="read", days="30")
+    assert "the program has changed" in text(shown(answer, status=400))
+    assert not OAuthGrant.objects.exists()
