@@ -14,7 +14,7 @@ import pytest
 IS_ON = "AT_LENGTH" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
 FEWER = 5  # one of this many tests with the mark `sampled` runs
-CASES = 2  # of a test with more cases than this, so many run
+CASES = 3  # of a test with more cases than this, so many run
 _MARKS_OF_A_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*)$", re.MULTILINE)
 
 

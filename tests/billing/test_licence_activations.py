@@ -21,7 +21,7 @@ from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import LEMON, check, confirmed, licence_of, post
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 ACTIVE, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.EXPIRED
 

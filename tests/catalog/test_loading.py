@@ -14,7 +14,7 @@ from catalog import files, loading, version
 from catalog.models import CatalogRow, Engine, Persona, PersonaL10n, Tier, Toolset
 from tests.catalog.waiting import act_while_held
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def change(source: Path, name: str, old: str, new: str) -> None:

@@ -287,6 +287,7 @@ CASES = [
 GROUPS = {"addresses": range(1, 64), "texts": range(64, 93), "situations": range(93, 107)}
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("group", [pytest.param("addresses", marks=pytest.mark.slow), "texts", "situations"])
 def test_receivers(

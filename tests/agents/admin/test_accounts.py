@@ -26,7 +26,7 @@ from tests.agents.conftest import settle
 
 USERS = "/admin/accounts/user/"
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -21,8 +21,6 @@ from tests.agents.conftest import event_types, settle
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.runtime import ScriptedRuntime
 
-pytestmark = pytest.mark.sampled
-
 
 @pytest.fixture
 def stopped(agent: Agent, runtime: ScriptedRuntime) -> Agent:  # a fixture

@@ -21,8 +21,6 @@ from tests.agents.pod.bridge.process import eventually
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.bridge import BridgeDouble, line
 
-pytestmark = pytest.mark.sampled
-
 NUMBERS = [f"line {number}" for number in range(12)]
 
 

@@ -30,8 +30,6 @@ from tests.doubles.runtime import ScriptedRuntime
 from tests.workers import database_url
 from webhooks.models import Event
 
-pytestmark = pytest.mark.sampled
-
 MiB = 2**20
 TINY_MEMORY, TINY_DISK = 512 * MiB, 2048 * MiB
 LITTLE = Usage(memory_bytes=51 * MiB, disk_bytes=5 * MiB)

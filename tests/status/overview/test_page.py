@@ -22,7 +22,7 @@ from tests import operating
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock, Pay
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

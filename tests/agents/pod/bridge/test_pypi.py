@@ -20,8 +20,6 @@ from agents.pod.bridge.commands import InstallError
 from agents.pod.bridge.log import EngineLog
 from tests.agents.pod.bridge.conftest import MakeBridge
 
-pytestmark = pytest.mark.sampled
-
 SOURCE = """
 import sys
 print("tiny engine", "1.2.3")

@@ -13,8 +13,6 @@ import pytest
 from tests.agents.pod.bridge.conftest import MakeBridge
 from tests.agents.pod.bridge.process import BridgeProcess, eventually, pod_config
 
-pytestmark = pytest.mark.sampled
-
 
 def test_only_the_holder_of_the_bridge_token_is_answered(shared: BridgeProcess) -> None:
     assert shared.status_of("GET", "/state", token="wrong") == 401

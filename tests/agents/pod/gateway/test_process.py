@@ -32,7 +32,7 @@ from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
 from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.doubles.provider import ModelVendor
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured]
+pytestmark = pytest.mark.unmeasured
 
 ALL_SECRETS = [
     IDENTITY.key.splitlines()[1],

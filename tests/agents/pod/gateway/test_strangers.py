@@ -20,8 +20,6 @@ from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, pos
 from tests.doubles.engine_page import PASSWORD as ENGINE_PASSWORD
 from tests.doubles.engine_page import EnginePage
 
-pytestmark = pytest.mark.sampled
-
 EVIL = "https://evil.example"
 
 

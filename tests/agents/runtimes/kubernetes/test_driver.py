@@ -19,8 +19,6 @@ from tests.agents.runtimes.conftest import AGENT, NAMESPACE, pod_spec
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 
-pytestmark = pytest.mark.sampled
-
 NEXT = "pod-abc-2"
 WRITES = {"apply", "merge", "post", "delete"}
 
@@ -107,8 +105,17 @@ def test_a_new_pod_takes_one_call_for_each_object_and_one_for_a_volume_left_behi
     before, writes = cluster.requests, cluster.writes
     runtime.deploy(public_spec("pod-def-1", agent_id="agt_def"))
     objects = [cluster.get("Namespace", "pod-def-1")]
-    of_rights = ("RoleBinding", "ResourceQuota", "LimitRange", "NetworkPolicy")
-    for kind in (*of_rights, "Secret", "Service", "PersistentVolumeClaim", "HTTPRoute", "Deployment"):
+    for kind in (
+        "RoleBinding",
+        "ResourceQuota",
+        "LimitRange",
+        "NetworkPolicy",
+        "Secret",
+        "Service",
+        "PersistentVolumeClaim",
+        "HTTPRoute",
+        "Deployment",
+    ):
         objects += cluster.objects(kind, "pod-def-1")
     assert cluster.writes - writes == len(objects) == 11
     assert cluster.requests - before == len(objects) + 1

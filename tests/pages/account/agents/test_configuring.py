@@ -17,8 +17,6 @@ from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.pages.account.visitor import Visitor, fields, text
 from tests.pages.page import Page
 
-pytestmark = pytest.mark.sampled
-
 Boxes = Iterable[tuple[str, str]]
 
 

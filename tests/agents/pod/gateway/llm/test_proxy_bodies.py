@@ -17,7 +17,7 @@ from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.provider import ModelVendor
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured]
+pytestmark = pytest.mark.unmeasured
 
 MIB = 1024 * 1024
 JSON = {"Content-Type": "application/json"}

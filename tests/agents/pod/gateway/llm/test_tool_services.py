@@ -13,8 +13,6 @@ from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, GatewayProcess
 from tests.doubles.provider import ModelVendor
 
-pytestmark = pytest.mark.sampled
-
 TOOL_KEY = "tvly-key-of-the-owner-0123456789"
 SEARCH = "/services/tavily/search"
 SPEECH = "/services/openai/audio/speech"
