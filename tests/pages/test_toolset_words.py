@@ -10,5 +10,5 @@ from pages import toolset_words
 
 def test_translators_have_the_words_of_each_toolset_and_no_others() -> None:
     toolsets = yaml.safe_load((DATA / "toolsets.yaml").read_text(encoding="utf-8"))
-    assert toolset_words.NAMES == [one["name"] for one in toolsets]
-    assert toolset_words.DESCRIPTIONS == [one["description"] for one in toolsets]
+    assert [one["name"] for one in toolsets] == toolset_words.NAMES
+    assert [one["description"] for one in toolsets] == toolset_words.DESCRIPTIONS
