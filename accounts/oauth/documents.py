@@ -1,7 +1,7 @@
 """Fetches the document that describes a program (OAuth Client ID Metadata Document). Anybody may name its address.
 
 Only public addresses are dialled, a name is resolved once, no redirect is followed, and time, size and the number of
-fetches at once are bounded: one who names hosts that never answer does not keep the others waiting.
+fetches at once are bounded, also for each person: hosts that never answer do not make other people wait.
 """
 
 from __future__ import annotations

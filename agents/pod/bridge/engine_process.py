@@ -214,7 +214,7 @@ async def _spawn(launch: Launch, session: tuple[str, ...], marks: Mapping[str, s
 
 
 async def _seen(process: asyncio.subprocess.Process, following: asyncio.Task[None]) -> psutil.Process:
-    """Raises EngineError if the process has ended already, and its exit status was taken. Its last words are logged."""
+    """The process, to look at it later. Raises EngineError if it is gone already; the log then has its last words."""
     try:
         return psutil.Process(process.pid)
     except psutil.NoSuchProcess as error:

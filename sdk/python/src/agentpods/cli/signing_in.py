@@ -20,8 +20,8 @@ TIMEOUT = 30.0  # seconds of one call
 SLOWER = 5.0  # seconds more between calls after `slow_down`
 LONGEST_ANSWER = 65_536  # bytes
 LONGEST_WAIT = 3_600.0  # seconds
-PROXYS = {502, 504}  # answers of a proxy, before a service that is away
-BUSY = {429, 503, *PROXYS}
+PROXY_ERRORS = {502, 504}  # answers of a proxy, before a service that is away
+BUSY = {429, 503, *PROXY_ERRORS}
 
 
 class NotAllowedError(AgentpodsError):
@@ -101,7 +101,8 @@ class BrowserSignIn:
                     body += piece
                     if len(body) > LONGEST_ANSWER:
                         raise UnexpectedAnswerError("the service's answer is too large")
-                told = {} if answer.status_code in PROXYS else httpx.Response(answer.status_code, content=body).json()
+                is_of_proxy = answer.status_code in PROXY_ERRORS
+                told = {} if is_of_proxy else httpx.Response(answer.status_code, content=body).json()
         except httpx.HTTPError as error:
             raise NoAnswerError(f"{self._url} does not answer ({type(error).__name__})") from error
         except (ValueError, RecursionError) as error:
