@@ -118,7 +118,6 @@ WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)
 DOMAIN_NAMESERVERS = env.sockets("DOMAIN_NAMESERVERS", port=53) or WEBHOOK_NAMESERVERS
 
 # Stablecoins. CRYPTO_XPUB is the extended public key of an account; a private key must never be on a server.
-CRYPTO_RPC_URLS = [url.strip() for url in env.secret("CRYPTO_RPC_URLS").split(",") if url.strip()]
 CRYPTO_CHAIN_ID = env.number("CRYPTO_CHAIN_ID", 8453, at_least=1)
 CRYPTO_XPUB = env.secret("CRYPTO_XPUB")
 if CRYPTO_XPUB[1:4] == "prv":
@@ -126,21 +125,12 @@ if CRYPTO_XPUB[1:4] == "prv":
 CRYPTO_FIRST_ADDRESS = env.text("CRYPTO_FIRST_ADDRESS")
 CRYPTO_TOKENS = env.pairs("CRYPTO_TOKENS")
 CRYPTO_WATCHED_TOKENS = env.pairs("CRYPTO_WATCHED_TOKENS")
-CRYPTO_OTHER_RPC_URLS = env.chains("CRYPTO_OTHER_RPC_URLS", env.secret("CRYPTO_OTHER_RPC_URLS"))
 CRYPTO_CONFIRMATION = env.text("CRYPTO_CONFIRMATION", "finalized")
 CRYPTO_RPC_BATCH = env.number("CRYPTO_RPC_BATCH", 300, at_least=1, at_most=1000)
 CRYPTO_LOG_RANGE = env.number("CRYPTO_LOG_RANGE", 2000, at_least=1)
 
-
-# Telegram Stars: the bot that sells. It needs all three settings.
-STARS_BOT_TOKEN = env.secret("STARS_BOT_TOKEN")
-STARS_BOT_USERNAME = env.text("STARS_BOT_USERNAME").removeprefix("@")
-STARS_WEBHOOK_SECRET = env.secret("STARS_WEBHOOK_SECRET")
-
-# Stripe. It needs a key and at least one webhook secret; there are two during a rotation.
+# Stripe.
 STRIPE_URL = env.text("STRIPE_URL", "https://api.stripe.com").rstrip("/")
-STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY")
-STRIPE_WEBHOOK_SECRETS = [one.strip() for one in env.secret("STRIPE_WEBHOOK_SECRETS").split(",") if one.strip()]
 
 # Mail.
 EMAIL_BACKEND = env.text(
@@ -164,9 +154,6 @@ GUMROAD_REQUESTS_PER_MINUTE = env.number("GUMROAD_REQUESTS_PER_MINUTE", 60, at_l
 
 # Licences of Lemon Squeezy. Without store, products and variants it is shown as coming soon.
 LEMONSQUEEZY_URL = env.text("LEMONSQUEEZY_URL", "https://api.lemonsqueezy.com").rstrip("/")
-# The seller's API: charges, refunds, and the end of card payments. The secret signs its webhooks.
-LEMONSQUEEZY_API_KEY = env.secret("LEMONSQUEEZY_API_KEY")
-LEMONSQUEEZY_WEBHOOK_SECRET = env.secret("LEMONSQUEEZY_WEBHOOK_SECRET")
 LEMONSQUEEZY_API_REQUESTS_PER_MINUTE = env.number("LEMONSQUEEZY_API_REQUESTS_PER_MINUTE", 300, at_least=1)
 LEMONSQUEEZY_REQUESTS_PER_MINUTE = env.number("LEMONSQUEEZY_REQUESTS_PER_MINUTE", 60, at_least=1)
 

@@ -93,11 +93,15 @@ class StrayCharge(models.Model):
 
 
 class StarsFeed(models.Model):
-    """How many of a bot's transactions were handled, counted from the oldest."""
+    """How many of a bot's transactions were handled, counted from the oldest.
+
+    `webhook_change` is the id of the last change of the bot's settings by an operator that Telegram's webhook follows.
+    """
 
     bot = models.CharField(primary_key=True, max_length=80)
     seen = models.PositiveBigIntegerField(default=0)
     read_at = models.DateTimeField(null=True, blank=True)
+    webhook_change = models.PositiveBigIntegerField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.bot}: {self.seen}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -32,7 +32,11 @@ class SettingValue(forms.CharField):
     def __init__(self, setting: Setting[Any], **kwargs: Any) -> None:
         unit = f" ({setting.unit})" if setting.unit else ""
         super().__init__(
-            required=False, max_length=4000, label=f"{setting.name}{unit}", widget=_widget(setting), **kwargs
+            required=setting.is_credential,
+            max_length=4000,
+            label=f"{setting.name}{unit}",
+            widget=_widget(setting),
+            **kwargs,
         )
         self._setting = setting
 
@@ -57,14 +61,27 @@ class ChangeForm(ReasonOrNone):
         self.order_fields(self.field_order)
 
 
+class CredentialForm(ReasonOrNone):
+    """The field has the name `secret`, so that the audit log hides its value."""
+
+    field_order = ("secret", "reason")
+
+    def __init__(self, *args: Any, setting: Setting[Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["secret"] = SettingValue(setting, help_text=f"{setting.help} It is not shown again.")
+        self.order_fields(self.field_order)
+
+
 class SettingStep(Step[OperatorSetting]):
     """A step for one setting, whether an operator chose its value before or not."""
 
     model = OperatorSetting
     parameter = "name"
+    of_credentials: ClassVar = False
 
     def rows(self, ids: list[str]) -> list[OperatorSetting]:
-        return [OperatorSetting(name=name) for name in ids[:1] if name in SETTINGS]
+        known = [name for name, setting in SETTINGS.items() if setting.is_credential == self.of_credentials]
+        return [OperatorSetting(name=name) for name in ids[:1] if name in known]
 
     def held(self, row_id: str) -> OperatorSetting | None:
         choosing.lock()
@@ -91,13 +108,45 @@ class ResetSetting(SettingStep):
     form = ReasonOrNone
 
     def rows(self, ids: list[str]) -> list[OperatorSetting]:
-        return [row for row in super().rows(ids) if choosing.stored(row.name) is not None]
+        return [row for row in super().rows(ids) if choosing.is_chosen(row.name)]
 
     def means(self, rows: list[OperatorSetting]) -> list[str]:
         return [f"The value is then: {line_of(rows[0].name).otherwise or 'empty'}"]
 
     def take(self, row: OperatorSetting, *, given: Given) -> Logged | None:
         return _logged(row, choosing.reset(row.name, actor=given.actor, now=given.now, reason=given.reason))
+
+
+class CredentialStep(SettingStep):
+    """Who sets a provider's key says whose account gets the money: this needs a right of its own."""
+
+    permission = "credentials"
+    of_credentials = True
+
+    def shown(self, row: OperatorSetting) -> dict[str, str]:
+        line = line_of(row.name)
+        newest = SettingChange.objects.filter(name=row.name).values_list("at", flat=True).first()
+        since = f"{newest:%Y-%m-%d %H:%M:%S} UTC" if newest else "none"
+        return {"credential": row.name, "value": line.text or "not set", "from": line.source, "last change": since}
+
+
+class SetCredential(CredentialStep):
+    name, title, button, done = "set_credential", "Set a credential", "Set", "Set"
+
+    def form_of(self, sent: Any, rows: list[OperatorSetting]) -> forms.Form:
+        return CredentialForm(sent, setting=SETTINGS[rows[0].name])
+
+    def take(self, row: OperatorSetting, *, given: Given) -> Logged | None:
+        text = given.fields["secret"]
+        return _logged(row, choosing.choose(row.name, text, actor=given.actor, now=given.now, reason=given.reason))
+
+
+class RemoveCredential(CredentialStep, ResetSetting):
+    name, title, button, done = "remove_credential", "Remove a credential", "Remove", "Removed"
+
+    def means(self, rows: list[OperatorSetting]) -> list[str]:
+        otherwise = line_of(rows[0].name).otherwise
+        return ["The environment's value holds then." if otherwise else "It is then not set."]
 
 
 def _logged(row: OperatorSetting, change: SettingChange) -> Logged:
@@ -114,4 +163,6 @@ def _widget(setting: Setting[Any]) -> forms.Widget:
         return forms.NumberInput()
     if setting.entry is Entry.LIST:
         return forms.Textarea(attrs={"rows": 4, "cols": 80})
+    if setting.is_credential:
+        return forms.PasswordInput(attrs={"size": 80, "autocomplete": "new-password"})
     return forms.TextInput(attrs={"size": 80})

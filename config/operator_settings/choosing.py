@@ -7,13 +7,14 @@ from datetime import datetime
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
-from config import sql
+from config import background, crypto, sql
 from config.errors import BadRequest, Conflict
-from config.operator_settings.models import OperatorSetting, SettingChange
-from config.operator_settings.registry import SETTINGS
+from config.operator_settings.models import OperatorSetting, SettingChange, chosen_texts
+from config.operator_settings.registry import SETTINGS, THEN
 from config.operator_settings.values import values
 
 LOCK = 0x73657474  # "sett" as ASCII: the advisory lock of all changes
+SET = "set"  # all that the history says of a credential
 
 
 class WrongValue(BadRequest):
@@ -26,9 +27,8 @@ class SameValue(Conflict):
         super().__init__(f"{name} has this value already")
 
 
-def stored(name: str) -> str | None:
-    """The text that an operator chose; None if no operator did."""
-    return OperatorSetting.objects.filter(pk=name).values_list("value", flat=True).first()
+def is_chosen(name: str) -> bool:
+    return OperatorSetting.objects.filter(pk=name).exists()
 
 
 def lock() -> None:
@@ -44,24 +44,38 @@ def choose(name: str, text: str, *, actor: str, now: datetime, reason: str = "")
     except ImproperlyConfigured as problem:
         raise WrongValue(problem) from problem
     lock()
-    before = stored(name)
-    if before == text:
+    chosen, is_credential = chosen_texts(name), SETTINGS[name].is_credential
+    if crypto.same(chosen.get(name) or "", text) and name in chosen:
         raise SameValue(name)
-    OperatorSetting.objects.update_or_create(pk=name, defaults={"value": text})
-    transaction.on_commit(values.look)
-    return note(name, before=before, after=text, actor=actor, now=now, reason=reason)
+    kept = {"value": "", "sealed": text} if is_credential else {"value": text}
+    OperatorSetting.objects.update_or_create(pk=name, defaults=kept)
+    _soon_used(name)
+    before = _told(name, chosen)
+    return note(name, before=before, after=SET if is_credential else text, actor=actor, now=now, reason=reason)
 
 
 @transaction.atomic
 def reset(name: str, *, actor: str, now: datetime, reason: str = "") -> SettingChange:
     """Remove the operator's value. Raises SameValue if there is none."""
     lock()
-    before = stored(name)
-    if before is None:
+    chosen = chosen_texts(name)
+    if name not in chosen:
         raise SameValue(name)
     OperatorSetting.objects.filter(pk=name).delete()
+    _soon_used(name)
+    return note(name, before=_told(name, chosen), after=None, actor=actor, now=now, reason=reason)
+
+
+def _soon_used(name: str) -> None:
+    """After the commit: use the value in this process, and send the task that a change of it needs."""
     transaction.on_commit(values.look)
-    return note(name, before=before, after=None, actor=actor, now=now, reason=reason)
+    if name in THEN:
+        background.on_commit(THEN[name])
+
+
+def _told(name: str, chosen: dict[str, str | None]) -> str | None:
+    """What the history says of the value."""
+    return SET if SETTINGS[name].is_credential and name in chosen else chosen.get(name)
 
 
 def note(

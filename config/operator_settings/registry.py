@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
+from config.operator_settings.credentials import credential, credentials, nodes, nodes_of_chains
 from config.operator_settings.setting import (
     Setting,
     country,
@@ -27,6 +28,11 @@ TRIAL, DOORS, LIMITS, PODS = "Trial", "Sign-ups and creates", "Limits", "Pods an
 INVOICES, CARDS = "Invoices and support", "Stars and cards"
 CONSOLE = "The console"
 GUMROAD, LEMONSQUEEZY = "What is sold at Gumroad", "What is sold at Lemon Squeezy"
+CREDENTIALS = "Credentials of payment providers"
+
+
+def bot_name(_: str, text: str) -> str:
+    return text.removeprefix("@")
 
 
 def _given(address: str) -> None:
@@ -142,6 +148,7 @@ class OperatorSettings:
         "USD",
         "What one star of Telegram is worth. An order keeps the number of stars it was made with.",
     )
+    STARS_BOT_USERNAME = line(CARDS, "The name of the bot that sells for stars, with or without @.", read=bot_name)
     STRIPE_TAX = flag(
         CARDS,
         False,
@@ -174,11 +181,57 @@ class OperatorSettings:
     LEMONSQUEEZY_BUY_URL = line(LEMONSQUEEZY, "Where keys are bought.", read=url)
     LEMONSQUEEZY_BUY_URLS = pairs(LEMONSQUEEZY, "The same for each tier: tiny=https://…,small=https://….", read=urls)
 
+    STRIPE_SECRET_KEY = credential(
+        CREDENTIALS,
+        "The secret key of the Stripe account, or a restricted one.",
+        form="[sr]k_.+",
+        looks="must begin with sk_ or rk_",
+    )
+    STRIPE_WEBHOOK_SECRETS = credentials(
+        CREDENTIALS,
+        "The signing secret of Stripe's webhook; while it is rotated both, with a comma between them.",
+        form="whsec_.+",
+        looks="each secret must begin with whsec_",
+    )
+    LEMONSQUEEZY_API_KEY = credential(
+        CREDENTIALS,
+        "The seller's key at Lemon Squeezy: charges, refunds and disputes are seen with it, and who cancels is charged"
+        " no more.",
+    )
+    LEMONSQUEEZY_WEBHOOK_SECRET = credential(
+        CREDENTIALS, "The signing secret of Lemon Squeezy's webhook. With it, words that are not signed are refused."
+    )
+    STARS_BOT_TOKEN = credential(
+        CREDENTIALS,
+        "The token of the bot that sells, from @BotFather. Its webhook must be this installation's alone.",
+        form=r"\d+:[\w-]+",
+        looks="must look like 123456:AAE…",
+    )
+    STARS_WEBHOOK_SECRET = credential(
+        CREDENTIALS,
+        "1 to 256 of A-Z, a-z, 0-9, _ and -: what Telegram shows with each call of /payments/stars/callback.",
+        form="[A-Za-z0-9_-]{1,256}",
+        looks="must have 1 to 256 of A-Z, a-z, 0-9, _ and -",
+    )
+    CRYPTO_RPC_URLS = nodes(
+        CREDENTIALS,
+        "JSON-RPC addresses of nodes, comma separated, asked in this order; each must take batches, tell transfers, and"
+        " should know balances of older blocks. An order is paid when most of them agree: give three. A node of another"
+        " chain, or behind the others, is passed over.",
+    )
+    CRYPTO_OTHER_RPC_URLS = nodes_of_chains(
+        CREDENTIALS,
+        "Nodes of other chains, as 1=https://…,137=https://…: there too what was sent to our addresses by mistake is"
+        " looked for, hourly.",
+    )
+
 
 operator_settings = OperatorSettings()
 SETTINGS: dict[str, Setting[Any]] = {
     name: setting for name, setting in vars(OperatorSettings).items() if isinstance(setting, Setting)
 }
+STARS_BOT = ("STARS_BOT_TOKEN", "STARS_BOT_USERNAME", "STARS_WEBHOOK_SECRET")
+THEN = dict.fromkeys(STARS_BOT, "billing.reconcile_stars")  # the task that a change needs at once, by setting
 GROUPS = list(dict.fromkeys(setting.group for setting in SETTINGS.values()))
 
 

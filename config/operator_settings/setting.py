@@ -29,6 +29,7 @@ class Entry(Enum):
     CHOICE = "choice"
     LINE = "line"
     LIST = "list"
+    SECRET = "secret"  # noqa: S105 # typed, and never shown again
 
 
 class Setting(Generic[Value]):
@@ -72,8 +73,18 @@ class Setting(Generic[Value]):
         value: Value = getattr(settings, self.name)
         return value
 
-    def read(self, text: str) -> Value:
-        """The value that the text stands for. Raises ImproperlyConfigured, which names the setting."""
+    @property
+    def is_credential(self) -> bool:
+        """Whether the value is a secret: encrypted in the database, never shown, and not in the history."""
+        return self.entry is Entry.SECRET
+
+    def read(self, text: str | None) -> Value:
+        """The value that the text stands for; None is a credential that cannot be decrypted.
+
+        Raises ImproperlyConfigured, which names the setting.
+        """
+        if text is None:
+            raise ImproperlyConfigured(f"{self.name} cannot be decrypted: its encryption key is lost; set it again")
         return self._read(self.name, text)
 
     def check(self, text: str) -> None:
@@ -84,7 +95,8 @@ class Setting(Generic[Value]):
 
     def first(self) -> Value:
         """Read the value of the environment variable, else the default."""
-        return self.read(env.text(self.name, self.default))
+        given = env.secret if self.is_credential else env.text
+        return self.read(given(self.name, self.default))
 
 
 def as_text(value: Any) -> str:
@@ -152,7 +164,7 @@ def email(name: str, text: str) -> str:
 
 
 def url(name: str, text: str) -> str:
-    if text and not _is_url(text):
+    if text and not is_url(text):
         raise ImproperlyConfigured(f"{name}={text!r} must begin with https:// or http://")
     return text
 
@@ -164,7 +176,7 @@ def urls(name: str, text: str) -> dict[str, str]:
     return found
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
     except ValueError:

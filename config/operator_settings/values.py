@@ -28,7 +28,7 @@ class ChosenValues:
     def __init__(self) -> None:
         self.revision = 0
         self._lock = threading.Lock()
-        self._rows: dict[str, str] = {}
+        self._rows: dict[str, str | None] = {}
         self._values: Mapping[str, Any] = {}
         self._looked = False
         self._next_look = 0.0
@@ -61,23 +61,23 @@ class ChosenValues:
             self._next_look = due
 
     def _look(self) -> None:
-        from config.operator_settings.models import OperatorSetting  # noqa: PLC0415 # settings.py imports this module
+        from config.operator_settings.models import chosen_texts  # noqa: PLC0415 # settings.py imports this module
 
         pause = LOOK_SECONDS
         try:
-            self._use(dict(OperatorSetting.objects.values_list("name", "value")))
+            self._use(chosen_texts())
         except (DatabaseError, InterfaceError):
             log.warning("what operators chose cannot be read: the last values stay in use", exc_info=True)
             pause = AWAY_SECONDS
         self._looked, self._next_look = True, time.monotonic() + pause
 
-    def _use(self, rows: dict[str, str]) -> None:
+    def _use(self, rows: dict[str, str | None]) -> None:
         if rows != self._rows:
             self._rows, self._values = rows, _values(rows)
             self.revision += 1
 
 
-def _values(rows: dict[str, str]) -> dict[str, Any]:
+def _values(rows: dict[str, str | None]) -> dict[str, Any]:
     """Leave out names that are no settings, and values that cannot be read: the environment's value holds then."""
     from config.operator_settings.registry import SETTINGS  # noqa: PLC0415 # its settings read from this module
 

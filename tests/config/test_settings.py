@@ -9,6 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
+from config.operator_settings.registry import SETTINGS as OPERATORS
 from tests.config.conftest import ENVIRONMENT, ROOT, SETTINGS
 
 
@@ -26,6 +27,7 @@ def test_secrets_are_marked_as_such() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     source = (ROOT / "config" / "settings.py").read_text(encoding="utf-8")
     read_as_secret = set(re.findall(r'env\.secret\(\s*"([A-Z_]+)"', source))
+    read_as_secret |= {name for name, setting in OPERATORS.items() if setting.is_credential}
     assert set(re.findall(r"^\| `([A-Z_]+)` \*secret\*", page, re.MULTILINE)) == read_as_secret
 
 

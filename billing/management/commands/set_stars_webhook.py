@@ -1,4 +1,4 @@
-"""`manage.py set_stars_webhook`: run it once for each installation, and after a change of BASE_URL or the secret."""
+"""`manage.py set_stars_webhook`: run it after a change of BASE_URL, or of the bot's settings in the environment."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from billing.providers.crypto import abi, addresses
 from billing.providers.crypto.addresses import XpubAccount
 from billing.providers.crypto.errors import Misconfigured
 from billing.vocabulary import Asset
+from config.operator_settings import operator_settings
+from config.operator_settings.values import values
 
 log = logging.getLogger(__name__)
 
@@ -73,17 +75,18 @@ class Configuration:
 
 
 def load() -> None:
-    """Import the libraries of stablecoins if these are set up, and log errors in the settings."""
-    if known := current():
-        abi.word_of(known.account.address(0))
+    """Import the libraries of stablecoins if the environment sets these up, and log errors in its settings."""
+    with values.unread():
+        if known := current():
+            abi.word_of(known.account.address(0))
 
 
 def current() -> Configuration | None:
     """The settings, or None if stablecoins are not set up or the settings have an error (which is logged)."""
-    if not settings.CRYPTO_RPC_URLS and not settings.CRYPTO_XPUB:
+    if not operator_settings.CRYPTO_RPC_URLS and not settings.CRYPTO_XPUB:
         return None
     given = (
-        tuple(dict.fromkeys(settings.CRYPTO_RPC_URLS)),  # a URL that is listed twice counts once
+        tuple(dict.fromkeys(operator_settings.CRYPTO_RPC_URLS)),  # a URL that is listed twice counts once
         settings.CRYPTO_CHAIN_ID,
         settings.CRYPTO_XPUB,
         settings.CRYPTO_FIRST_ADDRESS,

@@ -21,6 +21,7 @@ from billing.providers.crypto.configuration import KNOWN, Configuration
 from billing.providers.crypto.errors import EndpointFailed, Unknown
 from billing.providers.crypto.rpc import Call, Node, NodeError
 from billing.providers.crypto.settling import LATE
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ def _places(known: Configuration) -> Iterator[ChainTokens]:
     here = {symbol: abi.checksummed(address) for symbol, address in watched.items()}
     others = {symbol: address for symbol, address in here.items() if address not in taken}
     yield ChainTokens(chain_id=known.chain_id, urls=known.urls, tokens=others)
-    for number, url in settings.CRYPTO_OTHER_RPC_URLS.items():
+    for number, url in operator_settings.CRYPTO_OTHER_RPC_URLS.items():
         if number != known.chain_id:
             yield ChainTokens(chain_id=number, urls=(url,), tokens=_dollars(number))
 

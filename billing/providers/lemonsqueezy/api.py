@@ -18,6 +18,7 @@ from django.conf import settings
 from billing.providers.base import LicenceCharge
 from billing.providers.licence_http import NoAnswer, Reply, moment, send
 from billing.vocabulary import Provider
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class KeySale:
 
 
 def is_on() -> bool:
-    return bool(settings.LEMONSQUEEZY_API_KEY)
+    return bool(operator_settings.LEMONSQUEEZY_API_KEY)
 
 
 def sale_of(order_item: str, *, order: str) -> KeySale:
@@ -105,7 +106,7 @@ def _get(path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]
 
 def _ask(method: str, path: str, query: Mapping[str, str] | None = None) -> Reply:
     url = f"{settings.LEMONSQUEEZY_URL}/v1/{path}"
-    headers = {"Authorization": f"Bearer {settings.LEMONSQUEEZY_API_KEY}", "Accept": MEDIA_TYPE}
+    headers = {"Authorization": f"Bearer {operator_settings.LEMONSQUEEZY_API_KEY}", "Accept": MEDIA_TYPE}
     request = requests.Request(method, url, headers=headers, params=query or {})
     reply = send(f"{Provider.LEMONSQUEEZY}-api", request, per_minute=settings.LEMONSQUEEZY_API_REQUESTS_PER_MINUTE)
     if reply.status in REFUSED:

@@ -22,11 +22,12 @@ def licences_are_watched(**_: Any) -> list[CheckMessage]:
     with values.unread():
         if not LemonSqueezy().offer.active:
             return []
+        seen, is_signed = api.is_on(), signature.is_expected()
     found: list[CheckMessage] = []
-    if not api.is_on():
+    if not seen:
         hint = "Without it a key stays active after its money went back, and cancelling here stops no card."
         found.append(CheckWarning("LEMONSQUEEZY_API_KEY is not set", hint=hint, id="agentpods.W003"))
-    if not signature.is_expected():
+    if not is_signed:
         hint = f"Set it as the signing secret of the webhook to {settings.BASE_URL}/payments/lemonsqueezy/callback."
         found.append(CheckWarning("LEMONSQUEEZY_WEBHOOK_SECRET is not set", hint=hint, id="agentpods.W004"))
     return found

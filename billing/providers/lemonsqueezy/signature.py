@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from django.conf import settings
-
 from config import crypto
 from config.errors import Unauthorized
+from config.operator_settings import operator_settings
 
 HEADER = "X-Signature"
 
@@ -18,11 +17,11 @@ class NotLemonSqueezy(Unauthorized):
 
 
 def is_expected() -> bool:
-    return bool(settings.LEMONSQUEEZY_WEBHOOK_SECRET)
+    return bool(operator_settings.LEMONSQUEEZY_WEBHOOK_SECRET)
 
 
 def check(body: bytes, signature: str) -> None:
     """Raises NotLemonSqueezy unless the signature is the HMAC-SHA256 of the body, in hexadecimal digits."""
-    ours = hmac.new(settings.LEMONSQUEEZY_WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
+    ours = hmac.new(operator_settings.LEMONSQUEEZY_WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
     if not crypto.same(signature.lower(), ours):
         raise NotLemonSqueezy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.conf import settings
 from django.utils import timezone
 
 from agents.models import Agent
@@ -12,6 +11,7 @@ from billing.models import Order, Payment, StarsOrder
 from billing.providers.base import Currency, ProviderDriver, ProviderOffer
 from billing.providers.stars import bot, charges, orders, refunds, telegram
 from billing.vocabulary import OrderStatus, Period, Provider
+from config.operator_settings import operator_settings
 
 
 class Stars(Currency):
@@ -31,7 +31,7 @@ class StarsDriver(ProviderDriver):
 
     @property
     def offer(self) -> ProviderOffer:
-        username = settings.STARS_BOT_USERNAME
+        username = operator_settings.STARS_BOT_USERNAME
         return ProviderOffer(
             id=Provider.STARS,
             label="Telegram Stars",

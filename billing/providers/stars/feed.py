@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.conf import settings
 from django.utils import timezone
 
 from billing.models import StarsFeed
@@ -19,6 +18,8 @@ from billing.providers.stars import bot, charges, telegram, updates
 from billing.providers.stars.telegram import PAGE, Json, TelegramAway, TelegramRefused
 from billing.providers.stars.updates import StarsCharge
 from config.errors import BadRequest
+from config.operator_settings import operator_settings
+from config.operator_settings.values import values
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +34,20 @@ class _Read:
 
 
 def reconcile(*, now: datetime | None = None) -> int:
-    """Make our rows agree with the list. Returns how many transactions were read. Parallel runs are harmless."""
+    """Make our rows agree with the list. Returns how many transactions were read. Parallel runs are harmless.
+
+    First Telegram gets the webhook's secret, if an operator has changed it.
+    """
+    values.look()  # an operator may have changed the bot a moment ago
     if not bot.is_configured():
         return 0
     now = now or timezone.now()
-    mark, _ = StarsFeed.objects.get_or_create(bot=settings.STARS_BOT_USERNAME)
+    mark, _ = StarsFeed.objects.get_or_create(bot=operator_settings.STARS_BOT_USERNAME)
     try:
+        bot.follow(mark)
         read = _read(mark)
     except (TelegramAway, TelegramRefused):
-        log.exception("Telegram's list of stars cannot be read: it is tried again")
+        log.exception("Telegram's list of stars cannot be read, or our webhook not be set: it is tried again")
         return 0
     if _settle(read.found, now=now):
         StarsFeed.objects.filter(pk=mark.pk).update(seen=read.start + len(read.found), read_at=now)

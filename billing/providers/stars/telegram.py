@@ -18,6 +18,7 @@ from django.conf import settings
 
 from config import answers, waiting
 from config.errors import Unavailable
+from config.operator_settings import operator_settings
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ def _exchange(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
 
 
 def _post(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
-    url = f"{(settings.TELEGRAM_API_URL or TELEGRAM).rstrip('/')}/bot{settings.STARS_BOT_TOKEN}/{method}"
+    url = f"{(settings.TELEGRAM_API_URL or TELEGRAM).rstrip('/')}/bot{operator_settings.STARS_BOT_TOKEN}/{method}"
     until = time.monotonic() + TOTAL_SECONDS
     with requests.Session() as session:
         session.trust_env = False

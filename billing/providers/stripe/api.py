@@ -16,6 +16,7 @@ from django.conf import settings
 
 from config import waiting
 from config.errors import Unavailable
+from config.operator_settings import operator_settings
 
 if TYPE_CHECKING:
     import stripe
@@ -243,7 +244,7 @@ def _ask(name: str, call: Callable[[stripe.StripeClient], stripe.StripeObject]) 
 
     waiting.release_connection()
     client = stripe.StripeClient(
-        settings.STRIPE_SECRET_KEY,
+        operator_settings.STRIPE_SECRET_KEY,
         stripe_version=VERSION,
         base_addresses={"api": settings.STRIPE_URL},
         max_network_retries=0,

@@ -8,10 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
-
 from billing.providers.stripe import configuration, inbox
 from billing.providers.stripe.errors import NotStripe
+from config.operator_settings import operator_settings
 
 
 def receive(body: bytes, *, signature: str, now: datetime) -> None:
@@ -24,7 +23,7 @@ def _event(body: bytes, signature: str) -> dict[str, Any]:
         raise NotStripe
     import stripe  # noqa: PLC0415 # takes half a second, so only where Stripe is used
 
-    for secret in settings.STRIPE_WEBHOOK_SECRETS:
+    for secret in operator_settings.STRIPE_WEBHOOK_SECRETS:
         try:
             event: dict[str, Any] = stripe.Webhook.construct_event(body, signature, secret).to_dict()
         except stripe.SignatureVerificationError:  # it may be signed with another secret

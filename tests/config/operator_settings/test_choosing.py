@@ -70,7 +70,7 @@ def test_changes_at_once_are_one_after_the_other() -> None:
     changes = history()
     assert len(changes) == 16
     assert [before for before, _ in changes] == [None, *(after for _, after in changes[:-1])]
-    assert choosing.stored("MAX_KEYS") == changes[-1][1]
+    assert OperatorSetting.objects.get(pk="MAX_KEYS").value == changes[-1][1]
 
 
 @pytest.mark.django_db(transaction=True)

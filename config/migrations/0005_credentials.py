@@ -1,0 +1,26 @@
+from django.db import migrations
+
+import config.crypto
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("config", "0004_saved_filters"),
+    ]
+
+    operations = [
+        migrations.AlterModelOptions(
+            name="operatorsetting",
+            options={
+                "permissions": [("set_credentials", "Can set credentials of payment providers")],
+                "verbose_name": "setting",
+            },
+        ),
+        migrations.AddField(
+            model_name="operatorsetting",
+            name="sealed",
+            field=config.crypto.EncryptedText(
+                editable=False, help_text="The value of a credential, instead of `value`.", null=True
+            ),
+        ),
+    ]
