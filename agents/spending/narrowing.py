@@ -24,7 +24,8 @@ class AccountState:
 
 
 def narrowed(own: dict[str, int | bool], state: AccountState | None, by_agent: Spent) -> dict[str, int | bool]:
-    """An agent's own limits in the gateway's form, narrowed to what its account has left.
+    """An agent's own limits in the gateway's form, narrowed to what its account has left. What comes from the account
+    is named: a refusal then says so.
 
     `by_agent` is what the agent has spent, of what the account has.
     """
@@ -33,7 +34,9 @@ def narrowed(own: dict[str, int | bool], state: AccountState | None, by_agent: S
     found = dict(own)
     caps = (("day", state.limits.day_usd, state.spent[0]), ("month", state.limits.month_usd, state.spent[1]))
     for name, cap, used in caps:
-        if cap is not None:
-            most = getattr(by_agent, name) + (units(max(cap - used, Decimal(0))) or 0)
-            found[name] = min(most, found.get(name, most))
-    return found | ({"is_stopped": True} if state.limits.is_stopped else {})
+        if cap is None:
+            continue
+        most = getattr(by_agent, name) + (units(max(cap - used, Decimal(0))) or 0)
+        if name not in found or most < found[name]:
+            found |= {name: most, f"account_{name}": True}
+    return found | ({"is_stopped": True, "account_stop": True} if state.limits.is_stopped else {})

@@ -18,6 +18,7 @@ from agents.models import AccountSpending, Agent, SpentDay
 from agents.running import pods
 from agents.spending import account_limits, exchanging, limits, news, telling
 from tests.agents.conftest import MakeAgent, event_types, settle
+from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.spending.conftest import KEY, MODEL, Serve, call
 
 NONE = {"usdPerDay": None, "usdPerMonth": None, "stopped": False}
@@ -43,6 +44,13 @@ def told(agent: Agent) -> dict[str, Any]:
     """The limits that the agent's gateway is told next, in USD."""
     given = news.of([agent], now=timezone.now())[agent.pk]["limits"]
     return {name: value / 10**10 if name in {"day", "month"} else value for name, value in given.items()}
+
+
+def words_of(gateway: GatewayProcess) -> str:
+    """What the engine is told about a refused call, in the provider's own form."""
+    refused = gateway.call_model("/llm/openai/v1/chat/completions", json={"model": "gpt-6-luna", "messages": []})
+    assert refused.status_code == 402
+    return str(refused.json()["error"]["message"])
 
 
 def subjects() -> list[str]:
@@ -75,29 +83,30 @@ def test_an_agent_may_take_what_all_of_them_have_left(owner: User, agent: Agent,
     account_limits.replace(owner, day_usd=Decimal(10))
     spend(agent, "3")
     spend(second, "2")
-    assert (told(agent), told(second)) == ({"day": 8}, {"day": 7})
+    ours = {"account_day": True}
+    assert (told(agent), told(second)) == ({"day": 8} | ours, {"day": 7} | ours)
 
 
 def test_the_narrower_limit_holds(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, day_usd=Decimal(10), month_usd=Decimal(100))
     limits.replace(agent, day_usd=Decimal(4), minute_calls=9)
     limits.replace(second, day_usd=Decimal(40))
-    assert told(agent) == {"day": 4, "month": 100, "minute_calls": 9}
-    assert told(second) == {"day": 10, "month": 100}
+    assert told(agent) == {"day": 4, "month": 100, "account_month": True, "minute_calls": 9}
+    assert told(second) == {"day": 10, "account_day": True, "month": 100, "account_month": True}
 
 
 def test_when_they_have_taken_more_than_the_limit_none_may_take_more(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, day_usd=Decimal(1))
     spend(second, "1.25")
-    assert told(agent) == {"day": 0}
-    assert told(second) == {"day": 1.25}
+    assert told(agent) == {"day": 0, "account_day": True}
+    assert told(second) == {"day": 1.25, "account_day": True}
 
 
 def test_a_deleted_agent_counts(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, month_usd=Decimal(3))
     spend(second, "3")
     Agent.objects.filter(pk=second.pk).update(desired="deleted", status="deleted")
-    assert told(agent) == {"month": 0}
+    assert told(agent) == {"month": 0, "account_month": True}
 
 
 def test_what_another_agent_took_refuses_a_call(owner: User, agent: Agent, second: Agent, serve: Serve) -> None:
@@ -109,6 +118,12 @@ def test_what_another_agent_took_refuses_a_call(owner: User, agent: Agent, secon
     spend(second, "1")
     exchanging.exchange(agent.pk)
     assert call(gateway) == [402]
+    assert "the limit of all agents of the account together for a day is reached" in words_of(gateway)
+    limits.replace(agent, day_usd=Decimal("0.01"))
+    account_limits.replace(owner, day_usd=Decimal(100))
+    spend(agent, "0.01")
+    exchanging.exchange(agent.pk)
+    assert "this agent's limit of 0.01 USD for a day is reached" in words_of(gateway)
 
 
 def test_the_switch_stops_all_agents(owner: User, agent: Agent, serve: Serve) -> None:
@@ -116,8 +131,13 @@ def test_the_switch_stops_all_agents(owner: User, agent: Agent, serve: Serve) ->
     exchanging.exchange(agent.pk)
     account_limits.replace(owner, is_stopped=True)
     exchanging.exchange(agent.pk)
-    assert call(gateway) == [402]
-    assert pods.secrets_of(agent).spending_limits == {"is_stopped": True}
+    assert "switched the model calls of all agents of the account off" in words_of(gateway)
+    assert pods.secrets_of(agent).spending_limits == {"is_stopped": True, "account_stop": True}
+    account_limits.replace(owner)
+    limits.replace(agent, is_stopped=True)
+    exchanging.exchange(agent.pk)
+    assert "switched the model calls of this agent off" in words_of(gateway)
+    limits.replace(agent)
     account_limits.replace(owner)
     exchanging.exchange(agent.pk)
     assert call(gateway) == [200]

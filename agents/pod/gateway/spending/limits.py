@@ -26,20 +26,23 @@ TOO_FAST, UNKNOWN_YET = 429, 503
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimits:
-    """None: no such limit. Money is in units."""
+    """None: no such limit. Money is in units. `account_…`: this one comes from the account of the agent."""
 
     day: int | None = None
     month: int | None = None
     turn_tokens: int | None = None
     minute_calls: int | None = None
     is_stopped: bool = False
+    account_day: bool = False
+    account_month: bool = False
+    account_stop: bool = False
 
     @classmethod
     def load(cls, raw: Mapping[str, Any]) -> Self:
         """Raises KeyError or TypeError for what is not in this form. Unknown limits of a later release are left out."""
         known = {one.name for one in fields(cls)}
         loaded = cls(**{name: value for name, value in raw.items() if name in known})
-        for name in known - {"is_stopped"}:
+        for name in ("day", "month", "turn_tokens", "minute_calls"):
             value = getattr(loaded, name)
             if value is not None and (type(value) is not int or value < 0):
                 raise TypeError(name)
@@ -58,32 +61,35 @@ class Spent:
     month: int = 0
 
 
-_MONEY = {
-    "day": "this agent's limit for a day is reached: {} USD. Calls go on at midnight UTC, or when its owner raises it",
-    "month": "this agent's limit for a month is reached: {} USD. Calls go on next month, or when its owner raises it",
-}
+_AGAIN = {"day": "at midnight UTC", "month": "next month"}
 
 
 def check_stop(limits: SpendingLimits) -> None:
     """Raises Refusal while the owner has switched model calls off."""
     if limits.is_stopped:
-        raise Refusal(REACHED, "the owner of this agent has switched its model calls off")
+        whose = "of all agents of the account" if limits.account_stop else "of this agent"
+        raise Refusal(REACHED, f"the owner has switched the model calls {whose} off")
 
 
 def check_money(limits: SpendingLimits, spent: Spent, reserved: int) -> None:
     """Raises Refusal at a limit of money. `reserved` is what calls under way will probably cost."""
-    for name, words in _MONEY.items():
+    for name, again in _AGAIN.items():
         limit: int | None = getattr(limits, name)
         if limit is None:
             continue
+        whose = _whose(limits, name, limit)
         if getattr(spent, name) >= limit:
-            raise Refusal(REACHED, words.format(usd(limit)))
+            raise Refusal(REACHED, f"{whose} is reached. Calls go on {again}, or when the owner raises it")
         if getattr(spent, name) + reserved >= limit:
-            raise Refusal(
-                TOO_FAST,
-                f"the calls under way may reach the limit of {usd(limit)} USD; the next is sent after them",
-                Retry_After="2",
-            )
+            words = f"the calls under way may reach {whose}; the next is sent after them"
+            raise Refusal(TOO_FAST, words, Retry_After="2")
+
+
+def _whose(limits: SpendingLimits, name: str, limit: int) -> str:
+    """The limit in words. Of an account's limit the gateway only knows what is left for its agent: so no amount."""
+    if getattr(limits, f"account_{name}"):
+        return f"the limit of all agents of the account together for a {name}"
+    return f"this agent's limit of {usd(limit)} USD for a {name}"
 
 
 def check_turn(limits: SpendingLimits, *, taken: int, turns: int, reserved: int) -> None:

@@ -236,7 +236,7 @@ def test_at_the_limit_calls_are_refused_with_words(metered: GatewayProcess, mode
     assert call(metered, max_tokens=5).status_code == 200
     refused = call(metered, max_tokens=5)
     assert refused.status_code == 402
-    assert "limit for a day is reached: 2.00 USD" in refused.json()["error"]["message"]
+    assert "limit of 2.00 USD for a day is reached" in refused.json()["error"]["message"]
     assert len(model.turns()) == 1
 
 
@@ -277,7 +277,7 @@ def test_the_kill_switch_stops_every_call(metered: GatewayProcess, model: ModelS
     told = ControlPlane(metered, is_stopped=True)
     told.exchange()
     refused = call(metered)
-    assert (refused.status_code, "switched its model calls off" in refused.text) == (402, True)
+    assert (refused.status_code, "switched the model calls of this agent off" in refused.text) == (402, True)
     told.limits = {}
     told.exchange()
     assert call(metered).status_code == 200
