@@ -28,10 +28,12 @@ OPEN = {
     Missing.ENROLMENT: {*ALWAYS, "confirm", "my_sign_in", "add_app", "add_passkey"},
     Missing.SIGN_IN: ALWAYS,
 }
-# Whoever finds an open console must not be able to keep it, or to open it to others.
+# Whoever finds an open console must not be able to keep it, to open it to others, or to send the money elsewhere.
 ONLY_FRESH = {
     *("add_app", "add_passkey", "new_codes", "remove_factor", "password_change"),
     *("auth_user_password_change", "accounts_user_reset_sign_in"),
+    *(f"config_operatorsetting_{step}" for step in ("choose_guarded", "reset_guarded")),
+    *(f"config_operatorsetting_{step}" for step in ("set_credential", "remove_credential")),
 }
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])

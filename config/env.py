@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -15,6 +16,8 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 TIERS, PERIODS = ("tiny", "small", "medium", "large"), ("monthly", "annual")
+
+_CHAIN = re.compile("[1-9][0-9]{0,17}")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -128,9 +131,12 @@ def chains(name: str, secret: str) -> dict[int, str]:
     The error does not repeat the value: it may hold a secret.
     """
     parts = [part.partition("=") for part in secret.split(",") if part.strip()]
-    if not all(chain.strip().isdecimal() and url.strip() for chain, _, url in parts):
+    if not all(_CHAIN.fullmatch(chain.strip()) and url.strip() for chain, _, url in parts):
         raise ImproperlyConfigured(f"{name}: must name chains by their numbers, as 1=https://…")
-    return {int(chain): url.strip() for chain, _, url in parts}
+    found = {int(chain): url.strip() for chain, _, url in parts}
+    if len(found) != len(parts):
+        raise ImproperlyConfigured(f"{name}: names a chain twice")
+    return found
 
 
 def read_plans(name: str, raw: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         migrations.AlterModelOptions(
             name="operatorsetting",
             options={
-                "permissions": [("set_credentials", "Can set credentials of payment providers")],
+                "permissions": [("change_guarded", "Can change who gets the money and who needs a second factor")],
                 "verbose_name": "setting",
             },
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -11,9 +11,11 @@ from config.admin_steps import Given, Logged, Step
 from config.admin_steps.step import REASON_LENGTH, OneLine, in_words
 from config.operator_settings import choosing
 from config.operator_settings.models import OperatorSetting, SettingChange
-from config.operator_settings.registry import SETTINGS
+from config.operator_settings.registry import GUARDED, SETTINGS, TOGETHER
 from config.operator_settings.setting import Entry, Setting
 from config.operator_settings.shown import line_of
+
+SECRET_LENGTH = 20  # characters; words are shorter
 
 
 class ReasonOrNone(forms.Form):
@@ -44,6 +46,14 @@ class SettingValue(forms.CharField):
         text = str(super().to_python(value))
         return ",".join(text.splitlines()) if self._setting.entry is Entry.LIST else text
 
+    def takes(self, text: str) -> bool:
+        """Whether the text could be the value, and does not look like a word."""
+        try:
+            self._setting.check(text)
+        except ImproperlyConfigured:
+            return False
+        return len(text) >= SECRET_LENGTH
+
     def validate(self, value: Any) -> None:
         super().validate(value)
         try:
@@ -68,8 +78,18 @@ class CredentialForm(ReasonOrNone):
 
     def __init__(self, *args: Any, setting: Setting[Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["secret"] = SettingValue(setting, help_text=f"{setting.help} It is not shown again.")
+        looks = f" It {setting.looks}." if setting.looks else ""
+        self.fields["secret"] = SettingValue(setting, help_text=f"{setting.help}{looks} It is not shown again.")
         self.order_fields(self.field_order)
+
+    def clean(self) -> dict[str, Any]:
+        """Nobody can remove a reason from the history. So it must not be the secret."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        setting: SettingValue = self.fields["secret"]  # type: ignore[assignment] # made above
+        reason, secret = cleaned.get("reason", ""), cleaned.get("secret", "")
+        if (secret and secret in reason) or any(setting.takes(word) for word in reason.split()):
+            self.add_error("reason", "This looks like the secret itself. Write why you change it.")
+        return cleaned
 
 
 class SettingStep(Step[OperatorSetting]):
@@ -77,11 +97,13 @@ class SettingStep(Step[OperatorSetting]):
 
     model = OperatorSetting
     parameter = "name"
-    of_credentials: ClassVar = False
+
+    def takes(self, setting: Setting[Any]) -> bool:
+        """Whether the step is for this setting."""
+        return setting.group not in GUARDED
 
     def rows(self, ids: list[str]) -> list[OperatorSetting]:
-        known = [name for name, setting in SETTINGS.items() if setting.is_credential == self.of_credentials]
-        return [OperatorSetting(name=name) for name in ids[:1] if name in known]
+        return [OperatorSetting(name=name) for name in ids[:1] if name in SETTINGS and self.takes(SETTINGS[name])]
 
     def held(self, row_id: str) -> OperatorSetting | None:
         choosing.lock()
@@ -117,11 +139,24 @@ class ResetSetting(SettingStep):
         return _logged(row, choosing.reset(row.name, actor=given.actor, now=given.now, reason=given.reason))
 
 
-class CredentialStep(SettingStep):
-    """Who sets a provider's key says whose account gets the money: this needs a right of its own."""
+class GuardedStep(SettingStep):
+    permission = "guarded"
 
-    permission = "credentials"
-    of_credentials = True
+    def takes(self, setting: Setting[Any]) -> bool:
+        return setting.group in GUARDED and not setting.is_credential
+
+
+class ChangeGuarded(GuardedStep, ChangeSetting):
+    name = "choose_guarded"
+
+
+class ResetGuarded(GuardedStep, ResetSetting):
+    name = "reset_guarded"
+
+
+class CredentialStep(GuardedStep):
+    def takes(self, setting: Setting[Any]) -> bool:
+        return setting.is_credential
 
     def shown(self, row: OperatorSetting) -> dict[str, str]:
         line = line_of(row.name)
@@ -138,7 +173,10 @@ class SetCredential(CredentialStep):
 
     def take(self, row: OperatorSetting, *, given: Given) -> Logged | None:
         text = given.fields["secret"]
-        return _logged(row, choosing.choose(row.name, text, actor=given.actor, now=given.now, reason=given.reason))
+        change = choosing.choose(row.name, text, actor=given.actor, now=given.now, reason=given.reason)
+        if missing := _missing_beside(row.name):
+            given.say(f"Not set yet: {', '.join(missing)}. Until then nothing is sold with {row.name}.")
+        return _logged(row, change)
 
 
 class RemoveCredential(CredentialStep, ResetSetting):
@@ -147,6 +185,10 @@ class RemoveCredential(CredentialStep, ResetSetting):
     def means(self, rows: list[OperatorSetting]) -> list[str]:
         otherwise = line_of(rows[0].name).otherwise
         return ["The environment's value holds then." if otherwise else "It is then not set."]
+
+
+def _missing_beside(name: str) -> list[str]:
+    return [other for names in TOGETHER if name in names for other in names if not line_of(other).text]
 
 
 def _logged(row: OperatorSetting, change: SettingChange) -> Logged:

@@ -36,7 +36,9 @@ def nodes_of_chains(group: str, help: str) -> Setting[dict[int, str]]:
 def _addresses(
     group: str, help: str, *, read: Callable[[str, str], Value], each: Callable[[Any], list[str]]
 ) -> Setting[Value]:
-    return _secret(group, help, read=read, each=each, fits=is_url, looks="each address must begin with https://")
+    return _secret(
+        group, help, read=read, each=each, fits=is_url, looks="each must be an address with https:// or http://"
+    )
 
 
 def _secret(
@@ -52,6 +54,7 @@ def _secret(
     matches = re.compile(form or ".+").fullmatch
     right = fits or (lambda text: bool(matches(text)))
     setting = Setting(group, "", help, read=read, entry=Entry.SECRET)
+    setting.looks = looks
 
     def check(value: Value) -> None:
         found = each(value)

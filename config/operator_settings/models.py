@@ -18,7 +18,7 @@ class OperatorSetting(models.Model):
 
     class Meta:
         verbose_name = "setting"
-        permissions: ClassVar = [("set_credentials", "Can set credentials of payment providers")]
+        permissions: ClassVar = [("change_guarded", "Can change who gets the money and who needs a second factor")]
 
     def __str__(self) -> str:
         return self.name

@@ -232,6 +232,9 @@ SETTINGS: dict[str, Setting[Any]] = {
 }
 STARS_BOT = ("STARS_BOT_TOKEN", "STARS_BOT_USERNAME", "STARS_WEBHOOK_SECRET")
 THEN = dict.fromkeys(STARS_BOT, "billing.reconcile_stars")  # the task that a change needs at once, by setting
+# Who changes these says who gets the money, or who needs a second factor: that takes a right of its own.
+GUARDED = {CONSOLE, CARDS, GUMROAD, LEMONSQUEEZY, CREDENTIALS}
+TOGETHER = (STARS_BOT, ("STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRETS"))  # with only a part of these nothing is sold
 GROUPS = list(dict.fromkeys(setting.group for setting in SETTINGS.values()))
 
 

@@ -50,6 +50,7 @@ class Setting(Generic[Value]):
         self.name = ""
         self.group, self.default, self.help, self.unit = group, default, help, unit
         self.entry, self.choices = entry, choices
+        self.looks = ""  # the form of a credential, in words
         # What only operators' values must fulfil. Apps add theirs. They raise ImproperlyConfigured too.
         self.checks: list[Callable[[Value], None]] = [check] if check else []
         self._read = read
@@ -179,6 +180,7 @@ def urls(name: str, text: str) -> dict[str, str]:
 def is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
+        is_whole = bool(parts.hostname) and parts.port != 0  # reading a wrong port raises
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.netloc) and text.isprintable() and " " not in text
+    return parts.scheme in {"http", "https"} and is_whole and text.isprintable() and " " not in text

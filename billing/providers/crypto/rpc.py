@@ -53,7 +53,7 @@ class Node:
 
     def __init__(self, url: str, session: requests.Session, *, batch: int) -> None:
         self._url, self._session, self._batch = url, session, batch
-        self.name = urlsplit(url).hostname or url  # only the host: a URL may contain a secret
+        self.name = urlsplit(url).hostname or "?"  # only the host: a URL may contain a secret
 
     def open(self, *, chain_id: int, confirmation: str, depth: int | None, at_least: int) -> None:
         """Ask which chain this is and what its newest block is. Raises EndpointFailed if the node cannot be trusted."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
+from django.db.models import Max
+
 from billing.models import CardSubscription, StripeFeed
 from billing.models.stripe import ENDED
 from billing.providers.stripe import api, configuration, inbox, refresh
@@ -30,7 +32,7 @@ def catch_up(*, now: datetime) -> int:
     """
     if not configuration.is_configured():
         return 0
-    mark, _ = StripeFeed.objects.get_or_create(pk=configuration.fingerprint(), defaults={"read_to": now})
+    mark, _ = StripeFeed.objects.get_or_create(pk=configuration.fingerprint(), defaults={"read_to": _begin(now)})
     until, read = max(mark.read_to, now - KEPT) - OVERLAP, 0
     while until < now:
         since, until = until, min(until + AT_ONCE, now)
@@ -43,6 +45,11 @@ def catch_up(*, now: datetime) -> int:
         StripeFeed.objects.filter(pk=mark.pk).update(read_to=until)
         read += len(found)
     return read
+
+
+def _begin(now: datetime) -> datetime:
+    """From when a new key reads: since the key before it read last, because both are mostly of one account."""
+    return StripeFeed.objects.aggregate(newest=Max("read_to"))["newest"] or now
 
 
 def _read(since: datetime, until: datetime) -> list[Json]:

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from accounts import sessions
 from accounts.models import User
 from config.operator_settings.models import OperatorSetting, SettingChange
-from config.operator_settings.registry import GROUPS, SETTINGS
+from config.operator_settings.registry import GROUPS, GUARDED, SETTINGS
 from tests import operating
 from tests.accounts.conftest import with_token
 
@@ -45,6 +45,7 @@ def act(console: Client, django_capture_on_commit_callbacks: DjangoCaptureOnComm
     """`act("choose", "MAX_KEYS", value="2")` opens the page of the step and sends it. Returns the page after that."""
 
     def send(step: str, name: str, *, reason: str = "", **typed: Any) -> str:
+        step = f"{step}-guarded" if SETTINGS[name].group in GUARDED else step
         with django_capture_on_commit_callbacks(execute=True):
             answer = operating.send(console, opened(console, step, name), reason=reason, **typed)
         assert answer.status_code == 200
@@ -123,7 +124,7 @@ def test_the_page_shows_each_setting_with_its_value_and_where_it_comes_from(
     act("choose", "TRIAL_DAYS", value="30", reason="Christmas")
     groups = console.get(PAGE).context["groups"]
     assert list(groups) == GROUPS
-    lines = {line.setting.name: line for group in groups.values() for line in group}
+    lines = {line.setting.name: line for group in groups.values() for line, _ in group}
     assert list(lines) == list(SETTINGS)
     told = {name: (lines[name].text, lines[name].source) for name in ("TRIAL_DAYS", "GRACE_DAYS", "KEPT_DAYS")}
     assert told == {
@@ -167,7 +168,8 @@ def test_a_wrong_value_is_refused_beside_its_field(act: Step, name: str, value: 
 
 @pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if not setting.is_credential])
 def test_the_form_of_each_setting_takes_the_value_that_it_shows(console: Client, act: Step, name: str) -> None:
-    form = opened(console, "choose", name).context["form"]
+    step = "choose-guarded" if SETTINGS[name].group in GUARDED else "choose"
+    form = opened(console, step, name).context["form"]
     assert SETTINGS[name].help in form.fields["value"].help_text
     value = form["value"].value()
     assert f"Changed: {name}" in act("choose", name, value=value)
@@ -188,6 +190,8 @@ def test_the_history_says_who_changed_what_and_why(console: Client, operator: Us
     page = console.get(f"{HISTORY}?name=MAX_KEYS").content.decode()
     assert "a big customer" in page
     assert console.get(f"{HISTORY}?name=MAX_KEYS").context["cl"].result_count == 1
+    assert "operator@example.com" in page, "people, not their ids"
+    assert "operator@example.com" in console.get(PAGE).content.decode().partition("Newest changes")[2]
     assert LogEntry.objects.filter(object_id="MAX_KEYS").get().change_message == "no value → 9: a big customer"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from html import unescape
 from io import StringIO
@@ -134,9 +135,13 @@ def test_nobody_reads_a_credential_again(console: Client, act: Step, caplog: pyt
         ("STRIPE_WEBHOOK_SECRETS", ",", "STRIPE_WEBHOOK_SECRETS must not be empty; remove it instead"),
         ("STARS_BOT_TOKEN", "AAE-hush", "STARS_BOT_TOKEN: must look like 123456:AAE…"),
         ("STARS_WEBHOOK_SECRET", "h" * 257, "STARS_WEBHOOK_SECRET: must have 1 to 256 of"),
-        ("CRYPTO_RPC_URLS", "https://a.example,ftp://hush", "CRYPTO_RPC_URLS: each address must begin with https://"),
+        ("CRYPTO_RPC_URLS", "https://a.example,ftp://hush", "CRYPTO_RPC_URLS: each must be an address with"),
+        ("CRYPTO_RPC_URLS", "https://:443/v2/hush", "CRYPTO_RPC_URLS: each must be an address with"),
+        ("CRYPTO_RPC_URLS", "https://a.example:99999/hush", "CRYPTO_RPC_URLS: each must be an address with"),
         ("CRYPTO_OTHER_RPC_URLS", "eth=https://hush", "CRYPTO_OTHER_RPC_URLS: must name chains by their numbers"),
-        ("CRYPTO_OTHER_RPC_URLS", "1=hush", "CRYPTO_OTHER_RPC_URLS: each address must begin with https://"),
+        ("CRYPTO_OTHER_RPC_URLS", "1=hush", "CRYPTO_OTHER_RPC_URLS: each must be an address with"),
+        ("CRYPTO_OTHER_RPC_URLS", "1=https://a,1=https://hush", "CRYPTO_OTHER_RPC_URLS: names a chain twice"),
+        ("CRYPTO_OTHER_RPC_URLS", f"{'1' * 3000}=https://hush", "must name chains by their numbers"),
     ],
 )
 def test_a_wrong_credential_is_refused_in_words_that_do_not_repeat_it(
@@ -151,17 +156,59 @@ def test_a_wrong_credential_is_refused_in_words_that_do_not_repeat_it(
 
 def test_only_who_has_the_right_of_its_own_sets_credentials() -> None:
     operator = operating.staff("view_operatorsetting", "change_operatorsetting")
-    assert "set-credential/?name=" not in operator.get(PAGE).content.decode()
-    for step in ("set-credential", "remove-credential"):
+    page = operator.get(PAGE).content.decode()
+    assert "choose/?name=MAX_KEYS" in page
+    assert not re.search(r"(credential|guarded)/\?name=", page)
+    for step in ("set-credential", "remove-credential", "choose-guarded", "reset-guarded"):
         assert operator.get(f"{PAGE}{step}/?name=STRIPE_SECRET_KEY").status_code == 403
         assert operator.post(f"{PAGE}{step}/?name=STRIPE_SECRET_KEY", {"secret": KEY}).status_code == 403
     assert operator.get(f"{PAGE}STRIPE_5FSECRET_5FKEY/change/").status_code == 403
     asked = operator.get(f"{PAGE}choose/?name=STRIPE_SECRET_KEY", follow=True)
     assert "There is nothing left to do." in asked.content.decode(), "the step of settings knows no credential"
-    owner = operating.staff("view_operatorsetting", "set_credentials")
+    owner = operating.staff("view_operatorsetting", "change_guarded")
     assert owner.get(f"{PAGE}STRIPE_5FSECRET_5FKEY/change/", follow=True).context["step"].name == "set_credential"
     asked = owner.get(f"{PAGE}set-credential/?name=MAX_KEYS", follow=True)
     assert "There is nothing left to do." in asked.content.decode(), "and this one knows nothing else"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GUMROAD_BUY_URL", "https://evil.example/l/mine"),
+        ("GUMROAD_TEST_PURCHASES", "1"),
+        ("LEMONSQUEEZY_STORE", "666"),
+        ("STARS_BOT_USERNAME", "evil_bot"),
+        ("STAR_USD", "5"),
+        ("SECOND_FACTOR", "optional"),
+    ],
+)
+def test_who_gets_the_money_and_who_needs_a_second_factor_takes_that_right_too(name: str, value: str) -> None:
+    operator = operating.staff("view_operatorsetting", "change_operatorsetting")
+    asked = operator.get(f"{PAGE}choose/?name={name}", follow=True)
+    assert "There is nothing left to do." in asked.content.decode()
+    assert operator.post(f"{PAGE}choose-guarded/?name={name}", {"value": value}).status_code == 403
+    assert not OperatorSetting.objects.exists()
+    owner = operating.staff("view_operatorsetting", "change_guarded")
+    operating.send(owner, owner.get(f"{PAGE}choose-guarded/?name={name}"), reason="", value=value)
+    assert OperatorSetting.objects.get().value == value
+
+
+@pytest.mark.parametrize("reason", [f"it is {KEY}", "now sk_live_another_one_of_ours"])
+def test_a_reason_that_holds_the_secret_is_refused_because_it_could_not_be_removed(act: Step, reason: str) -> None:
+    assert "This looks like the secret itself" in act("set-credential", "STRIPE_SECRET_KEY", secret=KEY, reason=reason)
+    assert not SettingChange.objects.exists()
+
+
+def test_production_refuses_a_key_of_the_test_mode(act: Step, settings: Settings) -> None:
+    settings.DEVELOPMENT = False
+    assert "of the test mode" in act("set-credential", "STRIPE_SECRET_KEY", secret="sk_test_hush")
+    assert not OperatorSetting.objects.exists()
+
+
+def test_the_owner_is_told_what_is_missing_beside(act: Step, settings: Settings) -> None:
+    settings.STRIPE_WEBHOOK_SECRETS = []
+    assert "Not set yet: STRIPE_WEBHOOK_SECRETS." in act("set-credential", "STRIPE_SECRET_KEY", secret=KEY)
+    assert "Not set yet" not in act("set-credential", "STRIPE_WEBHOOK_SECRETS", secret=SECRET)
 
 
 def test_the_secret_of_the_environment_is_not_shown_either(
@@ -170,7 +217,7 @@ def test_the_secret_of_the_environment_is_not_shown_either(
     monkeypatch.setenv("STRIPE_SECRET_KEY", KEY)
     settings.STRIPE_SECRET_KEY = KEY
     page = console.get(PAGE)
-    lines = {line.setting.name: line for group in page.context["groups"].values() for line in group}
+    lines = {line.setting.name: line for group in page.context["groups"].values() for line, _ in group}
     assert (lines["STRIPE_SECRET_KEY"].text, lines["STRIPE_SECRET_KEY"].source) == ("set", "environment")
     assert lines["LEMONSQUEEZY_API_KEY"].text == ""
     assert KEY not in page.content.decode()

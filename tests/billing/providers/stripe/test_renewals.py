@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.core import mail
 from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.letters import send_due as send_letters
@@ -143,6 +144,23 @@ def test_lost_webhooks_are_caught_up_with(late: CardSubscription, stripe: Stripe
     stripe.world.renew(late.subscription_id)
     catch_up()
     clock.go(timedelta(minutes=5))
+    assert catch_up() > 0
+    work()
+    assert Payment.objects.count() == 2
+
+
+def test_a_new_key_reads_on_where_the_old_one_stopped(
+    late: CardSubscription, stripe: StripeDouble, clock: Clock, settings: Settings
+) -> None:
+    """The old key expired before the renewal, and the webhook was lost too."""
+    key, settings.STRIPE_SECRET_KEY = settings.STRIPE_SECRET_KEY, "sk_test_expired"
+    catch_up()
+    stripe.lost = True
+    clock.go(31 * DAY)
+    stripe.world.renew(late.subscription_id)
+    clock.go(timedelta(hours=5))
+    assert catch_up() == 0
+    settings.STRIPE_SECRET_KEY = key
     assert catch_up() > 0
     work()
     assert Payment.objects.count() == 2
