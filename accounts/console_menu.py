@@ -33,7 +33,10 @@ MENU = {
         *("catalog.PersonaL10n",),
     ),
     "Webhooks": ("webhooks.Delivery", "webhooks.Hook", "webhooks.Event"),
-    "Platform": ("config.Job", "status.Incident", "agents.Cluster", "status.Loop", "agents.Repository"),
+    "Platform": (
+        *("config.Job", "status.Incident", "agents.Cluster", "status.Loop", "status.HealthSample"),
+        "agents.Repository",
+    ),
     "Settings": ("config.OperatorSetting", "config.SettingChange", "config.AuditEntry"),
 }
 INTERNALS = "Internals"

@@ -32,6 +32,7 @@ from catalog.moderation_steps import Ban, TakeDown, TakeDownArticle, may_moderat
 from catalog.refreshing import made_here
 from catalog.vocabulary import PersonaStatus
 from config.admin_steps import WithSteps
+from config.admin_steps.step import REASON_LENGTH, OneLine
 from config.operator_settings import choosing
 from config.read_only import ReadOnly
 
@@ -75,7 +76,8 @@ class CatalogAdmin(WithSteps, Generic[Row]):
         if not change:
             obj.save()
         elif form.changed_data:
-            obj.save(update_fields=form.changed_data)
+            columns = {column.name for column in obj._meta.concrete_fields}  # noqa: SLF001 # Django's documented API
+            obj.save(update_fields=[name for name in form.changed_data if name in columns])
 
     @admin.display(description="offered", boolean=True)
     def is_offered(self, row: Row) -> bool:
@@ -96,8 +98,24 @@ class CatalogAdmin(WithSteps, Generic[Row]):
         self.message_user(request, f"{count} offered again.", messages.SUCCESS)
 
 
+class TierForm(CatalogForm):
+    reason = OneLine(
+        required=False,
+        max_length=REASON_LENGTH,
+        widget=forms.TextInput(attrs={"size": 80}),
+        help_text="Needed when the price changes. It is stored with your name.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if "monthly_usd" in self.changed_data and not cleaned.get("reason"):
+            self.add_error("reason", "Write why the price changes.")
+        return cleaned
+
+
 @admin.register(Tier)
 class TierAdmin(CatalogAdmin[Tier]):
+    form = TierForm
     list_display = ("id", "name", "spec", "monthly_usd", "annual_usd", "is_offered", "since_load")
     search_fields = ("id", "name")
     derived = ("spec", "annual_usd")
@@ -108,7 +126,8 @@ class TierAdmin(CatalogAdmin[Tier]):
         if "monthly_usd" in form.changed_data:
             before = str(form.initial["monthly_usd"]) if change else None
             name, actor = f"monthly USD of {obj.pk}", f"operator:{request.user.pk}"
-            choosing.note(name, before=before, after=str(obj.monthly_usd), actor=actor, now=timezone.now())
+            why = form.cleaned_data["reason"]
+            choosing.note(name, before=before, after=str(obj.monthly_usd), actor=actor, now=timezone.now(), reason=why)
 
 
 @admin.register(Engine)

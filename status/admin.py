@@ -1,19 +1,21 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html_join
 
 from config.admin_steps import DeleteRows, WithSteps
-from config.read_only import ReadOnly
-from status import incidents
+from config.read_only import ReadOnly, WrittenByRules
+from status import incidents, loops
 from status.announcements import admin as announcements_admin  # noqa: F401  # registers announcements
 from status.components import IDS
-from status.models import Incident, IncidentStatus, Loop
+from status.models import HealthSample, Incident, IncidentStatus, Loop
 
 
 class IncidentForm(forms.ModelForm[Incident]):
@@ -91,5 +93,42 @@ class IncidentAdmin(WithSteps):
 class LoopAdmin(ReadOnly, admin.ModelAdmin[Loop]):
     """When each periodic job last succeeded. Only the workers write it."""
 
-    list_display = ("name", "succeeded_at")
+    list_display = ("name", "period", "succeeded_at", "lateness")
     search_fields = ("name",)
+
+    @admin.display(description="runs every")
+    def period(self, loop: Loop) -> str:
+        every = loops.PERIODS.get(loop.name)
+        return str(every) if every else "runs no more"
+
+    @admin.display(description="late by")
+    def lateness(self, loop: Loop) -> str:
+        """How long after its due time the next success is awaited. A job may take its time: see `loops.is_late`."""
+        if loop.name not in loops.PERIODS:
+            return "-"
+        now = timezone.now()
+        late = max(now - loop.succeeded_at - loops.PERIODS[loop.name], timedelta(0))
+        words = str(timedelta(seconds=int(late.total_seconds())))
+        return f"{words}, late" if loops.is_late(loop.name, last=loop.succeeded_at, now=now) else words
+
+
+class WasBad(admin.SimpleListFilter):
+    """As the service level “The API answers” counts (status/service_levels/measures.py)."""
+
+    title, parameter_name = "API", "api"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("bad", "did not answer well")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[HealthSample]) -> QuerySet[HealthSample]:
+        return queryset.bad() if self.value() == "bad" else queryset  # type: ignore[attr-defined] # its own query set
+
+
+@admin.register(HealthSample)
+class HealthSampleAdmin(WrittenByRules):
+    """What was down in each half minute of the last eight days. A half minute without a row was bad too."""
+
+    list_display = ("at", "down", "requests", "failed")
+    list_filter = (WasBad, "at")
+    fields = list_display
+    ordering = ("-at",)

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Sum
 from django.utils import timezone
 from prometheus_client import REGISTRY, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis import RedisError
 
-from accounts.models import Letter, SignInCode
 from agents.cause import Cause
 from agents.models import Agent, AgentQuota, Desired, Status
 from billing import invariants
-from status import checks, components, loops
+from status import checks, components, loops, overdue
 from status.bounded import BoundedCheck
 from status.service_levels import levels
 from webhooks.models import Delivery
@@ -81,23 +79,10 @@ def _agents() -> Iterator[Metric]:
 
 def _work(records: checks.Records, *, now: datetime) -> Iterator[Metric]:
     """How late each kind of work is: the age of what is overdue most, 0 if nothing is due."""
-    pending = Delivery.objects.pending()
-    due = {
-        "agents": _first(Agent.objects.due(now), "reconcile_at"),
-        "terms": _first(Agent.objects.term_due(now), "term_due_at"),
-        "deliveries": _first(pending.filter(lease_until=None), "next_attempt_at"),
-        "codes": _first(SignInCode.objects.filter(mail_due_at__isnull=False), "mail_due_at"),
-        "letters": _first(Letter.objects.filter(mail_due_at__isnull=False), "mail_due_at"),
-        "backups": records.backups.oldest_due,
-    }
-    late = {name: max(0.0, (now - at).total_seconds()) if at else 0.0 for name, at in due.items()}
+    late = overdue.seconds(now=now, backups=records.backups.oldest_due)
     yield _by("oldest_due_seconds", "How long the most overdue work of each kind waits.", "work", late)
-    waiting = pending.values("pk")[:MOST_COUNTED].count()
+    waiting = Delivery.objects.pending().values("pk")[:MOST_COUNTED].count()
     yield _one("deliveries_waiting", f"Deliveries that are not ended, {MOST_COUNTED} at most.", waiting)
-
-
-def _first(rows: QuerySet[Any], column: str) -> datetime | None:
-    return rows.order_by(column).values_list(column, flat=True).first()
 
 
 def _money(*, now: datetime) -> Iterator[Metric]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import F, Q
 from django.utils import timezone
 
 from config.ids import new_id
@@ -118,6 +120,19 @@ class DailyFact(models.Model):
         return f"{self.name} {self.key} {self.day}"
 
 
+# A half minute is good if a web process took its sample, the database answered, and web failed one request in a hundred
+# at most (docs/reference/slos.md).
+_BAD = Q(down__contains=["database"]) | Q(requests__lt=F("failed") * 100)
+
+
+class HealthSampleQuerySet(models.QuerySet["HealthSample"]):
+    def bad(self) -> HealthSampleQuerySet:
+        return self.filter(_BAD)
+
+    def good(self) -> HealthSampleQuerySet:
+        return self.filter(~_BAD)
+
+
 class HealthSample(models.Model):
     """What was down in one half minute, and how many requests web answered and failed in it (status/watch)."""
 
@@ -125,6 +140,11 @@ class HealthSample(models.Model):
     down = ArrayField(models.CharField(max_length=80), default=list)
     requests = models.PositiveBigIntegerField(default=0)
     failed = models.PositiveBigIntegerField(default=0)
+
+    objects: ClassVar[HealthSampleQuerySet] = HealthSampleQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        verbose_name = "half minute"
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S}"

@@ -18,6 +18,12 @@ ELSEWHERE = {
     ("backups", OLD_BACKUP): ("agents.agent", {"question": "backup-overdue"}),
     ("backups", FAILED_BACKUP): ("agents.repository", {"backup": "failed"}),
     ("backups", FAILED_DRILL): ("agents.repository", {"drill": "failed"}),
+    ("overdue_seconds", "agents"): ("agents.agent", {}),
+    ("overdue_seconds", "terms"): ("billing.agentterm", {}),
+    ("overdue_seconds", "deliveries"): ("webhooks.delivery", {"state__exact": "pending"}),
+    ("overdue_seconds", "codes"): ("accounts.signincode", {}),
+    ("overdue_seconds", "letters"): ("accounts.letter", {}),
+    ("overdue_seconds", "backups"): ("agents.agent", {"question": "backup-overdue"}),
 }
 WIDTH, HEIGHT = 120, 28  # of a plot, in its own units
 
@@ -33,6 +39,7 @@ class FactCard:
     unit: str = ""
     is_sum: bool = False  # a sum of each day, as opposed to a level
     must_be_zero: bool = False
+    is_largest: bool = False  # the number is the largest of the parts, not their sum
 
 
 GROUPS: dict[str, tuple[FactCard, ...]] = {
@@ -43,6 +50,7 @@ GROUPS: dict[str, tuple[FactCard, ...]] = {
         FactCard(title="Money that waits for a decision", fact="money_waiting", list_="billing.books"),
         FactCard(title="Personas in review", fact="reviews", list_="catalog.review"),
         FactCard(title="Backups", fact="backups", list_="agents.repository"),
+        FactCard(title="Hours since the last drill", fact="drill_hours", list_="agents.repository"),
     ),
     "Agents": (
         FactCard(title="By status", fact="agents_by_status", list_="agents.agent", filter_="status"),
@@ -62,6 +70,7 @@ GROUPS: dict[str, tuple[FactCard, ...]] = {
     ),
     "Work": (
         FactCard(title="Tasks in queues", fact="queues", list_="status.loop"),
+        FactCard(title="Oldest due work", fact="overdue_seconds", list_="status.loop", unit="s", is_largest=True),
         FactCard(title="Deliveries that wait", fact="deliveries_waiting", list_="webhooks.delivery"),
         FactCard(
             title="Deliveries that ended",
@@ -94,13 +103,14 @@ class ShownCard:
 
 def shown(card: FactCard, history: FactHistory, *, now: datetime) -> ShownCard:
     days = [day_of(now).date - timedelta(days=back) for back in reversed(range(SHOWN_DAYS))]
-    values = [history.days.get(day) for day in days]
+    by_day = history.largest if card.is_largest else history.days
+    values = [by_day.get(day) for day in days]
     has_parts = card.filter_ or len(history.today) > 1
     by_size = sorted(history.today.items(), key=lambda item: (-item[1], item[0]))
     keys = [(key, value) for key, value in by_size if value and has_parts]
     return ShownCard(
         card=card,
-        number=_number(history.total, card),
+        number=_number(max(history.today.values(), default=Decimal(0)) if card.is_largest else history.total, card),
         month=_number(_of_month(history.days, now), card) if card.is_sum else "",
         link=_link(card, "", now),
         parts=[(key or "unknown", _number(value, card), _link(card, key, now)) for key, value in keys],
@@ -139,7 +149,7 @@ def _filters(card: FactCard, key: str, now: datetime) -> dict[str, str]:
 
 
 def _number(value: Decimal, card: FactCard) -> str:
-    return f"{value:,.2f}" if card.unit else f"{value:,.0f}"
+    return f"{value:,.2f}" if card.unit == "USD" else f"{value:,.0f}"
 
 
 def _of_month(days: Mapping[date, Decimal], now: datetime) -> Decimal:

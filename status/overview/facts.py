@@ -27,10 +27,11 @@ SECONDS = 20  # of database time for each measure
 
 @dataclass(slots=True)
 class FactHistory:
-    """The values of one fact: today's by key, and the sum over its keys for each day."""
+    """The values of one fact: today's by key, and for each day the sum over its keys and the largest of them."""
 
     today: dict[str, Decimal] = field(default_factory=dict)
     days: dict[date, Decimal] = field(default_factory=dict)
+    largest: dict[date, Decimal] = field(default_factory=dict)
 
     @property
     def total(self) -> Decimal:
@@ -61,6 +62,7 @@ def histories(*, now: datetime) -> tuple[Mapping[str, FactHistory], datetime | N
     for day, name, key, value, at in rows.values_list("day", "name", "key", "value", "measured_at").order_by("day"):
         of_fact = found[name]
         of_fact.days[day] = of_fact.days.get(day, Decimal(0)) + value
+        of_fact.largest[day] = max(of_fact.largest.get(day, value), value)
         if day == today:
             of_fact.today[key] = value
             last = max(last or at, at)

@@ -23,6 +23,7 @@ from billing.reports import sales
 from billing.reports.months import Months
 from catalog.models import Persona
 from catalog.models.authors import in_queue
+from status import overdue
 from status.checks import queue_lengths
 from webhooks.models import Delivery
 
@@ -105,11 +106,15 @@ def queues(now: datetime) -> Iterator[Figure]:
         yield "queues", name, length
 
 
-def backups(now: datetime) -> Iterator[Figure]:
+def backups_and_overdue_work(now: datetime) -> Iterator[Figure]:
     of_backups, drills = health.over_all(now=now)
     yield "backups", OLD_BACKUP, of_backups.old
     yield "backups", FAILED_BACKUP, of_backups.failing
     yield "backups", FAILED_DRILL, drills.failed
+    if drills.last:
+        yield "drill_hours", "", int((now - drills.last) / timedelta(hours=1))
+    for work, waited in overdue.seconds(now=now, backups=of_backups.oldest_due).items():
+        yield "overdue_seconds", work, int(waited)
 
 
 def clusters(now: datetime) -> Iterator[Figure]:
@@ -143,6 +148,7 @@ def arrivals(day: UtcDay) -> Iterator[Figure]:
 
 
 LEVELS: tuple[Callable[[datetime], Iterator[Figure]], ...] = (
-    *(agents, trials, causes, contradictions, open_money, reviews, waiting_deliveries, queues, backups, clusters),
+    *(agents, trials, causes, contradictions, open_money, reviews, waiting_deliveries, queues),
+    *(backups_and_overdue_work, clusters),
 )
 SUMS: tuple[Callable[[UtcDay], Iterator[Figure]], ...] = (money, deliveries, arrivals)

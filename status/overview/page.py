@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from status import loops
 from status.models import Incident, Loop
-from status.overview import cards, facts
+from status.overview import cards, facts, months
 from status.overview.facts import FactHistory
 from status.service_levels import levels
 
@@ -39,6 +39,7 @@ def context(request: HttpRequest) -> dict[str, object]:
         "service_levels": [one for one in levels.kept(now=now) if _sees(request, one.level.list_)],
         "slo_days": levels.DAYS,
         "days": facts.SHOWN_DAYS,
+        "months": months.of_money(now=now) if _sees(request, "billing.reports") else [],
     }
 
 

@@ -41,7 +41,7 @@ LEVELS = (
         title="The API answers",
         target=0.999,
         within=timedelta(seconds=30),
-        list_="status.incident",
+        list_="status.healthsample",
     ),
     ServiceLevel(
         name="running",

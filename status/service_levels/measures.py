@@ -14,12 +14,6 @@ from status.overview.measures import Figure, UtcDay
 from status.service_levels.levels import API, BAD, DELIVERIES, GOOD, RUNNING, ServiceLevel
 from status.watch.samples import EVERY
 
-# A half minute is good if a web process took its sample, the database answered, and web failed one request in a hundred
-# at most.
-_GOOD_SAMPLES = """
-SELECT count(*) FROM status_healthsample
-WHERE at >= %s AND at < %s AND NOT down @> '{database}'::varchar[] AND failed * 100 <= requests
-"""
 # Each start that somebody or the platform asked for, and the next status after it. The first start of an agent changes
 # no status: its row says that it was created. A start that its owner ended before the time was over is neither good nor
 # bad.
@@ -51,7 +45,7 @@ def api(day: UtcDay) -> Iterator[Figure]:
     if first is None:
         return
     end = min(day.after, _last_whole(timezone.now()))
-    good = sql.rows(_GOOD_SAMPLES, [first, end])[0][0]
+    good = HealthSample.objects.filter(at__gte=first, at__lt=end).good().count()
     yield from _figures(day, API, good, max(0, (end - first) // EVERY - good))
 
 

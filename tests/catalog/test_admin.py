@@ -146,10 +146,13 @@ def test_a_new_price_is_kept_with_the_old_one_and_who_set_it(console: Client) ->
     before = Tier.objects.get(pk="tiny").monthly_usd
     console.post(address, {**opened(console, address), "name": "Little"})
     assert not SettingChange.objects.exists(), "a name is no price"
-    console.post(address, {**opened(console, address), "monthly_usd": "6.50"})
+    refused = console.post(address, {**opened(console, address), "monthly_usd": "6.50"})
+    assert "Write why the price changes." in refused.content.decode()
+    assert not SettingChange.objects.exists()
+    console.post(address, {**opened(console, address), "monthly_usd": "6.50", "reason": "dearer memory"})
     change, operator = SettingChange.objects.get(), User.objects.get(email="operator@example.com")
     assert (change.name, change.actor) == ("monthly USD of tiny", f"operator:{operator.pk}")
-    assert (change.before, change.after) == (str(before), "6.50")
+    assert (change.before, change.after, change.reason) == (str(before), "6.50", "dearer memory")
 
 
 BAD_JSON = {

@@ -52,7 +52,7 @@ LISTS = {
         "payouts and sweeps",
         "tax rates",
     ),
-    *("deliveries", "events", "hooks", "incidents", "loops", "announcements"),
+    *("deliveries", "events", "hooks", "half minutes", "incidents", "loops", "announcements"),
 }
 # Actions without a confirmation page, because they delete nothing (`ban` and `take_down` lead to pages of their own).
 PLAIN = {

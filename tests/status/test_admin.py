@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from status import loops
-from status.models import Incident
+from status.models import HealthSample, Incident
+from status.watch.samples import EVERY
 from tests.operating import act
 
 pytestmark = pytest.mark.django_db
@@ -56,3 +57,27 @@ def test_an_incident_is_deleted_only_with_a_reason(console: Client) -> None:
     assert Incident.objects.exists()
     assert "Deleted: Slow" in act(console, "/admin/status/incident/", "delete_rows", row, reason="a drill")
     assert not Incident.objects.exists()
+
+
+def test_the_list_of_loops_says_what_is_late_and_by_how_much(console: Client) -> None:
+    now = timezone.now()
+    loops.record("agents.sweep", now=now - loops.PERIODS["agents.sweep"] * 10)
+    loops.record("billing.close_months", now=now)
+    loops.record("a.former.loop", now=now)
+    page = console.get("/admin/status/loop/")
+    told = {loop.pk: page.context["cl"].model_admin.lateness(loop) for loop in page.context["cl"].queryset}
+    assert told["agents.sweep"].endswith(", late")
+    assert (told["billing.close_months"], told["a.former.loop"]) == ("0:00:00", "-")
+    assert b"runs no more" in page.content
+
+
+def test_the_half_minutes_in_which_the_api_did_not_answer_are_a_list(console: Client) -> None:
+    now = timezone.now()
+    for number, (down, requests, failed) in enumerate(
+        ((["database"], 8, 0), ([], 100, 2), ([], 100, 1), (["mail"], 0, 0), ([], 0, 0))
+    ):
+        HealthSample.objects.create(at=now - number * EVERY, down=down, requests=requests, failed=failed)
+    bad = console.get("/admin/status/healthsample/?api=bad").context["cl"].queryset
+    assert [(one.down, one.failed) for one in bad] == [(["database"], 0), ([], 2)]
+    assert console.get("/admin/status/healthsample/").context["cl"].queryset.count() == 5
+    assert console.post("/admin/status/healthsample/add/", {}).status_code == 403

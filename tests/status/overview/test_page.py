@@ -110,6 +110,58 @@ def test_money_of_today_and_of_this_month_by_provider(console: Client, clock: Cl
     assert (found.number, found.month) == ("0.00", "5.00")
 
 
+def test_money_of_each_month_by_provider_leads_to_its_payments_and_reports(
+    console: Client, clock: Clock, running: Agent, pay: Pay
+) -> None:
+    pay(running)  # 5 USD, in November
+    facts.measure(now=clock.now)
+    clock.go(timedelta(days=20))
+    console.force_login(User.objects.get(email="operator@example.com"))  # the session is over by now
+    for name, key, value in (
+        ("received_usd", "stripe", 30),
+        ("returned_usd", "stripe", 4),
+        ("received_usd", "usdc", 7),
+    ):
+        DailyFact.objects.create(day=clock.now.date(), name=name, key=key, value=value, measured_at=clock.now)
+    december, november = console.get("/admin/").context["months"]
+    assert (december.name, december.received, december.returned) == ("2026-12", 37, 4)
+    assert {key: (one.received, one.returned) for key, one in december.providers.items()} == {
+        "stripe": (30, 4),
+        "usdc": (7, 0),
+    }
+    assert (november.name, november.received) == ("2026-11", 5)
+    ((_, sums),) = november.providers.items()
+    assert console.get(sums.link).context["cl"].result_count == 1
+    assert console.get(december.providers["stripe"].link).context["cl"].result_count == 0
+    assert console.get(november.link).status_code == 200
+    assert "2026-11" in console.get(november.link).content.decode()
+
+
+def test_who_may_not_see_reports_sees_no_months(clock: Clock, running: Agent, pay: Pay) -> None:
+    pay(running)
+    facts.measure(now=clock.now)
+    assert operating.staff("view_agent").get("/admin/").context["months"] == []
+
+
+def test_the_oldest_due_work_of_each_kind_is_told_and_the_largest_is_the_number(
+    console: Client, clock: Clock, make_agent: MakeAgent
+) -> None:
+    agent = make_agent()
+    Agent.objects.update(reconcile_at=None, term_due_at=None, backup_due_at=None)
+    Agent.objects.filter(pk=agent.pk).update(
+        reconcile_at=clock.now - timedelta(seconds=90), backup_due_at=clock.now - timedelta(seconds=600)
+    )
+    shown = measured(console, clock)["overdue_seconds"]
+    assert (shown.number, parts(shown)) == ("600", {"backups": "600", "agents": "90"})
+
+
+def test_the_hours_since_the_last_drill_are_told(console: Client, clock: Clock, make_agent: MakeAgent) -> None:
+    assert "drill_hours" not in {row.name for row in DailyFact.objects.all()}
+    for ago in (timedelta(hours=50), timedelta(hours=7, minutes=20)):
+        Repository.objects.create(agent=make_agent(), drilled_at=clock.now - ago)
+    assert measured(console, clock)["drill_hours"].number == "7"
+
+
 def test_what_was_paid_after_the_last_measurement_of_a_day_is_in_that_days_sum(
     console: Client, clock: Clock, running: Agent, pay: Pay
 ) -> None:
