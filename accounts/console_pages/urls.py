@@ -9,7 +9,7 @@ from django.urls import URLPattern, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.console_pages import adding, confirming, mine, provider
+from accounts.console_pages import adding, confirming, finding, mine, provider
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
@@ -22,6 +22,7 @@ def urls(site: AdminSite) -> list[URLPattern]:
         path("login/provider/", never_cache(provider.start), name="provider_start"),
         path("login/provider/back/", never_cache(provider.back), name="provider_back"),
         path("confirm/", behind(confirming.page), name="confirm"),
+        path("find/", site.admin_view(finding.page), name="find"),
         path("my-sign-in/", behind(mine.page), name="my_sign_in"),
         path("my-sign-in/app/", behind(adding.app_page), name="add_app"),
         path("my-sign-in/passkey/", behind(adding.passkey_page), name="add_passkey"),

@@ -103,7 +103,8 @@ class SettingStep(Step[OperatorSetting]):
         return setting.group not in GUARDED
 
     def rows(self, ids: list[str]) -> list[OperatorSetting]:
-        return [OperatorSetting(name=name) for name in ids[:1] if name in SETTINGS and self.takes(SETTINGS[name])]
+        taken = [name for name in ids if name in SETTINGS and self.takes(SETTINGS[name])]
+        return [OperatorSetting(name=name) for name in taken[:1]]
 
     def held(self, row_id: str) -> OperatorSetting | None:
         choosing.lock()

@@ -80,4 +80,5 @@ def test_the_half_minutes_in_which_the_api_did_not_answer_are_a_list(console: Cl
     bad = console.get("/admin/status/healthsample/?api=bad").context["cl"].queryset
     assert [(one.down, one.failed) for one in bad] == [(["database"], 0), ([], 2)]
     assert console.get("/admin/status/healthsample/").context["cl"].queryset.count() == 5
+    assert console.get(f"/admin/status/healthsample/{quote(str(now))}/change/").status_code == 200
     assert console.post("/admin/status/healthsample/add/", {}).status_code == 403

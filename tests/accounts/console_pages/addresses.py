@@ -35,7 +35,7 @@ NO_PAGES = {
     "password_change_done": "is a sentence",
     "login": "leads on, for who is signed in",
 }
-OWN = {"index", "confirm", "my_sign_in", "add_app", "add_passkey", "new_codes", "password_change"}
+OWN = {"index", "find", "confirm", "my_sign_in", "add_app", "add_passkey", "new_codes", "password_change"}
 MOST = 200  # rows among which one is looked for that a step would change
 
 

@@ -85,13 +85,15 @@ def _one(model: type[Model]) -> None:
         if related is not None:
             columns[str(one.column)] = f"'{related.pk}'"
         elif one.primary_key and not one.get_internal_type().endswith("AutoField"):
-            columns[str(one.column)] = "1" if "Integer" in one.get_internal_type() else "'one'"
+            kind = one.get_internal_type()
+            columns[str(one.column)] = "1" if "Integer" in kind else "now()" if kind == "DateTimeField" else "'one'"
     busy_platform.insert(model._meta.label, "(SELECT 1) one", columns)
 
 
 def _with_words(operator: User) -> None:
     now = timezone.now()
-    choosing.choose("TRIAL_DAYS", "9", actor="operator:x", now=now, reason="a test")
+    for name, value in (("TRIAL_DAYS", "9"), ("STAR_USD", "0.02"), ("STRIPE_SECRET_KEY", "sk_live_of_a_test")):
+        choosing.choose(name, value, actor="operator:x", now=now, reason="a test")
     Coupon.objects.create(code="SPRING", percent=10)
     Announcement.objects.create(title="Maintenance on Sunday", text="Agents pause for **ten minutes**.")
     persona = Persona.objects.filter(owner=None)[0]
