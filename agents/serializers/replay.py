@@ -104,6 +104,3 @@ class ReplayEnvelope(Serializer):
 
 
 ReplaySwitchEnvelope = envelope("ReplaySwitchEnvelope", recording=serializers.BooleanField())
-DeletedReplayEnvelope = envelope(
-    "DeletedReplayEnvelope", deleted=serializers.IntegerField(help_text="How many entries there were.")
-)

@@ -8,7 +8,6 @@ from rest_framework.response import Response
 
 from agents.replay import listing, recording
 from agents.serializers.replay import (
-    DeletedReplayEnvelope,
     DeleteReplaySerializer,
     ListReplaySerializer,
     PutReplaySerializer,
@@ -49,12 +48,12 @@ class ReplayViewSet(AgentViewSet):
         is_on = recording.switch(agent, is_on=self.valid(request)["recording"], actor=self.actor())
         return Response(ReplaySwitchEnvelope({"recording": is_on}).data)
 
-    @extend_schema(request=None, parameters=[DeleteReplaySerializer], responses=DeletedReplayEnvelope)
+    @extend_schema(request=None, parameters=[DeleteReplaySerializer], responses={204: None})
     def destroy(self, request: Request, id: str) -> Response:
         """Delete what was recorded until now, of one conversation (`session`) or all. It does not come back.
 
         What the pod has recorded but not handed over yet goes too. Recording goes on, unless it is switched off.
         """
         agent = self.own_agent(id)
-        deleted = recording.delete(agent, actor=self.actor(), **self.query(DeleteReplaySerializer))
-        return Response(DeletedReplayEnvelope({"deleted": deleted}).data)
+        recording.delete(agent, actor=self.actor(), **self.query(DeleteReplaySerializer))
+        return Response(status=204)
