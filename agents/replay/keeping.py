@@ -13,7 +13,7 @@ from django.db.models.functions import TruncDate
 
 from agents.models import Agent, ReplayEntry, Spending
 from agents.pod.gateway.replay.entries import EntryKind
-from agents.pod.gateway.replay.waiting import MOST_A_DAY
+from agents.pod.gateway.replay.unsent import MOST_A_DAY
 from agents.pod.gateway.spending.limits import UNITS_A_USD
 from agents.runtimes.pod_replay import RecordedEntry, ReplayBatch
 from agents.spending import prices
@@ -37,7 +37,7 @@ def keep(asked: Agent, batch: ReplayBatch, *, now: datetime) -> None:
     """
     if not batch.entries and not batch.not_kept:
         return
-    agent = Agent.objects.live().locked().filter(pk=asked.pk).first()
+    agent = Agent.objects.live().locked().only("id").filter(pk=asked.pk).first()
     if agent is None:
         return
     settings = Spending.objects.filter(pk=agent.pk).first() or Spending(agent=agent)

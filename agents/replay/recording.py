@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agents import timeline
 from agents.configuring import configuration
-from agents.models import Agent, Reason, Spending
+from agents.models import Agent, Reason, ReplayEntry, Spending
 from config import background, sql
 
 DELETED_AT_ONCE = 20_000
@@ -52,9 +52,10 @@ def delete(agent: Agent, *, session: str | None = None, actor: str) -> int:
     now = timezone.now()
     _clear(agent, session or "", actor=actor, now=now)
     values = {"agent": agent.pk, "until": now, "session": session or "", "limit": DELETED_AT_ONCE}
+    left = ReplayEntry.objects.filter(agent=agent, created_at__lte=now, **({"session": session} if session else {}))
     count = 0
-    while deleted := sql.execute(_DELETE, values):
-        count += deleted
+    while left.exists():  # the statement may find that another deletion was faster, and that there are further rows
+        count += sql.execute(_DELETE, values)
     return count
 
 

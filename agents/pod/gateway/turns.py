@@ -15,7 +15,7 @@ from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.reasons import FailureReason, of_model
-from agents.pod.gateway.replay.recorder import Recorder, TurnNote
+from agents.pod.gateway.replay.recorder import ReplayRecorder, TurnNote
 from agents.pod.gateway.spending.open_turns import OpenTurns, TurnKind
 from agents.pod.turns.events import Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import EngineError, Hop, HopFailure, ModelError
@@ -33,7 +33,9 @@ def new_session_id() -> str:
 
 
 class GatewayTurns:
-    def __init__(self, pod: Pod, bridge: Bridge, models: ModelLog, open_turns: OpenTurns, replay: Recorder) -> None:
+    def __init__(
+        self, pod: Pod, bridge: Bridge, models: ModelLog, open_turns: OpenTurns, replay: ReplayRecorder
+    ) -> None:
         self._pod = pod
         self._open_turns = open_turns
         self._replay = replay

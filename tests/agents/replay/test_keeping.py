@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from agents.models import Agent, ReplayEntry
-from agents.pod.gateway.replay.waiting import MOST_A_DAY
+from agents.pod.gateway.replay.unsent import MOST_A_DAY
 from agents.replay import keeping, recording
 from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent, settle

@@ -21,7 +21,6 @@ from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.llm.target import ModelCall
 from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.replay.questions import last_message
 from agents.pod.gateway.spending.calls import MeteredCall
 from agents.pod.gateway.spending.meter import Meter
 from agents.pod.gateway.spending.tokens import protocol_of
@@ -80,8 +79,7 @@ class KeyProxy:
     async def _call(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
         admitted = await self._admit(request, call)
         metered = admitted.metered
-        replay = self._meter.replay
-        with replay.call(metered, last_message(admitted.body) if replay.is_on else ""):
+        with self._meter.replay.call(metered, admitted.body):
             self._check_limits(metered)
             with self._meter.call(metered), self._models.call():
                 return await self._send(request, admitted)

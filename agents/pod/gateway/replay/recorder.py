@@ -11,11 +11,13 @@ from typing import Any
 
 from agents.cause import Cause
 from agents.pod.gateway.answers import Refusal
+from agents.pod.gateway.llm.body import Body
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.reasons import FailureReason, of_model
 from agents.pod.gateway.replay.entries import CAUSES, Door, Entry, EntryKind
+from agents.pod.gateway.replay.questions import last_message
 from agents.pod.gateway.replay.texts import NAME_CHARACTERS, SHOWN_CHARACTERS, short
-from agents.pod.gateway.replay.waiting import WaitingEntries
+from agents.pod.gateway.replay.unsent import WaitingEntries
 from agents.pod.gateway.spending.calls import MeteredCall
 from agents.pod.gateway.spending.clock import SharedClock
 from agents.pod.gateway.spending.open_turns import OpenTurns, TurnKind
@@ -44,7 +46,7 @@ class TurnNote:
         return {"door": self.door, "session": self.session, "turn": self.id}
 
 
-class Recorder:
+class ReplayRecorder:
     def __init__(self, pod: Pod, clock: SharedClock, turns: OpenTurns, waiting: WaitingEntries) -> None:
         self._pod = pod
         self._clock = clock
@@ -97,13 +99,18 @@ class Recorder:
                 del self._messages[next(iter(self._messages))]
 
     @contextmanager
-    def call(self, call: MeteredCall, asked: str) -> Iterator[None]:
-        """Record this model call, and the tools that its answer asks for."""
-        if call.protocol is None or not self._is_on:
+    def call(self, call: MeteredCall, body: Body) -> Iterator[None]:
+        """Record this model call, and the tools that its answer asks for. Without room it is only counted: a flood must
+        not cost the gateway's time.
+        """
+        day = self._clock.day()
+        if call.protocol is None or not self._is_on or not self._waiting.has_room(day):
+            if call.protocol and self._is_on:
+                self._waiting.drop(1, day=day)
             yield
             return
         call.is_read = True
-        entry = {**self._asking(), "model": call.key.full_model, "asked": self._short(asked)}
+        entry = {**self._asking(), "model": call.key.full_model, "asked": self._short(last_message(body))}
         at, began = self._clock.now(), time.monotonic()
         number = self._waiting.begin(self._entry(EntryKind.MODEL_CALL, at=at, **entry, error=KILLED))
         error = ""

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.pod.gateway.replay.waiting import WaitingEntries
+from agents.pod.gateway.replay.unsent import WaitingEntries
 from agents.pod.gateway.spending.tokens import Tokens
 
 # More rows than this are not kept apart by their sessions.

@@ -14,7 +14,7 @@ from typing import Any
 
 from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.replay.recorder import Recorder
+from agents.pod.gateway.replay.recorder import ReplayRecorder
 from agents.pod.gateway.spending import limits as rules
 from agents.pod.gateway.spending.book import Book, Row, RowKey, row_of
 from agents.pod.gateway.spending.calls import MeteredCall, Price
@@ -67,14 +67,14 @@ class Meter:
     turns: OpenTurns = field(default_factory=OpenTurns)
     _pace: Pace = field(default_factory=Pace)
     _told: Told | None = None
-    replay: Recorder = field(init=False)
+    replay: ReplayRecorder = field(init=False)
     _book: Book = field(init=False)
     _calls: dict[int, MeteredCall] = field(default_factory=dict)
     _next: int = 0
 
     def __post_init__(self) -> None:
         self._book = Book(Path(self.pod.start.run_dir) / "spending.json")
-        self.replay = Recorder(self.pod, self.clock, self.turns, self._book.replay)
+        self.replay = ReplayRecorder(self.pod, self.clock, self.turns, self._book.replay)
         if self._book.told:
             try:
                 self._told = Told.load(self._book.told)

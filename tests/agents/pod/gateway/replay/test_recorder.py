@@ -12,7 +12,8 @@ from contextlib import suppress
 import pytest
 import requests
 
-from agents.pod.gateway.replay.waiting import MOST_BYTES
+from agents.pod.gateway.replay import unsent
+from agents.pod.gateway.replay.unsent import MOST_BYTES
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import KEY, GatewayProcess
 from tests.agents.pod.gateway.replay.reading import ReplayReader, call, during
@@ -258,6 +259,18 @@ def test_an_engine_that_floods_is_counted_and_takes_no_more_room(
     assert sum(len(json.dumps(one)) for one in reader.entries) <= MOST_BYTES
     assert max(len(json.dumps(one)) for one in reader.entries) < 8_000
     assert len(reader.entries) + sum(reader.not_kept.values()) == 40 * (1 + 40)
+
+
+def test_a_day_without_room_costs_no_reading_and_is_counted(
+    recorded: GatewayProcess, reader: ReplayReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unsent, "MOST_A_DAY", 3)
+    for number in range(3):
+        recorded.chat(f"turn {number}")
+        call(recorded)
+    reader.exchange().exchange()
+    assert reader.kinds() == ["turn.began", "turn.ended", "model.call"]
+    assert sum(reader.not_kept.values()) == 6
 
 
 def _ignoring(gateway: GatewayProcess) -> None:

@@ -44,11 +44,16 @@ class WaitingEntries:
     def has_entries(self) -> bool:
         return bool(self._entries or self._not_kept)
 
+    def has_room(self, day: str) -> bool:
+        """Whether another entry of this day is kept. If not, its texts need not be read."""
+        return self._count(day) < MOST_A_DAY and self._bytes < MOST_BYTES
+
+    def _count(self, day: str) -> int:
+        return self._today[1] if self._today[0] == day else 0
+
     def add(self, entry: Entry) -> None:
-        day, count = _day(entry), self._today[1]
-        if day != self._today[0]:
-            count = 0
-        size = len(json.dumps(entry))
+        day = _day(entry)
+        count, size = self._count(day), len(json.dumps(entry))
         if count >= MOST_A_DAY or self._bytes + size > MOST_BYTES:
             self.drop(1, day=day)
             return
