@@ -55,10 +55,6 @@ class ReplayRecorder:
         self._is_on = True  # until the control plane has told: its first exchange comes within seconds
         self._messages: dict[str, TurnNote] = {}  # of channels, by the message's name
 
-    @property
-    def is_on(self) -> bool:
-        return self._is_on
-
     def switch(self, is_on: bool) -> None:
         """What waits when the owner switches it off is forgotten."""
         if not is_on and (self._is_on or self._waiting.has_entries or self._waiting.has_batch):
@@ -123,8 +119,7 @@ class ReplayRecorder:
             error = ENGINE_LEFT
             raise
         finally:
-            self._waiting.end(number)
-            if self._is_on:
+            if self._waiting.end(number):
                 self._end_call(call, {**entry, "at": at, "ms": _since(began)}, error)
 
     def _begin_turn(self, note: TurnNote, *, asked: str) -> int:
@@ -134,10 +129,7 @@ class ReplayRecorder:
     def _end_turn(
         self, note: TurnNote, number: int | None, failure: HopFailure | None = None, *, error: str = ""
     ) -> None:
-        if number is None:
-            return
-        self._waiting.end(number)
-        if not self._is_on:
+        if number is None or not self._waiting.end(number):
             return
         kind = EntryKind.TURN_FAILED if failure or error else EntryKind.TURN_ENDED
         told = {**note.entry(), "ms": _since(note.began), "answered": self._short(note.answered)}

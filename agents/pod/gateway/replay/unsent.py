@@ -76,9 +76,10 @@ class WaitingEntries:
         self.has_news = True
         return number
 
-    def end(self, number: int) -> None:
-        self.under_way.pop(number, None)
+    def end(self, number: int) -> bool:
+        """It is over. Returns whether it is still wanted: not if all was forgotten in between."""
         self.has_news = True
+        return self.under_way.pop(number, None) is not None
 
     def confirmed(self) -> None:
         """The control plane has the batch."""

@@ -78,7 +78,7 @@ def test_all_of_it_is_deleted_after_a_question(visitor: Visitor, running: Agent)
 
 
 def test_another_account_does_not_see_it(stranger: User, running: Agent) -> None:
-    stored(running, 1)
+    hand_over(running, entry(asked="Which owls?"))
     strange = Visitor(stranger)
     for address in (place(running), place(running, "/delete")):
-        assert strange.open(address, status=404)
+        assert "Which owls?" not in strange.open(address, status=404).html

@@ -196,6 +196,15 @@ def test_off_means_that_nothing_is_recorded(recorded: GatewayProcess, reader: Re
     assert [one.get("asked") for one in reader.entries] == ["after", None]
 
 
+def test_what_was_under_way_when_it_was_switched_off_is_not_told_later(
+    recorded: GatewayProcess, reader: ReplayReader, bridge: BridgeDouble
+) -> None:
+    during(bridge, lambda: [reader.exchange(replay=False), reader.exchange()])
+    recorded.chat("a private question")
+    reader.exchange().exchange()
+    assert reader.entries == []
+
+
 def test_a_control_plane_that_knows_no_replay_gets_none(recorded: GatewayProcess, reader: ReplayReader) -> None:
     reader.exchange(replay=None)
     recorded.chat("hi")
