@@ -20,7 +20,7 @@ from agents.serializers.replay import ListReplaySerializer
 from pages.account import words
 from pages.account.agents.base import AgentPagePage
 
-ON_A_PAGE = 50
+ON_A_PAGE = 30
 KINDS: dict[str, Promise] = {
     EntryKind.TURN_BEGAN: _("Question"),
     EntryKind.MODEL_CALL: _("Model call"),

@@ -11,7 +11,7 @@ from accounts.models import User
 from agents.models import Agent, ReplayEntry
 from agents.replay import recording
 from tests.agents.replay.conftest import entry, hand_over, stored
-from tests.pages.account.visitor import Visitor, text
+from tests.pages.account.visitor import Visitor, statements, text
 
 
 @pytest.fixture
@@ -49,13 +49,21 @@ def test_it_tells_what_the_agent_did_in_words(visitor: Visitor, running: Agent) 
 
 
 def test_its_pages_turn_and_a_conversation_stands_alone(visitor: Visitor, running: Agent) -> None:
-    stored(running, 60, every=timedelta(minutes=1), session="a b")
+    stored(running, 40, every=timedelta(minutes=1), session="a b")
     stored(running, 1, kind="turn.ended", session="c")
     first = visitor.open(place(running))
-    assert len(first.all("time")) == 50
+    assert len(first.all("time")) == 30
     [following] = [one for one in first.all("a") if one.attributes.get("rel") == "next"]
     assert len(visitor.open(following.attributes["href"]).all("time")) == 11
     assert len(visitor.open(place(running, "?session=c")).all("time")) == 1
+
+
+def test_a_long_replay_takes_no_more_queries_and_a_wrong_address_is_refused(visitor: Visitor, running: Agent) -> None:
+    stored(running, 1)
+    few = statements(visitor, place(running))
+    stored(running, 200)
+    assert statements(visitor, place(running)) == few
+    visitor.open(place(running, "?cursor=x"), status=400)
 
 
 def test_the_owner_switches_it_off_and_on_again(visitor: Visitor, running: Agent) -> None:
