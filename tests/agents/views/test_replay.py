@@ -118,6 +118,13 @@ def test_a_wrong_query_is_refused_by_its_name(client: APIClient, agent: Agent, q
     assert answer.json()["message"].startswith(next(iter(query)))
 
 
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00Z"])
+def test_the_ends_of_time_are_no_fault(client: APIClient, agent: Agent, moment: str) -> None:
+    stored(agent, 3)
+    for query in ({"from": moment}, {"to": moment}, {"from": moment, "to": moment, "limit": 1}):
+        assert client.get(path(agent, **query)).status_code in {200, 400}
+
+
 def test_other_accounts_find_no_such_agent(other: APIClient, agent: Agent) -> None:
     stored(agent, 1)
     for answer in (
@@ -142,6 +149,7 @@ def test_a_hundred_thousand_rows_take_the_same_few_queries(client: APIClient, ag
     answer = client.get(path(agent, limit=1000))
     assert len(answer.json()["replay"]) == 1000
     assert time.monotonic() - began < 20
+    assert queries(client, path(agent, limit=100, kind="turn.failed")) == few
     shown = listing.page(agent, session="a", limit=10)
     assert len(shown.rows) == 3
     assert client.delete(path(agent)).status_code == 204
