@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,11 +17,39 @@ from agents.serializers.replay import (
 )
 from agents.views.base import AgentViewSet
 
+_TOOL = {
+    "id": "rpl_5f0c9d2e7a41b3886d20c4f1",
+    "at": "2026-11-28T06:30:02.123456Z",
+    "kind": "tool.call",
+    "door": "chat",
+    "session": "ses_5f0c9d2e7a41b3886d20c4f1",
+    "turn": "0b6f2d9c41e7a358",
+    "model": "openai:gpt-6-luna",
+    "inputTokens": None,
+    "cachedTokens": None,
+    "outputTokens": None,
+    "estimated": False,
+    "usd": None,
+    "durationMs": None,
+    "hop": None,
+    "cause": None,
+    "error": None,
+    "tool": "search",
+    "asked": None,
+    "answered": None,
+    "arguments": '{"q": "owls"}',
+    "count": None,
+}
+
 
 class ReplayViewSet(AgentViewSet):
     serializer_class = PutReplaySerializer
 
-    @extend_schema(parameters=[ListReplaySerializer], responses=ReplayEnvelope)
+    @extend_schema(
+        parameters=[ListReplaySerializer],
+        responses=ReplayEnvelope,
+        examples=[OpenApiExample("Its model asked for a tool", value={"replay": [_TOOL], "recording": True})],
+    )
     def list(self, request: Request, id: str) -> Response:
         """Read what the agent did: its turns, model calls and the tools that its model asked for, newest first.
 

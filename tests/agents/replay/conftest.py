@@ -17,6 +17,7 @@ from agents.runtimes.pod_spending import SpendingBatch
 from agents.spending import adding, exchanging
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.agents.pod.gateway.process import GatewayProcess
+from tests.doubles.bridge import BridgeDouble
 from tests.doubles.model_server import ModelServer
 
 KEY = "sk-real-0123456789abcdefghijkl"
@@ -37,11 +38,12 @@ def agent(make_agent: MakeAgent) -> Agent:
 
 
 @pytest.fixture
-def serve(gateway_of: GatewayOf, model: ModelServer) -> ServeRecorded:
+def serve(gateway_of: GatewayOf, model: ModelServer, bridge: BridgeDouble) -> ServeRecorded:
     """`serve(agent)`: start the agent's gateway, with its present configuration."""
 
     def start(agent: Agent) -> GatewayProcess:
         agent.refresh_from_db()
+        bridge.revision = agent.spec_revision  # a turn waits for an engine with an older configuration
         usual = {"llm_base_url": model.base_url("openai"), "model": "gpt-6-luna", "llm_key": KEY}
         return gateway_of(agent, revision=agent.spec_revision, **usual)
 
