@@ -55,7 +55,7 @@ class ReplayViewSet(AgentViewSet):
 
         The pod's gateway records it, whatever the engine is: of each turn who asked and how it ended, of each model
         call the tokens, USD, duration and error, and the first 200 characters of what was asked and answered, without
-        the agent's secrets. Kept for 30 days and at most 5,000 entries a day; an entry of the kind `not.kept` counts
+        the agent's secrets. Kept for 30 days and at most 2,000 entries a day; an entry of the kind `not.kept` counts
         the others. The newest half minute may be missing. All of them up to 1,000; beyond that, or with `limit`, the
         next page is in `Link: <…>; rel="next"`. With `recording` false nothing new comes.
         """

@@ -12,7 +12,7 @@ from agents.pod.gateway.replay.entries import Entry
 
 MOST_BYTES = 512 * 1024  # of all that wait
 BATCH_BYTES = 256 * 1024
-MOST_A_DAY = 5_000
+MOST_A_DAY = 2_000  # of at most 5 KB each in the database
 MOST_DAYS = 31
 
 
