@@ -41,7 +41,8 @@ READ = names(
 OPERATE = names(
     """
     createAgent updateAgent deleteAgent setAgentA2a createAgentBackup getAgentBackup deleteAgentBackup
-    restoreAgentBackup deleteAgentReplay setAgentChannels chatWithAgent setAgentDomain deleteAgentDomain updateAgentLlmKey
+    restoreAgentBackup deleteAgentReplay
+    setAgentChannels chatWithAgent setAgentDomain deleteAgentDomain updateAgentLlmKey
     deleteAgentLlmKey testAgentMcpServer pauseAgent rebuildAgent resumeAgent testAgentTalk createAgentTicket
     setAgentTools completeAgentChat setAgentWebhook deleteAgentWebhook redeliverAgentWebhookDelivery
     testAgentWebhook createPersona updatePersona deletePersona createPersonaArticle updatePersonaArticle
