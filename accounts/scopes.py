@@ -57,6 +57,7 @@ _READS = {*_CHANGES, "billing-details", "domain-check", "events", "invoices", "m
 _EXCEPTIONS = {
     ("GET", "agents/<str:id>/backups/<str:name>"): Need.OPERATE,  # it holds what is on the disk, secrets too
     ("PUT", "agents/<str:id>/limits"): Need.FULL,  # an agent must not lift the limit of what it may spend
+    ("PUT", "agents/<str:id>/replay"): Need.FULL,  # nor switch off what shows its owner what it did
     ("POST", "stripe/portal"): Need.FULL,  # its page changes the card of the whole account
 }
 

@@ -14,7 +14,8 @@ from agents.backups.models import Backup, Repository, Stage
 from agents.channel_health.models import ChannelState
 from agents.domains.models import CertifiedName, DomainClaim
 from agents.inbound.models import InboundMessage
-from agents.models import AccountSpending, Agent, AgentQuota, ModelUsage, Status, Transition
+from agents.models import AccountSpending, Agent, AgentQuota, ModelUsage, ReplayEntry, Status, Transition
+from agents.replay.keeping import TEXTS
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable
@@ -26,6 +27,11 @@ SETTINGS = (
     *("id", "name", "persona_id", "tier", "engine", "channels", "lang", "timezone", "status", "created_at"),
     *("soul", "extra_soul", "llm_provider", "model", "tools_enabled", "domain", "slug", "a2a_enabled", "a2a_listed"),
     *("trial_ends_at", "last_backup_at"),
+)
+
+REPLAYED = (
+    *("agent_id", "created_at", "kind", "door", "session", "turn", "model", "input", "cached", "output", "usd", "ms"),
+    *("hop", "cause", "tool", "count"),
 )
 
 
@@ -44,6 +50,8 @@ def exported(user: User) -> Iterator[Section]:
     yield "domains", rows(claims, "agent_id", "domain", "status", "claimed_at", "proved_at", "ended_at")
     took = ModelUsage.objects.filter(agent__user=user).order_by("-day", "-pk")
     yield "model-usage", rows(took, "agent_id", "day", "model", "kind", "session", "calls", "input", "output", "usd")
+    did = ReplayEntry.objects.filter(agent__user=user).order_by("-created_at", "-id")
+    yield "replay", [_done(entry) for entry in did[: MOST + 1]]
     limits = AccountSpending.objects.filter(user=user)
     yield "model-limits", rows(limits, "day_usd", "month_usd", "is_stopped")
     told = Event.objects.filter(agent__user=user).order_by("-created_at", "-id")
@@ -74,6 +82,10 @@ def _waiting(message: InboundMessage) -> dict[str, str | datetime | None]:
         "received_at": message.received_at,
         "body": readable(message).body,
     }
+
+
+def _done(entry: ReplayEntry) -> Row:
+    return {name: getattr(entry, name) for name in (*REPLAYED, *TEXTS)}
 
 
 def still_there(user: User, *, now: datetime) -> str:
@@ -112,6 +124,7 @@ def erase(user: User) -> None:
     AgentQuota.objects.filter(agent__user=user).delete()
     usage_hours.erase(list(own.values_list("pk", flat=True)), now=timezone.now())
     ModelUsage.objects.filter(agent__user=user).delete()
+    ReplayEntry.objects.filter(agent__user=user).delete()
     AccountSpending.objects.filter(user=user).delete()
     ChannelState.objects.filter(agent__user=user).delete()
     CertifiedName.objects.filter(user=user).delete()

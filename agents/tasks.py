@@ -9,6 +9,7 @@ from agents import suspension
 from agents.channel_health import looking
 from agents.domains import observing
 from agents.inbound import handing_over, taking
+from agents.replay import keeping
 from agents.running import reconciler, sweeper
 from agents.spending import exchanging, forgetting
 from agents.watching import kept_logs, sampling, usage_hours
@@ -35,3 +36,4 @@ def forget_messages() -> None:
     taking.purge(now=now)
     usage_hours.forget(now=now)
     forgetting.forget(now=now)
+    keeping.forget(now=now)

@@ -30,6 +30,7 @@ from agents.views.models import AgentModelsViewSet
 from agents.views.pause import PauseViewSet
 from agents.views.quota import QuotaViewSet
 from agents.views.rebuild import RebuildViewSet
+from agents.views.replay import ReplayViewSet
 from agents.views.restore import RestoreViewSet
 from agents.views.resume import ResumeViewSet
 from agents.views.talk_test import TalkTestViewSet
@@ -73,6 +74,7 @@ urlpatterns = [
     path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/usage", UsageViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/limits", LimitsViewSet.as_view({"get": "retrieve", "put": "update"})),
+    path("agents/<str:id>/replay", ReplayViewSet.as_view({"get": "list", "put": "update", "delete": "destroy"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/webhook", WebhookViewSet.as_view({"put": "update", "delete": "destroy"})),

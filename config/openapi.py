@@ -100,7 +100,7 @@ TAGS = {
     "Agents": ("agents", "pause", "resume", "rebuild"),
     "Agent configuration": ("llm-key", "channels", "a2a", "domain", "domain-check", "mcp-test"),
     "Talking": ("a2a-catalog", "chat", "ticket", "talk-test"),
-    "Observation": ("liveness", "explain", "quota", "usage", "limits", "term", "memory", "logs", "events"),
+    "Observation": ("liveness", "explain", "quota", "usage", "limits", "term", "memory", "logs", "replay", "events"),
     "Backups": ("backups",),
     "Webhooks": ("webhook", "deliveries"),
     "Billing": (

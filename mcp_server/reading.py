@@ -15,6 +15,10 @@ AGENT = tuple(
 )
 _PERSONA = ("id", "name", "tagline", "forWho", "does", "category", "tags", "tier", "price", "channels", "risk")
 _IN_A_LIST = ("id", "name", "personaId", "status", "tier", "engine", "model", "endpointUrl", "createdAt")
+_DONE = (
+    *("at", "kind", "door", "session", "turn", "model", "inputTokens", "outputTokens", "usd", "durationMs"),
+    *("hop", "cause", "error", "tool", "asked", "answered", "arguments", "count"),
+)
 SECTIONS = {
     "tiers": "listTiers",
     "engines": "listEngines",
@@ -143,6 +147,26 @@ READING = (
         most=200,
         read_only=True,
         about="Read what the agent's engine, bridge and gateway wrote. Secrets are masked.",
+    ),
+    Tool(
+        name="read_replay",
+        title="Read what an agent did",
+        operations=("listAgentReplay",),
+        takes=("agentId", "session", "kind", "from", "to", "limit", "cursor"),
+        told={
+            "session": "Only this conversation.",
+            "from": "Not before this moment, as 2026-11-28T06:00:00Z.",
+            "to": "Not after this moment.",
+            "cursor": "`next` of the page before.",
+        },
+        shows=(*(f"replay.{name}" for name in _DONE), "recording"),
+        fixed={"fields": ",".join(_DONE)},
+        page=50,
+        most=200,
+        goes_on_with="cursor",
+        read_only=True,
+        about="What the agent did, newest first: turns, model calls with their cost and errors, and the tools that its "
+        "model asked for, with the beginnings of texts. Kept for 30 days. Its owner can switch it off: `recording`.",
     ),
     Tool(
         name="read_memory",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from typing import Any
 
 from agents.pod.turns.failures import Hop, HopFailure
+from agents.runtimes import pod_replay
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.management import body_of, call
+from agents.runtimes.pod_replay import ReplayBatch
 
 EXCHANGE_SECONDS = 5.0
 MAX_BYTES = 1024 * 1024
@@ -33,6 +35,7 @@ class SpendingBatch:
     book: str
     number: int
     rows: list[CountedRow]
+    replay: ReplayBatch = field(default_factory=ReplayBatch)
 
 
 def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> SpendingBatch:
@@ -43,7 +46,8 @@ def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> Spe
         said = body_of(answer, "book", "number", "rows", at_most=MAX_BYTES)
     try:
         rows = [_row(one) for one in said["rows"]]
-        return SpendingBatch(book=_text(said["book"], 40), number=_count(said["number"]), rows=rows)
+        replay = pod_replay.read(said.get("replay"), today=datetime.now(UTC).date())
+        return SpendingBatch(book=_text(said["book"], 40), number=_count(said["number"]), rows=rows, replay=replay)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HopFailure(Hop.GATEWAY, "the pod gave an unknown answer about its model calls") from error
 

@@ -12,6 +12,7 @@ from django.db import transaction
 from agents.models import Agent
 from agents.pod.gateway.spending.limits import UNITS_A_USD
 from agents.pod.gateway.spending.tokens import Tokens
+from agents.replay import keeping
 from agents.runtimes.pod_spending import COUNTS, CountedRow, SpendingBatch
 from agents.spending import prices
 from agents.spending.models import SpendingBook
@@ -40,6 +41,7 @@ def add(agent: Agent, batch: SpendingBatch, *, now: datetime) -> bool:
     book.save(update_fields=["number", "read_at"])
     if is_new:
         _add_rows(agent, batch.rows)
+        keeping.keep(agent, batch.replay, now=now)
     return is_new
 
 

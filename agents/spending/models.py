@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import ClassVar
 
@@ -12,6 +12,8 @@ from django.db.models import Q
 
 from agents.pod.gateway.spending.limits import UNITS_A_USD
 
+MOST_CLEARED = 50  # deletions of single conversations that are remembered
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 USD_DIGITS, USD_PLACES = 20, 10  # prices have four places for a million tokens, so nothing is rounded
 
 
@@ -45,6 +47,14 @@ class Spending(models.Model):
         default=False, db_default=False, help_text="Whether the owner has switched all model calls off."
     )
     told = models.JSONField(default=dict, db_default={}, help_text="Which limits the owner was told about, and when.")
+    is_replayed = models.BooleanField(
+        default=True, db_default=True, help_text="Whether the pod records what the agent does."
+    )
+    replay_cleared = models.JSONField(
+        default=dict,
+        db_default={},
+        help_text="When the replay was deleted, by conversation; without a name for all of them.",
+    )
 
     objects: ClassVar[SpendingQuerySet] = SpendingQuerySet.as_manager()  # type: ignore[assignment]  # with its methods
 
@@ -65,6 +75,19 @@ class Spending(models.Model):
             "is_stopped": self.is_stopped or None,
         }
         return {name: value for name, value in limits.items() if value is not None}
+
+    def replay_cleared_at(self, session: str) -> datetime:
+        """What happened in this conversation until then was deleted."""
+        known = [self.replay_cleared[name] for name in {"", session} if name in self.replay_cleared]
+        return max(map(datetime.fromisoformat, known), default=_LONG_AGO)
+
+    def clear_replay(self, session: str, *, now: datetime) -> None:
+        """The replay of this conversation is deleted; "" means all. The newest deletions are remembered."""
+        known = self.replay_cleared if session else {}
+        single = sorted((at, name) for name, at in known.items() if name not in {"", session})
+        whole = {"": known[""]} if "" in known else {}
+        newest = {name: at for at, name in single[-MOST_CLEARED:]}
+        self.replay_cleared = {**whole, **newest, session: now.isoformat()}
 
 
 class AccountSpending(models.Model):

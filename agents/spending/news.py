@@ -36,6 +36,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
             "day": now.date().isoformat(),
             "spent": asdict(so_far[agent.pk]),
             "prices": known.get(agent.llm_provider or "", {}),
+            "replay": own.is_replayed if own else True,
         }
     return found
 

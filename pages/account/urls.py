@@ -22,6 +22,7 @@ from pages.account.agents.memory import MemoryPage
 from pages.account.agents.model_key import ModelKeyPage
 from pages.account.agents.next_plan import NextPlanPage
 from pages.account.agents.plan import PlanPage
+from pages.account.agents.replay import ReplayPage, ReplayRemovalPage
 from pages.account.agents.settings import SettingsPage
 from pages.account.agents.spending_limits import SpendingLimitsPage
 from pages.account.agents.talk_test import TalkTestPage
@@ -123,6 +124,8 @@ urlpatterns = [
     path("account/agents/<str:id>/backups/<str:name>/restore", RestorePage.as_view(both)),
     path("account/agents/<str:id>/log", LiveLogPage.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/events", EventsPage.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/replay", ReplayPage.as_view(both)),
+    path("account/agents/<str:id>/replay/delete", ReplayRemovalPage.as_view(both)),
     path("account/agents/<str:id>/memory", MemoryPage.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/limits", SpendingLimitsPage.as_view(both)),
     path("account/agents/<str:id>/usage", UsagePage.as_view({"get": "retrieve"})),

@@ -30,6 +30,7 @@ READ = names(
     """
     listAgents getAgent listAgentBackups listAgentEvents explainAgent getAgentLiveness getAgentLogs
     getAgentMemory getAgentQuota getAgentUsage getAgentLimits getAgentTerm listAgentModels getAgentModel
+    listAgentReplay
     listAgentWebhookDeliveries
     getBillingDetails listCryptoOrders getCryptoOrder checkDomain listEvents listInvoices getInvoice
     getInvoicePdf listKeys getAccount getAccountLimits getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
@@ -40,7 +41,8 @@ READ = names(
 OPERATE = names(
     """
     createAgent updateAgent deleteAgent setAgentA2a createAgentBackup getAgentBackup deleteAgentBackup
-    restoreAgentBackup setAgentChannels chatWithAgent setAgentDomain deleteAgentDomain updateAgentLlmKey
+    restoreAgentBackup deleteAgentReplay
+    setAgentChannels chatWithAgent setAgentDomain deleteAgentDomain updateAgentLlmKey
     deleteAgentLlmKey testAgentMcpServer pauseAgent rebuildAgent resumeAgent testAgentTalk createAgentTicket
     setAgentTools completeAgentChat setAgentWebhook deleteAgentWebhook redeliverAgentWebhookDelivery
     testAgentWebhook createPersona updatePersona deletePersona createPersonaArticle updatePersonaArticle
@@ -53,7 +55,7 @@ PAY = names(
     createSubscriptionMove setSubscriptionNextPlan deleteSubscriptionNextPlan
     """
 )
-FULL = ["setAccountLimits", "setAgentLimits", "setBillingDetails", "setAuthor", "openStripePortal"]
+FULL = ["setAccountLimits", "setAgentLimits", "setAgentReplay", "setBillingDetails", "setAuthor", "openStripePortal"]
 SESSION = ["createKey", "deleteKey", "endSession"]
 OF_ALL_AGENTS = {
     "createAgent",

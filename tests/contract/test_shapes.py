@@ -134,7 +134,7 @@ def agent(make_agent: MakeAgent) -> Agent:
     return make_agent()
 
 
-@pytest.mark.parametrize("word", ["liveness", "explain", "quota", "term", "usage", "limits"])
+@pytest.mark.parametrize("word", ["liveness", "explain", "quota", "term", "usage", "limits", "replay"])
 def test_observations(client: APIClient, document: Document, agent: Agent, word: str) -> None:
     is_as_promised(document, "GET", f"/agents/{{id}}/{word}", client.get(f"/agents/{agent.pk}/{word}"))
 

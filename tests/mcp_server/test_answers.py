@@ -15,6 +15,7 @@ from agents.configuring import llm_key
 from agents.models import Agent, Repository
 from config import callers
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
+from tests.agents.replay.conftest import stored
 from tests.billing.providers.stars.bot import configured, deliver
 from tests.doubles.bridge import BridgeDouble, line
 from tests.doubles.telegram_payments_server import TelegramPayments
@@ -62,10 +63,21 @@ def test_what_a_pod_answers_fits_the_schemas(model: HandWritten, pod: Agent, bri
     assert checked("talk_to_agent", message="hi", **agent)["reply"] == "you said hi"
     assert checked("test_agent", **agent)["talkTest"]["hops"]
     assert isinstance(checked("read_logs", **agent)["logs"], list)
+    assert checked("read_replay", **agent) == {"replay": [], "recording": True}
     assert checked("read_memory", **agent)["memory"]["skills"] == ["tea"]
     assert checked("set_channels", channels=["web"], **agent)["agent"]["channels"] == ["web"]
     name = checked("create_backup", **agent)["backup"]["name"]
     assert checked("restore_backup", backup=name, **agent)["agent"]["status"] == "provisioning"
+
+
+def test_what_an_agent_did_comes_in_pages(model: HandWritten, make_agent: MakeAgent) -> None:
+    checked, agent = Checked(model), settle(make_agent())
+    stored(agent, 5, session="a")
+    first = checked("read_replay", agentId=agent.pk, session="a", limit=3)
+    rest = checked("read_replay", agentId=agent.pk, session="a", limit=3, cursor=first["next"])
+    assert (len(first["replay"]), len(rest["replay"]), "next" in rest) == (3, 2, False)
+    early = {"agentId": agent.pk, "to": "2026-01-01T00:00:00Z"}
+    assert checked("read_replay", **early)["replay"] == []
 
 
 def test_verbs_answer_what_their_schemas_say(model: HandWritten, make_agent: MakeAgent) -> None:

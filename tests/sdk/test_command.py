@@ -19,7 +19,8 @@ from agentpods.cli.output import plain
 from agentpods.cli.signing_in import BrowserSignIn
 from agentpods.errors import UnexpectedAnswerError
 from agents.models import Agent
-from tests.agents.conftest import PERSONA, GatewayOf
+from tests.agents.conftest import PERSONA, GatewayOf, MakeAgent
+from tests.agents.replay.conftest import entry, hand_over, stored
 from tests.config.conftest import ROOT
 from tests.doubles.receiver import Receiver, raw, status
 from tests.pages.account.visitor import Visitor, shown
@@ -79,6 +80,27 @@ def test_an_agent_lives_its_life_from_a_script(
     assert json.loads(gone.stderr)["error"] == "NOT_FOUND"
     assert terminal.types("pay", agent, "--with", "usdt").exit_code in {1, 4}
     assert PERSONA in {one["id"] for one in terminal.tells("personas")}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_an_agent_did_is_told_in_lines_and_as_objects(
+    service: LiveService, make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    terminal, agent = Terminal(service.url, service.key, tmp_path), make_agent()
+    stored(agent, 3, session="a")
+    hand_over(agent, entry(kind="tool.call", tool="sea\x1b[31mrch", arguments='{"q": "\towls"}', session="b"))
+    told = terminal.tells("replay", agent.pk)
+    assert [one["kind"] for one in told] == ["turn.began", "tool.call", "turn.began", "turn.began"]
+    assert "about" not in told[0]
+    assert [one["session"] for one in terminal.tells("replay", agent.pk, "--kind", "tool.call")] == ["b"]
+    assert len(terminal.tells("replay", agent.pk, "--session", "a", "--limit", "2")) == 2
+    assert terminal.tells("replay", agent.pk, "--to", "2026-01-01T00:00:00Z") == []
+    (line,) = terminal.types("replay", agent.pk, "--session", "b").stdout.splitlines()
+    assert line.split("\t")[1:4] == ["tool.call", "chat", "b"]
+    assert "search | " in line
+    assert "\x1b" not in line
+    assert terminal.types("replay", agent.pk, "--kind", "agent.deleted").exit_code == 1
+    assert terminal.types("replay", "agt_000000000000000000000000").exit_code == 4
 
 
 @pytest.mark.django_db(transaction=True)

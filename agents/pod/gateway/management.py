@@ -155,7 +155,9 @@ class Management:
         message = await read_json(request)
         if not self._pod.has_key:
             raise ModelError(NO_KEY)
-        return web.json_response({"is_over": await self._bridge.take_message(message)})
+        is_over = await self._bridge.take_message(message)
+        self._meter.replay.take_message(str(message.get("name", "")), is_over=is_over)
+        return web.json_response({"is_over": is_over})
 
     async def memory(self, _: web.Request) -> web.Response:
         return web.Response(body=await self._bridge.memory(), content_type="application/json")

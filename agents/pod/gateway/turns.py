@@ -15,6 +15,7 @@ from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.reasons import FailureReason, of_model
+from agents.pod.gateway.replay.recorder import ReplayRecorder, TurnNote
 from agents.pod.gateway.spending.open_turns import OpenTurns, TurnKind
 from agents.pod.turns.events import Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import EngineError, Hop, HopFailure, ModelError
@@ -32,9 +33,12 @@ def new_session_id() -> str:
 
 
 class GatewayTurns:
-    def __init__(self, pod: Pod, bridge: Bridge, models: ModelLog, open_turns: OpenTurns) -> None:
+    def __init__(
+        self, pod: Pod, bridge: Bridge, models: ModelLog, open_turns: OpenTurns, replay: ReplayRecorder
+    ) -> None:
         self._pod = pod
         self._open_turns = open_turns
+        self._replay = replay
         self._bridge = bridge
         self._models = models
         self._lanes: dict[str, _SessionLock] = {}
@@ -50,11 +54,21 @@ class GatewayTurns:
         if not self._pod.has_key:
             yield Done("", session_id)
             return
+        with self._replay.turn(kind, session_id, message) as note:
+            async with aclosing(self._take(message, session_id, kind, note)) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        note.answered, note.is_over = event.reply, True
+                    yield event
+
+    async def _take(
+        self, message: str, session_id: str, kind: TurnKind, note: TurnNote
+    ) -> AsyncGenerator[TurnEvent, None]:
         deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
         async with self._place(session_id, deadline), aclosing(self._run(message, session_id, deadline)) as events:
             self._deadlines.append(deadline)
             try:
-                with self._open_turns.turn(kind, session_id):
+                with self._open_turns.turn(kind, session_id, note.id):
                     async for event in events:
                         yield event
             finally:

@@ -26,6 +26,7 @@ NAMES: dict[str, Promise] = {
     "backups": _("Backups"),
     "usage": _("Usage"),
     "limits": _("Spending"),
+    "replay": _("Replay"),
     "events": _("Events"),
     "log": _("Log"),
 }
@@ -41,7 +42,12 @@ class Section:
 def of(agent: Agent, *, here: str) -> list[Section]:
     """The sections that this agent's engine has. `here` is the path of the present page."""
     engine = engine_of(agent.engine)
-    needed = (("model-key", engine.llm_key), ("limits", engine.llm_key), ("mcp", engine.mcp))
+    needed = (
+        ("model-key", engine.llm_key),
+        ("limits", engine.llm_key),
+        ("replay", engine.llm_key),
+        ("mcp", engine.mcp),
+    )
     lacking = {name for name, has in needed if not has}
     return [_section(agent, name, here=here) for name in NAMES if name not in lacking]
 

@@ -15,7 +15,8 @@ from accounts import keys
 from accounts.models import User
 from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.backups.models import Backup, Kind, Stage
-from agents.models import Agent, AgentQuota, Reason, Repository, UsageHour
+from agents.models import Agent, AgentQuota, Reason, ReplayEntry, Repository, UsageHour
+from agents.pod.gateway.replay.entries import Door, EntryKind
 from agents.running import lifecycle
 from agents.talking import ticket
 from agents.watching import usage_hours
@@ -71,6 +72,7 @@ def world(
     made.names["full"] = full.pk
     _backed_up(full)
     _measured(full)
+    _did(full)
     _belongings(made)
     _farewell(made, make_agent, gumroad)
     made.ticket = ticket.mint(full).url
@@ -156,6 +158,28 @@ def _measured(agent: Agent) -> None:
         )
         for number, at in enumerate(usage_hours.hours(timezone.now()))
         if number % 50 > 4
+    )
+
+
+def _did(agent: Agent) -> None:
+    """Record what the agent did, more than a page of it, with texts of strangers."""
+    asked = {"asked": "x" * 200 + "…", "answered": "שלום " * 40, "error": "<b>no</b>"}
+    ReplayEntry.objects.bulk_create(
+        ReplayEntry(
+            agent=agent,
+            created_at=timezone.now() - timedelta(minutes=number),
+            kind=list(EntryKind)[number % len(EntryKind)],
+            door=list(Door)[number % len(Door)],
+            session="s" * 128,
+            model="openai:" + "m" * 230,
+            tool="t" * 81,
+            usd=Decimal("0.0000035"),
+            ms=84,
+            cause="MODEL_LIMIT",
+            count=7 if number % len(EntryKind) == len(EntryKind) - 1 else None,
+            texts=asked,
+        )
+        for number in range(60)
     )
 
 

@@ -10,7 +10,7 @@ _AGENT = "/account/agents/{%s}"
 _STATES = ("full", "fresh", "starting", "paused", "unpaid", "failed", "licensed", "paid")
 _SECTIONS = (
     *("model-key", "settings", "channels", "tools", "mcp", "a2a", "domain", "webhook", "memory", "backups"),
-    *("usage", "limits", "log", "events"),
+    *("usage", "limits", "log", "replay", "replay/delete", "events"),
 )
 _CHOICE = "persona=test-study-buddy&tier=tiny&engine=pi"
 PROGRAM = "https://program.example/client.json"

@@ -55,6 +55,8 @@ SENDS: dict[str, dict[str, Any] | None] = {
     "rebuildAgent": None,
     "resumeAgent": None,
     "setAgentLimits": {"usdPerDay": 5, "stopped": True},
+    "setAgentReplay": {"recording": False},
+    "deleteAgentReplay": None,
     "setAccountLimits": {"usdPerDay": 5, "stopped": True},
     "setAgentTools": {"enabled": [], "mcpServers": []},
     "setAgentWebhook": {"url": RECEIVER},

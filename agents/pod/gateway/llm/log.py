@@ -42,8 +42,10 @@ class ModelLog:
         finally:
             self.in_flight -= 1
 
-    def failed(self, status: int | None, message: str) -> None:
-        self._failures.append(ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH]))
+    def failed(self, status: int | None, message: str) -> ModelFailure:
+        failure = ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH])
+        self._failures.append(failure)
+        return failure
 
     def answered(self) -> None:
         self._answered = time.monotonic()

@@ -13,6 +13,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from agents.cause import Cause
 from agents.pod.gateway.answers import Refusal, errors
 from agents.pod.gateway.llm import body, failures, headers, model_rule, target
 from agents.pod.gateway.llm.body import Body
@@ -78,24 +79,30 @@ class KeyProxy:
     async def _call(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
         admitted = await self._admit(request, call)
         metered = admitted.metered
-        self._check_limits(metered)
-        with self._meter.call(metered), self._models.call():
-            try:
-                return await self._relay(request, admitted)
-            except (aiohttp.ClientError, TimeoutError) as error:
-                metered.is_free |= isinstance(error, aiohttp.ClientConnectorError) or _is_refused_body(error)
-                if request.transport is None or request.transport.is_closing():
-                    raise  # the engine disconnected: no client waits for an answer, and the model did not fail
-                raise self._no_answer(admitted, error) from error
-            finally:
-                metered.request_bytes = max(metered.request_bytes, request.content.total_bytes)
+        with self._meter.replay.call(metered, admitted.body):
+            self._check_limits(metered)
+            with self._meter.call(metered), self._models.call():
+                return await self._send(request, admitted)
+
+    async def _send(self, request: web.Request, admitted: Admitted) -> web.StreamResponse:
+        metered = admitted.metered
+        try:
+            return await self._relay(request, admitted)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            metered.is_free |= isinstance(error, aiohttp.ClientConnectorError) or _is_refused_body(error)
+            if request.transport is None or request.transport.is_closing():
+                raise  # the engine disconnected: no client waits for an answer, and the model did not fail
+            raise self._no_answer(admitted, error) from error
+        finally:
+            metered.request_bytes = max(metered.request_bytes, request.content.total_bytes)
 
     def _check_limits(self, metered: MeteredCall) -> None:
         """Raises Refusal at a limit. The owner is shown it like a refusal of the model."""
         try:
             self._meter.check(metered)
         except Refusal as refusal:
-            self._models.failed(refusal.status, refusal.message)
+            metered.failure = self._models.failed(refusal.status, refusal.message)
+            metered.cause = Cause.CALLS_STOPPED if self._meter.limits.is_stopped else Cause.SPENDING_LIMIT
             raise
 
     async def _admit(self, request: web.Request, call: ModelCall) -> Admitted:
@@ -137,7 +144,7 @@ class KeyProxy:
         refusal = await failures.read(answer, provider=admitted.provider, key=admitted.key, is_own_server=own)
         # Engines also send GET requests and expect some 404. Only a failed generation counts as a failure of the model.
         if admitted.method == "POST":
-            self._models.failed(answer.status, refusal.message)
+            admitted.metered.failure = self._models.failed(answer.status, refusal.message)
             log.warning("%s", refusal.message)
         return refusal.response
 
@@ -145,7 +152,7 @@ class KeyProxy:
         if isinstance(error.__cause__, Refusal):
             return error.__cause__  # of the body
         refusal = failures.unreachable(admitted.provider, error)
-        self._models.failed(None, refusal.message)
+        admitted.metered.failure = self._models.failed(None, refusal.message)
         log.warning("%s (%s)", refusal.message, type(error).__name__)
         return refusal
 

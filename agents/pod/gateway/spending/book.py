@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.pod.gateway.replay.unsent import WaitingEntries
 from agents.pod.gateway.spending.tokens import Tokens
 
 # More rows than this are not kept apart by their sessions.
@@ -54,6 +55,7 @@ def row_of(tokens: Tokens, *, estimated: bool = False) -> Row:
 class Book:
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.replay = WaitingEntries()  # what the agent did; it goes with the same batches
         self._begin()
         self.under_way: dict[int, tuple[RowKey, Row]] = {}  # the estimates of calls that are not over
         self.told: dict[str, Any] | None = None  # by the control plane, for the time after a restart
@@ -66,6 +68,7 @@ class Book:
         self.number = 0  # of the last batch
         self._batch: Rows = {}
         self._rows: Rows = {}
+        self.replay.clear()
 
     def add(self, key: RowKey, row: Mapping[str, int]) -> None:
         if key not in self._rows and len(self._rows) >= MOST_ROWS:
@@ -89,18 +92,21 @@ class Book:
             self._begin()
         elif name == self.name and ack == self.number:
             self._batch = {}
-        if not self._batch and self._rows:
+            self.replay.confirmed()
+        is_due = not self._batch and not self.replay.has_batch
+        if is_due and (self._rows or self.replay.has_entries):
             self._batch, self._rows = self._rows, {}
+            self.replay.next_batch()
             self.number += 1
             self.has_news = True
         self.keep()
-        return {"book": self.name, "number": self.number, "rows": _told(self._batch)}
+        return {"book": self.name, "number": self.number, "rows": _told(self._batch), "replay": self.replay.told()}
 
     def keep(self) -> None:
         """Write the file, if there is news. It is tried again with the next news."""
-        if not self.has_news:
+        if not self.has_news and not self.replay.has_news:
             return
-        self.has_news = False
+        self.has_news = self.replay.has_news = False
         state = {
             "form": FORM,
             "name": self.name,
@@ -109,6 +115,7 @@ class Book:
             "rows": _told(self._rows),
             "under_way": _told_pairs(self.under_way.values()),
             "told": self.told,
+            "replay": self.replay.state(),
         }
         fresh = self._path.with_suffix(".tmp")
         try:
@@ -126,6 +133,7 @@ class Book:
             batch, rows = _read(state["batch"]), _read(state["rows"])
             name, number, lost = str(state["name"]), int(state["number"]), _read_pairs(state["under_way"])
             told: dict[str, Any] | None = state["told"]
+            replay = state.get("replay")
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -134,6 +142,14 @@ class Book:
         self.name, self.number, self._batch, self._rows, self.told = name, number, batch, rows, told
         for key, row in lost:  # a gateway was killed while these ran; the vendor may charge for them
             self.add(key, row)
+        self._load_replay(replay)
+
+    def _load_replay(self, state: Any) -> None:
+        """What cannot be read is left out; the figures stay."""
+        try:
+            self.replay.load(state or {})
+        except (KeyError, TypeError, ValueError, AttributeError):
+            self.replay.clear()
 
 
 def _told(rows: Rows) -> list[dict[str, Any]]:

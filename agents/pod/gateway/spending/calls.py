@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from aiohttp import ClientResponse
 
+from agents.cause import Cause
+from agents.pod.gateway.llm.log import ModelFailure
+from agents.pod.gateway.replay.answer_texts import AnswerTexts
 from agents.pod.gateway.spending.answer_reader import AnswerReader
 from agents.pod.gateway.spending.book import RowKey
 from agents.pod.gateway.spending.tokens import ModelProtocol, Tokens
@@ -44,6 +47,11 @@ class MeteredCall:
     is_own_server: bool
     began: float = field(default_factory=time.monotonic)
     is_free: bool = False  # the vendor did not answer, or refused
+    is_counted: bool = False  # the call is over, and what it took is in the book
+    is_read: bool = False  # for the replay: also what the answer says
+    failure: ModelFailure | None = None
+    cause: Cause | None = None  # of the failure, if a limit of the owner refused the call
+    texts: AnswerTexts | None = None
     _reader: AnswerReader | None = None
 
     @property
@@ -55,11 +63,16 @@ class MeteredCall:
     def answers(self, answer: ClientResponse) -> None:
         if self.protocol is None:
             return
-        self._reader = AnswerReader(self.protocol, is_stream=answer.content_type == "text/event-stream")
+        is_stream = answer.content_type == "text/event-stream"
+        self._reader = AnswerReader(self.protocol, is_stream=is_stream)
+        if self.is_read:
+            self.texts = AnswerTexts(self.protocol, is_stream=is_stream)
 
     def feed(self, piece: bytes) -> None:
         if self._reader:
             self._reader.feed(piece)
+        if self.texts:
+            self.texts.feed(piece)
 
     def ended(self) -> None:
         """The whole answer has passed."""

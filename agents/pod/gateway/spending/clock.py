@@ -16,6 +16,10 @@ class SharedClock:
         """Take this as the present time, in Unix seconds."""
         self._ahead = now - time.monotonic()
 
+    def now(self) -> float:
+        """The present time in Unix seconds. It never goes back between two exchanges."""
+        return time.monotonic() + self._ahead
+
     def day(self) -> str:
         """Today in UTC, as 2026-11-28."""
-        return datetime.fromtimestamp(time.monotonic() + self._ahead, UTC).date().isoformat()
+        return datetime.fromtimestamp(self.now(), UTC).date().isoformat()

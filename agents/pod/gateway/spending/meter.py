@@ -14,6 +14,7 @@ from typing import Any
 
 from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.replay.recorder import ReplayRecorder
 from agents.pod.gateway.spending import limits as rules
 from agents.pod.gateway.spending.book import Book, Row, RowKey, row_of
 from agents.pod.gateway.spending.calls import MeteredCall, Price
@@ -38,6 +39,7 @@ class Told:
     day: str  # to which `spent` belongs
     spent: Spent  # without what the book still has
     prices: dict[str, Price]  # by provider and model, as `openai:gpt-6`
+    is_replayed: bool  # whether the owner wants the replay; an earlier release, which says nothing, cannot store it
 
     @classmethod
     def load(cls, raw: Mapping[str, Any]) -> Told:
@@ -49,6 +51,7 @@ class Told:
             day=str(raw["day"]),
             spent=Spent(day=int(raw["spent"].get("day", 0)), month=int(raw["spent"].get("month", 0))),
             prices={name: Price(**price) for name, price in raw["prices"].items()},
+            is_replayed=raw.get("replay") is True,
         )
 
     def cost(self, key: RowKey, tokens: Tokens) -> int:
@@ -64,15 +67,18 @@ class Meter:
     turns: OpenTurns = field(default_factory=OpenTurns)
     _pace: Pace = field(default_factory=Pace)
     _told: Told | None = None
+    replay: ReplayRecorder = field(init=False)
     _book: Book = field(init=False)
     _calls: dict[int, MeteredCall] = field(default_factory=dict)
     _next: int = 0
 
     def __post_init__(self) -> None:
         self._book = Book(Path(self.pod.start.run_dir) / "spending.json")
+        self.replay = ReplayRecorder(self.pod, self.clock, self.turns, self._book.replay)
         if self._book.told:
             try:
                 self._told = Told.load(self._book.told)
+                self.replay.switch(self._told.is_replayed)
             except (KeyError, TypeError, ValueError, AttributeError):
                 log.warning("what the control plane told the last time cannot be read")
 
@@ -126,6 +132,7 @@ class Meter:
             return
         tokens, estimated = call.taken()
         self._book.add(call.key, row_of(tokens, estimated=estimated))
+        call.is_counted = True
         self.turns.add(tokens.input + tokens.output)
 
     def _priced(self, key: RowKey) -> Told:
@@ -160,6 +167,8 @@ class Meter:
             book, ack, told = str(body["book"]), int(body["ack"]), Told.load(body)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Refusal(400, "body: must be an exchange of figures") from error
+        if not self._is_late(told):
+            self.replay.switch(told.is_replayed)
         batch = self._book.hand_over(book, ack)
         if not self._is_late(told):
             self.clock.set(told.at)

@@ -21,28 +21,34 @@ class TurnKind(StrEnum):
 
 class OpenTurns:
     def __init__(self) -> None:
-        self._turns: list[tuple[TurnKind, str]] = []
+        self._turns: list[tuple[TurnKind, str, str]] = []
         self._tokens = 0
         self._last = float("-inf")
 
     @contextmanager
-    def turn(self, kind: TurnKind, session: str) -> Iterator[None]:
-        """A turn runs."""
+    def turn(self, kind: TurnKind, session: str, turn: str = "") -> Iterator[None]:
+        """A turn runs. `turn` is its id in the replay."""
         if not self._turns:
             self._tokens = 0
-        self._turns.append((kind, session))
+        self._turns.append((kind, session, turn))
         try:
             yield
         finally:
-            self._turns.remove((kind, session))
+            self._turns.remove((kind, session, turn))
             self._last = time.monotonic()
 
     @property
     def asking(self) -> tuple[TurnKind, str]:
         """Kind and session of the turn to which a call of this moment belongs."""
+        kind, session, _ = self.asking_turn
+        return kind, session
+
+    @property
+    def asking_turn(self) -> tuple[TurnKind, str, str]:
+        """The same, with the turn's id."""
         if not self._turns:
-            return TurnKind.ENGINE, ""
-        return self._turns[0] if len(self._turns) == 1 else (TurnKind.SHARED, "")
+            return TurnKind.ENGINE, "", ""
+        return self._turns[0] if len(self._turns) == 1 else (TurnKind.SHARED, "", "")
 
     @property
     def count(self) -> int:

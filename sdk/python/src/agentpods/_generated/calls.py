@@ -421,6 +421,89 @@ class Calls:
         ).body()
         return reply
 
+    def list_agent_replay(
+        self,
+        id: str,
+        *,
+        cursor: str | None = None,
+        fields: str | None = None,
+        from_: str | None = None,
+        kind: Literal["turn.began", "model.call", "tool.call", "turn.ended", "turn.failed", "not.kept"] | None = None,
+        limit: int | None = None,
+        session: str | None = None,
+        to: str | None = None,
+    ) -> types.ReplayEnvelope:
+        """Read what the agent did: its turns, model calls and the tools that its model asked for, newest first: `GET /agents/{id}/replay`."""
+        reply: types.ReplayEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "GET",
+                    f"/agents/{in_path(id)}/replay",
+                    query={
+                        "cursor": cursor,
+                        "fields": fields,
+                        "from": from_,
+                        "kind": kind,
+                        "limit": limit,
+                        "session": session,
+                        "to": to,
+                    },
+                )
+            )
+        ).body()
+        return reply
+
+    def each_of_agent_replay(
+        self,
+        id: str,
+        *,
+        fields: str | None = None,
+        from_: str | None = None,
+        kind: Literal["turn.began", "model.call", "tool.call", "turn.ended", "turn.failed", "not.kept"] | None = None,
+        limit: int | None = None,
+        session: str | None = None,
+        to: str | None = None,
+    ) -> Generator[types.ReplayEntry, None]:
+        """Read what the agent did: its turns, model calls and the tools that its model asked for, newest first: `GET /agents/{id}/replay`."""
+        return self._connection.rows(
+            ApiCall(
+                "GET",
+                f"/agents/{in_path(id)}/replay",
+                query={"fields": fields, "from": from_, "kind": kind, "limit": limit, "session": session, "to": to},
+            ),
+            "replay",
+        )
+
+    def set_agent_replay(
+        self, id: str, body: types.PutReplayRequest, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.ReplaySwitchEnvelope:
+        """Switch the recording on or off. It is on until its owner switches it off: `PUT /agents/{id}/replay`."""
+        reply: types.ReplaySwitchEnvelope = (
+            self._connection.reply(
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/replay",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
+            )
+        ).body()
+        return reply
+
+    def delete_agent_replay(
+        self, id: str, *, dry_run: bool | None = None, session: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Delete what was recorded until now, of one conversation (`session`) or all. It does not come back: `DELETE /agents/{id}/replay`."""
+        self._connection.reply(
+            ApiCall(
+                "DELETE",
+                f"/agents/{in_path(id)}/replay",
+                query={"dryRun": dry_run, "session": session},
+                headers={"If-Match": if_match},
+            )
+        )
+
     def resume_agent(
         self, id: str, *, dry_run: bool | None = None, if_match: str | None = None, wait: int | None = None
     ) -> types.AgentEnvelope:

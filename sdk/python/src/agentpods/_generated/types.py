@@ -766,6 +766,14 @@ class PutLimitsRequest(TypedDict):
     stopped: NotRequired[bool]
 
 
+class PutReplayRequest(TypedDict):
+    """
+    The switch.
+    """
+
+    recording: bool
+
+
 class QuotaEnvelope(TypedDict):
     """
     Null before the first measurement.
@@ -812,6 +820,47 @@ class Remembered(TypedDict):
 
 class RenameAuthorRequest(TypedDict):
     name: str
+
+
+class ReplayEntry(TypedDict):
+    """
+    One thing that the agent did. What does not belong to its kind, or is not known, is null.
+    """
+
+    id: str
+    at: str
+    kind: Literal["turn.began", "model.call", "tool.call", "turn.ended", "turn.failed", "not.kept"]
+    door: Literal["chat", "a2a", "test", "channel", "shared", "engine"] | None
+    session: str | None
+    turn: str | None
+    model: str | None
+    inputTokens: int | None
+    cachedTokens: int | None
+    outputTokens: int | None
+    estimated: bool
+    usd: float | None
+    durationMs: int | None
+    hop: Literal["gateway", "engine", "model"] | None
+    cause: str | None
+    error: str | None
+    tool: str | None
+    asked: str | None
+    answered: str | None
+    arguments: str | None
+    count: int | None
+
+
+class ReplayEnvelope(TypedDict):
+    """
+    `recording` is the switch.
+    """
+
+    replay: list[ReplayEntry]
+    recording: bool
+
+
+class ReplaySwitchEnvelope(TypedDict):
+    recording: bool
 
 
 class ReplyPart(TypedDict):

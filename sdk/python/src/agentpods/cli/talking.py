@@ -1,21 +1,24 @@
-"""Conversations and logs."""
+"""Conversations, what an agent did, and logs."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, cast
 
 import typer
 
 from agentpods import ChatDelta, ChatDone, ChatPart
-from agentpods._wire.words import LogSource
+from agentpods._generated.types import ReplayEntry
+from agentpods._wire.words import LogSource, ReplayKind
 from agentpods.cli import asking
 from agentpods.cli.exits import Exit
 from agentpods.cli.session import AgentId, CommandRun, Json, session
 
 app = typer.Typer()
 
+DONE = ("at", "kind", "door", "session", "durationMs", "about")
 MOST_CHARACTERS = 1_000_000  # of a message on the standard input; the service says its own limit
 
 
@@ -77,6 +80,37 @@ def _turn(run: CommandRun, agent: str, message: str, session_id: str | None) -> 
                 if not reply:
                     run.out.note(f"It said nothing: `agentpods explain {agent}` says why.")
     return session_id or ""
+
+
+@app.command()
+def replay(
+    ctx: typer.Context,
+    agent: AgentId,
+    session_id: Annotated[str | None, typer.Option("--session", help="Only this conversation.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="turn.began, model.call, tool.call, turn.ended, turn.failed or not.kept.")
+    ] = None,
+    since: Annotated[str | None, typer.Option("--from", help="Not before this moment: 2026-11-28T06:00:00Z.")] = None,
+    to: Annotated[str | None, typer.Option(help="Not after this moment.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many entries, the newest first.")] = 100,
+    as_json: Json = False,
+) -> None:
+    """Tell what an agent did: turns, model calls, tools, costs and errors of 30 days, newest first."""
+    with session(ctx, as_json=as_json) as run:
+        entries = run.pods.api.each_of_agent_replay(
+            agent, session=session_id, kind=cast("ReplayKind | None", kind), from_=since, to=to, limit=min(limit, 1_000)
+        )
+        for entry in islice(entries, limit):
+            run.out.row(entry, *DONE) if as_json else run.out.row({**entry, "about": _about(entry)}, *DONE)
+
+
+def _about(entry: ReplayEntry) -> str:
+    """One line of what an entry is about, for people."""
+    cost = f"{entry['usd']:.6f} USD" if entry["usd"] is not None else None
+    count = f"{entry['count']} more not kept" if entry["count"] else None
+    model = entry["model"] if entry["kind"] == "model.call" else None
+    told = (entry["tool"], entry["arguments"], model, cost, entry["cause"], entry["error"], entry["asked"])
+    return " | ".join(str(one) for one in (*told, entry["answered"], count) if one)
 
 
 @app.command()
