@@ -20,6 +20,7 @@ from agents.backups.models import Backup, Repository
 from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
+from agents.egress.models import Egress
 from agents.spending.models import AccountSpending, ModelUsage, Spending, SpendingBook, SpentDay
 from agents.watching.models import KeptLog
 from config.crypto import EncryptedJson, EncryptedText
@@ -36,6 +37,7 @@ __all__ = [
     "Cluster",
     "Desired",
     "DomainClaim",
+    "Egress",
     "KeptLog",
     "ModelUsage",
     "Placement",

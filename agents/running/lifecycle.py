@@ -22,6 +22,7 @@ from agents.cause import UNUSABLE_DATA
 from agents.clusters import placement
 from agents.configuring import configuration
 from agents.domains import claims
+from agents.egress import forgetting
 from agents.errors import NotEntitled, OwnerSuspended, WrongState
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
@@ -210,6 +211,7 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.a2a_token = agent.dash_password = None
     agent.restores = ""
     KeptLog.objects.filter(agent=agent).delete()
+    forgetting.erase([agent.pk])
     InboundMessage.objects.filter(agent=agent).delete()
     expiry.begin(agent.pk, now=now)
     secrets = ("llm_key", "channel_secrets", "tool_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password")

@@ -8,8 +8,10 @@ from datetime import date
 from typing import Any
 
 from agents.pod.turns.failures import Hop, HopFailure
+from agents.runtimes import pod_egress
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.management import body_of, call
+from agents.runtimes.pod_egress import EgressBatch
 
 EXCHANGE_SECONDS = 5.0
 MAX_BYTES = 1024 * 1024
@@ -33,6 +35,7 @@ class SpendingBatch:
     book: str
     number: int
     rows: list[CountedRow]
+    egress: EgressBatch | None = None
 
 
 def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> SpendingBatch:
@@ -43,7 +46,9 @@ def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> Spe
         said = body_of(answer, "book", "number", "rows", at_most=MAX_BYTES)
     try:
         rows = [_row(one) for one in said["rows"]]
-        return SpendingBatch(book=_text(said["book"], 40), number=_count(said["number"]), rows=rows)
+        return SpendingBatch(
+            book=_text(said["book"], 40), number=_count(said["number"]), rows=rows, egress=pod_egress.batch_of(said)
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HopFailure(Hop.GATEWAY, "the pod gave an unknown answer about its model calls") from error
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from agents.models import Agent, Spending
+from agents.models import Agent, Egress, Spending
 from agents.spending import account_limits, narrowing, prices, spent
 from agents.spending.models import SpendingBook
 
@@ -24,6 +24,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
     so_far = spent.so_far(agents, today=now.date())
     # After what each agent spent: figures that are added in between leave the account less, not more.
     accounts = account_limits.states({agent.user_id for agent in agents}, today=now.date())
+    logs = {pk: {"book": book, "ack": number} for pk, book, number in _egress_books(ids)}
     found: dict[str, Mapping[str, Any]] = {}
     for agent in agents:
         book, own = books.get(agent.pk), limits.get(agent.pk)
@@ -36,8 +37,13 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
             "day": now.date().isoformat(),
             "spent": asdict(so_far[agent.pk]),
             "prices": known.get(agent.llm_provider or "", {}),
+            "egress": logs.get(agent.pk, {"book": "", "ack": 0}),
         }
     return found
+
+
+def _egress_books(ids: Collection[str]) -> Iterable[tuple[str, str, int]]:
+    return Egress.objects.filter(agent__in=ids).values_list("agent_id", "book", "number")
 
 
 def _prices(provider: str) -> dict[str, dict[str, int]]:
