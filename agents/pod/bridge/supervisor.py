@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from agents.cause import Cause
+from agents.engines import egress
 from agents.engines.base import Engine, EngineError, EnginePlace, ProxyAccess
 from agents.pod import processes
 from agents.pod.bridge import causes, commands, files, install, linux
@@ -93,6 +94,7 @@ class EngineSupervisor:
             password=start.engine_password,
         )
         self._llm = ProxyAccess(url=start.llm_url, token=start.llm_token)
+        self._run_dir = Path(start.run_dir)
         self._deaths = 0
         self._sick_since: dict[int, float] = {}
         self._healthy_since = 0.0
@@ -198,6 +200,7 @@ class EngineSupervisor:
         config = self._wanted
         try:
             launch = self._engine.render(config, place=self._place, llm=self._llm)
+            launch = egress.through_broker(launch, config, self._llm, directory=self._run_dir)
             if launch != self._engine_processes.launch:
                 files.render(launch)
                 await self._engine_processes.open(launch)
