@@ -58,10 +58,11 @@ class EgressSecretsViewSet(AgentViewSet):
         agent = self.own_agent(id)
         return _answer(rules.put_secret(agent, name, actor=self.actor(), **self.valid(request)))
 
-    @extend_schema(request=None, responses=EgressEnvelope)
+    @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Request, id: str, name: str) -> Response:
         """Forget this secret. The gateway stops adding it at once."""
-        return _answer(rules.remove_secret(self.own_agent(id), name, actor=self.actor()))
+        rules.remove_secret(self.own_agent(id), name, actor=self.actor())
+        return Response(status=204)
 
 
 class EgressLogViewSet(AgentViewSet):

@@ -95,7 +95,8 @@ def test_what_is_not_given_of_a_secret_stays_but_new_hosts_need_it_again(client:
 def test_a_secret_is_forgotten(client: APIClient, agent: Agent) -> None:
     put_secret(client, agent)
     url = f"/agents/{agent.pk}/egress/secrets/GITHUB_TOKEN"
-    assert client.delete(url).json() == {"egress": NOTHING}
+    assert client.delete(url).status_code == 204
+    assert client.get(f"/agents/{agent.pk}/egress").json() == {"egress": NOTHING}
     assert client.delete(url).status_code == 404
     assert pods.secrets_of(Agent.objects.get(pk=agent.pk)).egress == {}
 
@@ -103,7 +104,7 @@ def test_a_secret_is_forgotten(client: APIClient, agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("host", "words"),
     [
-        ("", "hosts[0]"),
+        ("", "hosts"),
         ("*", "hosts[0]"),
         ("*.", "hosts[0]"),
         ("*.*.example.com", "hosts[0]"),
@@ -131,7 +132,7 @@ def test_a_wrong_host_is_refused_by_its_place(client: APIClient, agent: Agent, h
     answer = put(client, agent, allowList="on", hosts=[host])
     assert answer.status_code == 400
     assert "hosts" in answer.json()["message"]
-    assert words in answer.json()["message"] or "hosts[0]" in words
+    assert words in answer.json()["message"]
     assert not Egress.objects.filter(is_limited=True).exists()
 
 

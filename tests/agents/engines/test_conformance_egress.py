@@ -18,6 +18,8 @@ from tests.doubles.model_protocols import ToolCall
 pytestmark = [pytest.mark.engines, pytest.mark.here]
 
 SECRET = "ghp_0123456789abcdefghijklmnop"
+# They take the variables that start with NODE_ away from their commands.
+CLEARING = {"hermes", "openclaw"}
 # Names below `localhost` are this machine's, for which curl asks no proxy unless it is told so.
 THROUGH = "export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1; "
 
@@ -56,8 +58,9 @@ def test_its_commands_reach_hosts_through_the_gateway_alone(pod: EnginePod, far:
     pod.model.tool_calls = [ToolCall(tool, {argument: command})]
     assert pod.say("run it") == "pong"
     heard = str(pod.model.turns()[-1].body)
+    with_node = () if pod.engine.id in CLEARING else ("node",)
     assert {one.path: one.values("Authorization") for one in far.requests} == {
-        f"/by-{program}": [f"Bearer {SECRET}"] for program in ("curl", "python", "node")
+        f"/by-{program}": [f"Bearer {SECRET}"] for program in ("curl", "python", *with_node)
     }
     assert "403" in heard
     assert "[secret]" in heard

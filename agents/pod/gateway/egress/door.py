@@ -18,19 +18,40 @@ from agents.pod.gateway.egress.connect import Caller
 HEAD_BYTES = 16 * 1024
 HEAD_SECONDS = 60.0
 LONGEST_METHOD = 20
+MOST_CONNECTIONS = 512
+
+
+class Crowd:
+    """The open connections. Their number is limited, so that the engine cannot take all files that the gateway may
+    open: its other listeners need some too.
+    """
+
+    def __init__(self) -> None:
+        self._open: set[asyncio.Transport] = set()
+
+    def admits(self, transport: asyncio.Transport) -> bool:
+        if len(self._open) >= MOST_CONNECTIONS:
+            self._open = {one for one in self._open if not one.is_closing()}
+        if len(self._open) >= MOST_CONNECTIONS:
+            return False
+        self._open.add(transport)
+        return True
 
 
 class Door(asyncio.Protocol):
     """A connection until it is known whose it is."""
 
-    def __init__(self, inner: Callable[[], asyncio.Protocol], broker: EgressBroker) -> None:
+    def __init__(self, inner: Callable[[], asyncio.Protocol], broker: EgressBroker, crowd: Crowd) -> None:
         self._inner = inner
         self._broker = broker
+        self._crowd = crowd
         self._came = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._late = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._transport.abort)
+        if not self._crowd.admits(self._transport):
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._late.cancel()
@@ -70,6 +91,7 @@ class DoorSite(web.BaseSite):
     def __init__(self, runner: web.AppRunner, broker: EgressBroker, host: str, port: int) -> None:
         super().__init__(runner)
         self._broker, self._host, self._port = broker, host, port
+        self._crowd = Crowd()
 
     @property
     def name(self) -> str:
@@ -79,4 +101,6 @@ class DoorSite(web.BaseSite):
         await super().start()
         inner = cast("web.Server", self._runner.server)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Door(inner, self._broker), self._host, self._port, backlog=128)
+        self._server = await loop.create_server(
+            lambda: Door(inner, self._broker, self._crowd), self._host, self._port, backlog=128
+        )
