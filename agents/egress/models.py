@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 
 from config.crypto import EncryptedJson
@@ -18,6 +19,9 @@ class Egress(models.Model):
     secrets = EncryptedJson(
         default=list, help_text="Each with name, hosts, header, prefix, value and set_at; encrypted as one text."
     )
+    is_walled = models.BooleanField(
+        default=False, db_default=False, help_text="Whether the pod has told that its engine is walled in."
+    )
     book = models.CharField(max_length=40, blank=True, default="", db_default="", help_text="Of the gateway's log.")
     number = models.PositiveIntegerField(default=0, db_default=0, help_text="Of the last batch that was added.")
 
@@ -33,10 +37,10 @@ class Egress(models.Model):
 
     @property
     def is_enforced(self) -> bool:
-        """Whether the network itself keeps the engine from going round the broker. No runtime does: engine and gateway
-        have the same network, whose rules cannot tell them apart.
+        """Whether nothing but the gateway is left to the engine. A wall (agents/pod/bridge/wall.py) leaves a few ports
+        open, and only a cluster's network policy lets nothing out there.
         """
-        return False
+        return self.is_limited and self.is_walled and settings.AGENT_RUNTIME == "kubernetes"
 
 
 class EgressHost(models.Model):

@@ -43,8 +43,9 @@ def replace(agent: Agent, *, is_limited: bool, hosts: Sequence[str], actor: str)
     """
     agent, egress = _locked(agent)
     egress.is_limited, egress.hosts = is_limited, _hosts(hosts, where="hosts")
+    egress.is_walled = False  # until the pod tells it of the new configuration
     words = f"egress list {'on' if is_limited else 'off'}: {len(egress.hosts)} hosts"
-    return _save(agent, egress, words, fields=["is_limited", "hosts"], actor=actor)
+    return _save(agent, egress, words, fields=["is_limited", "hosts", "is_walled"], actor=actor)
 
 
 @transaction.atomic

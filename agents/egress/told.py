@@ -8,6 +8,12 @@ from agents.models import Agent, Egress
 from agents.pod.gateway.egress import authority
 
 
+def is_limited(agent: Agent) -> bool | None:
+    """Whether the list is on; None if the agent never had any rules."""
+    egress: Egress | None = getattr(agent, "egress", None)
+    return None if egress is None else egress.is_limited
+
+
 def secrets_of(agent: Agent) -> dict[str, Any]:
     """For the gateway; empty if the agent does not use the broker."""
     egress: Egress | None = getattr(agent, "egress", None)

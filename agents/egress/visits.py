@@ -41,7 +41,12 @@ def add(agent: Agent, batch: EgressBatch) -> None:
     """Add the batch, unless it was added before."""
     with transaction.atomic():
         egress = Egress.objects.select_for_update().filter(agent=agent).defer("secrets").first()
-        if egress is None or (egress.book == batch.book and batch.number <= egress.number):
+        if egress is None:
+            return
+        if egress.is_walled != batch.is_walled:
+            egress.is_walled = batch.is_walled
+            egress.save(update_fields=["is_walled"])
+        if egress.book == batch.book and batch.number <= egress.number:
             return
         egress.book, egress.number = batch.book, batch.number
         egress.save(update_fields=["book", "number"])

@@ -21,6 +21,12 @@ _PUBLIC = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.c
 _BUNDLE_NAMES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "AWS_CA_BUNDLE")
 
 
+def walled(launch: Launch, *ports: int) -> Launch:
+    """The launch of an engine whose processes may connect to these ports alone."""
+    side = replace(launch.side, ports=ports) if launch.side else None
+    return replace(launch, ports=ports, side=side)
+
+
 def through_broker(launch: Launch, config: PodConfig, llm: ProxyAccess, *, directory: Path) -> Launch:
     """The launch of an engine that uses the broker, if its agent does. `directory` takes the authorities' files."""
     if not config.egress_authority:

@@ -46,6 +46,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "is_walled",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Whether the pod has told that its engine is walled in.",
+                    ),
+                ),
+                (
                     "book",
                     models.CharField(
                         blank=True, db_default="", default="", help_text="Of the gateway's log.", max_length=40

@@ -35,6 +35,7 @@ def spec_of(agent: Agent) -> PodSpec:
         domain=agent.domain if agent.domain_ready_at else None,
         data_expected=agent.data_expected,
         restore=restore_of(agent),
+        egress_limited=told.is_limited(agent),
     )
 
 
@@ -64,6 +65,7 @@ def config_of(agent: Agent) -> PodConfig:
         whatsapp_api_url=settings.WHATSAPP_API_URL,
         public_url=f"https://{agent.domain}" if agent.domain and agent.domain_ready_at else public_url(agent),
         egress_authority=told.authority_of(agent),
+        egress_limited=bool(told.is_limited(agent)),
     )
 
 

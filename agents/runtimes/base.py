@@ -63,6 +63,7 @@ class PodConfig:
     public_url: str | None = None  # the agent's address for the outside, with its own hostname or the customer's
     # the certificate (PEM) of the authority that the gateway's egress broker uses; "" if the engine does not use it
     egress_authority: str = ""
+    egress_limited: bool = False  # whether the engine may reach hosts of a list alone
 
     def told(self) -> dict[str, Any]:
         """The JSON form without default values, so that a pod of an older release gets no fields that it
@@ -139,6 +140,8 @@ class PodSpec:
     console_url: str
     domain: str | None = None  # the customer's own hostname, once it may be used and its DNS leads here
     data_expected: bool = False  # the agent has run before, so an empty disk is a loss
+    # whether the engine may reach hosts of a list alone; None if its owner has never set anything about it
+    egress_limited: bool | None = None
     restore: str = ""  # id of the restore that must be in place before the engine starts; "" = none
 
     @property

@@ -31,6 +31,7 @@ class EgressBatch:
     book: str
     number: int
     rows: list[VisitRow]
+    is_walled: bool = False  # whether the engine is walled in
 
 
 def batch_of(said: Mapping[str, Any]) -> EgressBatch | None:
@@ -40,7 +41,12 @@ def batch_of(said: Mapping[str, Any]) -> EgressBatch | None:
         return None
     try:
         rows = [_row(one) for one in told["rows"][:MOST_ROWS]]
-        return EgressBatch(book=_text(told["book"])[:40], number=_count(told["number"]), rows=rows)
+        return EgressBatch(
+            book=_text(told["book"])[:40],
+            number=_count(told["number"]),
+            rows=rows,
+            is_walled=told.get("walled") is True,
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HopFailure(Hop.GATEWAY, "the pod gave an unknown answer about its visits to hosts") from error
 

@@ -130,8 +130,8 @@ def _add(agent: Agent, batch: SpendingBatch, *, now: datetime) -> None:
 
 def _is_known(batch: SpendingBatch, told: Mapping[str, Any]) -> bool:
     """Whether the gateway has counted nothing since."""
-    egress = batch.egress
-    if egress and (egress.book, egress.number) != (told["egress"]["book"], told["egress"]["ack"]):
+    egress, known = batch.egress, told["egress"]
+    if egress and (egress.book, egress.number, egress.is_walled) != (known["book"], known["ack"], known["walled"]):
         return False
     return (batch.book, batch.number) == (told["book"], told["ack"])
 

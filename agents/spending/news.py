@@ -24,7 +24,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
     so_far = spent.so_far(agents, today=now.date())
     # After what each agent spent: figures that are added in between leave the account less, not more.
     accounts = account_limits.states({agent.user_id for agent in agents}, today=now.date())
-    logs = {pk: {"book": book, "ack": number} for pk, book, number in _egress_books(ids)}
+    logs = {egress.pk: _told_of_egress(egress) for egress in _egress(ids)}
     found: dict[str, Mapping[str, Any]] = {}
     for agent in agents:
         book, own = books.get(agent.pk), limits.get(agent.pk)
@@ -37,13 +37,17 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
             "day": now.date().isoformat(),
             "spent": asdict(so_far[agent.pk]),
             "prices": known.get(agent.llm_provider or "", {}),
-            "egress": logs.get(agent.pk, {"book": "", "ack": 0}),
+            "egress": logs.get(agent.pk) or _told_of_egress(Egress()),
         }
     return found
 
 
-def _egress_books(ids: Collection[str]) -> Iterable[tuple[str, str, int]]:
-    return Egress.objects.filter(agent__in=ids).values_list("agent_id", "book", "number")
+def _egress(ids: Collection[str]) -> Iterable[Egress]:
+    return Egress.objects.filter(agent__in=ids).only("book", "number", "is_walled")
+
+
+def _told_of_egress(egress: Egress) -> dict[str, Any]:
+    return {"book": egress.book, "ack": egress.number, "walled": egress.is_walled}
 
 
 def _prices(provider: str) -> dict[str, dict[str, int]]:

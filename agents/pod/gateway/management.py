@@ -149,7 +149,11 @@ class Management:
     async def spending(self, visits: VisitBook, request: web.Request) -> web.Response:
         """Give the counts of model calls and of visits to hosts that are due, and take limits and prices."""
         body = await read_json(request)
-        return web.json_response({**self._meter.exchange(body), **visits.exchange(body)})
+        answer = {**self._meter.exchange(body), **visits.exchange(body)}
+        if "egress" in answer:
+            state = await self._bridge.state()
+            answer["egress"]["walled"] = bool(state and state.raw.get("walled"))
+        return web.json_response(answer)
 
     async def take_message(self, request: web.Request) -> web.Response:
         """Pass a channel's message to the engine. Without a model key the agent is silent on every channel, so the

@@ -68,6 +68,7 @@ def test_a_dry_run_keeps_nothing(client: APIClient, agent: Agent) -> None:
 
 def test_the_gateway_has_the_secret_and_the_engine_only_the_authority(client: APIClient, agent: Agent) -> None:
     before = pods.spec_of(agent)
+    assert before.egress_limited is None
     assert (before.secrets.egress, before.config.egress_authority) == ({}, "")
     put_secret(client, agent)
     agent = Agent.objects.get(pk=agent.pk)
@@ -76,7 +77,11 @@ def test_the_gateway_has_the_secret_and_the_engine_only_the_authority(client: AP
     assert spec.config.egress_authority.startswith("-----BEGIN CERTIFICATE-----")
     assert spec.config.egress_authority == pods.config_of(agent).egress_authority
     assert VALUE not in json.dumps(spec.config.told())
-    assert agent.spec_revision == before.config.revision + 1
+    assert (spec.egress_limited, spec.config.egress_limited) == (False, False)
+    put(client, agent, allowList="on")
+    spec = pods.spec_of(Agent.objects.get(pk=agent.pk))
+    assert (spec.egress_limited, spec.config.egress_limited) == (True, True)
+    assert agent.spec_revision == before.config.revision + 1  # the change of the secret alone
 
 
 def test_an_agent_without_the_broker_gets_nothing_that_an_older_pod_does_not_know(agent: Agent) -> None:
@@ -217,7 +222,7 @@ def test_who_changed_what_is_on_the_timeline(client: APIClient, agent: Agent) ->
 def test_a_deleted_agent_leaves_neither_secret_nor_log(client: APIClient, agent: Agent) -> None:
     put_secret(client, agent)
     EgressHost.objects.create(agent=agent, day="2026-11-28", host="api.github.com:443", count=1)
-    lifecycle.delete(agent, reason=lifecycle.Reason.OWNER, actor="user:x")
+    lifecycle.delete(agent, actor="user:x")
     for _ in range(3):
         reconciler.reconcile(agent.pk)
     assert Agent.objects.get(pk=agent.pk).status == "deleted"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from agents.egress import forgetting, visits
@@ -42,6 +44,23 @@ def test_each_batch_is_added_once(agent: Agent) -> None:
     visits.add(agent, batch(1, row(), book="b"))
     found = EgressHost.objects.get(agent=agent)
     assert (found.count, found.sent, found.received) == (3, 30, 300)
+
+
+def test_a_cluster_enforces_the_list_once_the_pod_has_told_of_its_wall(
+    client: APIClient, agent: Agent, settings: Settings
+) -> None:
+    url = f"/agents/{agent.pk}/egress"
+    walled = EgressBatch(book="a", number=0, rows=[], is_walled=True)
+    client.put(url, {"allowList": "on", "hosts": ["example.com"]}, format="json")
+    settings.AGENT_RUNTIME = "kubernetes"
+    assert client.get(url).json()["egress"]["enforced"] is False
+    visits.add(agent, walled)
+    assert client.get(url).json()["egress"]["enforced"] is True
+    settings.AGENT_RUNTIME = "local"  # has no network policy
+    assert client.get(url).json()["egress"]["enforced"] is False
+    settings.AGENT_RUNTIME = "kubernetes"
+    visits.add(agent, dataclasses.replace(walled, is_walled=False))
+    assert client.get(url).json()["egress"]["enforced"] is False
 
 
 def test_an_agent_without_rules_has_no_log(agent: Agent) -> None:

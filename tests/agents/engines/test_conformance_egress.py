@@ -38,12 +38,13 @@ def start(pod: EnginePod, far: FarHost, **config: object) -> None:
     given = {"limited": True, "hosts": [], "secrets": [secret]}
     secrets = dataclasses.replace(pod.spec.secrets, egress=given, peer_networks=["127.0.0.0/8"])
     pod.spec = dataclasses.replace(pod.spec, secrets=secrets)
-    pod.start(egress_authority=authority.certificate_of(TICKET_KEY), **config)
+    pod.start(egress_authority=authority.certificate_of(TICKET_KEY), egress_limited=True, **config)
 
 
 def test_its_model_answers_while_it_uses_the_broker(pod: EnginePod, far: FarHost) -> None:
     start(pod, far)
     assert pod.say("hello") == "pong"
+    assert pod.state()["walled"] is True
     assert all(SECRET not in str(process.environ()) for process in pod.engine_processes())
 
 
@@ -52,7 +53,7 @@ def test_its_commands_reach_hosts_through_the_gateway_alone(pod: EnginePod, far:
     toolset, tool, argument = expected(pod).deed
     start(pod, far, toolsets=[toolset])
     good, bad = f"https://api.localhost:{far.port}/", f"https://evil.localhost:{far.port}/"
-    command = f"{THROUGH} curl -sS {good}by-curl; curl -sS {bad} 2>&1; "
+    command = f"{THROUGH} curl -sS {good}by-curl; curl -sS {bad} 2>&1; curl -k --noproxy '*' {good}past-the-broker; "
     command += f"""python3 -c 'import urllib.request as u; print(u.urlopen("{good}by-python").status)'; """
     command += f"""node -e 'fetch("{good}by-node").then(r => console.log("node", r.status))'"""
     pod.model.tool_calls = [ToolCall(tool, {argument: command})]

@@ -10,18 +10,19 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from aiohttp import web
 
 from agents.pod.gateway.answers import Refusal, refusal_of, same_secret
 from agents.pod.gateway.egress import dialling, forwarding, tunnels
 from agents.pod.gateway.egress.authority import Authority
-from agents.pod.gateway.egress.connect import Asked, Caller
-from agents.pod.gateway.egress.forwarding import Forwarder, Order
+from agents.pod.gateway.egress.connect import ConnectHead, EngineSide
+from agents.pod.gateway.egress.forwarding import BrokeredRequest, Forwarder
 from agents.pod.gateway.egress.hosts import BadHostError, Target
 from agents.pod.gateway.egress.rules import BrokeredSecret, EgressRules
 from agents.pod.gateway.egress.tunnels import OtherNameError
-from agents.pod.gateway.egress.visits import Visit, VisitBook
+from agents.pod.gateway.egress.visits import HostVisit, VisitBook
 from agents.pod.gateway.pod import Pod
 from config.outbound import AddressRefusedError
 
@@ -41,16 +42,31 @@ class EgressBroker:
     def __init__(self, pod: Pod, day: Callable[[], str]) -> None:
         self._pod = pod
         self._authority: Authority | None = None
+        self._told: dict[str, Any] = {}
+        self._loaded = EgressRules()
         self._forwarder = Forwarder(pod, MOST_OPEN)
         self._tasks: set[asyncio.Task[None]] = set()
         self.book = VisitBook(day)
         self._plain = _server(self._forward_plain)
 
+    @property
+    def _rules(self) -> EgressRules:
+        """The owner's rules now. They are read once for each configuration."""
+        told = self._pod.secrets.egress
+        if told is not self._told:
+            self._told, self._loaded = told, EgressRules.load(told)
+        return self._loaded
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the agent uses the broker."""
+        return self._rules.is_on
+
     def plain_protocol(self) -> asyncio.Protocol:
         """Serves a connection whose requests name their host in an absolute `http://` address."""
         return self._plain()
 
-    def connect(self, caller: Caller, head: bytes, rest: bytes) -> None:
+    def connect(self, caller: EngineSide, head: bytes, rest: bytes) -> None:
         """Serve a connection that began with CONNECT."""
         task = asyncio.get_running_loop().create_task(self._connect(caller, head, rest))
         self._tasks.add(task)
@@ -63,9 +79,9 @@ class EgressBroker:
         await self._plain.shutdown(GRACE_SECONDS)
         await self._forwarder.close()
 
-    async def _connect(self, caller: Caller, head: bytes, rest: bytes) -> None:
+    async def _connect(self, caller: EngineSide, head: bytes, rest: bytes) -> None:
         try:
-            asked = Asked.read(head)
+            asked = ConnectHead.read(head)
             self._check_token(asked.authorization)
             target, secrets = self._admit(asked.target)
             with self._place(target) as visit:
@@ -91,7 +107,7 @@ class EgressBroker:
 
     def _admit(self, text: str, *, default_port: int | None = None) -> tuple[Target, tuple[BrokeredSecret, ...]]:
         """The host, and the secrets that it gets over TLS. Raises Refusal, and counts it."""
-        rules = EgressRules.load(self._pod.secrets.egress)
+        rules = self._rules
         if not rules.is_on:
             raise Refusal(403, "this agent does not use the egress broker")
         try:
@@ -105,30 +121,37 @@ class EgressBroker:
         return target, rules.secrets_of(target)
 
     @contextmanager
-    def _place(self, target: Target) -> Iterator[Visit]:
+    def _place(self, target: Target) -> Iterator[HostVisit]:
         """A place among those that are open. Raises Refusal if there is none."""
         if self.book.open_visits >= MOST_OPEN:
             raise Refusal(503, f"{MOST_OPEN} connections are open", Retry_After="1")
         with self.book.visit(str(target)) as visit:
             yield visit
 
-    async def _tunnel(self, caller: Caller, target: Target, rest: bytes, visit: Visit) -> None:
+    async def _tunnel(self, caller: EngineSide, target: Target, rest: bytes, visit: HostVisit) -> None:
+        was_limited = self._rules.is_limited
         try:
             host = await dialling.dial(self._pod, target)
         except (AddressRefusedError, OSError, TimeoutError) as error:
             raise forwarding.refusal_of(error, target) from error
         client, first = caller.accept(rest), b""
         try:
-            if EgressRules.load(self._pod.secrets.egress).is_limited:
+            if was_limited:
                 first = await tunnels.checked_hello(client[0], target)
         except OtherNameError:
             self.book.refused(str(target))
             host[1].transport.abort()
             caller.abort()
             return
-        await tunnels.run(client, host, visit, first)
 
-    async def _brokered(self, caller: Caller, target: Target, rest: bytes, visit: Visit) -> None:
+        def is_allowed() -> bool:
+            """A tunnel of a time without a list was not checked, so it ends when there is one."""
+            rules = self._rules
+            return rules.is_on and rules.allow(target) and (was_limited or not rules.is_limited)
+
+        await tunnels.run(client, host, visit, first=first, is_allowed=is_allowed)
+
+    async def _brokered(self, caller: EngineSide, target: Target, rest: bytes, visit: HostVisit) -> None:
         """End TLS here, and make the requests that come inside."""
         server = _server(partial(self._forward_brokered, target, visit))
         context = self._authorised().context(target.host, self._pod.start.run_dir)
@@ -147,14 +170,14 @@ class EgressBroker:
             self._authority = Authority(ticket_key)
         return self._authority
 
-    async def _forward_brokered(self, target: Target, visit: Visit, request: web.BaseRequest) -> web.StreamResponse:
+    async def _forward_brokered(self, target: Target, visit: HostVisit, request: web.BaseRequest) -> web.StreamResponse:
         """The rules are asked again for each request: a connection may outlive a secret."""
         visit.went()
         path = request.raw_path
         if not path.startswith("/"):
             raise Refusal(400, "path: must begin with /")
         _, secrets = self._admit(str(target))
-        order = Order(target=target, is_tls=True, path=path, secrets=secrets, visit=visit)
+        order = BrokeredRequest(target=target, is_tls=True, path=path, secrets=secrets, visit=visit)
         try:
             return await self._forwarder.forward(request, order)
         finally:
@@ -165,11 +188,11 @@ class EgressBroker:
         authority, path = _absolute(request.raw_path)
         target, _ = self._admit(authority, default_port=80)
         with self._place(target) as visit:
-            order = Order(target=target, is_tls=False, path=path, secrets=(), visit=visit)
+            order = BrokeredRequest(target=target, is_tls=False, path=path, secrets=(), visit=visit)
             return await self._forwarder.forward(request, order)
 
 
-async def _until_over(transport: asyncio.Transport, visit: Visit) -> None:
+async def _until_over(transport: asyncio.Transport, visit: HostVisit) -> None:
     """Until the connection has ended, or nothing came over it for IDLE_SECONDS."""
     loop = asyncio.get_running_loop()
     visit.went()

@@ -17,14 +17,14 @@ _ACCEPTED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ConnectHead:
     """The head of a CONNECT."""
 
     target: str
     authorization: str | None
 
     @classmethod
-    def read(cls, head: bytes) -> Asked:
+    def read(cls, head: bytes) -> ConnectHead:
         """Raises Refusal."""
         first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
         line = _LINE.fullmatch(first)
@@ -37,7 +37,7 @@ class Asked:
         return cls(line[1], shown[0] if shown else None)
 
 
-class Caller:
+class EngineSide:
     """The engine's side of the connection."""
 
     def __init__(self, transport: asyncio.Transport) -> None:

@@ -1,6 +1,7 @@
 """The listener that the engine reaches: calls of the key proxy and requests to the egress broker come in at one port.
 
-The first bytes of a connection tell them apart: a target that begins with `/` is the key proxy's.
+The first bytes of a connection tell them apart: a target that begins with `/` is the key proxy's. While the agent does
+not use the broker, all are.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from aiohttp import web
 
 from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.egress.broker import EgressBroker
-from agents.pod.gateway.egress.connect import Caller
+from agents.pod.gateway.egress.connect import EngineSide
 
 HEAD_BYTES = 16 * 1024
 HEAD_SECONDS = 60.0
@@ -61,7 +62,7 @@ class Door(asyncio.Protocol):
         method, space, rest = bytes(self._came[: LONGEST_METHOD + 2]).partition(b" ")
         if not rest and len(self._came) <= LONGEST_METHOD:
             return
-        if not space or rest[:1] in b"/*":
+        if not space or rest[:1] in b"/*" or not self._broker.is_on:
             self._give(self._inner())
         elif method == b"CONNECT":
             self._connect()
@@ -80,9 +81,9 @@ class Door(asyncio.Protocol):
             self._late.cancel()
             self._transport.pause_reading()
             head, rest = bytes(self._came[: end + 4]), bytes(self._came[end + 4 :])
-            self._broker.connect(Caller(self._transport), head, rest)
+            self._broker.connect(EngineSide(self._transport), head, rest)
         elif len(self._came) > HEAD_BYTES:
-            Caller(self._transport).refuse(Refusal(431, f"the head has more than {HEAD_BYTES} bytes"))
+            EngineSide(self._transport).refuse(Refusal(431, f"the head has more than {HEAD_BYTES} bytes"))
 
 
 class DoorSite(web.BaseSite):

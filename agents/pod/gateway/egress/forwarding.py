@@ -15,7 +15,7 @@ from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.egress import dialling, headers
 from agents.pod.gateway.egress.hosts import Target
 from agents.pod.gateway.egress.rules import BrokeredSecret
-from agents.pod.gateway.egress.visits import Visit
+from agents.pod.gateway.egress.visits import HostVisit
 from agents.pod.gateway.llm.headers import check_unpacked
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import StreamMask
@@ -27,14 +27,14 @@ _NOT_FORWARDED = {"CONNECT", "TRACE"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class BrokeredRequest:
     """A request that was allowed."""
 
     target: Target
     is_tls: bool
     path: str  # with the query, as it was sent
     secrets: tuple[BrokeredSecret, ...]
-    visit: Visit
+    visit: HostVisit
 
     @property
     def url(self) -> URL:
@@ -61,7 +61,7 @@ class Forwarder:
         await self._unpacked.close()
         await self._connector.close()
 
-    async def forward(self, request: web.BaseRequest, order: Order) -> web.StreamResponse:
+    async def forward(self, request: web.BaseRequest, order: BrokeredRequest) -> web.StreamResponse:
         """Raises Refusal while the answer has not begun."""
         if request.method in _NOT_FORWARDED:
             raise Refusal(
@@ -74,7 +74,7 @@ class Forwarder:
                 raise
             raise refusal_of(error, order.target) from error
 
-    async def _forward(self, request: web.BaseRequest, order: Order) -> web.StreamResponse:
+    async def _forward(self, request: web.BaseRequest, order: BrokeredRequest) -> web.StreamResponse:
         _continue(request)
         session = self._unpacked if order.secrets else self._packed
         async with session.request(
@@ -120,18 +120,18 @@ def _session(connector: aiohttp.TCPConnector, *, unpacks: bool) -> aiohttp.Clien
     )
 
 
-def _headers(request: web.BaseRequest, order: Order) -> CIMultiDict[str]:
+def _headers(request: web.BaseRequest, order: BrokeredRequest) -> CIMultiDict[str]:
     sent = headers.outgoing(request.headers, order.secrets)
     if request.content_length is not None:
         sent["Content-Length"] = str(request.content_length)
     return sent
 
 
-def _body(request: web.BaseRequest, order: Order) -> AsyncIterator[bytes] | None:
+def _body(request: web.BaseRequest, order: BrokeredRequest) -> AsyncIterator[bytes] | None:
     return _pieces(request, order.visit) if request.can_read_body else None
 
 
-async def _pieces(request: web.BaseRequest, visit: Visit) -> AsyncIterator[bytes]:
+async def _pieces(request: web.BaseRequest, visit: HostVisit) -> AsyncIterator[bytes]:
     while True:
         async with asyncio.timeout(SILENCE_SECONDS):
             piece = await request.content.readany()
@@ -147,7 +147,9 @@ def _continue(request: web.BaseRequest) -> None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
-async def _pass_on(request: web.BaseRequest, answer: aiohttp.ClientResponse, order: Order) -> web.StreamResponse:
+async def _pass_on(
+    request: web.BaseRequest, answer: aiohttp.ClientResponse, order: BrokeredRequest
+) -> web.StreamResponse:
     has_body = request.method != "HEAD" and answer.status not in {204, 304}
     given = headers.incoming(answer.headers, order.clear, is_changed=bool(order.secrets), has_body=has_body)
     response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=given)

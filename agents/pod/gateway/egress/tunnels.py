@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from agents.pod.gateway.egress import client_hello
 from agents.pod.gateway.egress.dialling import BUFFER_BYTES, Streams
 from agents.pod.gateway.egress.hosts import TLS_PORT, Target
-from agents.pod.gateway.egress.visits import Visit
+from agents.pod.gateway.egress.visits import HostVisit
 
 IDLE_SECONDS = 300.0
 HELLO_SECONDS = 15.0
 LAST_BYTES_SECONDS = 5.0
+LOOK_SECONDS = 1.0  # how soon a change of the owner's rules ends a tunnel
 
 
 class OtherNameError(Exception):
@@ -43,8 +45,12 @@ async def checked_hello(client: asyncio.StreamReader, target: Target) -> bytes:
     return data
 
 
-async def run(client: Streams, host: Streams, visit: Visit, first: bytes = b"") -> None:
-    """Pass bytes both ways until both sides have ended, one has broken off, or nothing came for IDLE_SECONDS."""
+async def run(
+    client: Streams, host: Streams, visit: HostVisit, *, first: bytes, is_allowed: Callable[[], bool]
+) -> None:
+    """Pass bytes both ways until both sides have ended, one has broken off, nothing came for IDLE_SECONDS, or the
+    owner does not allow it any more.
+    """
     visit.went(sent=len(first))
     host[1].write(first)
     pumps = [
@@ -52,7 +58,7 @@ async def run(client: Streams, host: Streams, visit: Visit, first: bytes = b"") 
         asyncio.create_task(_pump(host[0], client[1], visit, is_sent=False)),
     ]
     try:
-        await _until_over(pumps, visit)
+        await _until_over(pumps, visit, is_allowed)
     finally:
         for pump in pumps:
             pump.cancel()
@@ -69,18 +75,19 @@ async def _end(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-async def _until_over(pumps: list[asyncio.Task[None]], visit: Visit) -> None:
+async def _until_over(pumps: list[asyncio.Task[None]], visit: HostVisit, is_allowed: Callable[[], bool]) -> None:
     loop, waiting = asyncio.get_running_loop(), set(pumps)
-    while waiting:
+    while waiting and is_allowed():
         left = visit.last + IDLE_SECONDS - loop.time()
         if left <= 0:
             return
-        done, waiting = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        waits = min(left, LOOK_SECONDS)
+        done, waiting = await asyncio.wait(waiting, timeout=waits, return_when=asyncio.FIRST_COMPLETED)
         if any(pump.exception() for pump in done):
             return
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, visit: Visit, *, is_sent: bool) -> None:
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, visit: HostVisit, *, is_sent: bool) -> None:
     while piece := await reader.read(BUFFER_BYTES):
         writer.write(piece)
         visit.went(**{"sent" if is_sent else "received": len(piece)})

@@ -25,7 +25,7 @@ _Counts = list[int]  # visits, bytes sent, bytes received
 
 
 @dataclass(slots=True, eq=False)
-class Visit:
+class HostVisit:
     """A connection to a host, or a request to it, while it is open."""
 
     host: str
@@ -47,7 +47,7 @@ class VisitBook:
         self._number = 0
         self._batch: dict[_Key, _Counts] = {}
         self._rows: dict[_Key, _Counts] = {}
-        self._open: set[Visit] = set()
+        self._open: set[HostVisit] = set()
 
     @property
     def open_visits(self) -> int:
@@ -57,9 +57,9 @@ class VisitBook:
         self._add(host, is_refused=True, counts=[1, 0, 0])
 
     @contextmanager
-    def visit(self, host: str) -> Iterator[Visit]:
+    def visit(self, host: str) -> Iterator[HostVisit]:
         """Count the visit. One that ends with a refusal was refused."""
-        visit = Visit(host)
+        visit = HostVisit(host)
         self._open.add(visit)
         try:
             yield visit
@@ -72,7 +72,7 @@ class VisitBook:
             self._open.discard(visit)
             self._settle(visit)
 
-    def _settle(self, visit: Visit) -> None:
+    def _settle(self, visit: HostVisit) -> None:
         """Count what is new of this visit."""
         counts = [int(not visit.is_counted), visit.sent, visit.received]
         visit.is_counted, visit.sent, visit.received = True, 0, 0

@@ -24,6 +24,7 @@ from tests.doubles.certificates import Certificates
 from tests.doubles.far_host import FarHost
 
 Broker = Callable[..., GatewayProcess]
+PORT = 1  # stands for the host's
 TOKEN = base64.b64encode(f"pod:{LLM_TOKEN}".encode()).decode()
 
 
@@ -133,6 +134,23 @@ def test_a_trailing_dot_and_another_case_are_the_same_host(broker: Broker, plain
         connection.sendall(b"GET /in HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert status_of(connection.recv(65536)) == 200
     assert [one.path for one in plain.requests] == ["/in"]
+
+
+@pytest.mark.parametrize("only", [["example.com"], [f"web.localhost:{PORT}"]])
+def test_a_tunnel_ends_when_its_host_is_not_allowed_any_more_or_was_not_checked(
+    broker: Broker, only: list[str]
+) -> None:
+    with FarHost() as host:
+        gateway = broker(rules(secret("api.localhost")))
+        with tunnel(gateway, f"web.localhost:{host.port}") as connection:
+            connection.sendall(b"GET /one HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert status_of(connection.recv(65536)) == 200
+            gateway.configure(egress=rules(only=[entry.replace(str(PORT), str(host.port)) for entry in only]))
+            time.sleep(2)
+            with suppress(OSError):
+                connection.sendall(b"GET /two HTTP/1.1\r\nHost: x\r\n\r\n")
+            time.sleep(0.5)
+        assert [one.path for one in host.requests] == ["/one"]
 
 
 def test_an_allowed_name_does_not_open_others_at_the_same_address(
@@ -283,9 +301,9 @@ def test_the_secret_is_in_no_file_and_no_log_of_the_gateway(broker: Broker, engi
     for path in ("/echo", "/odd", "/redirect?to=/x"):
         session.get(f"https://api.localhost:{far.port}{path}", timeout=20)
     gateway.ask("GET", "/health")
-    for path in Path(gateway.run_dir).rglob("*"):
-        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
-        assert not path.name.startswith("leaf-")
+    for file in Path(gateway.run_dir).rglob("*"):
+        assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
+        assert not file.name.startswith("leaf-")
     assert SECRET not in json.dumps(gateway.ask("GET", "/logs").text)
     environment = psutil.Process(gateway.pid).environ()
     assert SECRET not in str(environment)
