@@ -10,13 +10,12 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from agents.pod.gateway.answers import Refusal, refusal_of, same_secret
 from agents.pod.gateway.egress import dialling, forwarding, tunnels
-from agents.pod.gateway.egress.authority import Authority
 from agents.pod.gateway.egress.connect import ConnectHead, EngineSide
 from agents.pod.gateway.egress.forwarding import BrokeredRequest, Forwarder
 from agents.pod.gateway.egress.hosts import BadHostError, Target
@@ -25,6 +24,9 @@ from agents.pod.gateway.egress.tunnels import OtherNameError
 from agents.pod.gateway.egress.visits import HostVisit, VisitBook
 from agents.pod.gateway.pod import Pod
 from config.outbound import AddressRefusedError
+
+if TYPE_CHECKING:
+    from agents.pod.gateway.egress.authority import Authority
 
 # At the same time: tunnels, connections whose TLS ends here, and plain requests. Each takes up to 0.5 MB of memory.
 MOST_OPEN = 128
@@ -165,6 +167,9 @@ class EgressBroker:
             transport.abort()
 
     def _authorised(self) -> Authority:
+        # Here, because few gateways need the library behind it, and each has little memory.
+        from agents.pod.gateway.egress.authority import Authority  # noqa: PLC0415
+
         ticket_key = self._pod.secrets.ticket_key
         if self._authority is None or self._authority.ticket_key != ticket_key:
             self._authority = Authority(ticket_key)
