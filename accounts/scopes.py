@@ -58,6 +58,10 @@ _EXCEPTIONS = {
     ("GET", "agents/<str:id>/backups/<str:name>"): Need.OPERATE,  # it holds what is on the disk, secrets too
     ("PUT", "agents/<str:id>/limits"): Need.FULL,  # an agent must not lift the limit of what it may spend
     ("PUT", "agents/<str:id>/replay"): Need.FULL,  # nor switch off what shows its owner what it did
+    # An agent must not let itself reach more hosts, nor have a secret sent elsewhere.
+    ("PUT", "agents/<str:id>/egress"): Need.FULL,
+    ("PUT", "agents/<str:id>/egress/secrets/<str:name>"): Need.FULL,
+    ("DELETE", "agents/<str:id>/egress/secrets/<str:name>"): Need.FULL,
     ("POST", "stripe/portal"): Need.FULL,  # its page changes the card of the whole account
 }
 

@@ -19,6 +19,10 @@ class AgentWasChanged(PreconditionFailed):
     message = "If-Match: the agent was changed since you read it; GET /agents/{id} has it with its present ETag"
 
 
+class NoSuchEgressSecret(NotFound):
+    message = "no such secret: GET /agents/{id}/egress lists them"
+
+
 class UnknownLogCursor(BadRequest):
     message = "after: not a cursor of this log; leave it out for the newest lines"
 

@@ -14,13 +14,14 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+import agents.replay.models  # noqa: F401 # Django finds it here
 from accounts import mailbox
 from agents import expected
 from agents.backups.models import Backup, Repository
 from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
-from agents.replay.models import ReplayEntry
+from agents.egress.models import Egress
 from agents.spending.models import AccountSpending, ModelUsage, Spending, SpendingBook, SpentDay
 from agents.watching.models import KeptLog
 from config.crypto import EncryptedJson, EncryptedText
@@ -37,13 +38,13 @@ __all__ = [
     "Cluster",
     "Desired",
     "DomainClaim",
+    "Egress",
     "KeptLog",
     "ModelUsage",
     "Placement",
     "Pod",
     "QuotaStatus",
     "Reason",
-    "ReplayEntry",
     "Repository",
     "Spending",
     "SpendingBook",

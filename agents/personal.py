@@ -13,9 +13,12 @@ from accounts.models import User
 from agents.backups.models import Backup, Repository, Stage
 from agents.channel_health.models import ChannelState
 from agents.domains.models import CertifiedName, DomainClaim
+from agents.egress import forgetting as egress_forgetting
+from agents.egress.models import Egress, EgressHost
 from agents.inbound.models import InboundMessage
-from agents.models import AccountSpending, Agent, AgentQuota, ModelUsage, ReplayEntry, Status, Transition
+from agents.models import AccountSpending, Agent, AgentQuota, ModelUsage, Status, Transition
 from agents.replay.keeping import TEXTS
+from agents.replay.models import ReplayEntry
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable
@@ -54,6 +57,10 @@ def exported(user: User) -> Iterator[Section]:
     yield "replay", [_done(entry) for entry in did[: MOST + 1]]
     limits = AccountSpending.objects.filter(user=user)
     yield "model-limits", rows(limits, "day_usd", "month_usd", "is_stopped")
+    egress = Egress.objects.filter(agent__user=user).order_by("pk")
+    yield "egress", [_egress(row) for row in egress[: MOST + 1]]
+    asked = EgressHost.objects.filter(agent__user=user).order_by("-day", "-pk")
+    yield "egress-hosts", rows(asked, "agent_id", "day", "host", "is_refused", "count", "sent", "received")
     told = Event.objects.filter(agent__user=user).order_by("-created_at", "-id")
     yield "events", rows(told, "agent_id", "type", "created_at", "body")
 
@@ -68,6 +75,17 @@ def _settings(agent: Agent) -> Row:
         "a2a_peers": [{"name": peer.get("name"), "url": peer.get("url")} for peer in agent.a2a_peers or []],
         "secrets_set": sorted({*agent.channel_secrets, *(agent.tool_secrets or {})}),
         "webhook_url": hook.url if hook else None,
+    }
+
+
+def _egress(egress: Egress) -> Row:
+    """The rules of the egress broker. Of a secret, its value is left out."""
+    secrets = [{name: one[name] for name in ("name", "hosts", "header")} for one in readable(egress).secrets]
+    return {
+        "agent_id": egress.agent_id,
+        "is_limited": egress.is_limited,
+        "hosts": egress.hosts,
+        "secrets": secrets,
     }
 
 
@@ -126,6 +144,7 @@ def erase(user: User) -> None:
     ModelUsage.objects.filter(agent__user=user).delete()
     ReplayEntry.objects.filter(agent__user=user).delete()
     AccountSpending.objects.filter(user=user).delete()
+    egress_forgetting.erase(list(own.values_list("pk", flat=True)))
     ChannelState.objects.filter(agent__user=user).delete()
     CertifiedName.objects.filter(user=user).delete()
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agents import suspension
 from agents.channel_health import looking
 from agents.domains import observing
+from agents.egress import forgetting as egress_forgetting
 from agents.inbound import handing_over, taking
 from agents.replay import keeping
 from agents.running import reconciler, sweeper
@@ -37,3 +38,4 @@ def forget_messages() -> None:
     usage_hours.forget(now=now)
     forgetting.forget(now=now)
     keeping.forget(now=now)
+    egress_forgetting.forget(now=now)

@@ -18,6 +18,7 @@ from agents.views.completions import CompletionsViewSet
 from agents.views.deliveries import DeliveriesViewSet
 from agents.views.domain import DomainViewSet
 from agents.views.domain_check import DomainCheckViewSet
+from agents.views.egress import EgressLogViewSet, EgressSecretsViewSet, EgressViewSet
 from agents.views.events import AccountEventsViewSet, EventsViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.limits import LimitsViewSet
@@ -75,6 +76,12 @@ urlpatterns = [
     path("agents/<str:id>/usage", UsageViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/limits", LimitsViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("agents/<str:id>/replay", ReplayViewSet.as_view({"get": "list", "put": "update", "delete": "destroy"})),
+    path("agents/<str:id>/egress", EgressViewSet.as_view({"get": "retrieve", "put": "update"})),
+    path("agents/<str:id>/egress/log", EgressLogViewSet.as_view({"get": "retrieve"})),
+    path(
+        "agents/<str:id>/egress/secrets/<str:name>",
+        EgressSecretsViewSet.as_view({"put": "update", "delete": "destroy"}),
+    ),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/webhook", WebhookViewSet.as_view({"put": "update", "delete": "destroy"})),

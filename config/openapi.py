@@ -98,7 +98,7 @@ TAGS = {
     "Personas": ("articles", "author", "publish", "unpublish"),
     "Catalog": ("personas", "tiers", "engines", "models", "llm-providers", "tools"),
     "Agents": ("agents", "pause", "resume", "rebuild"),
-    "Agent configuration": ("llm-key", "channels", "a2a", "domain", "domain-check", "mcp-test"),
+    "Agent configuration": ("llm-key", "channels", "a2a", "domain", "domain-check", "mcp-test", "egress"),
     "Talking": ("a2a-catalog", "chat", "ticket", "talk-test"),
     "Observation": ("liveness", "explain", "quota", "usage", "limits", "term", "memory", "logs", "replay", "events"),
     "Backups": ("backups",),

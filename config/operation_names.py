@@ -28,6 +28,7 @@ _NAMES = {
     ("POST", "/agents/{id}/mcp-test"): "testAgentMcpServer",
     ("GET", "/agents/{id}/logs"): "getAgentLogs",
     ("GET", "/agents/{id}/explain"): "explainAgent",
+    ("GET", "/agents/{id}/egress/log"): "getAgentEgressLog",
     ("GET", "/agents/{id}/channels/whatsapp"): "verifyWhatsappWebhook",
     ("POST", "/agents/{id}/channels/whatsapp"): "receiveWhatsappMessages",
     ("GET", "/domain-check"): "checkDomain",

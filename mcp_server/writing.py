@@ -115,6 +115,16 @@ WRITING = (
         f"{_SECRETS}",
     ),
     Tool(
+        name="set_egress",
+        title="Choose which hosts an agent may ask",
+        operations=("setAgentEgress",),
+        takes=("agentId", "allowList", "hosts"),
+        told={"hosts": "All hosts of the list, such as `example.com` or `*.example.com`; one that is not named goes."},
+        idempotent=True,
+        about="Limit an agent to the hosts of a list, or lift the limit (`off`). The answer also names the secrets "
+        "that its gateway adds for some hosts, without their values; a person sets them by `agentpods egress secret`.",
+    ),
+    Tool(
         name="talk_to_agent",
         title="Talk to an agent",
         operations=("chatWithAgent",),

@@ -10,6 +10,7 @@ from agents.clusters.api.place import ClusterSettings
 from agents.clusters.api.rights import Inside
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.pods import keep_some, note_astray
+from agents.egress.models import Egress
 from config import waiting
 
 _KEY = f"NetworkPolicy/{names.POD}"
@@ -19,16 +20,22 @@ _NOT_THERE = {403, 404, 409}  # the namespace is ending, or not made yet: a new 
 def renew(cluster: Cluster, connection: Connection, place: ClusterSettings) -> list[str]:
     """Give every pod of the cluster today's policy. Returns a sentence if some were refused. Raises ClusterFailure."""
     pods = list(Pod.objects.filter(cluster=cluster).order_by("pk").values_list("namespace", "agent_id"))
+    limited = set(Egress.objects.filter(is_limited=True).values_list("agent_id", flat=True))
     waiting.release_connection()
-    refused = [why for namespace, agent_id in pods if (why := _renew(connection, namespace, agent_id, place))]
+    refused = [
+        why
+        for namespace, agent_id in pods
+        if (why := _renew(connection, namespace, agent_id, place, is_limited=agent_id in limited))
+    ]
     return [f"{len(refused)} of {len(pods)} pods kept their old network policies: {refused[0]}"] if refused else []
 
 
-def _renew(connection: Connection, namespace: str, agent_id: str, place: ClusterSettings) -> str:
+def _renew(connection: Connection, namespace: str, agent_id: str, place: ClusterSettings, *, is_limited: bool) -> str:
     """Renew the policy of one pod. Returns why it was refused, or ""."""
     try:
         labels = names.labels(installation=place.installation, agent_id=agent_id)
-        inside, wanted = Inside(connection, namespace, labels=labels), network.policy(namespace, agent_id, place)
+        inside = Inside(connection, namespace, labels=labels)
+        wanted = network.policy(namespace, agent_id, place, is_limited=is_limited)
         _note_drift(namespace, inside.find(path_of(wanted)))
         keep_some(namespace, digests.of(inside.apply(wanted)))
     except ApiRefused as refusal:

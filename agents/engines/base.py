@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from agents.pod.turns import failures
 from agents.pod.turns.parts import Part, TurnEnding
@@ -112,6 +113,7 @@ class Sidecar:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     cwd: Path
+    ports: tuple[int, ...] | None = None  # as for the engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,10 @@ class ProxyAccess:
 
     url: str  # `/llm/<provider>` is appended
     token: str = field(repr=False)
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 80
 
 
 def mcp_servers(config: PodConfig, llm: ProxyAccess) -> list[dict[str, Any]]:
@@ -145,6 +151,8 @@ class Launch:
     cwd: Path
     model: tuple[str, str] | None  # the engine's own provider id and model id, checked after the start
     side: Sidecar | None = None
+    # the only TCP ports that its processes may connect to, at any address; None: all
+    ports: tuple[int, ...] | None = None
     # for the driver only; the engine never gets these
     private: Mapping[str, str] = field(default_factory=dict, repr=False)
 

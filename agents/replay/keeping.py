@@ -11,10 +11,11 @@ from decimal import Decimal
 from django.db.models import Count, F
 from django.db.models.functions import TruncDate
 
-from agents.models import Agent, ReplayEntry, Spending
+from agents.models import Agent, Spending
 from agents.pod.gateway.replay.entries import EntryKind
 from agents.pod.gateway.replay.unsent import MOST_A_DAY
 from agents.pod.gateway.spending.limits import UNITS_A_USD
+from agents.replay.models import ReplayEntry
 from agents.runtimes.pod_replay import RecordedEntry, ReplayBatch
 from agents.spending import prices
 from config import sql

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from django.utils import timezone
 
-from agents.models import Agent, ReplayEntry
+from agents.models import Agent
 from agents.replay.keeping import KEPT, TEXTS
-from agents.replay.models import ID
+from agents.replay.models import ID, ReplayEntry
 from config import paging
 from config.paging import MAX_PAGE, RowPage
 

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from agents import timeline
 from agents.configuring import configuration
-from agents.models import Agent, Reason, ReplayEntry, Spending
+from agents.models import Agent, Reason, Spending
+from agents.replay.models import ReplayEntry
 from config import background, sql
 
 DELETED_AT_ONCE = 20_000

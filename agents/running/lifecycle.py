@@ -22,9 +22,11 @@ from agents.cause import UNUSABLE_DATA
 from agents.clusters import placement
 from agents.configuring import configuration
 from agents.domains import claims
+from agents.egress import forgetting
 from agents.errors import NotEntitled, OwnerSuspended, WrongState
 from agents.inbound.models import InboundMessage
-from agents.models import Agent, Backup, Desired, KeptLog, Reason, ReplayEntry, Status, Transition
+from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
+from agents.replay.models import ReplayEntry
 from agents.watching import quota
 from catalog import personas
 from config import background, states
@@ -211,6 +213,7 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.restores = ""
     KeptLog.objects.filter(agent=agent).delete()
     ReplayEntry.objects.filter(agent=agent).delete()
+    forgetting.erase([agent.pk])
     InboundMessage.objects.filter(agent=agent).delete()
     expiry.begin(agent.pk, now=now)
     secrets = ("llm_key", "channel_secrets", "tool_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password")

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from agents.configuring import a2a
+from agents.egress import told
 from agents.engines.providers import base_url_of, is_own_server
 from agents.models import AccountSpending, Agent, Spending
 from agents.pod.gateway.spending.limits import Spent
@@ -34,6 +35,7 @@ def spec_of(agent: Agent) -> PodSpec:
         domain=agent.domain if agent.domain_ready_at else None,
         data_expected=agent.data_expected,
         restore=restore_of(agent),
+        egress_limited=told.is_limited(agent),
     )
 
 
@@ -62,6 +64,8 @@ def config_of(agent: Agent) -> PodConfig:
         discord_api_url=settings.DISCORD_API_URL,
         whatsapp_api_url=settings.WHATSAPP_API_URL,
         public_url=f"https://{agent.domain}" if agent.domain and agent.domain_ready_at else public_url(agent),
+        egress_authority=told.authority_of(agent),
+        egress_limited=bool(told.is_limited(agent)),
     )
 
 
@@ -80,6 +84,7 @@ def secrets_of(agent: Agent) -> PodSecrets:
         tool_keys=agent.tool_secrets or {},
         tool_urls=settings.TOOL_SERVICE_URLS if agent.tool_secrets else {},
         spending_limits=_limits(agent),
+        egress=told.secrets_of(agent),
     )
 
 

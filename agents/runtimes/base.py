@@ -61,6 +61,9 @@ class PodConfig:
     discord_api_url: str | None = None  # the address that bots use instead of Discord's
     whatsapp_api_url: str | None = None  # the address to which WhatsApp messages are sent instead of Meta's
     public_url: str | None = None  # the agent's address for the outside, with its own hostname or the customer's
+    # the certificate (PEM) of the authority that the gateway's egress broker uses; "" if the engine does not use it
+    egress_authority: str = ""
+    egress_limited: bool = False  # whether the engine may reach hosts of a list alone
 
     def told(self) -> dict[str, Any]:
         """The JSON form without default values, so that a pod of an older release gets no fields that it
@@ -90,13 +93,15 @@ class PodSecrets:
     tool_urls: dict[str, str] = field(default_factory=dict)  # addresses of these services, if not the vendor's
     # the owner's limits of what model calls may take (agents/pod/gateway/spending/limits.py)
     spending_limits: dict[str, Any] = field(default_factory=dict)
+    # the owner's rules for the egress broker (agents/pod/gateway/egress/rules.py)
+    egress: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def told(self) -> dict[str, Any]:
-        """The JSON form. A gateway of an older release does not know the fields for tools' services and limits, so
-        empty ones are left out.
+        """The JSON form. A gateway of an older release does not know the fields for tools' services, limits and egress,
+        so empty ones are left out.
         """
-        told = dataclasses.asdict(self)
-        return {name: value for name, value in told.items() if value or not name.startswith(("tool_", "spending_"))}
+        told, newer = dataclasses.asdict(self), ("tool_", "spending_", "egress")
+        return {name: value for name, value in told.items() if value or not name.startswith(newer)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +140,8 @@ class PodSpec:
     console_url: str
     domain: str | None = None  # the customer's own hostname, once it may be used and its DNS leads here
     data_expected: bool = False  # the agent has run before, so an empty disk is a loss
+    # whether the engine may reach hosts of a list alone; None if its owner has never set anything about it
+    egress_limited: bool | None = None
     restore: str = ""  # id of the restore that must be in place before the engine starts; "" = none
 
     @property

@@ -8,9 +8,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from agents.pod.turns.failures import Hop, HopFailure
-from agents.runtimes import pod_replay
+from agents.runtimes import pod_egress, pod_replay
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.management import body_of, call
+from agents.runtimes.pod_egress import EgressBatch
 from agents.runtimes.pod_replay import ReplayBatch
 
 EXCHANGE_SECONDS = 5.0
@@ -36,6 +37,7 @@ class SpendingBatch:
     number: int
     rows: list[CountedRow]
     replay: ReplayBatch = field(default_factory=ReplayBatch)
+    egress: EgressBatch | None = None
 
 
 def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> SpendingBatch:
@@ -46,8 +48,13 @@ def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> Spe
         said = body_of(answer, "book", "number", "rows", at_most=MAX_BYTES)
     try:
         rows = [_row(one) for one in said["rows"]]
-        replay = pod_replay.read(said.get("replay"), today=datetime.now(UTC).date())
-        return SpendingBatch(book=_text(said["book"], 40), number=_count(said["number"]), rows=rows, replay=replay)
+        return SpendingBatch(
+            book=_text(said["book"], 40),
+            number=_count(said["number"]),
+            rows=rows,
+            replay=pod_replay.read(said.get("replay"), today=datetime.now(UTC).date()),
+            egress=pod_egress.batch_of(said),
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HopFailure(Hop.GATEWAY, "the pod gave an unknown answer about its model calls") from error
 

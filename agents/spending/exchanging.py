@@ -15,6 +15,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from agents.egress import visits
 from agents.models import Agent, Desired, Spending, Status
 from agents.pod.turns.failures import HopFailure
 from agents.running import pods
@@ -38,7 +39,8 @@ _LATE = "late"
 _ENLIST = """
 INSERT INTO agents_spending (agent_id, read_at)
 SELECT agent.id, %(now)s FROM agents_agent agent
-WHERE agent.status = 'running' AND agent.desired = 'running' AND agent.llm_key_hash IS NOT NULL
+WHERE agent.status = 'running' AND agent.desired = 'running'
+    AND (agent.llm_key_hash IS NOT NULL OR EXISTS (SELECT FROM agents_egress e WHERE e.agent_id = agent.id))
     AND NOT EXISTS (SELECT FROM agents_spending s WHERE s.agent_id = agent.id AND s.read_at IS NOT NULL)
 LIMIT %(limit)s
 ON CONFLICT (agent_id) DO UPDATE SET read_at = excluded.read_at WHERE agents_spending.read_at IS NULL
@@ -62,7 +64,8 @@ def exchange_due(now: datetime | None = None) -> int:
     now = now or timezone.now()
     sql.execute(_ENLIST, {"now": now, "limit": ENLISTED})
     values = {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": ASKED}
-    agents = list(Agent.objects.filter(pk__in=[agent_id for (agent_id,) in sql.rows(_TAKE, values)]))
+    taken = [agent_id for (agent_id,) in sql.rows(_TAKE, values)]
+    agents = list(Agent.objects.select_related("egress").filter(pk__in=taken))
     resting = [agent.pk for agent in agents if not _counts(agent)]
     Spending.objects.filter(pk__in=resting).update(read_at=None)
     asked = _exchange([agent for agent in agents if _counts(agent)], now=now)
@@ -78,8 +81,8 @@ def exchange(agent_id: str) -> None:
 
 
 def refresh(agent: Agent) -> None:
-    """Exchange figures with the agent's pod, which has just begun or changed. Without a model key there are none."""
-    if agent.llm_key_hash is not None:
+    """Exchange figures with the agent's pod, which has just begun or changed."""
+    if _may_count(agent):
         keep(agent, agent.namespace)
 
 
@@ -90,15 +93,19 @@ def keep(agent: Agent, namespace: str) -> None:
         endpoint = current_runtime().endpoint(namespace)
         batch = _asked(agent, endpoint, news.of([agent], now=now)[agent.pk]) if endpoint else None
         if batch:
-            adding.add(agent, batch, now=now)
-            telling.tell(agent, now=now)
+            _add(agent, batch, now=now)
     except Exception:
         log.exception("a pod's last figures could not be kept", extra={"agent": agent.pk, "namespace": namespace})
 
 
 def _counts(agent: Agent) -> bool:
-    """Whether the agent's pod may be calling its model."""
-    return agent.status == Status.RUNNING and agent.desired == Desired.RUNNING and agent.llm_key_hash is not None
+    """Whether the agent's pod may be counting something."""
+    return agent.status == Status.RUNNING and agent.desired == Desired.RUNNING and _may_count(agent)
+
+
+def _may_count(agent: Agent) -> bool:
+    """Whether there may be figures: of model calls, or of visits to hosts."""
+    return agent.llm_key_hash is not None or hasattr(agent, "egress")
 
 
 def _exchange(agents: list[Agent], *, now: datetime) -> list[str]:
@@ -110,13 +117,22 @@ def _exchange(agents: list[Agent], *, now: datetime) -> list[str]:
         batches = list(threads.map(lambda one: _asked_in_time(*one, until=until), asked))
     for agent, batch in zip(agents, batches, strict=True):
         if isinstance(batch, SpendingBatch) and not _is_known(batch, told[agent.pk]):
-            adding.add(agent, batch, now=now)
-            telling.tell(agent, now=now)
+            _add(agent, batch, now=now)
     return [agent.pk for agent, batch in zip(agents, batches, strict=True) if batch is not _LATE]
+
+
+def _add(agent: Agent, batch: SpendingBatch, *, now: datetime) -> None:
+    adding.add(agent, batch, now=now)
+    telling.tell(agent, now=now)
+    if batch.egress:
+        visits.add(agent, batch.egress)
 
 
 def _is_known(batch: SpendingBatch, told: Mapping[str, Any]) -> bool:
     """Whether the gateway has counted nothing since."""
+    egress, known = batch.egress, told["egress"]
+    if egress and (egress.book, egress.number, egress.is_walled) != (known["book"], known["ack"], known["walled"]):
+        return False
     return (batch.book, batch.number) == (told["book"], told["ack"])
 
 

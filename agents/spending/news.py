@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from agents.models import Agent, Spending
+from agents.models import Agent, Egress, Spending
 from agents.spending import account_limits, narrowing, prices, spent
 from agents.spending.models import SpendingBook
 
@@ -24,6 +24,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
     so_far = spent.so_far(agents, today=now.date())
     # After what each agent spent: figures that are added in between leave the account less, not more.
     accounts = account_limits.states({agent.user_id for agent in agents}, today=now.date())
+    logs = {egress.pk: _told_of_egress(egress) for egress in _egress(ids)}
     found: dict[str, Mapping[str, Any]] = {}
     for agent in agents:
         book, own = books.get(agent.pk), limits.get(agent.pk)
@@ -37,8 +38,17 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
             "spent": asdict(so_far[agent.pk]),
             "prices": known.get(agent.llm_provider or "", {}),
             "replay": own.is_replayed if own else True,
+            "egress": logs.get(agent.pk) or _told_of_egress(Egress()),
         }
     return found
+
+
+def _egress(ids: Collection[str]) -> Iterable[Egress]:
+    return Egress.objects.filter(agent__in=ids).only("book", "number", "is_walled")
+
+
+def _told_of_egress(egress: Egress) -> dict[str, Any]:
+    return {"book": egress.book, "ack": egress.number, "walled": egress.is_walled}
 
 
 def _prices(provider: str) -> dict[str, dict[str, int]]:

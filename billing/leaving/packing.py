@@ -41,6 +41,8 @@ domains            host names of your own
 model-usage        what your agents used of models, by day and model
 model-limits       what your agents may spend on their models together
 replay             what your agents did in the last 30 days
+egress             which hosts your agents may ask, and the names of secrets for them
+egress-hosts       which hosts your agents asked, by day
 subscriptions, orders, payments, invoices, billing-details   what you paid, and what stands on invoices
 author, personas, persona-translations, articles             what you wrote for the catalog
 

@@ -31,6 +31,7 @@ READ = names(
     listAgents getAgent listAgentBackups listAgentEvents explainAgent getAgentLiveness getAgentLogs
     getAgentMemory getAgentQuota getAgentUsage getAgentLimits getAgentTerm listAgentModels getAgentModel
     listAgentReplay
+    getAgentEgress getAgentEgressLog
     listAgentWebhookDeliveries
     getBillingDetails listCryptoOrders getCryptoOrder checkDomain listEvents listInvoices getInvoice
     getInvoicePdf listKeys getAccount getAccountLimits getAuthor listOwnPersonas getOwnPersona getOwnPersonaArticle
@@ -55,7 +56,10 @@ PAY = names(
     createSubscriptionMove setSubscriptionNextPlan deleteSubscriptionNextPlan
     """
 )
-FULL = ["setAccountLimits", "setAgentLimits", "setAgentReplay", "setBillingDetails", "setAuthor", "openStripePortal"]
+FULL = [
+    *("setAccountLimits", "setAgentLimits", "setAgentReplay", "setBillingDetails", "setAuthor", "openStripePortal"),
+    *("setAgentEgress", "setAgentEgressSecret", "deleteAgentEgressSecret"),
+]
 SESSION = ["createKey", "deleteKey", "endSession"]
 OF_ALL_AGENTS = {
     "createAgent",

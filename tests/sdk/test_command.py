@@ -49,6 +49,16 @@ class Terminal:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def _allow_hosts(terminal: Terminal, agent: str) -> None:
+    assert terminal.tells("egress", "only", agent, "example.com")[0]["allowList"] == "on"
+    kept = terminal.tells("egress", "secret", agent, "TOKEN", "--host", "api.example.com", said="0123456789-secret")
+    assert (kept[0]["header"], "0123456789" in str(kept)) == ("Authorization", False)
+    assert [one["name"] for one in terminal.tells("egress", "show", agent)[0]["secrets"]] == ["TOKEN"]
+    assert terminal.tells("egress", "log", agent) == []
+    assert terminal.tells("egress", "rm", agent, "TOKEN") == [{"name": "TOKEN", "deleted": True}]
+    assert terminal.tells("egress", "any", agent)[0]["allowList"] == "off"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_an_agent_lives_its_life_from_a_script(
     service: LiveService, worker: None, receiver: Receiver, gateway_of: GatewayOf, tmp_path: Path
@@ -69,6 +79,7 @@ def test_an_agent_lives_its_life_from_a_script(
     assert terminal.types("talk", agent, "hi", "--session", done["sessionId"]).stdout == "you said hi\n"
     assert terminal.tells("explain", agent)[0]["status"] == "running"
     assert terminal.tells("webhooks", "test", agent)[0]["ok"]
+    _allow_hosts(terminal, agent)
     assert terminal.tells("pause", agent, "--wait", "30")[0]["status"] == "stopped"
     assert terminal.types("wait", agent, "--timeout", "0").exit_code == 7
     assert terminal.tells("resume", agent, "--wait", "30")[0]["status"] == "running"

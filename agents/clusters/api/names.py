@@ -31,6 +31,8 @@ LLM_PORT = 8082
 BRIDGE_PORT = 8083
 ENGINE_PORT = 8084
 SIDE_PORT = 8085
+# What an engine reaches whose way out is limited (agents/pod/bridge/wall.py).
+WALLED_PORTS = (LLM_PORT, ENGINE_PORT, SIDE_PORT)
 
 START_DIRECTORY = "/etc/agentpods"
 START_FILE = "start.json"

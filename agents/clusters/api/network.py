@@ -5,6 +5,7 @@ pure.
 from __future__ import annotations
 
 from ipaddress import ip_network
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,9 +22,13 @@ _ENDPOINT = {"app.kubernetes.io/name": "agentpods", "app.kubernetes.io/component
 _USUAL_DNS = {"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
 
 
-def policy(namespace: str, agent_id: str, place: ClusterSettings) -> _Json:
+def policy(namespace: str, agent_id: str, place: ClusterSettings, *, is_limited: bool = False) -> _Json:
     """Forbid all connections except: visitors to the public port, the control plane to the management port, and from
     the pod to name servers and the internet.
+
+    `is_limited`: the engine may reach hosts of a list alone. Engine and gateway are one pod, so a policy cannot tell
+    them apart by their address. But the engine's wall leaves it WALLED_PORTS only, and the policy lets nothing out
+    there. What is not TCP stays inside too, but for questions to name servers.
     """
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -37,7 +42,7 @@ def policy(namespace: str, agent_id: str, place: ClusterSettings) -> _Json:
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": _ingress(place.routes),
-            "egress": _egress(place),
+            "egress": _without_ports(_egress(place)) if is_limited else _egress(place),
         },
     }
 
@@ -67,6 +72,22 @@ def _egress(place: ClusterSettings) -> list[_Json]:
     ]
     given = [{"ipBlock": {"cidr": cidr}} for cidr in place.egress_cidrs]
     return [names_of_hosts, {"to": [*internet, *given]}, *_own_front_door(place.routes), *_backups(place)]
+
+
+def _without_ports(rules: list[_Json]) -> list[_Json]:
+    """The same rules without WALLED_PORTS, and for TCP only where they named no ports."""
+    limited = [
+        {**rule, "ports": [one for one in rule.get("ports", _other_ports()) if one["port"] not in names.WALLED_PORTS]}
+        for rule in rules
+    ]
+    return [rule for rule in limited if rule["ports"]]  # a rule without ports would be one for all ports
+
+
+def _other_ports() -> list[_Json]:
+    """All TCP ports but WALLED_PORTS, as ranges."""
+    ends = [0, *sorted(names.WALLED_PORTS), 65536]
+    spans = [(low + 1, high - 1) for low, high in pairwise(ends) if low + 1 < high]
+    return [{"protocol": "TCP", "port": first, "endPort": last} for first, last in spans]
 
 
 def _backups(place: ClusterSettings) -> list[_Json]:

@@ -15,7 +15,7 @@ import psutil
 
 from agents.engines.base import Driver, Engine, EngineError, Launch, Processes, start_seconds
 from agents.pod import processes
-from agents.pod.bridge import linux
+from agents.pod.bridge import linux, wall
 from agents.pod.bridge.log import EngineLog
 
 _log = logging.getLogger(__name__)
@@ -208,7 +208,7 @@ async def _spawn(launch: Launch, session: tuple[str, ...], marks: Mapping[str, s
         cwd=launch.cwd,
         env={**launch.env, **marks},
         start_new_session=True,
-        preexec_fn=linux.die_with_parent,
+        preexec_fn=wall.child_setup(launch.ports),
         limit=_STREAM_BYTES,
     )
 

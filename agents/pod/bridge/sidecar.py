@@ -13,7 +13,7 @@ import psutil
 
 from agents.engines.base import Sidecar
 from agents.pod import processes
-from agents.pod.bridge import linux
+from agents.pod.bridge import linux, wall
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class SidecarSupervisor:
             cwd=side.cwd,
             env={**side.env, **self._marks},
             start_new_session=True,
-            preexec_fn=linux.die_with_parent,
+            preexec_fn=wall.child_setup(side.ports),
         )
         linux.leave_to_asyncio(process)
         try:

@@ -31,6 +31,7 @@ class StatusFile:
         self.since = datetime.now(UTC)
         self.revision: int | None = None
         self.restarts = 0
+        self.walled = False  # whether the engine's processes are walled in
         self.cause: str | None = None
         self.message: str | None = None
         self._evidence: list[str] = []
@@ -80,6 +81,7 @@ class StatusFile:
             "evidence": evidence,
             "since": self.since.isoformat(),
             "enginePid": self._engine_pid(),
+            "walled": self.walled,
         }
 
     def _evidence_of(self, trouble: str) -> list[str]:

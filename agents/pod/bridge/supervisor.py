@@ -15,9 +15,10 @@ from typing import Any
 import psutil
 
 from agents.cause import Cause
+from agents.engines import egress
 from agents.engines.base import Engine, EngineError, EnginePlace, ProxyAccess
 from agents.pod import processes
-from agents.pod.bridge import causes, commands, files, install, linux
+from agents.pod.bridge import causes, commands, files, install, linux, wall
 from agents.pod.bridge.engine_process import LAST_WORDS_SECONDS, EngineProcess
 from agents.pod.bridge.engine_processes import EngineProcesses
 from agents.pod.bridge.log import EngineLog
@@ -93,6 +94,7 @@ class EngineSupervisor:
             password=start.engine_password,
         )
         self._llm = ProxyAccess(url=start.llm_url, token=start.llm_token)
+        self._run_dir = Path(start.run_dir)
         self._deaths = 0
         self._sick_since: dict[int, float] = {}
         self._healthy_since = 0.0
@@ -198,6 +200,9 @@ class EngineSupervisor:
         config = self._wanted
         try:
             launch = self._engine.render(config, place=self._place, llm=self._llm)
+            launch = egress.through_broker(launch, config, self._llm, directory=self._run_dir)
+            if config.egress_limited and wall.is_possible():
+                launch = egress.walled(launch, self._llm.port, self._place.port, self._place.side_port)
             if launch != self._engine_processes.launch:
                 files.render(launch)
                 await self._engine_processes.open(launch)
@@ -209,7 +214,7 @@ class EngineSupervisor:
             raise Death(error.strerror or str(error), cause=causes.of_error(error)) from error
         except (LookupError, TypeError, ValueError) as error:
             raise Death(f"the configuration cannot be rendered ({error!r})", cause=Cause.CONFIG) from error
-        self._status.revision = config.revision
+        self._status.revision, self._status.walled = config.revision, launch.ports is not None
 
     async def _watch(self) -> None:
         """Never returns. Raises Death when the engine is down."""

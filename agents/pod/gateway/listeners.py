@@ -15,6 +15,8 @@ from agents.pod.gateway import backups, dashboard, tls
 from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge
+from agents.pod.gateway.egress.broker import EgressBroker
+from agents.pod.gateway.egress.door import DoorSite
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.llm.tool_services import ToolServices
@@ -56,9 +58,11 @@ async def serve(pod: Pod, ended: Awaitable[object]) -> None:
         peers = PeersServer(pod, Peers(pod, tasks, turns))
         besides = [*kept.routes(), *ToolServices(pod, outside).routes()]
         inner = proxy.KeyProxy(pod, models, meter, outside).app(peers, besides)
-        await _listen(stack, inner, start.llm_host, start.llm_port)
+        broker = EgressBroker(pod, meter.clock.day)
+        stack.push_async_callback(broker.close)
+        await _listen(stack, inner, start.llm_host, start.llm_port, broker=broker)
         test = PodTalkTest(pod, bridge, turns, inside)
-        management = Management(pod, bridge, turns, models, test, LogPages(pod_log), kept, meter).app()
+        management = Management(pod, bridge, turns, models, test, LogPages(pod_log), kept, meter).app(broker.book)
         await _listen(stack, management, start.host, start.management_port, tls.server_context(start.identity))
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
         await _listen(stack, Public(pod, bridge, turns, tasks, pages).app(), start.host, start.public_port)
@@ -89,14 +93,20 @@ def _bridge_client() -> aiohttp.ClientSession:
 
 
 async def _listen(
-    stack: AsyncExitStack, app: web.Application, host: str, port: int, context: ssl.SSLContext | None = None
+    stack: AsyncExitStack,
+    app: web.Application,
+    host: str,
+    port: int,
+    context: ssl.SSLContext | None = None,
+    broker: EgressBroker | None = None,
 ) -> None:
     app.on_response_prepare.append(_no_server_name)
     # If a caller disconnects, aiohttp cancels the handler, and this ends the turn or the model call.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    await web.TCPSite(runner, host, port, ssl_context=context).start()
+    site = DoorSite(runner, broker, host, port) if broker else web.TCPSite(runner, host, port, ssl_context=context)
+    await site.start()
 
 
 async def _no_server_name(_: web.Request, response: web.StreamResponse) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -14,6 +15,7 @@ from agents.pod.gateway import channels, chat
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
 from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge
+from agents.pod.gateway.egress.visits import VisitBook
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.mcp_test import McpTest
@@ -52,7 +54,7 @@ class Management:
         self._mcp_test = McpTest(pod)
         self._configuring = asyncio.Lock()
 
-    def app(self) -> web.Application:
+    def app(self, visits: VisitBook) -> web.Application:
         app = web.Application(middlewares=[errors(error_json), self._only_with_token, self._name_the_hop])
         app.router.add_get("/health", self.health)
         app.router.add_put("/config", self.configure)
@@ -67,7 +69,7 @@ class Management:
         self._log_pages.route(app)
         app.router.add_put("/backup", self.back_up)
         app.router.add_put("/restore", self.restore)
-        app.router.add_post("/spending", self.spending)
+        app.router.add_post("/spending", partial(self.spending, visits))
         return app
 
     @web.middleware
@@ -144,9 +146,14 @@ class Management:
     async def restore(self, request: web.Request) -> web.Response:
         return await self._backups.order("restore", await read_json(request))
 
-    async def spending(self, request: web.Request) -> web.Response:
-        """Give the counts of model calls that are due, and take limits and prices."""
-        return web.json_response(self._meter.exchange(await read_json(request)))
+    async def spending(self, visits: VisitBook, request: web.Request) -> web.Response:
+        """Give the counts of model calls and of visits to hosts that are due, and take limits and prices."""
+        body = await read_json(request)
+        answer = {**self._meter.exchange(body), **visits.exchange(body)}
+        if "egress" in answer:
+            state = await self._bridge.state()
+            answer["egress"]["walled"] = bool(state and state.raw.get("walled"))
+        return web.json_response(answer)
 
     async def take_message(self, request: web.Request) -> web.Response:
         """Pass a channel's message to the engine. Without a model key the agent is silent on every channel, so the

@@ -52,7 +52,7 @@ class Pod:
         given = (own.management_token, own.ticket_key, own.llm_key, own.dash_password, own.a2a_token)
         peers = [peer.get("token") for peer in own.a2a_peers]
         inner = (start.bridge_token, start.llm_token, start.engine_password, start.identity.key)
-        tools = own.tool_keys.values()
+        tools = [*own.tool_keys.values(), *(one["value"] for one in own.egress.get("secrets", ()))]
         return [text for text in (*given, *peers, *tools, *inner, *secrets_of(self.config)) if text]
 
     def report(self) -> None:

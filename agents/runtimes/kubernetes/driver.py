@@ -72,7 +72,8 @@ class KubernetesRuntime:
         inside, place = _inside(pod), connections.place(pod.cluster)
         for secret in manifests.secrets(spec, place):
             inside.apply(secret)
-        visits = [inside.apply(manifest) for manifest in network.domain_objects(spec, place)]
+        renewed = [manifests.policy(spec, place)] if spec.egress_limited is not None else []
+        visits = [inside.apply(manifest) for manifest in (*network.domain_objects(spec, place), *renewed)]
         pods.keep_some(pod.namespace, digests.of(*visits))
         self._keep_volume(inside, pod)
 

@@ -33,11 +33,16 @@ def before_workload(spec: PodSpec, place: ClusterSettings) -> list[Manifest]:
     """All objects that must exist before the first pod, except for its volume and its limits."""
     return [
         _quota(spec, place),
-        network.policy(spec.namespace, spec.agent_id, place),
+        policy(spec, place),
         *secrets(spec, place),
         *parts.pull_secrets(metadata(spec, place, names.PULL_SECRET), place),
         _service(spec, place),
     ]
+
+
+def policy(spec: PodSpec, place: ClusterSettings) -> Manifest:
+    """Who reaches the pod, and whom it reaches."""
+    return network.policy(spec.namespace, spec.agent_id, place, is_limited=bool(spec.egress_limited))
 
 
 def secrets(spec: PodSpec, place: ClusterSettings) -> list[Manifest]:
@@ -108,7 +113,7 @@ def fingerprint(spec: PodSpec, place: ClusterSettings, body: Manifest) -> str:
     """
     objects = [
         _quota(spec, place),
-        network.policy(spec.namespace, spec.agent_id, place),
+        policy(spec, place),
         *network.routes(spec, place),
         body,
     ]

@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from agents.models import ReplayEntry
 from agents.pod.gateway.replay.entries import Door, EntryKind
 from agents.replay import listing, recording
+from agents.replay.models import ReplayEntry
 from agents.serializers.replay import ListReplaySerializer
 from pages.account import words
 from pages.account.agents.base import AgentPagePage

@@ -32,6 +32,7 @@ IN_PATHS = {
     "models": "agent",
     "orders": "cry_91b6e2d04c7f53a8e0d2b6f4",
     "personas": "exam-coach",
+    "secrets": "GITHUB_TOKEN",
     "subscriptions": "sub_2c9e51f70ab84d63e1f0c7d5",
 }
 

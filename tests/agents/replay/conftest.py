@@ -11,7 +11,8 @@ import pytest
 from django.utils import timezone
 
 from agents.configuring import llm_key
-from agents.models import Agent, ReplayEntry
+from agents.models import Agent
+from agents.replay.models import ReplayEntry
 from agents.runtimes import pod_replay
 from agents.runtimes.pod_spending import SpendingBatch
 from agents.spending import adding, exchanging

@@ -9,9 +9,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agents.models import Agent, ReplayEntry
+from agents.models import Agent
 from agents.pod.gateway.replay.unsent import MOST_A_DAY
 from agents.replay import keeping, recording
+from agents.replay.models import ReplayEntry
 from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.replay.conftest import MODEL, ServeRecorded, call, entry, hand_over, read, say, stored

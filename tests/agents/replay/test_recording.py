@@ -10,8 +10,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agents.models import Agent, ReplayEntry
+from agents.models import Agent
 from agents.replay import recording
+from agents.replay.models import ReplayEntry
 from tests.agents.replay.conftest import entry, hand_over, stored
 
 ACTOR = "user:usr_0"

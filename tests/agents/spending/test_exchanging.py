@@ -105,7 +105,7 @@ def test_news_for_many_agents_take_the_same_queries(
     make_agent: MakeAgent, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     agents = [make_agent(name=f"a{number}") for number in range(3)]
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(news.of(agents, now=timezone.now())) == 3
 
 

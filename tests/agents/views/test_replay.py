@@ -15,8 +15,9 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents import personal
-from agents.models import Agent, ReplayEntry, Transition
+from agents.models import Agent, Transition
 from agents.replay import listing
+from agents.replay.models import ReplayEntry
 from tests.agents.replay.conftest import entry, hand_over, stored
 
 

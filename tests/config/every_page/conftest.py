@@ -15,8 +15,9 @@ from accounts import keys
 from accounts.models import User
 from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.backups.models import Backup, Kind, Stage
-from agents.models import Agent, AgentQuota, Reason, ReplayEntry, Repository, UsageHour
+from agents.models import Agent, AgentQuota, Reason, Repository, UsageHour
 from agents.pod.gateway.replay.entries import Door, EntryKind
+from agents.replay.models import ReplayEntry
 from agents.running import lifecycle
 from agents.talking import ticket
 from agents.watching import usage_hours

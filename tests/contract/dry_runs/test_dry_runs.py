@@ -58,6 +58,9 @@ SENDS: dict[str, dict[str, Any] | None] = {
     "setAgentReplay": {"recording": False},
     "deleteAgentReplay": None,
     "setAccountLimits": {"usdPerDay": 5, "stopped": True},
+    "setAgentEgress": {"allowList": "on", "hosts": ["example.com"]},
+    "setAgentEgressSecret": {"hosts": ["example.com"], "header": "X-Key", "value": "0123456789"},
+    "deleteAgentEgressSecret": None,
     "setAgentTools": {"enabled": [], "mcpServers": []},
     "setAgentWebhook": {"url": RECEIVER},
     "deleteAgentWebhook": None,
@@ -100,9 +103,10 @@ class Things:
             named = self.left if operation == "createSubscriptionMove" else self.subscription
         else:
             named = self.key if path.startswith("/keys") else self.persona
+        backup_or_secret = "TOKEN" if "/egress/" in path else "20260101-000000-000000"
         for name, value in (
             ("id", named),
-            ("name", "20260101-000000-000000"),
+            ("name", backup_or_secret),
             ("slug", "night"),
             ("delivery", "evt_1"),
         ):
@@ -130,6 +134,8 @@ def things(clock: Clock, owner: User, make_agent: MakeAgent, pay: Pay, settings:
     client.post(f"/personas/{persona}/articles", {**ARTICLE, "slug": "night"}, format="json")
     client.put(f"/agents/{agent.pk}/domain", {"domain": "bot.example.org"}, format="json")
     client.put(f"/agents/{agent.pk}/webhook", {"url": RECEIVER}, format="json")
+    token = {"hosts": ["example.com"], "header": "X-Key", "value": "0123456789"}
+    client.put(f"/agents/{agent.pk}/egress/secrets/TOKEN", token, format="json")
     key = client.post("/keys", {"name": "one"}, format="json").json()["key"]["id"]
     bought = Subscription.objects.exclude(provider="internal")
     return Things(

@@ -97,7 +97,7 @@ def _session(networks: list[str]) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
         force_close=True,
         use_dns_cache=False,
-        resolver=JudgingResolver(_threads(), _lookup, reach),
+        resolver=JudgingResolver(_threads(), lookup, reach),
         socket_factory=reach.sockets(max_bytes=ANSWER_BYTES + SURROUNDING_BYTES),
         ssl=_tls(),
     )
@@ -110,7 +110,7 @@ def _session(networks: list[str]) -> aiohttp.ClientSession:
     )
 
 
-def _lookup(host: str) -> list[Address]:
+def lookup(host: str) -> list[Address]:
     """RFC 6761 section 6.3: names below `localhost` mean this machine, whatever a name server says."""
     return _LOOPBACK if host.rstrip(".").endswith(".localhost") else ask_system(host)
 

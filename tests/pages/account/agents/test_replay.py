@@ -8,8 +8,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import User
-from agents.models import Agent, ReplayEntry
+from agents.models import Agent
 from agents.replay import recording
+from agents.replay.models import ReplayEntry
 from tests.agents.replay.conftest import entry, hand_over, stored
 from tests.pages.account.visitor import Visitor, statements, text
 

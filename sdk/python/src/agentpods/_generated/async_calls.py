@@ -256,6 +256,77 @@ class AsyncCalls:
             )
         )
 
+    async def get_agent_egress(self, id: str) -> types.EgressEnvelope:
+        """Tell which hosts the agent's engine may ask, and which secrets its gateway adds for it: `GET /agents/{id}/egress`."""
+        reply: types.EgressEnvelope = (
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/egress"))
+        ).body()
+        return reply
+
+    async def set_agent_egress(
+        self, id: str, body: types.PutEgressRequest, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.EgressEnvelope:
+        """Set the list of hosts that the agent's engine may ask, and switch it on or off. Secrets stay: `PUT /agents/{id}/egress`."""
+        reply: types.EgressEnvelope = (
+            await self._connection.reply(
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/egress",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
+            )
+        ).body()
+        return reply
+
+    async def get_agent_egress_log(
+        self, id: str, *, from_: str | None = None, to: str | None = None
+    ) -> types.EgressLogEnvelope:
+        """Tell which hosts the agent's engine asked for through the broker, by day, with counts and bytes: `GET /agents/{id}/egress/log`."""
+        reply: types.EgressLogEnvelope = (
+            await self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/egress/log", query={"from": from_, "to": to})
+            )
+        ).body()
+        return reply
+
+    async def set_agent_egress_secret(
+        self,
+        id: str,
+        name: str,
+        body: types.PutEgressSecretRequest,
+        *,
+        dry_run: bool | None = None,
+        if_match: str | None = None,
+    ) -> types.EgressEnvelope:
+        """Set a secret that the gateway adds to the engine's requests to some hosts, so that the engine never has it: `PUT /agents/{id}/egress/secrets/{name}`."""
+        reply: types.EgressEnvelope = (
+            await self._connection.reply(
+                ApiCall(
+                    "PUT",
+                    f"/agents/{in_path(id)}/egress/secrets/{in_path(name)}",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                    body=body,
+                )
+            )
+        ).body()
+        return reply
+
+    async def delete_agent_egress_secret(
+        self, id: str, name: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> None:
+        """Forget this secret. The gateway stops adding it at once: `DELETE /agents/{id}/egress/secrets/{name}`."""
+        await self._connection.reply(
+            ApiCall(
+                "DELETE",
+                f"/agents/{in_path(id)}/egress/secrets/{in_path(name)}",
+                query={"dryRun": dry_run},
+                headers={"If-Match": if_match},
+            )
+        )
+
     async def list_agent_events(
         self, id: str, *, after: str | None = None, limit: int | None = None
     ) -> types.EventsEnvelope:

@@ -388,6 +388,27 @@ Tag: TypeAlias = str
 RecommendedModel: TypeAlias = str
 
 
+class EgressSecret(TypedDict):
+    """
+    A secret as it is shown; its value is write-only.
+    """
+
+    name: str
+    hosts: list[str]
+    header: str
+    prefix: str
+    setAt: str
+
+
+class EgressVisits(TypedDict):
+    day: str
+    host: str
+    refused: bool
+    count: int
+    bytesSent: int
+    bytesReceived: int
+
+
 class EngineCapabilities(TypedDict):
     """
     Leaves out optional fields that have no value.
@@ -752,6 +773,21 @@ class PutAccountLimitsRequest(TypedDict):
 
 class PutDomainRequest(TypedDict):
     domain: str
+
+
+Host: TypeAlias = str
+
+
+class PutEgressRequest(TypedDict):
+    allowList: Literal["off", "on"]
+    hosts: NotRequired[list[Host]]
+
+
+class PutEgressSecretRequest(TypedDict):
+    hosts: list[Host]
+    header: str
+    prefix: NotRequired[str]
+    value: NotRequired[str]
 
 
 class PutLimitsRequest(TypedDict):
@@ -1285,6 +1321,32 @@ class DraftPersonaRequest(TypedDict):
     ind: NotRequired[WrittenL10nRequest | None]
     soul: NotRequired[str]
     recommendedModels: NotRequired[list[RecommendedModel]]
+
+
+class Egress(TypedDict):
+    allowList: str
+    hosts: list[str]
+    secrets: list[EgressSecret]
+    enforced: bool
+
+
+class EgressEnvelope(TypedDict):
+    egress: Egress
+
+
+EgressLog = TypedDict(
+    "EgressLog",
+    {
+        "from": str,
+        "to": str,
+        "rows": list[EgressVisits],
+        "hasMore": bool,
+    },
+)
+
+
+class EgressLogEnvelope(TypedDict):
+    log: EgressLog
 
 
 class Engine(TypedDict):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from agentpods import Agentpods, __version__
-from agentpods.cli import agents, asking, data, paying, talking, webhooks
+from agentpods.cli import agents, asking, data, egress, paying, talking, webhooks
 from agentpods.cli.exits import Exit
 from agentpods.cli.session import CommandRun, Json, session
 from agentpods.cli.signing_in import BrowserSignIn
@@ -86,6 +86,7 @@ def logout(ctx: typer.Context, as_json: Json = False) -> None:
 for part in (agents.app, talking.app, data.app, paying.app):
     app.registered_commands += part.registered_commands
 app.add_typer(webhooks.app)
+app.add_typer(egress.app)
 
 
 def run() -> None:

@@ -1,0 +1,1 @@
+"""What an agent's egress broker is told and what it tells: the list of hosts, secrets, and the log of hosts."""
