@@ -1,6 +1,6 @@
+import agents.clusters.api.place
 import agents.clusters.models
 import agents.runtimes.base
-import agents.clusters.api.place
 import config.crypto
 import config.ids
 import django.contrib.postgres.fields
@@ -11,9 +11,11 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.utils.timezone
 import functools
-from typing import Any
+from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
+
+from typing import Any
 
 
 def no_like_index(apps: Any, schema_editor: Any) -> None:
@@ -25,10 +27,42 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("accounts", "0001_first"),
+        ("accounts", "__first__"),
     ]
 
     operations = [
+        migrations.CreateModel(
+            name="AccountSpending",
+            fields=[
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="spending",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("day_usd", models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)),
+                ("month_usd", models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)),
+                (
+                    "is_stopped",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Whether the owner has switched the model calls of all agents off.",
+                    ),
+                ),
+                (
+                    "told",
+                    models.JSONField(
+                        db_default={}, default=dict, help_text="Which limits the owner was told about, and when."
+                    ),
+                ),
+            ],
+        ),
         migrations.CreateModel(
             name="Agent",
             fields=[
@@ -267,6 +301,105 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "permissions": [
+                    ("pause_agent", "Can pause and resume agents"),
+                    ("test_agent", "Can test and back up agents"),
+                ],
+                "indexes": [
+                    models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
+                    models.Index(fields=["-created_at", "-id"], name="agent_newest"),
+                    models.Index(
+                        condition=models.Q(("reconcile_at__isnull", False)), fields=["reconcile_at"], name="agent_due"
+                    ),
+                    models.Index(
+                        condition=models.Q(("term_due_at__isnull", False)),
+                        fields=["term_due_at"],
+                        name="agent_term_due",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            models.Q(
+                                ("status", "provisioning"),
+                                models.Q(
+                                    models.Q(("desired", models.F("status")), _negated=True),
+                                    models.Q(("desired", "running"), ("status", "failed"), _negated=True),
+                                ),
+                                _connector="OR",
+                            ),
+                            ("reconcile_at__isnull", True),
+                        ),
+                        fields=["id"],
+                        name="agent_forgotten",
+                    ),
+                    models.Index(
+                        condition=models.Q(("backup_due_at__isnull", False)),
+                        fields=["backup_due_at"],
+                        name="agent_backup_due",
+                    ),
+                    models.Index(
+                        condition=models.Q(("desired", "running"), ("status", "running")),
+                        fields=["last_backup_at"],
+                        name="agent_backup_age",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            ("desired", "running"),
+                            ("llm_key_hash__isnull", False),
+                            ("status", "running"),
+                            models.Q(("channels__contained_by", ["web"]), _negated=True),
+                        ),
+                        fields=["id"],
+                        name="agent_listening",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "deleted"), _negated=True),
+                        fields=["desired", "status"],
+                        name="agent_live",
+                    ),
+                    models.Index(
+                        condition=models.Q(("desired", "running"), ("status", "running")),
+                        fields=["entitled_until"],
+                        name="agent_end",
+                    ),
+                    models.Index(
+                        condition=models.Q(("desired", "stopped"), ("paid", True)),
+                        fields=["status_since"],
+                        name="agent_paid_stopped",
+                    ),
+                    models.Index(
+                        condition=models.Q(("operation", "suspended")), fields=["user"], name="agent_suspended"
+                    ),
+                    models.Index(
+                        condition=models.Q(("paid", False), models.Q(("desired", "deleted"), _negated=True)),
+                        fields=["user"],
+                        name="agent_free",
+                    ),
+                    models.Index(fields=["inbox", "created_at"], name="agent_trials"),
+                    models.Index(
+                        condition=models.Q(("a2a_enabled", True), ("a2a_listed", True), ("status", "running")),
+                        fields=["-created_at", "-id"],
+                        name="agent_listed",
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(
+                        django.contrib.postgres.search.SearchVector("name", config="simple"),
+                        condition=models.Q(("a2a_enabled", True), ("a2a_listed", True), ("status", "running")),
+                        name="agent_listed_name",
+                    ),
+                    models.Index(
+                        condition=models.Q(("desired", "deleted"), _negated=True),
+                        fields=["persona_id"],
+                        name="agent_persona",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("desired", "deleted"), _negated=True),
+                        fields=("domain",),
+                        name="agent_domain_once",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Cluster",
@@ -319,10 +452,7 @@ class Migration(migrations.Migration):
                                 agents.clusters.api.place.Routing["INGRESS"],
                                 agents.clusters.api.place.Routing["INGRESS"],
                             ),
-                            (
-                                agents.clusters.api.place.Routing["NONE"],
-                                agents.clusters.api.place.Routing["NONE"],
-                            ),
+                            (agents.clusters.api.place.Routing["NONE"], agents.clusters.api.place.Routing["NONE"]),
                         ],
                         default=agents.clusters.api.place.Routing["GATEWAY"],
                         help_text="How visitors reach the pods.",
@@ -596,6 +726,58 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Egress",
+            fields=[
+                (
+                    "agent",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="egress",
+                        serialize=False,
+                        to="agents.agent",
+                    ),
+                ),
+                (
+                    "is_limited",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Whether the engine may ask the hosts of the list alone.",
+                    ),
+                ),
+                (
+                    "hosts",
+                    models.JSONField(db_default=[], default=list, help_text="The list: names, also as *.example.com."),
+                ),
+                (
+                    "secrets",
+                    config.crypto.EncryptedJson(
+                        default=list,
+                        help_text="Each with name, hosts, header, prefix, value and set_at; encrypted as one text.",
+                    ),
+                ),
+                (
+                    "is_walled",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Whether the pod has told that its engine is walled in.",
+                    ),
+                ),
+                (
+                    "book",
+                    models.CharField(
+                        blank=True, db_default="", default="", help_text="Of the gateway's log.", max_length=40
+                    ),
+                ),
+                (
+                    "number",
+                    models.PositiveIntegerField(db_default=0, default=0, help_text="Of the last batch that was added."),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Backup",
             fields=[
                 (
@@ -684,6 +866,30 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("stage", "done")), fields=["agent", "-taken_at", "-id"], name="backup_there"
+                    ),
+                    models.Index(fields=["-asked_at", "-id"], name="backup_newest"),
+                    models.Index(
+                        condition=models.Q(("stage", "failed")), fields=["-asked_at", "-id"], name="backup_failed"
+                    ),
+                    models.Index(condition=models.Q(("look_at__isnull", False)), fields=["look_at"], name="backup_due"),
+                    models.Index(
+                        condition=models.Q(("stage", "wanted")), fields=["asked_at", "id"], name="backup_waiting"
+                    ),
+                    models.Index(condition=models.Q(("stage", "running")), fields=["taken_at"], name="backup_running"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("agent", "name"), name="backup_name"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("stage__in", ["wanted", "running"])),
+                        fields=("agent",),
+                        name="backup_open_once",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CertifiedName",
@@ -698,6 +904,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["user", "since"], name="certified_lately")],
+                "constraints": [models.UniqueConstraint(fields=("user", "name"), name="certified_once")],
+            },
         ),
         migrations.CreateModel(
             name="ChannelState",
@@ -749,6 +959,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("look_at__isnull", False)), fields=["look_at"], name="channel_look"
+                    )
+                ],
+                "constraints": [models.UniqueConstraint(fields=("agent", "channel"), name="channel_once")],
+            },
         ),
         migrations.CreateModel(
             name="DomainClaim",
@@ -835,6 +1053,66 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("look_at__isnull", False)), fields=["look_at"], name="domain_look"
+                    ),
+                    models.Index(
+                        condition=models.Q(("unroute_at__isnull", False)), fields=["unroute_at"], name="domain_unroute"
+                    ),
+                    models.Index(fields=["domain", "-claimed_at"], name="domain_past"),
+                    models.Index(
+                        condition=models.Q(("status", "released")),
+                        fields=["user", "reserved_until"],
+                        name="domain_reserved",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ("unproved", "proved"))),
+                        fields=("domain",),
+                        name="domain_held_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ("unproved", "proved"))),
+                        fields=("agent",),
+                        name="domain_one_each",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="EgressHost",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("day", models.DateField()),
+                (
+                    "host",
+                    models.CharField(
+                        help_text="Name and port, or * for those beyond the limit of a day.", max_length=260
+                    ),
+                ),
+                ("is_refused", models.BooleanField(default=False)),
+                ("count", models.BigIntegerField(default=0)),
+                ("sent", models.BigIntegerField(default=0, help_text="Bytes from the engine.")),
+                ("received", models.BigIntegerField(default=0, help_text="Bytes from the host.")),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="egress_hosts",
+                        to="agents.agent",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["day"], name="egress_host_age")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("agent", "day", "host", "is_refused"), name="egress_host_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="InboundMessage",
@@ -883,6 +1161,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("pk",),
+                "indexes": [
+                    models.Index(condition=models.Q(("due_at__isnull", False)), fields=["due_at"], name="inbound_due"),
+                    models.Index(
+                        condition=models.Q(("due_at__isnull", False)), fields=["agent", "id"], name="inbound_waiting"
+                    ),
+                    models.Index(
+                        condition=models.Q(("ended_at__isnull", False)), fields=["ended_at"], name="inbound_ended"
+                    ),
+                ],
+                "constraints": [models.UniqueConstraint(fields=("agent", "channel", "name"), name="inbound_once")],
             },
         ),
         migrations.CreateModel(
@@ -911,6 +1199,49 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("agent", "life"), name="kept_log_once")],
+            },
+        ),
+        migrations.CreateModel(
+            name="ModelUsage",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("day", models.DateField()),
+                ("model", models.CharField(help_text="<provider>:<model name>", max_length=240)),
+                (
+                    "kind",
+                    models.CharField(help_text="What asked for it: chat, a2a, test, shared or engine.", max_length=12),
+                ),
+                ("session", models.CharField(blank=True, max_length=128)),
+                ("calls", models.BigIntegerField(default=0)),
+                ("failed", models.BigIntegerField(default=0)),
+                ("estimated", models.BigIntegerField(default=0)),
+                ("unpriced", models.BigIntegerField(default=0)),
+                ("input", models.BigIntegerField(default=0)),
+                ("cached", models.BigIntegerField(default=0)),
+                ("written", models.BigIntegerField(default=0)),
+                ("output", models.BigIntegerField(default=0)),
+                ("reasoning", models.BigIntegerField(default=0)),
+                ("usd", models.DecimalField(decimal_places=10, default=Decimal("0"), max_digits=20)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="model_usage",
+                        to="agents.agent",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["day"], name="model_usage_age")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("agent", "day", "model", "kind", "session"), name="model_usage_once"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Placement",
@@ -945,6 +1276,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("other__isnull", False)), fields=["other"], name="placement_other")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Pod",
@@ -1060,6 +1396,117 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["cluster", "namespace"], name="pod_cluster"),
+                    models.Index(
+                        models.OrderBy(models.F("logs_kept_at"), nulls_first=True),
+                        condition=models.Q(("gateway_alive", True)),
+                        name="pod_logs",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ReplayEntry",
+            fields=[
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("rpl",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField()),
+                ("kind", models.CharField(max_length=20)),
+                ("door", models.CharField(blank=True, max_length=20)),
+                ("session", models.CharField(blank=True, max_length=128)),
+                (
+                    "turn",
+                    models.CharField(
+                        blank=True, help_text="The same for all that happened in one turn.", max_length=16
+                    ),
+                ),
+                ("model", models.CharField(blank=True, help_text="<provider>:<model name>", max_length=240)),
+                ("input", models.PositiveIntegerField(null=True)),
+                ("cached", models.PositiveIntegerField(null=True)),
+                ("output", models.PositiveIntegerField(null=True)),
+                ("is_estimated", models.BooleanField(default=False)),
+                ("usd", models.DecimalField(decimal_places=10, max_digits=20, null=True)),
+                ("ms", models.PositiveIntegerField(null=True)),
+                ("hop", models.CharField(blank=True, help_text="Who failed: gateway, engine or model.", max_length=20)),
+                ("cause", models.CharField(blank=True, help_text="A word of `explain`.", max_length=20)),
+                ("tool", models.CharField(blank=True, max_length=84)),
+                (
+                    "texts",
+                    config.crypto.EncryptedJson(
+                        help_text="The beginnings of `asked`, `answered`, `arguments` and `error`.", null=True
+                    ),
+                ),
+                (
+                    "count",
+                    models.PositiveIntegerField(help_text="How many entries of this day were not kept.", null=True),
+                ),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="replay",
+                        to="agents.agent",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["agent", "-created_at", "-id"], name="replay_list"),
+                    models.Index(fields=["agent", "session", "-created_at", "-id"], name="replay_session"),
+                    models.Index(fields=["created_at"], name="replay_age"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SpendingBook",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=40)),
+                ("number", models.PositiveIntegerField()),
+                ("read_at", models.DateTimeField()),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="spending_books", to="agents.agent"
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["read_at"], name="spending_book_age")],
+                "constraints": [models.UniqueConstraint(fields=("agent", "name"), name="spending_book_once")],
+            },
+        ),
+        migrations.CreateModel(
+            name="SpentDay",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("day", models.DateField()),
+                ("usd", models.DecimalField(decimal_places=10, default=Decimal("0"), max_digits=20)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="spent_days",
+                        to="agents.agent",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["day"], name="spent_day_age")],
+                "constraints": [models.UniqueConstraint(fields=("agent", "day"), name="spent_day_once")],
+            },
         ),
         migrations.CreateModel(
             name="Transition",
@@ -1126,6 +1573,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["agent", "-at", "-id"], name="transition_timeline"),
+                    models.Index(fields=["-at", "-id"], name="transition_newest"),
+                    models.Index(
+                        condition=models.Q(("to_status", "failed")), fields=["-at", "-id"], name="transition_failed"
+                    ),
+                    models.Index(
+                        condition=models.Q(("to_status", "provisioning")), fields=["at"], name="transition_start"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="UsageHour",
@@ -1235,242 +1694,64 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("reconcile_at__isnull", False)), fields=["reconcile_at"], name="agent_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("term_due_at__isnull", False)), fields=["term_due_at"], name="agent_term_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(
-                    models.Q(
-                        ("status", "provisioning"),
-                        models.Q(
-                            models.Q(("desired", models.F("status")), _negated=True),
-                            models.Q(("desired", "running"), ("status", "failed"), _negated=True),
-                        ),
-                        _connector="OR",
+        migrations.CreateModel(
+            name="Spending",
+            fields=[
+                (
+                    "agent",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="spending",
+                        serialize=False,
+                        to="agents.agent",
                     ),
-                    ("reconcile_at__isnull", True),
                 ),
-                fields=["id"],
-                name="agent_forgotten",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("backup_due_at__isnull", False)), fields=["backup_due_at"], name="agent_backup_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("desired", "running"), ("status", "running")),
-                fields=["last_backup_at"],
-                name="agent_backup_age",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(
-                    ("desired", "running"),
-                    ("llm_key_hash__isnull", False),
-                    ("status", "running"),
-                    models.Q(("channels__contained_by", ["web"]), _negated=True),
+                (
+                    "read_at",
+                    models.DateTimeField(
+                        blank=True, help_text="When the pod is asked again. Empty: its agent does not run.", null=True
+                    ),
                 ),
-                fields=["id"],
-                name="agent_listening",
-            ),
+                ("day_usd", models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)),
+                ("month_usd", models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)),
+                ("turn_tokens", models.PositiveIntegerField(blank=True, null=True)),
+                ("minute_calls", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "is_stopped",
+                    models.BooleanField(
+                        db_default=False, default=False, help_text="Whether the owner has switched all model calls off."
+                    ),
+                ),
+                (
+                    "told",
+                    models.JSONField(
+                        db_default={}, default=dict, help_text="Which limits the owner was told about, and when."
+                    ),
+                ),
+                (
+                    "is_replayed",
+                    models.BooleanField(
+                        db_default=True, default=True, help_text="Whether the pod records what the agent does."
+                    ),
+                ),
+                (
+                    "replay_cleared",
+                    models.JSONField(
+                        db_default={},
+                        default=dict,
+                        help_text="When the replay was deleted, by conversation; without a name for all of them.",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("read_at__isnull", False)), fields=["read_at"], name="spending_due"
+                    )
+                ],
+            },
         ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("status", "deleted"), _negated=True),
-                fields=["desired", "status"],
-                name="agent_live",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(condition=models.Q(("operation", "suspended")), fields=["user"], name="agent_suspended"),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("paid", False), models.Q(("desired", "deleted"), _negated=True)),
-                fields=["user"],
-                name="agent_free",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(fields=["inbox", "created_at"], name="agent_trials"),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("a2a_enabled", True), ("a2a_listed", True), ("status", "running")),
-                fields=["-created_at", "-id"],
-                name="agent_listed",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=django.contrib.postgres.indexes.GinIndex(
-                django.contrib.postgres.search.SearchVector("name", config="simple"),
-                condition=models.Q(("a2a_enabled", True), ("a2a_listed", True), ("status", "running")),
-                name="agent_listed_name",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="agent",
-            index=models.Index(
-                condition=models.Q(("desired", "deleted"), _negated=True), fields=["persona_id"], name="agent_persona"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="agent",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("desired", "deleted"), _negated=True), fields=("domain",), name="agent_domain_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="backup",
-            index=models.Index(
-                condition=models.Q(("stage", "done")), fields=["agent", "-taken_at", "-id"], name="backup_there"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="backup",
-            index=models.Index(condition=models.Q(("look_at__isnull", False)), fields=["look_at"], name="backup_due"),
-        ),
-        migrations.AddIndex(
-            model_name="backup",
-            index=models.Index(
-                condition=models.Q(("stage", "wanted")), fields=["asked_at", "id"], name="backup_waiting"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="backup",
-            index=models.Index(condition=models.Q(("stage", "running")), fields=["taken_at"], name="backup_running"),
-        ),
-        migrations.AddConstraint(
-            model_name="backup",
-            constraint=models.UniqueConstraint(fields=("agent", "name"), name="backup_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="backup",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("stage__in", ["wanted", "running"])), fields=("agent",), name="backup_open_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="certifiedname",
-            index=models.Index(fields=["user", "since"], name="certified_lately"),
-        ),
-        migrations.AddConstraint(
-            model_name="certifiedname",
-            constraint=models.UniqueConstraint(fields=("user", "name"), name="certified_once"),
-        ),
-        migrations.AddIndex(
-            model_name="channelstate",
-            index=models.Index(condition=models.Q(("look_at__isnull", False)), fields=["look_at"], name="channel_look"),
-        ),
-        migrations.AddConstraint(
-            model_name="channelstate",
-            constraint=models.UniqueConstraint(fields=("agent", "channel"), name="channel_once"),
-        ),
-        migrations.AddIndex(
-            model_name="domainclaim",
-            index=models.Index(condition=models.Q(("look_at__isnull", False)), fields=["look_at"], name="domain_look"),
-        ),
-        migrations.AddIndex(
-            model_name="domainclaim",
-            index=models.Index(
-                condition=models.Q(("unroute_at__isnull", False)), fields=["unroute_at"], name="domain_unroute"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="domainclaim",
-            index=models.Index(fields=["domain", "-claimed_at"], name="domain_past"),
-        ),
-        migrations.AddIndex(
-            model_name="domainclaim",
-            index=models.Index(
-                condition=models.Q(("status", "released")), fields=["user", "reserved_until"], name="domain_reserved"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="domainclaim",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ("unproved", "proved"))), fields=("domain",), name="domain_held_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="domainclaim",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ("unproved", "proved"))), fields=("agent",), name="domain_one_each"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="inboundmessage",
-            index=models.Index(condition=models.Q(("due_at__isnull", False)), fields=["due_at"], name="inbound_due"),
-        ),
-        migrations.AddIndex(
-            model_name="inboundmessage",
-            index=models.Index(
-                condition=models.Q(("due_at__isnull", False)), fields=["agent", "id"], name="inbound_waiting"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="inboundmessage",
-            index=models.Index(
-                condition=models.Q(("ended_at__isnull", False)), fields=["ended_at"], name="inbound_ended"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="inboundmessage",
-            constraint=models.UniqueConstraint(fields=("agent", "channel", "name"), name="inbound_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="keptlog",
-            constraint=models.UniqueConstraint(fields=("agent", "life"), name="kept_log_once"),
-        ),
-        migrations.AddIndex(
-            model_name="placement",
-            index=models.Index(condition=models.Q(("other__isnull", False)), fields=["other"], name="placement_other"),
-        ),
-        migrations.AddIndex(
-            model_name="pod",
-            index=models.Index(fields=["cluster", "namespace"], name="pod_cluster"),
-        ),
-        migrations.AddIndex(
-            model_name="pod",
-            index=models.Index(
-                models.OrderBy(models.F("logs_kept_at"), nulls_first=True),
-                condition=models.Q(("gateway_alive", True)),
-                name="pod_logs",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="transition",
-            index=models.Index(fields=["agent", "-at", "-id"], name="transition_timeline"),
-        ),
-        # The quota's table is rewritten each minute without growing: half of each page stays free for new versions of rows.
         migrations.RunSQL("ALTER TABLE agents_agentquota SET (fillfactor = 50)", migrations.RunSQL.noop),
         migrations.RunPython(no_like_index, migrations.RunPython.noop),
     ]

@@ -1,6 +1,7 @@
 import config.crypto
 import config.ids
 import datetime
+import django.contrib.postgres.indexes
 import django.core.validators
 import django.db.models.deletion
 import functools
@@ -24,8 +25,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_first"),
+        ("accounts", "__first__"),
         ("agents", "0001_first"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -102,6 +103,16 @@ class Migration(migrations.Migration):
                 ("price_usd", models.DecimalField(decimal_places=2, max_digits=10)),
                 ("tier_snapshot", models.JSONField()),
                 (
+                    "placed_by",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The limited API key that placed the order.",
+                        max_length=40,
+                        null=True,
+                    ),
+                ),
+                (
                     "status",
                     models.CharField(
                         choices=[("pending", "Pending"), ("paid", "Paid"), ("expired", "Expired")],
@@ -121,6 +132,28 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(fields=["agent", "-created_at", "-id"], name="order_agent"),
+                    models.Index(fields=["-created_at", "-id"], name="order_newest"),
+                    models.Index(
+                        condition=models.Q(("placed_by__isnull", False)), fields=["placed_by"], name="order_placed_by"
+                    ),
+                    models.Index(condition=models.Q(("status", "pending")), fields=["expires_at"], name="order_due"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "pending")), fields=("agent",), name="order_one_pending"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("paid_at__isnull", False), ("status", "paid")),
+                            models.Q(models.Q(("status", "paid"), _negated=True), ("paid_at__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="order_paid_when",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("price_usd__gt", 0)), name="order_price"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -253,6 +286,38 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-at", "-id"),
+                "indexes": [
+                    models.Index(fields=["agent", "-at", "-id"], name="payment_agent"),
+                    models.Index(fields=["at"], name="payment_at"),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass("external_id", "varchar_pattern_ops"),
+                        name="payment_external",
+                    ),
+                    models.Index(
+                        condition=models.Q(("kind__in", ["payment", "renewal"]), _negated=True),
+                        fields=["kind", "-at", "-id"],
+                        name="payment_kind",
+                    ),
+                    models.Index(
+                        condition=models.Q(("unapplied", ""), _negated=True), fields=["-at"], name="payment_unapplied"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("provider", "external_id"), name="payment_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("amount__isnull", True), ("amount__gt", 0), _connector="OR"),
+                        name="payment_amount",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("over__gte", 0)), name="payment_over"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("kind__in", ["payment", "renewal"]),
+                            models.Q(("reason", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="payment_reason",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -261,6 +326,7 @@ class Migration(migrations.Migration):
                 ("bot", models.CharField(max_length=80, primary_key=True, serialize=False)),
                 ("seen", models.PositiveBigIntegerField(default=0)),
                 ("read_at", models.DateTimeField(blank=True, null=True)),
+                ("webhook_change", models.PositiveBigIntegerField(blank=True, null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -364,6 +430,23 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("check_at__isnull", False)),
+                        fields=["check_at"],
+                        name="card_subscription_due",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status__in", ("canceled", "incomplete_expired")), _negated=True),
+                        fields=["agent"],
+                        name="card_subscription_live",
+                    ),
+                    models.Index(
+                        condition=models.Q(("reprice_at__isnull", False)),
+                        fields=["reprice_at"],
+                        name="card_subscription_reprice",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -540,6 +623,33 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("recheck_at__isnull", False)),
+                        fields=["recheck_at"],
+                        name="crypto_order_recheck",
+                    ),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass("tx_hash", "varchar_pattern_ops"),
+                        name="crypto_order_hash",
+                    ),
+                    models.Index(
+                        condition=models.Q(("dropped_at__isnull", False)),
+                        fields=["dropped_at"],
+                        name="crypto_order_dropped",
+                    ),
+                    models.Index(
+                        condition=models.Q(("paid_block__isnull", False), ("tx_hash", None)),
+                        fields=["paid_block"],
+                        name="crypto_order_no_hash",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="crypto_order_amount"),
+                    models.CheckConstraint(condition=models.Q(("baseline__gte", 0)), name="crypto_order_baseline"),
+                ],
+            },
             bases=("billing.order",),
         ),
         migrations.CreateModel(
@@ -584,6 +694,28 @@ class Migration(migrations.Migration):
                 ),
                 ("charge_id", models.CharField(blank=True, max_length=200, null=True, unique=True)),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("amount_stars__gt", 0)), name="stars_order_amount"),
+                    models.CheckConstraint(condition=models.Q(("star_usd__gt", 0)), name="stars_order_star_usd"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("held_by__isnull", True), ("hold_until__isnull", True)),
+                            models.Q(("held_by__isnull", False), ("hold_until__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="stars_order_hold",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("charge_id__isnull", True), ("payer_id__isnull", True)),
+                            models.Q(("charge_id__isnull", False), ("payer_id__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="stars_order_charge",
+                    ),
+                ],
+            },
             bases=("billing.order",),
         ),
         migrations.CreateModel(
@@ -666,6 +798,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-asked_at", "-id"),
+                "indexes": [
+                    models.Index(condition=models.Q(("due_at__isnull", False)), fields=["due_at"], name="export_due"),
+                    models.Index(fields=["forget_at"], name="export_over"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "asked")), fields=("user",), name="export_one_open"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -737,6 +878,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "deposit addresses",
+                "constraints": [
+                    models.UniqueConstraint(fields=("account", "hd_index"), name="deposit_address_index"),
+                    models.UniqueConstraint(fields=("agent", "account"), name="deposit_address_agent"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -780,6 +925,28 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-block", "-log_index"),
+                "indexes": [
+                    models.Index(fields=["deposit_address", "asset", "block"], name="deposit_of"),
+                    models.Index(
+                        condition=models.Q(("order", None), ("unapplied", "")), fields=["seen_at"], name="deposit_open"
+                    ),
+                    models.Index(
+                        condition=models.Q(("unapplied", ""), _negated=True),
+                        fields=["-seen_at"],
+                        name="deposit_unapplied",
+                    ),
+                    models.Index(fields=["-seen_at", "-id"], name="deposit_newest"),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass("tx_hash", "varchar_pattern_ops"), name="deposit_hash"
+                    ),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass("sender", "varchar_pattern_ops"), name="deposit_sender"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("chain_id", "tx_hash", "log_index"), name="deposit_once"),
+                    models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="deposit_amount"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -799,6 +966,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("deposit_address", "chain_id", "asset"), name="high_water_of")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Lapse",
@@ -825,6 +997,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-stopped_at",),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at__isnull", True)), fields=("agent",), name="lapse_one_open"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -856,6 +1033,13 @@ class Migration(migrations.Migration):
                 "verbose_name": "misplaced money",
                 "verbose_name_plural": "misplaced money",
                 "ordering": ("-seen_at", "-id"),
+                "indexes": [
+                    models.Index(condition=models.Q(("amount__gt", 0)), fields=["-seen_at"], name="misplaced_there")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("deposit_address", "chain_id", "token"), name="misplaced_of"),
+                    models.CheckConstraint(condition=models.Q(("amount__gte", 0)), name="misplaced_amount"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -921,6 +1105,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-asked_at",),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("refund_at__isnull", False)), fields=["refund_at"], name="stripe_refund_due"
+                    )
+                ],
             },
         ),
         migrations.AddField(
@@ -1010,6 +1199,25 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(fields=["user", "-created_at", "-id"], name="invoice_user"),
+                    models.Index(fields=["-created_at", "-id"], name="invoice_newest"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("total_usd__gt", 0)), name="invoice_total"),
+                    models.CheckConstraint(
+                        condition=models.Q(("tax_usd__gte", 0), ("tax_usd__lte", models.F("total_usd"))),
+                        name="invoice_tax",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("corrects__isnull", True), ("kind", "invoice")),
+                            models.Q(("corrects__isnull", False), ("kind", "credit_note")),
+                            _connector="OR",
+                        ),
+                        name="invoice_corrects",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1052,6 +1260,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-at", "-id"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("deposit__isnull", True), ("payment__isnull", False)),
+                            models.Q(("deposit__isnull", False), ("payment__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="decision_about_one",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("reason", ""), _negated=True), name="decision_reason"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1060,6 +1279,19 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "books",
                 "verbose_name_plural": "books",
+                "proxy": True,
+                "default_permissions": ("view",),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("billing.payment",),
+        ),
+        migrations.CreateModel(
+            name="Payouts",
+            fields=[],
+            options={
+                "verbose_name": "payouts and sweeps",
+                "verbose_name_plural": "payouts and sweeps",
                 "proxy": True,
                 "default_permissions": ("view",),
                 "indexes": [],
@@ -1298,6 +1530,86 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(fields=["agent", "-created_at", "-id"], name="subscription_agent"),
+                    models.Index(fields=["user", "-created_at", "-id"], name="subscription_user"),
+                    models.Index(
+                        condition=models.Q(("license_fingerprint", ""), _negated=True),
+                        fields=["license_fingerprint"],
+                        name="subscription_key",
+                    ),
+                    models.Index(
+                        condition=models.Q(("external_ref", ""), _negated=True),
+                        fields=["external_ref"],
+                        name="subscription_ref",
+                    ),
+                    models.Index(
+                        condition=models.Q(("card_ref", ""), _negated=True),
+                        fields=["card_ref"],
+                        name="subscription_card",
+                    ),
+                    models.Index(
+                        condition=models.Q(("stop_card_at__isnull", False)),
+                        fields=["stop_card_at"],
+                        name="subscription_stop_card",
+                    ),
+                    models.Index(
+                        condition=models.Q(("check_at__isnull", False)), fields=["check_at"], name="subscription_due"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("status__in", ("active", "canceled")),
+                            models.Q(
+                                ("provider__isnull", True),
+                                models.Q(("provider", "internal"), _negated=True),
+                                _connector="OR",
+                            ),
+                        ),
+                        fields=("agent",),
+                        name="subscription_one_paid",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ("active", "canceled")), ("provider", "internal")),
+                        fields=("agent",),
+                        name="subscription_one_internal",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("status__in", ("active", "canceled")), models.Q(("license_fingerprint", ""), _negated=True)
+                        ),
+                        fields=("provider", "license_fingerprint"),
+                        name="subscription_one_key",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("status__in", ("active", "canceled")), models.Q(("external_ref", ""), _negated=True)
+                        ),
+                        fields=("provider", "external_ref"),
+                        name="subscription_one_purchase",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("expired_at__isnull", False), ("status", "expired")),
+                            models.Q(("status__in", ("active", "canceled")), ("expired_at__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="subscription_expired_when",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("status", "canceled"), _negated=True),
+                            ("canceled_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="subscription_canceled_when",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("price_usd__gte", 0)), name="subscription_price"),
+                    models.CheckConstraint(
+                        condition=models.Q(("anchor_day__range", (1, 31))), name="subscription_anchor"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1429,6 +1741,24 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("starts_at", "id"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("ends_at__gte", models.F("starts_at"))), name="span_order"
+                    ),
+                    models.CheckConstraint(condition=models.Q(("usd__gte", 0)), name="span_usd"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("home_length", None), ("home_period", None), ("home_tier", None)),
+                            models.Q(
+                                ("home_length__isnull", False),
+                                ("home_period__isnull", False),
+                                ("home_tier__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="span_home",
+                    ),
+                ],
             },
         ),
         migrations.AddField(
@@ -1450,6 +1780,10 @@ class Migration(migrations.Migration):
                 ("log_index", models.PositiveIntegerField(db_default=0)),
                 ("block", models.BigIntegerField(db_default=0)),
                 ("asset", models.CharField(choices=[("usdt", "Usdt"), ("usdc", "Usdc")], max_length=4)),
+                (
+                    "token",
+                    models.CharField(db_default="", help_text="Empty in rows from an earlier release.", max_length=42),
+                ),
                 ("amount", models.DecimalField(decimal_places=0, max_digits=78)),
                 ("actor", models.CharField(max_length=80)),
                 ("reason", models.CharField(db_default="", max_length=500)),
@@ -1463,6 +1797,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-at", "-id"),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("tx_hash", ""), _negated=True),
+                        fields=("chain_id", "tx_hash", "log_index"),
+                        name="sweep_once",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="sweep_amount"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1636,37 +1978,22 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-seen_at", "charge_id"),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("refund_at__isnull", False)), fields=["refund_at"], name="stray_due"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("refund_at__isnull", True),
+                            models.Q(("payer_id__isnull", False), ("refunded_at__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="stray_refund_due",
+                    )
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="starsorder",
-            constraint=models.CheckConstraint(condition=models.Q(("amount_stars__gt", 0)), name="stars_order_amount"),
-        ),
-        migrations.AddConstraint(
-            model_name="starsorder",
-            constraint=models.CheckConstraint(condition=models.Q(("star_usd__gt", 0)), name="stars_order_star_usd"),
-        ),
-        migrations.AddConstraint(
-            model_name="starsorder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("held_by__isnull", True), ("hold_until__isnull", True)),
-                    models.Q(("held_by__isnull", False), ("hold_until__isnull", False)),
-                    _connector="OR",
-                ),
-                name="stars_order_hold",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="starsorder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("charge_id__isnull", True), ("payer_id__isnull", True)),
-                    models.Q(("charge_id__isnull", False), ("payer_id__isnull", False)),
-                    _connector="OR",
-                ),
-                name="stars_order_charge",
-            ),
         ),
         migrations.AddField(
             model_name="cardsubscription",
@@ -1674,10 +2001,6 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.PROTECT, related_name="card_subscriptions", to="billing.stripeorder"
             ),
-        ),
-        migrations.AddIndex(
-            model_name="order",
-            index=models.Index(fields=["agent", "-created_at", "-id"], name="order_agent"),
         ),
         migrations.AddIndex(
             model_name="order",
@@ -1690,297 +2013,10 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
-            model_name="order",
-            index=models.Index(condition=models.Q(("status", "pending")), fields=["expires_at"], name="order_due"),
-        ),
-        migrations.AddConstraint(
-            model_name="order",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "pending")), fields=("agent",), name="order_one_pending"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="order",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("paid_at__isnull", False), ("status", "paid")),
-                    models.Q(models.Q(("status", "paid"), _negated=True), ("paid_at__isnull", True)),
-                    _connector="OR",
-                ),
-                name="order_paid_when",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="order",
-            constraint=models.CheckConstraint(condition=models.Q(("price_usd__gt", 0)), name="order_price"),
-        ),
-        migrations.AddIndex(
-            model_name="dataexport",
-            index=models.Index(condition=models.Q(("due_at__isnull", False)), fields=["due_at"], name="export_due"),
-        ),
-        migrations.AddIndex(
-            model_name="dataexport",
-            index=models.Index(fields=["forget_at"], name="export_over"),
-        ),
-        migrations.AddConstraint(
-            model_name="dataexport",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "asked")), fields=("user",), name="export_one_open"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="depositaddress",
-            constraint=models.UniqueConstraint(fields=("account", "hd_index"), name="deposit_address_index"),
-        ),
-        migrations.AddConstraint(
-            model_name="depositaddress",
-            constraint=models.UniqueConstraint(fields=("agent", "account"), name="deposit_address_agent"),
-        ),
-        migrations.AddConstraint(
-            model_name="highwater",
-            constraint=models.UniqueConstraint(fields=("deposit_address", "chain_id", "asset"), name="high_water_of"),
-        ),
-        migrations.AddConstraint(
-            model_name="lapse",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at__isnull", True)), fields=("agent",), name="lapse_one_open"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="misplaced",
-            index=models.Index(condition=models.Q(("amount__gt", 0)), fields=["-seen_at"], name="misplaced_there"),
-        ),
-        migrations.AddConstraint(
-            model_name="misplaced",
-            constraint=models.UniqueConstraint(fields=("deposit_address", "chain_id", "token"), name="misplaced_of"),
-        ),
-        migrations.AddConstraint(
-            model_name="misplaced",
-            constraint=models.CheckConstraint(condition=models.Q(("amount__gte", 0)), name="misplaced_amount"),
-        ),
-        migrations.AddIndex(
-            model_name="striperefund",
-            index=models.Index(
-                condition=models.Q(("refund_at__isnull", False)), fields=["refund_at"], name="stripe_refund_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="invoice",
-            index=models.Index(fields=["user", "-created_at", "-id"], name="invoice_user"),
-        ),
-        migrations.AddIndex(
-            model_name="invoice",
-            index=models.Index(fields=["-created_at", "-id"], name="invoice_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="invoice",
-            constraint=models.CheckConstraint(condition=models.Q(("total_usd__gt", 0)), name="invoice_total"),
-        ),
-        migrations.AddConstraint(
-            model_name="invoice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("tax_usd__gte", 0), ("tax_usd__lte", models.F("total_usd"))), name="invoice_tax"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="invoice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("corrects__isnull", True), ("kind", "invoice")),
-                    models.Q(("corrects__isnull", False), ("kind", "credit_note")),
-                    _connector="OR",
-                ),
-                name="invoice_corrects",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="decision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("deposit__isnull", True), ("payment__isnull", False)),
-                    models.Q(("deposit__isnull", False), ("payment__isnull", True)),
-                    _connector="OR",
-                ),
-                name="decision_about_one",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="decision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason", ""), _negated=True), name="decision_reason"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(fields=["agent", "-created_at", "-id"], name="subscription_agent"),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(fields=["user", "-created_at", "-id"], name="subscription_user"),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(
-                condition=models.Q(("license_fingerprint", ""), _negated=True),
-                fields=["license_fingerprint"],
-                name="subscription_key",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(
-                condition=models.Q(("external_ref", ""), _negated=True),
-                fields=["external_ref"],
-                name="subscription_ref",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(
-                condition=models.Q(("card_ref", ""), _negated=True), fields=["card_ref"], name="subscription_card"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(
-                condition=models.Q(("stop_card_at__isnull", False)),
-                fields=["stop_card_at"],
-                name="subscription_stop_card",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(
-                condition=models.Q(("check_at__isnull", False)), fields=["check_at"], name="subscription_due"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    ("status__in", ("active", "canceled")),
-                    models.Q(
-                        ("provider__isnull", True), models.Q(("provider", "internal"), _negated=True), _connector="OR"
-                    ),
-                ),
-                fields=("agent",),
-                name="subscription_one_paid",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ("active", "canceled")), ("provider", "internal")),
-                fields=("agent",),
-                name="subscription_one_internal",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    ("status__in", ("active", "canceled")), models.Q(("license_fingerprint", ""), _negated=True)
-                ),
-                fields=("provider", "license_fingerprint"),
-                name="subscription_one_key",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    ("status__in", ("active", "canceled")), models.Q(("external_ref", ""), _negated=True)
-                ),
-                fields=("provider", "external_ref"),
-                name="subscription_one_purchase",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("expired_at__isnull", False), ("status", "expired")),
-                    models.Q(("status__in", ("active", "canceled")), ("expired_at__isnull", True)),
-                    _connector="OR",
-                ),
-                name="subscription_expired_when",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status", "canceled"), _negated=True), ("canceled_at__isnull", False), _connector="OR"
-                ),
-                name="subscription_canceled_when",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.CheckConstraint(condition=models.Q(("price_usd__gte", 0)), name="subscription_price"),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("anchor_day__range", (1, 31))), name="subscription_anchor"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="span",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("ends_at__gte", models.F("starts_at"))), name="span_order"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="span",
-            constraint=models.CheckConstraint(condition=models.Q(("usd__gte", 0)), name="span_usd"),
-        ),
-        migrations.AddConstraint(
-            model_name="span",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("home_length", None), ("home_period", None), ("home_tier", None)),
-                    models.Q(
-                        ("home_length__isnull", False), ("home_period__isnull", False), ("home_tier__isnull", False)
-                    ),
-                    _connector="OR",
-                ),
-                name="span_home",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="payment",
-            index=models.Index(fields=["agent", "-at", "-id"], name="payment_agent"),
-        ),
-        migrations.AddIndex(
-            model_name="payment",
-            index=models.Index(fields=["at"], name="payment_at"),
-        ),
-        migrations.AddIndex(
-            model_name="payment",
-            index=models.Index(
-                condition=models.Q(("unapplied", ""), _negated=True), fields=["-at"], name="payment_unapplied"
-            ),
-        ),
-        migrations.AddIndex(
             model_name="payment",
             index=models.Index(
                 condition=models.Q(("refund_of__isnull", False)), fields=["refund_of"], name="payment_refund_of"
             ),
-        ),
-        migrations.AddConstraint(
-            model_name="payment",
-            constraint=models.UniqueConstraint(fields=("provider", "external_id"), name="payment_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="payment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("amount__isnull", True), ("amount__gt", 0), _connector="OR"), name="payment_amount"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="payment",
-            constraint=models.CheckConstraint(condition=models.Q(("over__gte", 0)), name="payment_over"),
         ),
         migrations.AddConstraint(
             model_name="payment",
@@ -1989,118 +2025,6 @@ class Migration(migrations.Migration):
                     ("subscription__isnull", False), models.Q(("unapplied", ""), _negated=True), _connector="OR"
                 ),
                 name="payment_applied_or_why",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="payment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("kind__in", ["payment", "renewal"]), models.Q(("reason", ""), _negated=True), _connector="OR"
-                ),
-                name="payment_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("tx_hash", ""), _negated=True),
-                fields=("chain_id", "tx_hash", "log_index"),
-                name="sweep_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="sweep_amount"),
-        ),
-        migrations.AddIndex(
-            model_name="deposit",
-            index=models.Index(fields=["deposit_address", "asset", "block"], name="deposit_of"),
-        ),
-        migrations.AddIndex(
-            model_name="deposit",
-            index=models.Index(
-                condition=models.Q(("order", None), ("unapplied", "")), fields=["seen_at"], name="deposit_open"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="deposit",
-            index=models.Index(
-                condition=models.Q(("unapplied", ""), _negated=True), fields=["-seen_at"], name="deposit_unapplied"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deposit",
-            constraint=models.UniqueConstraint(fields=("chain_id", "tx_hash", "log_index"), name="deposit_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="deposit",
-            constraint=models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="deposit_amount"),
-        ),
-        migrations.AddIndex(
-            model_name="cryptoorder",
-            index=models.Index(
-                condition=models.Q(("recheck_at__isnull", False)), fields=["recheck_at"], name="crypto_order_recheck"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="cryptoorder",
-            index=models.Index(
-                condition=models.Q(("dropped_at__isnull", False)), fields=["dropped_at"], name="crypto_order_dropped"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="cryptoorder",
-            index=models.Index(
-                condition=models.Q(("paid_block__isnull", False), ("tx_hash", None)),
-                fields=["paid_block"],
-                name="crypto_order_no_hash",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="cryptoorder",
-            constraint=models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="crypto_order_amount"),
-        ),
-        migrations.AddConstraint(
-            model_name="cryptoorder",
-            constraint=models.CheckConstraint(condition=models.Q(("baseline__gte", 0)), name="crypto_order_baseline"),
-        ),
-        migrations.AddIndex(
-            model_name="straycharge",
-            index=models.Index(
-                condition=models.Q(("refund_at__isnull", False)), fields=["refund_at"], name="stray_due"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="straycharge",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("refund_at__isnull", True),
-                    models.Q(("payer_id__isnull", False), ("refunded_at__isnull", True)),
-                    _connector="OR",
-                ),
-                name="stray_refund_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="cardsubscription",
-            index=models.Index(
-                condition=models.Q(("check_at__isnull", False)), fields=["check_at"], name="card_subscription_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="cardsubscription",
-            index=models.Index(
-                condition=models.Q(("status__in", ("canceled", "incomplete_expired")), _negated=True),
-                fields=["agent"],
-                name="card_subscription_live",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="cardsubscription",
-            index=models.Index(
-                condition=models.Q(("reprice_at__isnull", False)),
-                fields=["reprice_at"],
-                name="card_subscription_reprice",
             ),
         ),
         migrations.RunSQL(PAYMENT_REFUSE, PAYMENT_ALLOW),

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_first"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("accounts", "__first__"),
     ]
 
     operations = [
@@ -589,6 +589,33 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["position", "id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("reviewed_at__isnull", True), ("status", "published")),
+                        fields=["published_at"],
+                        name="persona_queue",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deployments", models.F("deployed_count")), _negated=True),
+                        fields=["id"],
+                        name="persona_count_due",
+                    ),
+                    models.Index(
+                        condition=models.Q(("owner__isnull", False)),
+                        fields=["owner", "-created_at"],
+                        name="persona_author",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("owner__isnull", True), ("status", "builtin")),
+                            models.Q(models.Q(("status", "builtin"), _negated=True), ("owner__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="persona_builtin_has_no_owner",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -659,6 +686,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-created_at", "-id"],
+                "constraints": [models.UniqueConstraint(fields=("persona", "slug"), name="article_slug_once")],
             },
         ),
         migrations.CreateModel(
@@ -670,7 +698,7 @@ class Migration(migrations.Migration):
                 "ordering": ["published_at", "id"],
                 "permissions": [("moderate_persona", "Can approve and take down personas and ban authors")],
                 "proxy": True,
-                "default_permissions": (),
+                "default_permissions": ("view",),
                 "indexes": [],
                 "constraints": [],
             },
@@ -736,6 +764,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "localization",
                 "ordering": ["persona", "lang"],
+                "constraints": [models.UniqueConstraint(fields=("persona", "lang"), name="persona_l10n_once")],
             },
         ),
         migrations.CreateModel(
@@ -781,47 +810,6 @@ class Migration(migrations.Migration):
                 "ordering": ["-taken_down_at", "-id"],
             },
         ),
-        migrations.AddIndex(
-            model_name="persona",
-            index=models.Index(
-                condition=models.Q(("reviewed_at__isnull", True), ("status", "published")),
-                fields=["published_at"],
-                name="persona_queue",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="persona",
-            index=models.Index(
-                condition=models.Q(("deployments", models.F("deployed_count")), _negated=True),
-                fields=["id"],
-                name="persona_count_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="persona",
-            index=models.Index(
-                condition=models.Q(("owner__isnull", False)), fields=["owner", "-created_at"], name="persona_author"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="persona",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("owner__isnull", True), ("status", "builtin")),
-                    models.Q(models.Q(("status", "builtin"), _negated=True), ("owner__isnull", False)),
-                    _connector="OR",
-                ),
-                name="persona_builtin_has_no_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="article",
-            constraint=models.UniqueConstraint(fields=("persona", "slug"), name="article_slug_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="personal10n",
-            constraint=models.UniqueConstraint(fields=("persona", "lang"), name="persona_l10n_once"),
-        ),
         migrations.RunSQL(
             MAKE,
             UNDO,
@@ -866,16 +854,15 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         "default_permissions": (),
+                        "indexes": [
+                            django.contrib.postgres.indexes.GinIndex(
+                                condition=models.Q(("public", True)),
+                                fastupdate=False,
+                                fields=["document"],
+                                name="persona_document",
+                            )
+                        ],
                     },
-                ),
-                migrations.AddIndex(
-                    model_name="personadocument",
-                    index=django.contrib.postgres.indexes.GinIndex(
-                        condition=models.Q(("public", True)),
-                        fastupdate=False,
-                        fields=["document"],
-                        name="persona_document",
-                    ),
                 ),
             ],
         ),

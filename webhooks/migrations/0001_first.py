@@ -43,6 +43,8 @@ class Migration(migrations.Migration):
                 ),
                 ("body", models.TextField(help_text="The exact text that is signed and sent.")),
                 ("created_at", models.DateTimeField()),
+                ("account", models.CharField(blank=True, db_default="", default="", max_length=40)),
+                ("place", models.BigIntegerField(blank=True, null=True)),
                 (
                     "agent",
                     models.ForeignKey(
@@ -53,6 +55,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["agent", "created_at", "id"], name="event_log"),
+                    models.Index(fields=["created_at"], name="event_age"),
+                    models.Index(fields=["type", "-created_at", "-id"], name="event_type"),
+                    models.Index(
+                        condition=models.Q(("place__isnull", False)), fields=["account", "place"], name="event_place"
+                    ),
+                    models.Index(condition=models.Q(("place__isnull", True)), fields=["agent"], name="event_unplaced"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Hook",
@@ -165,50 +178,43 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "deliveries",
+                "indexes": [
+                    models.Index(
+                        models.F("agent"),
+                        models.OrderBy(models.F("is_test"), descending=True),
+                        models.F("next_attempt_at"),
+                        condition=models.Q(("state", "pending")),
+                        name="delivery_next",
+                    ),
+                    models.Index(
+                        condition=models.Q(("lease_until", None), ("state", "pending")),
+                        fields=["next_attempt_at"],
+                        name="delivery_due",
+                    ),
+                    models.Index(
+                        condition=models.Q(("lease_until__isnull", False), ("state", "pending")),
+                        fields=["lease_until"],
+                        name="delivery_leased",
+                    ),
+                    models.Index(fields=["agent", "-created_at", "-event"], name="delivery_log"),
+                    models.Index(
+                        condition=models.Q(("finished_at__isnull", False)),
+                        fields=["finished_at"],
+                        name="delivery_ended",
+                    ),
+                    models.Index(fields=["-created_at", "-event"], name="delivery_newest"),
+                    models.Index(
+                        condition=models.Q(("state__in", ["failed", "canceled"])),
+                        fields=["state", "-created_at", "-event"],
+                        name="delivery_unsent",
+                    ),
+                    models.Index(
+                        condition=models.Q(("error", ""), _negated=True),
+                        fields=["error", "-created_at", "-event"],
+                        name="delivery_error",
+                    ),
+                ],
             },
         ),
-        migrations.AddIndex(
-            model_name="event",
-            index=models.Index(fields=["agent", "created_at", "id"], name="event_log"),
-        ),
-        migrations.AddIndex(
-            model_name="event",
-            index=models.Index(fields=["created_at"], name="event_age"),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                models.F("agent"),
-                models.OrderBy(models.F("is_test"), descending=True),
-                models.F("next_attempt_at"),
-                condition=models.Q(("state", "pending")),
-                name="delivery_next",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("lease_until", None), ("state", "pending")),
-                fields=["next_attempt_at"],
-                name="delivery_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("lease_until__isnull", False), ("state", "pending")),
-                fields=["lease_until"],
-                name="delivery_leased",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(fields=["agent", "-created_at", "-event"], name="delivery_log"),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("finished_at__isnull", False)), fields=["finished_at"], name="delivery_ended"
-            ),
-        ),
+        migrations.RunSQL("CREATE SEQUENCE webhooks_event_place AS bigint", "DROP SEQUENCE webhooks_event_place"),
     ]
