@@ -24,6 +24,47 @@ class ToolCall:
     arguments: Json = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class VendorUsage:
+    """What a vendor counts for one answer, in tokens. `cached` is a part of `input`."""
+
+    input: int = 10
+    output: int = 5
+    cached: int = 0
+
+    @property
+    def chat(self) -> Json:
+        details = {"prompt_tokens_details": {"cached_tokens": self.cached}} if self.cached else {}
+        total = self.input + self.output
+        return {"prompt_tokens": self.input, "completion_tokens": self.output, "total_tokens": total, **details}
+
+    @property
+    def responses(self) -> Json:
+        details = {
+            "input_tokens_details": {"cached_tokens": self.cached},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        }
+        total = self.input + self.output
+        return {"input_tokens": self.input, "output_tokens": self.output, "total_tokens": total, **details}
+
+    @property
+    def messages(self) -> Json:
+        """This vendor does not count what was cached among `input_tokens`."""
+        cached = {"cache_read_input_tokens": self.cached} if self.cached else {}
+        return {"input_tokens": self.input - self.cached, "output_tokens": self.output, **cached}
+
+    @property
+    def google(self) -> Json:
+        cached = {"cachedContentTokenCount": self.cached} if self.cached else {}
+        total = self.input + self.output
+        return {
+            "promptTokenCount": self.input,
+            "candidatesTokenCount": self.output,
+            "totalTokenCount": total,
+            **cached,
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """One request; its properties are the same for all protocols."""
@@ -33,6 +74,7 @@ class Seen:
     headers: dict[str, str]
     body: Json = field(repr=False)
     at: float
+    usage: VendorUsage = VendorUsage()
 
     @property
     def protocol(self) -> Protocol | None:
@@ -123,7 +165,7 @@ def answer(seen: Seen, *, words: list[str], call: ToolCall | None) -> list[str]:
         case Protocol.MESSAGES:
             return _messages(seen, words, call)
         case _:
-            return _google(words, call)
+            return _google(seen, words, call)
 
 
 def whole(seen: Seen, text: str) -> Json:
@@ -136,14 +178,14 @@ def whole(seen: Seen, text: str) -> Json:
                 "object": "chat.completion",
                 "model": seen.model,
                 "choices": [choice],
-                "usage": _CHAT_USAGE,
+                "usage": seen.usage.chat,
             }
         case Protocol.RESPONSES:
             return _response(seen, [_output_text(text)], "completed")
         case Protocol.MESSAGES:
             return {**_message(seen), "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
         case _:
-            return _candidate([{"text": text}], "STOP")
+            return _candidate(seen, [{"text": text}], "STOP")
 
 
 def _data(body: Json) -> str:
@@ -152,9 +194,6 @@ def _data(body: Json) -> str:
 
 def _event(body: Json) -> str:
     return f"event: {body['type']}\n{_data(body)}"
-
-
-_CHAT_USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
 def _chat(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
@@ -168,7 +207,7 @@ def _chat(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
             "choices": [choice],
         }
         # In the last chunk that has a choice: some clients do not understand a chunk without choices.
-        return _data({**body, "usage": _CHAT_USAGE} if finish else body)
+        return _data({**body, "usage": seen.usage.chat} if finish else body)
 
     if call:
         function = {"name": call.name, "arguments": json.dumps(call.arguments)}
@@ -184,8 +223,6 @@ def _output_text(text: str) -> Json:
 
 
 def _response(seen: Seen, output: list[Json], status: str) -> Json:
-    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
-    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15, **details}
     body = {
         "id": "resp_1",
         "object": "response",
@@ -194,7 +231,7 @@ def _response(seen: Seen, output: list[Json], status: str) -> Json:
         "status": status,
         "output": output,
     }
-    return {**body, "usage": usage if status == "completed" else None}
+    return {**body, "usage": seen.usage.responses if status == "completed" else None}
 
 
 def _responses(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
@@ -239,9 +276,8 @@ def _responses(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]
 
 def _message(seen: Seen) -> Json:
     """Each message has a new id, as a vendor's has: clients treat messages (and tool calls) with one id as the same."""
-    usage = {"input_tokens": 10, "output_tokens": 5}
     head = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": seen.model}
-    return {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    return {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": seen.usage.messages}
 
 
 def _messages(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
@@ -257,22 +293,21 @@ def _messages(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
         {"type": "content_block_start", "index": 0, "content_block": block},
         *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": ending, "usage": {"output_tokens": 5}},
+        {"type": "message_delta", "delta": ending, "usage": {"output_tokens": seen.usage.output}},
         {"type": "message_stop"},
     ]
     return [_event(event) for event in events]
 
 
-def _candidate(parts: list[Json], finish: str | None) -> Json:
+def _candidate(seen: Seen, parts: list[Json], finish: str | None) -> Json:
     candidate: Json = {"index": 0, "content": {"role": "model", "parts": parts}}
     if finish:
         candidate["finishReason"] = finish
-    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
-    return {"candidates": [candidate], "usageMetadata": usage}
+    return {"candidates": [candidate], "usageMetadata": seen.usage.google}
 
 
-def _google(words: list[str], call: ToolCall | None) -> list[str]:
+def _google(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
     if call:
-        return [_data(_candidate([{"functionCall": {"name": call.name, "args": call.arguments}}], "STOP"))]
-    said = [_data(_candidate([{"text": word}], None)) for word in words[:-1]]
-    return [*said, _data(_candidate([{"text": words[-1]}], "STOP"))]
+        return [_data(_candidate(seen, [{"functionCall": {"name": call.name, "args": call.arguments}}], "STOP"))]
+    said = [_data(_candidate(seen, [{"text": word}], None)) for word in words[:-1]]
+    return [*said, _data(_candidate(seen, [{"text": words[-1]}], "STOP"))]

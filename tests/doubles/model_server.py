@@ -18,7 +18,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from tests.doubles import model_protocols
-from tests.doubles.model_protocols import Protocol, Seen, ToolCall
+from tests.doubles.model_protocols import Protocol, Seen, ToolCall, VendorUsage
 from tests.doubles.reached import ADDRESS
 
 # The path after the host in the base URL of each vendor's SDK.
@@ -46,7 +46,7 @@ class Mood(StrEnum):
 
 
 class ModelServer:
-    """Set `mood`, `reply`, `key` and `tool_calls` at any time; read `seen`."""
+    """Set `mood`, `reply`, `key`, `tool_calls` and `usage` at any time; read `seen`."""
 
     def __init__(self, *, port: int = 0, key: str | None = None) -> None:
         self.mood = Mood.FINE
@@ -56,6 +56,7 @@ class ModelServer:
         self.pause = 0.5
         self.retry_after = 0  # seconds to wait, in the answer to a RATE_LIMITED caller; 0: not in the answer
         self.speaks = frozenset(Protocol)  # most servers other than the vendors' own speak only one protocol
+        self.usage: Callable[[int], VendorUsage] = lambda _: VendorUsage()  # of the first, second, ... request
         self.seen: list[Seen] = []
         self.closed_early = 0  # answers whose reader went away
         self._released = threading.Event()
@@ -151,8 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _seen(self, body: dict[str, Any]) -> Seen:
         url = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        seen = Seen(path=url.path, query=parse_qs(url.query), headers=headers, body=body, at=time.time())
-        self.server.double.note(seen)
+        double, query = self.server.double, parse_qs(url.query)
+        usage = double.usage(len(double.seen))
+        seen = Seen(path=url.path, query=query, headers=headers, body=body, at=time.time(), usage=usage)
+        double.note(seen)
         return seen
 
     def _key_is_good(self, seen: Seen) -> bool:
