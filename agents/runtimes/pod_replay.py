@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from agents.cause import Cause
-from agents.pod.gateway.replay.entries import Door, EntryKind
+from agents.pod.gateway.replay.entries import EntryKind, TurnDoor
 from agents.pod.gateway.replay.texts import NAME_CHARACTERS, SHOWN_CHARACTERS
 from agents.pod.gateway.spending.tokens import MOST_TOKENS, Tokens
 from agents.pod.logs.lines import clean
@@ -99,7 +99,7 @@ def _read(told: Mapping[str, Any]) -> RecordedEntry:
     return RecordedEntry(
         at=datetime.fromtimestamp(at, UTC),
         kind=kind,
-        door=_word(Door, told.get("door")),
+        door=_word(TurnDoor, told.get("door")),
         session=_text(told, "session", SESSION),
         turn=_text(told, "turn", TURN),
         model=_text(told, "model", MODEL),
@@ -129,7 +129,7 @@ def _text(told: Mapping[str, Any], name: str, most: int = SHOWN_CHARACTERS + _CU
     return clean(value[:most]).encode("utf-8", "replace").decode()
 
 
-def _word(words: type[Door | Hop | Cause], said: object) -> str:
+def _word(words: type[TurnDoor | Hop | Cause], said: object) -> str:
     """A word that this release knows, else none."""
     return next((str(word) for word in words if word == said), "")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.pod.gateway.replay.entries import Door, EntryKind
+from agents.pod.gateway.replay.entries import EntryKind, TurnDoor
 from agents.pod.turns.failures import Hop
 from agents.replay.models import SESSION
 from catalog.serializers.catalog import Usd
@@ -44,7 +44,7 @@ class ReplayEntrySerializer(Serializer):
         help_text="`tool.call`: the model asked for a tool. `not.kept`: so many entries of this day had no room.",
     )
     door = _OneOf(
-        choices=[door.value for door in Door],
+        choices=[door.value for door in TurnDoor],
         help_text="How the question came in. `engine`: by the engine itself, as a channel of its own or a schedule; "
         "`shared`: several turns ran at once, so it is not known for which one this was.",
     )

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from agents.pod.gateway.replay.entries import Door, EntryKind
+from agents.pod.gateway.replay.entries import EntryKind, TurnDoor
 from agents.replay import listing, recording
 from agents.replay.models import ReplayEntry
 from agents.serializers.replay import ListReplaySerializer
@@ -30,12 +30,12 @@ KINDS: dict[str, Promise] = {
     EntryKind.NOT_KEPT: _("Not kept"),
 }
 DOORS: dict[str, Promise] = {
-    Door.CHAT: _("in a chat"),
-    Door.A2A: _("from another agent"),
-    Door.TEST: _("in a test"),
-    Door.CHANNEL: _("on a channel"),
-    Door.SHARED: _("in one of several conversations"),
-    Door.ENGINE: _("by itself"),
+    TurnDoor.CHAT: _("in a chat"),
+    TurnDoor.A2A: _("from another agent"),
+    TurnDoor.TEST: _("in a test"),
+    TurnDoor.CHANNEL: _("on a channel"),
+    TurnDoor.SHARED: _("in one of several conversations"),
+    TurnDoor.ENGINE: _("by itself"),
 }
 
 

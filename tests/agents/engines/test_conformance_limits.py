@@ -39,7 +39,7 @@ def test_a_turn_that_the_owner_forbids_fails_with_the_reason_and_the_next_one_is
     assert pod.say("third") == "pong"
 
 
-class Figures:
+class CountedTokens:
     """What the pod's gateway has counted, as the control plane asks for it again and again."""
 
     def __init__(self, pod: EnginePod) -> None:
@@ -68,7 +68,7 @@ def named(provider: str, **amounts: int) -> dict[str, int]:
 def test_its_figures_are_those_of_the_vendor_to_the_token_for_each_provider(pod: EnginePod) -> None:
     pod.model.usage = lambda number: VendorUsage(input=1000 + 17 * number, output=3 + number, cached=100 + number)
     pod.start()
-    figures, told = Figures(pod), Counter[str]()
+    figures, told = CountedTokens(pod), Counter[str]()
     for provider, (model, _) in EXPECTED[pod.engine.id].paths.items():
         before = len(pod.model.turns())
         pod.change(provider=provider, model=model)

@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, AgentQuota, Reason, Repository, UsageHour
-from agents.pod.gateway.replay.entries import Door, EntryKind
+from agents.pod.gateway.replay.entries import EntryKind, TurnDoor
 from agents.replay.models import ReplayEntry
 from agents.running import lifecycle
 from agents.talking import ticket
@@ -170,7 +170,7 @@ def _did(agent: Agent) -> None:
             agent=agent,
             created_at=timezone.now() - timedelta(minutes=number),
             kind=list(EntryKind)[number % len(EntryKind)],
-            door=list(Door)[number % len(Door)],
+            door=list(TurnDoor)[number % len(TurnDoor)],
             session="s" * 128,
             model="openai:" + "m" * 230,
             tool="t" * 81,

@@ -24,19 +24,31 @@ MOST_CONNECTIONS = 512
 
 class Crowd:
     """The open connections. Their number is limited, so that the engine cannot take all files that the gateway may
-    open: its other listeners need some too.
+    open: its other listeners need some too. Connections that have not said what they want make way for new ones, so
+    that they cannot keep out the calls of the model.
     """
 
     def __init__(self) -> None:
         self._open: set[asyncio.Transport] = set()
+        self._silent: dict[asyncio.Transport, None] = {}  # the oldest first
 
     def admits(self, transport: asyncio.Transport) -> bool:
         if len(self._open) >= MOST_CONNECTIONS:
             self._open = {one for one in self._open if not one.is_closing()}
+        if len(self._open) >= MOST_CONNECTIONS and self._silent:
+            oldest = next(iter(self._silent))
+            self.ends_silence(oldest)
+            self._open.discard(oldest)
+            oldest.abort()
         if len(self._open) >= MOST_CONNECTIONS:
             return False
         self._open.add(transport)
+        self._silent[transport] = None
         return True
+
+    def ends_silence(self, transport: asyncio.Transport) -> None:
+        """It is known what the connection wants, or it is over."""
+        self._silent.pop(transport, None)
 
 
 class Door(asyncio.Protocol):
@@ -55,7 +67,7 @@ class Door(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._late.cancel()
+        self._is_known()
 
     def data_received(self, data: bytes) -> None:
         self._came += data
@@ -69,8 +81,12 @@ class Door(asyncio.Protocol):
         else:
             self._give(self._broker.plain_protocol())
 
-    def _give(self, protocol: asyncio.Protocol) -> None:
+    def _is_known(self) -> None:
         self._late.cancel()
+        self._crowd.ends_silence(self._transport)
+
+    def _give(self, protocol: asyncio.Protocol) -> None:
+        self._is_known()
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         protocol.data_received(bytes(self._came))
@@ -78,7 +94,7 @@ class Door(asyncio.Protocol):
     def _connect(self) -> None:
         end = self._came.find(b"\r\n\r\n")
         if end >= 0 and end + 4 <= HEAD_BYTES:
-            self._late.cancel()
+            self._is_known()
             self._transport.pause_reading()
             head, rest = bytes(self._came[: end + 4]), bytes(self._came[end + 4 :])
             self._broker.connect(EngineSide(self._transport), head, rest)

@@ -21,7 +21,7 @@ class EntryKind(StrEnum):
     NOT_KEPT = "not.kept"  # so many entries of this day found no room
 
 
-class Door(StrEnum):
+class TurnDoor(StrEnum):
     """How the question came in."""
 
     CHAT = "chat"

@@ -14,7 +14,7 @@ from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.llm.body import Body
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.reasons import FailureReason, of_model
-from agents.pod.gateway.replay.entries import CAUSES, Door, Entry, EntryKind
+from agents.pod.gateway.replay.entries import CAUSES, Entry, EntryKind, TurnDoor
 from agents.pod.gateway.replay.questions import last_message
 from agents.pod.gateway.replay.texts import NAME_CHARACTERS, SHOWN_CHARACTERS, short
 from agents.pod.gateway.replay.unsent import WaitingEntries
@@ -35,7 +35,7 @@ ENGINE_LEFT = "the engine did not wait for the answer"
 class TurnNote:
     """A turn that runs."""
 
-    door: Door
+    door: TurnDoor
     session: str = ""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     began: float = field(default_factory=time.monotonic)
@@ -65,7 +65,7 @@ class ReplayRecorder:
     @contextmanager
     def turn(self, kind: TurnKind, session: str, message: str) -> Iterator[TurnNote]:
         """Record this turn. The caller notes what was answered."""
-        note = TurnNote(Door(kind), self._short(session, most=SESSION_CHARACTERS))
+        note = TurnNote(TurnDoor(kind), self._short(session, most=SESSION_CHARACTERS))
         number = self._begin_turn(note, asked=message) if self._is_on else None
         try:
             yield note
@@ -85,7 +85,7 @@ class ReplayRecorder:
         if not self._is_on:
             return
         if note is None:
-            note = TurnNote(Door.CHANNEL)
+            note = TurnNote(TurnDoor.CHANNEL)
             self._add(EntryKind.TURN_BEGAN, **note.entry())
         if is_over:
             self._add(EntryKind.TURN_ENDED, **note.entry(), ms=_since(note.began))
@@ -164,7 +164,7 @@ class ReplayRecorder:
         if kind is TurnKind.ENGINE and self._messages:
             notes = list(self._messages.values())
             return notes[0].entry() if len(notes) == 1 else {**notes[0].entry(), "turn": ""}
-        return {"door": Door(kind), "session": self._short(session, most=SESSION_CHARACTERS), "turn": turn}
+        return {"door": TurnDoor(kind), "session": self._short(session, most=SESSION_CHARACTERS), "turn": turn}
 
     def _add(self, kind: EntryKind, **told: Any) -> None:
         self._waiting.add(self._entry(kind, **told))

@@ -272,6 +272,16 @@ def test_thousands_of_connections_cost_little(broker: Broker, far: FarHost) -> N
         pass
 
 
+def test_connections_that_say_nothing_do_not_keep_out_the_calls_of_the_model(broker: Broker, far: FarHost) -> None:
+    """There is a place for 512."""
+    gateway = broker(rules(only=[f"one.far.localhost:{far.port}"]))
+    with ExitStack() as stack:
+        for _ in range(700):
+            stack.enter_context(opened(gateway)).sendall(b"CONN")
+        for _ in range(5):
+            assert gateway.call_model("/llm/openai/v1/responses").status_code == 200
+
+
 def test_a_reader_that_takes_nothing_fills_no_memory(broker: Broker, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     before = psutil.Process(gateway.pid).memory_info().rss
