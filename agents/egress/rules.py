@@ -14,7 +14,7 @@ from agents import timeline
 from agents.configuring import configuration
 from agents.errors import NoSuchEgressSecret
 from agents.models import Agent, Egress, Reason
-from agents.pod.gateway.egress.headers import is_settable
+from agents.pod.gateway.egress.headers import is_settable, plain
 from agents.pod.gateway.egress.hosts import BadHostError, HostRule
 from config.crypto import readable
 from config.errors import BadRequest
@@ -126,7 +126,7 @@ def _check_clash(header: str, hosts: list[str], others: list[StoredSecret]) -> N
     """Raise BadRequest if another secret has the same header at the same host: only one of them could be sent."""
     rules = list(map(HostRule.read, hosts))
     for one in others:
-        if one["header"].lower() == header.lower() and any(
+        if plain(one["header"]) == plain(header) and any(
             rule.overlaps(HostRule.read(taken)) for rule in rules for taken in one["hosts"]
         ):
             raise BadRequest(f"header: the secret {one['name']!r} has {header} at one of these hosts already")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from django.db import transaction
 from django.utils import timezone
@@ -71,7 +71,7 @@ def _add_rows(agent: Agent, rows: Iterable[VisitRow]) -> None:
 def shown(agent: Agent, *, first: date | None = None, last: date | None = None) -> EgressLog:
     """Without days: the last week, in UTC. The newest day comes first, in it the hosts that were asked most."""
     last = last or timezone.now().date()
-    first = first or last - timedelta(days=6)
+    first = first or date.fromordinal(max(1, last.toordinal() - 6))
     if first > last:
         raise BadRequest(f"from: {first} is after to, {last}")
     if last - first > KEPT:

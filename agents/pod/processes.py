@@ -40,7 +40,7 @@ def environment_of(pid: int) -> Mapping[str, str]:
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
 
 
-def read(pid: int, name: str) -> bytes:
+def read(pid: int | str, name: str) -> bytes:
     """The file /proc/`pid`/`name`. Empty if the process is gone, is a zombie, or may not be read."""
     try:
         # One search reads this file of every process of the machine. A Path takes five times as long.

@@ -32,7 +32,7 @@ class FarRequest:
 @dataclass
 class FarHost:
     """`/echo` repeats headers and body, `/redirect` leads elsewhere, `/big` is large, `/drip` comes in small pieces,
-    `/packed` is packed though nobody asked for it, `/slow` takes its time.
+    `/packed` is packed though nobody asked for it, `/bomb` unpacks to 100 MB, `/slow` takes its time.
     """
 
     context: ssl.SSLContext | None = None
@@ -109,6 +109,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _packed(self, _: bytes) -> None:
         told = json.dumps({"headers": list(self.headers.items())}).encode()
         self._send(200, gzip.compress(told), Content_Encoding="gzip")
+
+    def _bomb(self, _: bytes) -> None:
+        self._send(200, gzip.compress(b"\0" * 100 * 2**20, 9), Content_Encoding="gzip")
 
     def _odd(self, _: bytes) -> None:
         self._send(200, b"\x00\x01", Content_Encoding="br")

@@ -173,9 +173,13 @@ class EngineProcess:
         except (EngineError, TimeoutError) as error:
             _log.info("turns were not ended before the stop: %r", error)
 
+    def tree(self) -> list[psutil.Process]:
+        """The process and all its descendants."""
+        return [self._seen, *processes.descendants(self._seen)]
+
     def kill(self) -> None:
         """Kill the process and all its descendants at once."""
-        tree = [self._seen, *processes.descendants(self._seen)]
+        tree = self.tree()
         processes.send(tree, signal.SIGKILL)
         self._forget()
 

@@ -12,8 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from agents.cause import Cause
-from agents.pod.bridge import causes, files
+from agents.pod import processes
+from agents.pod.bridge import causes, files, wall
 from agents.pod.bridge.log import EngineLog
 from agents.runtimes.base import Phase
 
@@ -81,7 +84,7 @@ class StatusFile:
             "evidence": evidence,
             "since": self.since.isoformat(),
             "enginePid": self._engine_pid(),
-            "walled": self.walled,
+            "walled": self.walled and not wall.outside(processes.descendants(psutil.Process())),
         }
 
     def _evidence_of(self, trouble: str) -> list[str]:

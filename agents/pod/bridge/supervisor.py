@@ -215,6 +215,17 @@ class EngineSupervisor:
         except (LookupError, TypeError, ValueError) as error:
             raise Death(f"the configuration cannot be rendered ({error!r})", cause=Cause.CONFIG) from error
         self._status.revision, self._status.walled = config.revision, launch.ports is not None
+        if self._status.walled:
+            self._end_those_outside()
+
+    def _end_those_outside(self) -> None:
+        """End what older processes have left behind outside of the wall. A turn that still runs there is not cut off:
+        until its end the pod does not say that it is walled.
+        """
+        engine = [child for one in self._engine_processes.processes for child in one.tree()]
+        kept = {self._spared(), *(child.pid for child in engine)}
+        left = wall.outside(processes.descendants(psutil.Process()))
+        processes.send([one for one in left if one.pid not in kept], signal.SIGKILL)
 
     async def _watch(self) -> None:
         """Never returns. Raises Death when the engine is down."""

@@ -10,10 +10,15 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import struct
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import psutil
+
+from agents.pod import processes
 from agents.pod.bridge import linux
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -83,6 +88,18 @@ def around(ports: Sequence[int], before: Callable[[], None]) -> Callable[[], Non
         os.close(ruleset)
 
     return build
+
+
+def outside(among: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those of these processes that no wall is around: they have no more filters of seccomp than the bridge."""
+    own = _filters("self")
+    return [one for one in among if _filters(one.pid) <= own]
+
+
+def _filters(pid: int | str) -> int:
+    """How many filters the process has. One that has just ended counts as walled."""
+    found = re.search(rb"^Seccomp_filters:\s*(\d+)$", processes.read(pid, "status"), re.MULTILINE)
+    return int(found[1]) if found else sys.maxsize
 
 
 def _syscall(number: int, *given: object) -> int:

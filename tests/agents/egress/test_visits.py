@@ -96,6 +96,13 @@ def test_odd_days_are_refused(client: APIClient, agent: Agent, query: dict[str, 
     assert (answer.status_code, next(iter(query)) in answer.json()["message"]) == (400, True)
 
 
+@pytest.mark.parametrize("last", ["0001-01-01", "0001-01-05", "9999-12-31"])
+def test_days_at_the_ends_of_the_calendar_have_nothing(client: APIClient, agent: Agent, last: str) -> None:
+    answer = client.get(f"/agents/{agent.pk}/egress/log", {"to": last})
+    assert answer.status_code == 200
+    assert f'"{last}"' in answer.content.decode()
+
+
 def test_days_are_kept_for_a_month(agent: Agent) -> None:
     now = timezone.now()
     for days in (forgetting.KEPT.days, forgetting.KEPT.days + 1):

@@ -28,8 +28,9 @@ from config.outbound import AddressRefusedError
 if TYPE_CHECKING:
     from agents.pod.gateway.egress.authority import Authority
 
-# At the same time: tunnels, connections whose TLS ends here, and plain requests. Each takes up to 0.5 MB of memory.
-MOST_OPEN = 128
+# At the same time: tunnels, connections whose TLS ends here, and plain requests. A plain one takes up to 1 MB,
+# one whose TLS ends here 3.2 MB, and a gateway has 256 MB.
+MOST_OPEN, MOST_ENDED_HERE = 128, 32
 HANDSHAKE_SECONDS = 15.0
 KEEPALIVE_SECONDS = 60.0
 LOOK_SECONDS = 1.0
@@ -48,6 +49,7 @@ class EgressBroker:
         self._loaded = EgressRules()
         self._forwarder = Forwarder(pod, MOST_OPEN)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ended_here = 0
         self.book = VisitBook(day)
         self._plain = _server(self._forward_plain)
 
@@ -155,10 +157,19 @@ class EgressBroker:
 
     async def _brokered(self, caller: EngineSide, target: Target, rest: bytes, visit: HostVisit) -> None:
         """End TLS here, and make the requests that come inside."""
-        server = _server(partial(self._forward_brokered, target, visit))
-        context = self._authorised().context(target.host, self._pod.start.run_dir)
         if rest:
             raise Refusal(400, "TLS begins after the answer to CONNECT")
+        if self._ended_here >= MOST_ENDED_HERE:
+            raise Refusal(503, f"{MOST_ENDED_HERE} connections to hosts with a secret are open", Retry_After="1")
+        self._ended_here += 1
+        try:
+            await self._serve_inside(caller, target, visit)
+        finally:
+            self._ended_here -= 1
+
+    async def _serve_inside(self, caller: EngineSide, target: Target, visit: HostVisit) -> None:
+        server = _server(partial(self._forward_brokered, target, visit))
+        context = self._authorised().context(target.host, self._pod.start.run_dir)
         transport = await caller.start_tls(server(), context, seconds=HANDSHAKE_SECONDS)
         try:
             await _until_over(transport, visit)

@@ -46,6 +46,10 @@ class Crowd:
         self._silent[transport] = None
         return True
 
+    def leaves(self, transport: asyncio.Transport) -> None:
+        """A call of the key proxy takes no place: nothing the engine does may keep it out."""
+        self._open.discard(transport)
+
     def ends_silence(self, transport: asyncio.Transport) -> None:
         """It is known what the connection wants, or it is over."""
         self._silent.pop(transport, None)
@@ -75,6 +79,7 @@ class Door(asyncio.Protocol):
         if not rest and len(self._came) <= LONGEST_METHOD:
             return
         if not space or rest[:1] in b"/*" or not self._broker.is_on:
+            self._crowd.leaves(self._transport)
             self._give(self._inner())
         elif method == b"CONNECT":
             self._connect()

@@ -23,19 +23,19 @@ _CHANGED = {"content-encoding", "content-length", "content-md5", "digest", "cont
 
 def is_settable(name: str) -> bool:
     """Whether a secret may be sent in a header of this name."""
-    return bool(_NAME.fullmatch(name)) and name.lower() not in _UNSETTABLE and not name.lower().startswith("proxy-")
+    return bool(_NAME.fullmatch(name)) and plain(name) not in _UNSETTABLE and not plain(name).startswith("proxy-")
 
 
 def outgoing(headers: CIMultiDictProxy[str], secrets: Iterable[BrokeredSecret]) -> CIMultiDict[str]:
     """The engine's headers with these secrets. A header of the same name that the engine has sent is left out, also
     with `_` for `-`, which some servers take for the same.
     """
-    added = {_plain(secret.header): secret for secret in secrets}
+    added = {plain(secret.header): secret for secret in secrets}
     dropped = {*hop_by_hop.names_in(headers), *_FRAMING}
     kept = CIMultiDict(
         (name, value)
         for name, value in headers.items()
-        if name.lower() not in dropped and _plain(name) not in added and not name.lower().startswith("proxy-")
+        if name.lower() not in dropped and plain(name) not in added and not name.lower().startswith("proxy-")
     )
     if added:
         kept["Accept-Encoding"] = "identity"  # a packed answer could not be masked
@@ -54,5 +54,6 @@ def incoming(headers: CIMultiDictProxy[str], clear: list[str], *, is_changed: bo
     )
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """The name as servers compare it: some take `_` for `-`."""
     return name.lower().replace("_", "-")

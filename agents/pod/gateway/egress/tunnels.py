@@ -13,6 +13,7 @@ from agents.pod.gateway.egress.visits import HostVisit
 
 IDLE_SECONDS = 300.0
 HELLO_SECONDS = 15.0
+MOST_PIECES = 64  # each is read with all before it
 LAST_BYTES_SECONDS = 5.0
 LOOK_SECONDS = 1.0  # how soon a change of the owner's rules ends a tunnel
 
@@ -29,10 +30,10 @@ async def checked_hello(client: asyncio.StreamReader, target: Target) -> bytes:
     data = b""
     try:
         async with asyncio.timeout(HELLO_SECONDS):
-            while len(data) < client_hello.MOST_BYTES:
+            for _ in range(MOST_PIECES):
                 piece = await client.read(BUFFER_BYTES)
                 data += piece
-                if not piece or not client_hello.is_tls(data):
+                if not piece or not client_hello.is_tls(data) or len(data) > client_hello.MOST_BYTES:
                     break
                 with suppress(client_hello.IncompleteError):
                     if client_hello.server_name(data) == target.host:

@@ -95,9 +95,13 @@ def check_unpacked(headers: CIMultiDictProxy[str], provider: str) -> None:
     """Raises Refusal (502) for an answer that our client cannot unpack: it could contain the key without
     being masked.
     """
-    packed = [name.strip().lower() for value in headers.getall("content-encoding", []) for name in value.split(",")]
-    if len(packed) > 1 or not _UNPACKED.issuperset(packed):
+    packed, sent = _words(headers, "content-encoding"), _words(headers, "transfer-encoding")
+    if len(packed) > 1 or not _UNPACKED.issuperset(packed) or not {"chunked"}.issuperset(sent):
         raise Refusal(502, f"{provider} packed its answer though it was asked not to")
+
+
+def _words(headers: CIMultiDictProxy[str], name: str) -> list[str]:
+    return [word.strip().lower() for value in headers.getall(name, []) for word in value.split(",")]
 
 
 def incoming(headers: CIMultiDictProxy[str], *, key: str) -> CIMultiDict[str]:

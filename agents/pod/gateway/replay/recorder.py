@@ -106,7 +106,9 @@ class ReplayRecorder:
             yield
             return
         call.is_read = True
-        entry = {**self._asking(), "model": call.key.full_model, "asked": self._short(last_message(body))}
+        asking = self._asking()
+        asked = "" if asking["door"] is TurnDoor.CHANNEL else self._short(last_message(body))
+        entry = {**asking, "model": call.key.full_model, "asked": asked}
         at, began = self._clock.now(), time.monotonic()
         number = self._waiting.begin(self._entry(EntryKind.MODEL_CALL, at=at, **entry, error=KILLED))
         error = ""

@@ -7,10 +7,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agents.pod.bridge import wall
+from tests.agents.pod.bridge.process import BridgeProcess, eventually, is_up, pod_config
+from tests.doubles.pi import install_double
 
 pytestmark = pytest.mark.skipif(not wall.is_possible(), reason="this kernel has no Landlock for networks")
 
@@ -91,3 +95,29 @@ def test_only_the_open_ports_are_reached_by_no_way_of_connecting(ports: tuple[in
 def test_without_a_wall_a_child_connects_as_usual(ports: tuple[int, int]) -> None:
     found = told(ports, open_ports=None)
     assert {*POSSIBLE, "connect", "a child"} <= {name for name, is_done in found.items() if is_done}
+
+
+def told_of(bridge: BridgeProcess) -> dict[str, Any]:
+    state = bridge.state()
+    assert state is not None
+    return state
+
+
+def test_what_older_processes_left_behind_does_not_stay_outside(tmp_path: Path) -> None:
+    """A program that the engine has started apart from itself, and a turn that still runs."""
+    bridge = BridgeProcess(tmp_path / "home", install_double(tmp_path / "engines"))
+    try:
+        bridge.start(pod_config(egress_authority="x"))
+        bridge.wait_for("ready")
+        left_behind = int(bridge.reply("take 1"))
+        turn = bridge.events("hang", "busy")
+        next(turn)
+        assert is_up(left_behind)
+        bridge.configure(pod_config(revision=2, egress_authority="x", egress_limited=True))
+        eventually(lambda: told_of(bridge)["revision"] == 2, within=20, what="the revision")
+        eventually(lambda: not is_up(left_behind), within=10, what="its end")
+        assert not told_of(bridge)["walled"], "the turn is outside"
+        turn.close()
+        eventually(lambda: told_of(bridge)["walled"], within=30, what="the wall")
+    finally:
+        bridge.clear_away()

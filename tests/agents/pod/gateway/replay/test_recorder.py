@@ -96,7 +96,7 @@ def test_turns_at_the_same_time_share_their_calls(
 def test_a_channels_message_opens_a_door(recorded: GatewayProcess, reader: ReplayReader, bridge: BridgeDouble) -> None:
     message = {"channel": "whatsapp", "name": "wamid.1", "body": '{"phone": "4912345"}'}
     recorded.ask("PUT", "/message", json=message)
-    call(recorded)
+    call(recorded, messages=[{"role": "user", "content": "[WhatsApp Ann Smith +4912345] what is my PIN?"}])
     bridge.over = {"wamid.1"}
     recorded.ask("PUT", "/message", json=message)
     reader.exchange()
@@ -106,7 +106,7 @@ def test_a_channels_message_opens_a_door(recorded: GatewayProcess, reader: Repla
         ("turn.ended", "channel"),
     ]
     assert len({one["turn"] for one in reader.entries}) == 1
-    assert "4912345" not in json.dumps(reader.entries)
+    assert not [word for word in ("4912345", "Ann", "PIN") if word in json.dumps(reader.entries)]
 
 
 def test_no_secret_of_the_agent_is_recorded(
