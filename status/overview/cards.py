@@ -40,6 +40,7 @@ class FactCard:
     is_sum: bool = False  # a sum of each day, as opposed to a level
     must_be_zero: bool = False
     is_largest: bool = False  # the number is the largest of the parts, not their sum
+    without: str = ""  # what is shown instead of 0 while there is no figure
 
 
 GROUPS: dict[str, tuple[FactCard, ...]] = {
@@ -50,7 +51,7 @@ GROUPS: dict[str, tuple[FactCard, ...]] = {
         FactCard(title="Money that waits for a decision", fact="money_waiting", list_="billing.books"),
         FactCard(title="Personas in review", fact="reviews", list_="catalog.review"),
         FactCard(title="Backups", fact="backups", list_="agents.repository"),
-        FactCard(title="Hours since the last drill", fact="drill_hours", list_="agents.repository"),
+        FactCard(title="Hours since the last drill", fact="drill_hours", list_="agents.repository", without="none"),
     ),
     "Agents": (
         FactCard(title="By status", fact="agents_by_status", list_="agents.agent", filter_="status"),
@@ -108,9 +109,10 @@ def shown(card: FactCard, history: FactHistory, *, now: datetime) -> ShownCard:
     has_parts = card.filter_ or len(history.today) > 1
     by_size = sorted(history.today.items(), key=lambda item: (-item[1], item[0]))
     keys = [(key, value) for key, value in by_size if value and has_parts]
+    value = max(history.today.values(), default=Decimal(0)) if card.is_largest else history.total
     return ShownCard(
         card=card,
-        number=_number(max(history.today.values(), default=Decimal(0)) if card.is_largest else history.total, card),
+        number=card.without if card.without and not history.today else _number(value, card),
         month=_number(_of_month(history.days, now), card) if card.is_sum else "",
         link=_link(card, "", now),
         parts=[(key or "unknown", _number(value, card), _link(card, key, now)) for key, value in keys],
