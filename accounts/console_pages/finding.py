@@ -20,7 +20,8 @@ from config.ids import new_id
 
 LONGEST = 254
 MOST = 20  # rows of one kind
-# Columns with words that people have: each has an index.
+# Columns with words that people have. Each has an index, but that of domains leaves deleted agents out.
+# So a question for a domain reads all agents: a tenth of a second for 100,000.
 COLUMNS = {
     "agents.Agent": ("slug", "domain"),
     "billing.Payment": ("external_id",),

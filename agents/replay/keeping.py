@@ -33,8 +33,8 @@ WHERE id IN (SELECT id FROM agents_replayentry WHERE created_at < %s ORDER BY cr
 def keep(asked: Agent, batch: ReplayBatch, *, now: datetime) -> None:
     """Store the entries of a new batch. Needs the transaction that stores the batch's number, so each is stored once.
 
-    The agent is the one whose pod was asked, whatever the batch says. The lock decides between this and the owner who
-    switches the replay off or deletes it: nothing is stored that is older than the deletion.
+    The agent is the one whose pod was asked, whatever the batch says. The owner may switch the replay off or delete it
+    at the same time. The lock puts one after the other: nothing older than the deletion is stored.
     """
     if not batch.entries and not batch.not_kept:
         return
