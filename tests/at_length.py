@@ -6,8 +6,9 @@ import os
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -15,12 +16,22 @@ IS_ON = "AT_LENGTH" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
 FEWER = 5  # one of this many tests with the mark `sampled` runs
 CASES = 3  # of a test with more cases than this, so many run
+Thing = TypeVar("Thing")
+_run = {"is whole": IS_ON}
 _MARKS_OF_A_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*)$", re.MULTILINE)
 
 
 def examples(at_length: int) -> int:
     """How many examples hypothesis makes in this run."""
     return at_length if IS_ON else -(-at_length // SAMPLE)
+
+
+def some(things: Sequence[Thing]) -> list[Thing]:
+    """A third of these, which the seed of the run chooses. For a test that makes a costly call for each of them.
+
+    All of them at length, and where the command names files or directories.
+    """
+    return list(things) if _run["is whole"] else random.sample(list(things), -(-len(things) // SAMPLE))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -43,7 +54,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     The seed of the run chooses, the same in each process. At least one test of a file and CASES cases of a test run.
     Where the command names files or directories, all tests in them run.
     """
-    if IS_ON or config.option.file_or_dir:
+    _run["is whole"] = IS_ON or bool(config.option.file_or_dir)
+    if _run["is whole"]:
         return
     seed = getattr(config.option, "randomly_seed", 0)
     costly = _groups((item for item in items if item.get_closest_marker("sampled")), by=_file)

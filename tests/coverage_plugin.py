@@ -21,6 +21,8 @@ import coverage
 import pytest
 import slipcover
 
+from tests.coverage_marks import MarkedFinder, compile_marked
+
 Report = dict[str, Any]  # in SlipCover's format
 Branch = tuple[int, int]  # from line, to line; 0 is the end of the function
 Ran = dict[str, tuple[set[int], set[Branch]]]  # by file: lines and branches
@@ -59,7 +61,7 @@ def begin(*, lists_all: bool = False) -> slipcover.Slipcover:
         omit=omit,
         exclude_also=rule("report:exclude_also"),
     )
-    slipcover.ImportManager(recorder, slipcover.FileMatcher(sources=source, omit=omit)).__enter__()
+    sys.meta_path.insert(0, MarkedFinder(recorder, slipcover.FileMatcher(sources=source, omit=omit), _marked()))
     return recorder
 
 
@@ -91,6 +93,7 @@ class OfTheRun:
     def __init__(self) -> None:
         os.environ[_TO] = tempfile.mkdtemp(prefix="agentpods-coverage-")
         self._report: Report = {}
+        compile_marked(rule("run:source"), _marked())
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -157,6 +160,11 @@ def _count_as_run(report: Report, ran: Ran) -> None:
 
 def _seen() -> Path:
     return Path(os.environ[_TO])
+
+
+def _marked() -> Path:
+    """Where the modules are, compiled for measuring."""
+    return _seen() / "marked"
 
 
 def _read(path: Path) -> Report:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.at_length import CASES, FEWER
+from tests import at_length
+from tests.at_length import CASES, FEWER, SAMPLE, some
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = 2 * FEWER
@@ -114,3 +115,12 @@ def test_it_is_where_its_mark_is_wanted_or_the_file_is_named(project: Path, argu
     with pytest.raises(subprocess.CalledProcessError) as stopped:
         collected(project, *arguments)
     assert "raise ImportError" in stopped.value.stdout
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_of_the_things_that_a_test_tries_some_are_chosen(monkeypatch: pytest.MonkeyPatch, is_whole: bool) -> None:
+    monkeypatch.setitem(at_length._run, "is whole", is_whole)
+    chosen = some(range(3 * SAMPLE))
+    assert len(set(chosen)) == len(chosen) == (3 * SAMPLE if is_whole else 3)
+    assert set(chosen) <= set(range(3 * SAMPLE))
+    assert some([]) == []

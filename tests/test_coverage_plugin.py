@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import coverage_plugin
+from tests.coverage_marks import compile_marked
 
 FILE = "webhooks/signing.py"
 SIGNED = "signing.headers(event_id='', event_type='', body=b'', secret='', previous_secret={})"
@@ -42,7 +43,9 @@ def line(text: str) -> int:
     return number
 
 
-def test_what_a_copy_or_a_program_has_run_is_not_missing(seen: Path) -> None:
+@pytest.mark.parametrize("compiled", [["webhooks"], []], ids=["compiled once", "compiled by each"])
+def test_what_a_copy_or_a_program_has_run_is_not_missing(seen: Path, compiled: list[str]) -> None:
+    compile_marked(compiled, seen / "marked")
     programs = coverage_plugin.of_programs()
     run(MEASURED.format("", "gw1"))
     run(MEASURED.format("signing.signature(b'', '')", "copy-1"))

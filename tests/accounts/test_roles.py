@@ -166,6 +166,7 @@ def _roles() -> None:
     roles.bring_up_to_date()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("role", JOBS)
 def test_a_role_sees_its_lists_and_no_others(role: str) -> None:
     client = signed_in(person(role))
@@ -174,6 +175,7 @@ def test_a_role_sees_its_lists_and_no_others(role: str) -> None:
     assert {status for one, status in answers.items() if one not in sees(role)} <= {403}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("role", ADDS)
 def test_a_role_adds_and_changes_rows_only_where_its_job_is(role: str) -> None:
     client = signed_in(person(role))
@@ -191,6 +193,7 @@ def test_a_role_adds_and_changes_rows_only_where_its_job_is(role: str) -> None:
     assert changes - {"review queue"} == CHANGES[role]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("role", ADDS)
 def test_a_role_has_the_actions_of_its_job_and_no_others(role: str) -> None:
     """An action is a choice of the list, and a step is a page too. The page of a step of others is refused."""

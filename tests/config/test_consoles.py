@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from config.admin_steps import DeleteRows, WithSteps
+from tests.at_length import some
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
@@ -96,7 +97,7 @@ def test_every_list_has_a_name_that_somebody_has_read(client: Client) -> None:
 
 
 def test_no_list_has_two_filters_of_one_name(client: Client) -> None:
-    for console in consoles():
+    for console in some(consoles()):
         listed = (client.get(place(console), follow=True).context or {}).get("cl")
         titles = Counter(str(spec.title) for spec in listed.filter_specs) if listed else Counter()
         assert not [title for title, times in titles.items() if times > 1], console
@@ -120,7 +121,7 @@ def test_what_may_be_deleted_is_deleted_by_a_step_alone(client: Client, request_
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_every_step_of_every_list_answers_for_rows_that_are_not_there(client: Client, method: str) -> None:
-    for console in consoles():
+    for console in some(consoles()):
         for step in getattr(console, "steps", ()):
             answer = getattr(client, method)(f"{place(console, step.name)}?id=0&id=x&id=%00", follow=True)
             assert "nothing left to do" in answer.content.decode(), step

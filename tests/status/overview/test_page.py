@@ -20,6 +20,7 @@ from status.models import DailyFact, Incident
 from status.overview import facts
 from tests import operating
 from tests.agents.conftest import MakeAgent
+from tests.at_length import some
 from tests.billing.conftest import Clock, Pay
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +74,7 @@ def test_every_link_leads_to_a_list(console: Client, clock: Clock, running: Agen
     for shown in measured(console, clock).values():
         links |= {shown.link, *(link for _, _, link in shown.parts)}
     assert len(links) > 15
-    for link in links:
+    for link in some(sorted(links)):
         answer = console.get(link)
         assert (link, answer.status_code) == (link, 200)
 
