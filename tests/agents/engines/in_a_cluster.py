@@ -145,6 +145,10 @@ class ClusterPod(EnginePod):
         """The deaths of the engine, as its bridge counts them. An observation counts restarts of containers."""
         return int(self._told()["restarts"])
 
+    def is_walled(self) -> bool:
+        """Whether the bridge reports that the engine's programs reach the gateway's ports alone."""
+        return self._told()["walled"] is True
+
     def _told(self) -> dict[str, Any]:
         """The state that the bridge reports at this moment."""
         endpoint = self.runtime.endpoint(self.namespace)
