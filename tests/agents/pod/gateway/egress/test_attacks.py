@@ -183,6 +183,7 @@ def test_an_allowed_name_does_not_open_others_at_the_same_address(
         "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n",
         "GET  HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nX-Folded: a\r\n b\r\n\r\n",
     ],
 )
 def test_odd_requests_inside_of_tls_do_not_reach_the_host(broker: Broker, far: FarHost, raw: str) -> None:
