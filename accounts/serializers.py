@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from django.core.validators import RegexValidator
@@ -17,6 +16,7 @@ from accounts.keys import KeyLimits
 from accounts.models import ID_LENGTH, KEY_NAME_LENGTH, KEY_PREFIX_LENGTH, ApiKey
 from accounts.scopes import Scope
 from config.api import Choice, FieldNames, ModelSerializer, Serializer, Several, Text, json_type
+from config.numbers import UsdNumber
 
 ATTRIBUTION_LENGTH = 2_048
 TRIMMED_KEY_NAME = rf"^\s*\S([\s\S]{{0,{KEY_NAME_LENGTH - 2}}}\S)?\s*$"
@@ -67,16 +67,11 @@ class Moment(serializers.DateTimeField):
 
 
 @extend_schema_field({"type": "number", "minimum": 0.01, "maximum": 99_999_999.99})
-class UsdLimit(serializers.DecimalField):
-    """Dollars and cents, as a number."""
+class UsdLimit(UsdNumber):
+    """The most that orders may cost."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_digits=10, decimal_places=2, min_value=Decimal("0.01"), **kwargs)
-
-    def to_internal_value(self, data: Any) -> Decimal:
-        if isinstance(data, bool) or not isinstance(data, (int, float)):
-            raise serializers.ValidationError(f"must be a number, not {json_type(data)}")
-        return Decimal(super().to_internal_value(data))
+        super().__init__(max_digits=10, **kwargs)
 
 
 class RequestSerializer(Serializer):

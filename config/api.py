@@ -38,7 +38,7 @@ _CODES = {
 }
 
 
-# Strict JSON types: 5 is not a string, "true" is not a boolean, "5" is not a number.
+# Strict JSON types: 5 is not a string, "true" is not a boolean. Numbers are in config/numbers.py.
 
 
 class Text(serializers.CharField):
@@ -56,13 +56,6 @@ class Flag(serializers.BooleanField):
         if not isinstance(data, bool):
             raise serializers.ValidationError(f"must be true or false, not {json_type(data)}")
         return data
-
-
-class Whole(serializers.IntegerField):
-    def to_internal_value(self, data: Any) -> int:
-        if not isinstance(data, int) or isinstance(data, bool):
-            raise serializers.ValidationError(f"must be a whole number, not {json_type(data)}")
-        return int(super().to_internal_value(data))
 
 
 SHOWN_CHARACTERS = 100  # of a received value, in a message

@@ -24,6 +24,8 @@ class LoggedType(models.TextChoices):
 
     LIMIT_NEAR = "limit.near"
     LIMIT_REACHED = "limit.reached"
+    REPLAY_SWITCHED = "replay.switched"
+    REPLAY_DELETED = "replay.deleted"
 
 
 # type: (when it is sent, an example of its data), for `/openapi.json`

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from config.api import Serializer, Text, envelope
+from config.numbers import QueryNumber
 from webhooks import delivery_log, event_log
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Problem, State
@@ -48,7 +49,7 @@ WebhookDeliveryEnvelope = envelope("WebhookDeliveryEnvelope", delivery=WebhookDe
 class ListDeliveriesSerializer(Serializer):
     """The query of `GET /agents/{id}/webhook/deliveries`."""
 
-    limit = serializers.IntegerField(
+    limit = QueryNumber(
         min_value=1, max_value=delivery_log.MAX_PAGE, required=False, help_text="Deliveries on a page; 1,000 if absent."
     )
     cursor = Text(required=False, max_length=200, help_text="From the `Link` header of the page before.")
@@ -79,7 +80,7 @@ class ListEventsSerializer(Serializer):
     """The query of `GET /agents/{id}/events`."""
 
     after = Text(required=False, max_length=200, help_text="The id of the last event you have; it is not repeated.")
-    limit = serializers.IntegerField(
+    limit = QueryNumber(
         min_value=1, max_value=event_log.MAX_PAGE, required=False, help_text="Events on a page; 100 if absent."
     )
 

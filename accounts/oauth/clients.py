@@ -14,7 +14,7 @@ from authlib.oauth2.rfc8628 import DEVICE_CODE_GRANT_TYPE
 
 from accounts.models import KEY_NAME_LENGTH
 from accounts.oauth import addresses, documents
-from accounts.oauth.documents import BadDocument
+from accounts.oauth.documents import BadDocument, HostAway
 from accounts.oauth.models import ADDRESS_LENGTH, OAuthClient
 from accounts.scopes import Scope
 
@@ -22,7 +22,9 @@ CODE_GRANT_TYPE = "authorization_code"
 USUAL_SCOPES = (Scope.READ, Scope.OPERATE)  # of a program that asks for none
 FRESH = timedelta(hours=1)
 KEPT = timedelta(days=7)  # of a document that nobody asks for
+LAST_GOOD = timedelta(days=1)  # how long a document is used whose host cannot be reached
 MAX_REDIRECT_URIS = 20
+SHOWN_HOST = 40  # characters, in the name of a key
 _SECRETS = {"client_secret", "client_secret_expires_at"}
 
 
@@ -70,6 +72,17 @@ class AskingProgram(ClientMixin):  # type: ignore[misc]  # the library has no ty
 COMMAND = AskingProgram(client_id="agentpods-cli", name="agentpods", grant_types=(DEVICE_CODE_GRANT_TYPE,))
 
 
+def key_name(name: str, client_id: str) -> str:
+    """What the key of a program is called: its own name, and the host that describes it. Anybody may take any name, but
+    not the host of somebody else. Of a long host the end is shown, which tells whose it is.
+    """
+    host = urlsplit(client_id).hostname or ""
+    if not host or name == host:
+        return name
+    shown = host if len(host) <= SHOWN_HOST else f"…{host[1 - SHOWN_HOST :]}"
+    return f"{name[: KEY_NAME_LENGTH - len(shown) - 3].strip()} ({shown})"
+
+
 def known(client_id: str) -> AskingProgram | None:
     """Our own command, or a program whose document we have read."""
     if client_id == COMMAND.client_id:
@@ -86,8 +99,17 @@ def is_fresh(client_id: str, *, now: datetime) -> bool:
 
 
 def read_document(client_id: str, *, by: str, now: datetime) -> AskingProgram:
-    """Fetch and store what a program says of itself, for this person or household. Raises BadDocument, Unavailable."""
-    found = documents.fetched(client_id, by=by)
+    """Fetch and store what a program says of itself, for this person or household. Raises BadDocument, Unavailable.
+
+    If its host cannot be reached, what it said last counts for a while: people may connect the program all the same.
+    """
+    try:
+        found = documents.fetched(client_id, by=by)
+    except HostAway:
+        row = OAuthClient.objects.filter(pk=client_id, fetched_at__gt=now - LAST_GOOD).first()
+        if row is None:
+            raise
+        return _client(row)
     if found.get("token_endpoint_auth_method", "none") != "none" or _SECRETS & set(found):
         raise BadDocument("the program must be a public one (token_endpoint_auth_method none, no client_secret)")
     values = {

@@ -39,6 +39,10 @@ class BadDocument(BadRequest):
         super().__init__(f"client_id: {problem}")
 
 
+class HostAway(BadDocument):
+    """The host cannot be reached, or says that it fails itself. That says nothing of the program."""
+
+
 def is_address(client_id: str) -> bool:
     """Whether this client id is the address of a document."""
     parts = addresses.parts_of(client_id)
@@ -54,7 +58,9 @@ def fetched(client_id: str, *, by: str) -> Mapping[str, Any]:
     try:
         with _waiting.take(by):
             found = asyncio.run(_fetch(client_id))
-    except (aiohttp.ClientError, AddressRefusedError, OSError, TimeoutError, ValueError, RecursionError) as error:
+    except (aiohttp.ClientConnectionError, OSError, TimeoutError) as error:
+        raise HostAway(f"the document cannot be read ({type(error).__name__})") from error
+    except (aiohttp.ClientError, AddressRefusedError, ValueError, RecursionError) as error:
         raise BadDocument(f"the document cannot be read ({type(error).__name__})") from error
     if found.get("client_id") != client_id:
         raise BadDocument("the document names another client_id")
@@ -93,6 +99,8 @@ async def _body(answer: aiohttp.ClientResponse) -> bytes:
 
 
 def _document(status: int, body: bytes) -> dict[str, Any]:
+    if status >= 500 or status == 429:
+        raise HostAway(f"the document is answered with HTTP {status}")
     if status != 200:
         raise BadDocument(f"the document is answered with HTTP {status}")
     found = json.loads(body)

@@ -12,6 +12,7 @@ from django.utils.dateparse import parse_datetime
 from accounts import keys
 from accounts.keys import KeyLimits
 from accounts.models import ApiKey, User
+from accounts.oauth import clients
 from accounts.oauth.models import OAuthGrant
 from accounts.scopes import Scope
 from config.crypto import sha256
@@ -73,7 +74,8 @@ def issue(grant: OAuthGrant, *, now: datetime) -> tuple[ApiKey, str]:
         if person is None or row is None:
             raise LostCode
         if row.key_id is None:
-            key, secret = keys.create(person, name=row.client_name, limits=limits_of(row), now=now)
+            name = clients.key_name(row.client_name, row.client_id)
+            key, secret = keys.create(person, name=name, limits=limits_of(row), now=now)
             OAuthGrant.objects.filter(pk=row.pk).update(key=key)
             return key, secret
     end_key(row, now=now)

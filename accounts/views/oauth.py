@@ -25,7 +25,13 @@ from config.negotiation import JsonAlways
 from config.parsing import bounded
 
 BODY_BYTES = 8_192
-PUBLIC = {"Cache-Control": "public, max-age=3600", "Access-Control-Allow-Origin": "*"}
+PUBLIC = {"Cache-Control": "public, max-age=3600"}
+# Programs in browsers come from any site. Nothing here looks at a cookie, so no site gets more than it could ask for by
+# itself.
+PREFLIGHT = {
+    "Access-Control-Allow-Headers": "Content-Type, MCP-Protocol-Version",
+    "Access-Control-Max-Age": "86400",
+}
 SECRET = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
@@ -53,11 +59,22 @@ class OAuthViewSet(ApiViewSet):
     """Not part of the API's description: the protocol describes itself."""
 
     schema = None
+    http_method_names = [*ApiViewSet.http_method_names, "options"]  # as the library has it
     authentication_classes = ()
     permission_classes = ()
     parser_classes = (BoundedForm,)
     content_negotiation_class = FormsAndJson
     max_body_bytes = BODY_BYTES
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Tell a browser that another site's page may make this call."""
+        allowed = ", ".join(method for method in self.allowed_methods if method != "OPTIONS")
+        return HttpResponse(status=204, headers={**PREFLIGHT, "Access-Control-Allow-Methods": allowed})
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        response["Access-Control-Allow-Origin"] = "*"  # refusals too: the program must be able to read why
+        return response
 
     def spend(self, limit: Limit) -> None:
         """Raises RateLimited."""

@@ -13,12 +13,13 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from agents.clusters.api import kubeconfig
+from agents.clusters.api import kubeconfig, names
 from agents.clusters.api.place import Routing
 from agents.runtimes.base import Phase
 from catalog.vocabulary import TierId
 from config.crypto import EncryptedText
 
+POLICY = f"NetworkPolicy/{names.POD}"  # its key among digests
 NAME = RegexValidator(r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$", "Lower-case letters, digits and dashes.")
 NOT_SYSTEM = RegexValidator(r"^(?!system-)[a-z0-9.-]*$", "A priority class of your own: not one of the system.")
 _OWN_NAMESPACE = RegexValidator(r"^$|^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "The name of a namespace.")
@@ -294,6 +295,14 @@ class Pod(models.Model):
     seen = models.JSONField(
         null=True, blank=True, help_text="Digests of the same objects, as the observer sees them. Null: unknown."
     )
+    limiting = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Digest of the network policy that keeps the engine to its list of hosts, as the driver applied it."
+        " Empty: the last policy was without a list.",
+    )
     secrets = models.JSONField(
         null=True, blank=True, help_text="Identities of the pod's Secrets, as the driver received them. Null: unknown."
     )
@@ -334,3 +343,11 @@ class Pod(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}: {self.phase}"
+
+    @property
+    def is_kept_to_its_list(self) -> bool:
+        """Whether the policy that keeps the engine to its list of hosts was applied, the observer sees it as it was
+        applied, and the last check found that the cluster's network enforces policies.
+        """
+        is_there = self.limiting != "" and (self.seen or {}).get(POLICY) == self.limiting
+        return is_there and self.cluster.network_policies == Enforcement.ENFORCED

@@ -15,7 +15,7 @@ from agents.cause import Cause
 from agents.clusters import probes
 from agents.clusters.api import digests
 from agents.clusters.api.digests import Digests
-from agents.clusters.models import Cluster, Pod
+from agents.clusters.models import POLICY, Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
 from config import sql
 
@@ -94,6 +94,12 @@ def keep(namespace: str, found: Digests) -> None:
     secrets = {key: uid for key, uid in found.items() if digests.is_secret(key)}
     others = {key: digest for key, digest in found.items() if key not in secrets}
     Pod.objects.filter(pk=namespace).update(kept=others, secrets=secrets)
+
+
+def note_policy(namespace: str, found: Digests, *, is_limited: bool) -> None:
+    """Note whether the pod's network policy, if it is among these objects, keeps the engine to its list of hosts."""
+    if POLICY in found:
+        Pod.objects.filter(pk=namespace).update(limiting=found[POLICY] if is_limited else "")
 
 
 def note_astray(namespace: str, words: str) -> None:

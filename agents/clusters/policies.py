@@ -8,12 +8,11 @@ from agents.clusters.api import digests, names, network
 from agents.clusters.api.client import ApiRefused, Connection, path_of
 from agents.clusters.api.place import ClusterSettings
 from agents.clusters.api.rights import Inside
-from agents.clusters.models import Cluster, Pod
-from agents.clusters.pods import keep_some, note_astray
+from agents.clusters.models import POLICY, Cluster, Pod
+from agents.clusters.pods import keep_some, note_astray, note_policy
 from agents.egress.models import Egress
 from config import waiting
 
-_KEY = f"NetworkPolicy/{names.POD}"
 _NOT_THERE = {403, 404, 409}  # the namespace is ending, or not made yet: a new one gets today's policy
 
 
@@ -37,7 +36,9 @@ def _renew(connection: Connection, namespace: str, agent_id: str, place: Cluster
         inside = Inside(connection, namespace, labels=labels)
         wanted = network.policy(namespace, agent_id, place, is_limited=is_limited)
         _note_drift(namespace, inside.find(path_of(wanted)))
-        keep_some(namespace, digests.of(inside.apply(wanted)))
+        applied = digests.of(inside.apply(wanted))
+        keep_some(namespace, applied)
+        note_policy(namespace, applied, is_limited=is_limited)
     except ApiRefused as refusal:
         return "" if refusal.status in _NOT_THERE else str(refusal)
     return ""
@@ -45,7 +46,7 @@ def _renew(connection: Connection, namespace: str, agent_id: str, place: Cluster
 
 def _note_drift(namespace: str, found: dict[str, Any] | None) -> None:
     """Note that somebody removed or weakened the old policy: the new policy would hide that."""
-    noted = Pod.objects.filter(pk=namespace, kept__has_key=_KEY).values_list("kept", flat=True).first()
-    if noted is None or (found and digests.digest(found) == noted[_KEY]):
+    noted = Pod.objects.filter(pk=namespace, kept__has_key=POLICY).values_list("kept", flat=True).first()
+    if noted is None or (found and digests.digest(found) == noted[POLICY]):
         return
-    note_astray(namespace, f"{_KEY} was {'changed' if found else 'gone'}")
+    note_astray(namespace, f"{POLICY} was {'changed' if found else 'gone'}")

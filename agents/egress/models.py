@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from agents.clusters.models import Pod
 from config.crypto import EncryptedJson
 
 
@@ -38,9 +39,13 @@ class Egress(models.Model):
     @property
     def is_enforced(self) -> bool:
         """Whether nothing but the gateway is left to the engine. A wall (agents/pod/bridge/wall.py) leaves a few ports
-        open, and only a cluster's network policy lets nothing out there.
+        open, and only a cluster's network policy lets nothing out there. Both were seen: the pod has told of its wall,
+        and the observer of the policy.
         """
-        return self.is_limited and self.is_walled and settings.AGENT_RUNTIME == "kubernetes"
+        if not (self.is_limited and self.is_walled and settings.AGENT_RUNTIME == "kubernetes"):
+            return False
+        pod = Pod.objects.select_related("cluster").filter(pk=self.agent.namespace).first()
+        return pod is not None and pod.is_kept_to_its_list
 
 
 class EgressHost(models.Model):

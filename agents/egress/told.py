@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
 from agents.models import Agent, Egress
 from agents.pod.gateway.egress import authority
 
@@ -23,6 +25,7 @@ def secrets_of(agent: Agent) -> dict[str, Any]:
     return {
         "limited": egress.is_limited,
         "hosts": egress.hosts,
+        "networks": [str(network) for network in settings.POD_EGRESS_CIDRS],
         "secrets": [{name: one[name] for name in names} for one in egress.secrets],
     }
 

@@ -17,7 +17,9 @@ from agents.runtimes.pod_egress import EgressBatch, VisitRow
 from config import sql
 from config.errors import BadRequest
 
-MOST_OF_A_DAY = 500  # rows of one agent; further hosts are counted together
+# Rows of one agent and day; further hosts are counted together. Refused ones have places of their own: an engine
+# may make up as many names as it likes.
+MOST_ALLOWED, MOST_REFUSED = 500, 200
 OTHERS = "*"
 MOST_SHOWN = 1_000
 _ADD = """
@@ -58,14 +60,20 @@ def _add_rows(agent: Agent, rows: Iterable[VisitRow]) -> None:
     for row in rows:
         days[row.day].append(row)
     for day, told in days.items():
-        stored = EgressHost.objects.filter(agent=agent, day=day).values_list("host", "is_refused")
-        known = set(stored[: MOST_OF_A_DAY + 2])
+        stored = EgressHost.objects.filter(agent=agent, day=day).values_list("is_refused", "host")
+        known: dict[bool, set[str]] = {False: set(), True: set()}
+        for is_refused, host in stored[: MOST_ALLOWED + MOST_REFUSED + 2]:
+            known[is_refused].add(host)
         for row in told:
-            key = (row.host, row.is_refused)
-            if key not in known and len(known) >= MOST_OF_A_DAY:
-                key = (OTHERS, row.is_refused)
-            known.add(key)
-            sql.execute(_ADD, [agent.pk, day, *key, row.count, row.sent, row.received])
+            host = _counted_as(row, known[row.is_refused])
+            known[row.is_refused].add(host)
+            sql.execute(_ADD, [agent.pk, day, host, row.is_refused, row.count, row.sent, row.received])
+
+
+def _counted_as(row: VisitRow, known: set[str]) -> str:
+    """The host, or OTHERS for a new one if the day has no room for it."""
+    is_full = len(known - {OTHERS}) >= (MOST_REFUSED if row.is_refused else MOST_ALLOWED)
+    return OTHERS if row.host not in known and is_full else row.host
 
 
 def shown(agent: Agent, *, first: date | None = None, last: date | None = None) -> EgressLog:

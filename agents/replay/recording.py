@@ -12,6 +12,8 @@ from agents.configuring import configuration
 from agents.models import Agent, Reason, Spending
 from agents.replay.models import ReplayEntry
 from config import background, sql
+from webhooks import events
+from webhooks.event_types import LoggedType
 
 DELETED_AT_ONCE = 20_000
 _DELETE = """
@@ -39,8 +41,11 @@ def switch(agent: Agent, *, is_on: bool, actor: str) -> bool:
     if settings.is_replayed != is_on:
         settings.is_replayed = is_on
         settings.save(update_fields=["is_replayed"])
+        now = timezone.now()
         words = "the replay is recorded" if is_on else "the replay is not recorded any more"
-        timeline.note(agent, words, reason=Reason.OWNER, actor=actor, now=timezone.now())
+        timeline.note(agent, words, reason=Reason.OWNER, actor=actor, now=now)
+        # Owners do not see the timeline, and a key of theirs may have done this.
+        events.log(agent, LoggedType.REPLAY_SWITCHED, {"recording": is_on, "by": actor}, now=now)
         background.on_commit("agents.exchange_spending", agent.pk)
     return is_on
 
@@ -68,6 +73,7 @@ def _clear(agent: Agent, session: str, *, actor: str, now: datetime) -> None:
     settings.save(update_fields=["replay_cleared"])
     words = "the replay of a conversation was deleted" if session else "the replay was deleted"
     timeline.note(agent, words, reason=Reason.OWNER, actor=actor, now=now)
+    events.log(agent, LoggedType.REPLAY_DELETED, {"session": session or None, "by": actor}, now=now)
 
 
 def _settings(agent: Agent) -> Spending:

@@ -22,6 +22,7 @@ from agents.watching.quota import STALE_AFTER
 from catalog.vocabulary import ENGINE_CHOICES, ENGINE_IDS, ProviderId, TierId, ToolService
 from config.api import Choice, FieldNames, Flag, Serializer, Several, Text, TextMap, envelope
 from config.crypto import readable
+from config.numbers import QueryNumber
 
 MAX_URL_CHARACTERS = 2_048
 
@@ -318,7 +319,7 @@ class FindA2aSerializer(Serializer):
     """The query of `GET /a2a-catalog`."""
 
     q = Text(required=False, allow_blank=True, max_length=a2a_catalog.MAX_WORDS_CHARACTERS)
-    limit = serializers.IntegerField(min_value=1, max_value=a2a_catalog.MAX_PAGE, required=False)
+    limit = QueryNumber(min_value=1, max_value=a2a_catalog.MAX_PAGE, required=False)
     cursor = Text(required=False, max_length=200)
 
 
@@ -370,7 +371,7 @@ class ListAgentsSerializer(Serializer):
     """The query of `GET /agents`."""
 
     status = Choice(choices=[choice for choice in Status.values if choice != Status.DELETED], required=False)
-    limit = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
+    limit = QueryNumber(min_value=1, max_value=1_000, required=False)
     cursor = Text(required=False, max_length=200)
     fields = FieldNames(of=AgentSerializer)  # type: ignore[assignment]  # a declared field; REST framework moves it
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -49,6 +50,13 @@ class PutEgressSecretSerializer(Serializer):
     )
 
 
+class StoredMoment(serializers.DateTimeField):
+    """A time that is stored as text."""
+
+    def to_representation(self, value: Any) -> Any:
+        return super().to_representation(datetime.fromisoformat(value))
+
+
 class EgressSecretSerializer(Serializer):
     """A secret as it is shown; its value is write-only."""
 
@@ -56,7 +64,7 @@ class EgressSecretSerializer(Serializer):
     hosts = serializers.ListField(child=serializers.CharField())
     header = serializers.CharField()
     prefix = serializers.CharField()
-    set_at = serializers.DateTimeField(help_text="When its value was set.")
+    set_at = StoredMoment(help_text="When its value was set.")
 
 
 class EgressSerializer(Serializer):
@@ -87,7 +95,9 @@ class EgressLogQuerySerializer(Serializer):
 
 class EgressVisitsSerializer(Serializer):
     day = serializers.DateField()
-    host = serializers.CharField(help_text="Name and port; `*` counts the hosts beyond the first 500 of a day.")
+    host = serializers.CharField(
+        help_text="Name and port; `*` counts the others of a day that has 500 allowed or 200 refused hosts already."
+    )
     refused = serializers.BooleanField(source="is_refused")
     count = serializers.IntegerField()
     bytes_sent = serializers.IntegerField(source="sent", help_text="From the engine; inside of TLS where it is ended.")

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
 
 from catalog.serializers.catalog import Usd
-from config.api import Flag, Serializer, Whole, envelope
+from config.api import Flag, Serializer, envelope
+from config.numbers import UsdNumber, Whole
 
 MOST_TOKENS, MOST_CALLS = 1_000_000_000, 100_000
 
 
-def _usd(words: str) -> serializers.DecimalField:
-    return serializers.DecimalField(
-        required=False,
-        allow_null=True,
-        max_digits=12,
-        decimal_places=2,
-        min_value=Decimal("0.01"),
-        coerce_to_string=False,
-        help_text=words,
-    )
+def _usd(words: str) -> UsdNumber:
+    return UsdNumber(required=False, allow_null=True, max_digits=12, help_text=words)
 
 
 class PutLimitsSerializer(Serializer):

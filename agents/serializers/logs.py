@@ -11,6 +11,7 @@ from agents.pod.logs.lines import Level, LogSource
 from agents.watching import logs
 from agents.watching.logs import LogEntry
 from config.api import Choice, Serializer, Text
+from config.numbers import QueryNumber
 
 
 class ListLogsSerializer(Serializer):
@@ -21,7 +22,7 @@ class ListLogsSerializer(Serializer):
         max_length=logs.MAX_CURSOR,
         help_text="The `cursor` of the page before, or `oldest` for the first line that is kept.",
     )
-    limit = serializers.IntegerField(
+    limit = QueryNumber(
         min_value=1,
         max_value=logs.MAX_PAGE,
         required=False,

@@ -5,7 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from agents.talking import completions
-from config.api import Entries, Flag, Several, Text, Whole
+from config.api import Entries, Flag, Several, Text
+from config.numbers import Whole
 
 
 class CompletionRequestSerializer(serializers.Serializer[Any]):

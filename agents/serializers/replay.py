@@ -11,6 +11,7 @@ from agents.pod.turns.failures import Hop
 from agents.replay.models import SESSION
 from catalog.serializers.catalog import Usd
 from config.api import Choice, FieldNames, Flag, Serializer, Text, envelope
+from config.numbers import QueryNumber
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 
@@ -72,7 +73,7 @@ class ListReplaySerializer(Serializer):
 
     session = Text(required=False, max_length=SESSION, help_text="Only this conversation.")
     kind = Choice(choices=[kind.value for kind in EntryKind], required=False)
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, required=False)
+    limit = QueryNumber(min_value=1, max_value=MAX_PAGE, required=False)
     cursor = Text(required=False, max_length=MAX_CURSOR)
     fields = FieldNames(of=ReplayEntrySerializer)  # type: ignore[assignment]  # a declared field; REST framework moves it
 

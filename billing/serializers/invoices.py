@@ -11,6 +11,7 @@ from billing.models import BillingDetails, Invoice, InvoiceKind
 from billing.models.invoices import ADDRESS, COUNTRY, NAME, TAX_ID
 from catalog.serializers.catalog import Usd
 from config.api import ModelSerializer, Serializer, Text, envelope
+from config.numbers import QueryNumber
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 
@@ -66,7 +67,7 @@ InvoicesEnvelope = envelope("InvoicesEnvelope", invoices=InvoiceSerializer(many=
 
 class ListInvoicesSerializer(Serializer):
     agent_id = Text(required=False, max_length=40, help_text="Only this agent's.")
-    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
+    limit = QueryNumber(required=False, min_value=1, max_value=MAX_PAGE)
     cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
 
 

@@ -1,10 +1,9 @@
 """The request fields that the orders of several providers have."""
 
-from rest_framework import serializers
-
 from billing.vocabulary import OrderStatus, Period
 from catalog.tiers import known_tier
 from config.api import Choice, Serializer, Text
+from config.numbers import QueryNumber
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_ID = 40
@@ -20,5 +19,5 @@ class NewOrderSerializer(Serializer):
 class ListOrdersSerializer(Serializer):
     agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
     status = Choice(OrderStatus.choices, required=False)
-    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
+    limit = QueryNumber(required=False, min_value=1, max_value=MAX_PAGE)
     cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")

@@ -12,6 +12,7 @@ from catalog.serializers.catalog import Usd
 from catalog.vocabulary import TierId
 from config.api import Choice, Entries, Serializer, Text, envelope
 from config.crypto import readable
+from config.numbers import QueryNumber
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_KEY_CHARACTERS = 200
@@ -92,7 +93,7 @@ class ListSubscriptionsSerializer(Serializer):
     """The query of `GET /subscriptions`."""
 
     agent_id = Text(required=False)
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, required=False)
+    limit = QueryNumber(min_value=1, max_value=MAX_PAGE, required=False)
     cursor = Text(required=False, max_length=MAX_CURSOR)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -12,6 +11,7 @@ from catalog import search
 from catalog.search_places import LONGEST_CURSOR
 from catalog.vocabulary import ArticleLang, Category, TierId
 from config.api import Choice, Serializer, Text
+from config.numbers import QueryNumber
 
 
 def _printable(text: str) -> None:
@@ -27,13 +27,8 @@ def _printable(text: str) -> None:
         ]
     }
 )
-class PageSize(serializers.IntegerField):
-    """A number in plain digits, or nothing."""
-
-    def to_internal_value(self, data: Any) -> int:
-        if not (isinstance(data, str) and data.isascii() and data.isdigit()):
-            raise serializers.ValidationError(f"must be a whole number of 1 to {search.LARGEST_PAGE}")
-        return int(super().to_internal_value(data))
+class PageSize(QueryNumber):
+    """A number or nothing."""
 
 
 # A parameter without a value counts as not given (`PersonasViewSet.asked`), so all may be blank.

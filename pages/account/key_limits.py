@@ -10,6 +10,7 @@ from django.utils.translation import gettext, ngettext
 
 from accounts.models import ApiKey, User
 from accounts.scopes import Scope
+from config import numbers
 from pages.account import words
 
 FIELDS = ("may", "agent", "days", "most")
@@ -66,9 +67,5 @@ def _end(days: str, *, now: datetime) -> str | None:
 
 def _usd(most: str) -> object:
     """The number that was typed, also with a comma. What is no number stays a text, which is refused."""
-    if not most.strip():
-        return None
-    try:
-        return float(most.strip().replace(",", "."))
-    except ValueError:
-        return most
+    typed = most.strip()
+    return (numbers.amount(typed) or typed) if typed else None

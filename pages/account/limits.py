@@ -13,8 +13,9 @@ from accounts.authentication import caller
 from agents.serializers.limits import AccountLimitsSerializer, PutAccountLimitsSerializer
 from agents.spending import account_limits, spent
 from agents.spending.spent import NOTHING
+from config import numbers
 from config.errors import BadRequest
-from pages.account.agents.spending_limits import AMOUNTS, amount, shown
+from pages.account.agents.spending_limits import AMOUNTS, shown
 from pages.account.base import AccountPageViewSet
 
 PATH = "/account/limits"
@@ -32,7 +33,7 @@ class AccountLimitsPage(AccountPageViewSet):
         """Save all of them. An empty field is no limit."""
         typed = {name: self.typed(name).strip() for name in AMOUNTS}
         stopped = self.typed("stopped") == "yes"
-        given = {name: amount(value) for name, value in typed.items() if value}
+        given = {name: numbers.amount(value) or value for name, value in typed.items() if value}
         body = PutAccountLimitsSerializer(data={**given, "stopped": stopped})
         if not body.is_valid():
             problem = gettext("Enter amounts such as 5 or 0.50.")

@@ -11,7 +11,7 @@ CODE = "/sign-in/code"
 _OURS = re.compile(
     r"/(?:account|renew|create|oauth/authorize|oauth/activate)(?:[/?][\x21-\x7e]*)?"
 )  # cannot be understood as another host
-_LONGEST = 2_000  # the request of a program can be long
+LONGEST = 6_000  # the request of a program can be long, and is doubled in the address of the sign-in
 
 
 def sign_in(then: str) -> str:
@@ -25,4 +25,4 @@ def code(then: str) -> str:
 
 def safe(then: str) -> str:
     """`then` if it is the path of one of our pages; otherwise the account page."""
-    return then if len(then) <= _LONGEST and _OURS.fullmatch(then) and "\\" not in then else ACCOUNT
+    return then if len(then) <= LONGEST and _OURS.fullmatch(then) and "\\" not in then else ACCOUNT

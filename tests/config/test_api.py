@@ -10,8 +10,9 @@ from psycopg_pool import PoolTimeout
 from rest_framework import exceptions, serializers
 from rest_framework.test import APIClient
 
-from config.api import Choice, Flag, Serializer, Text, TextMap, Whole, exception_handler
+from config.api import Choice, Flag, Serializer, Text, TextMap, exception_handler
 from config.errors import Conflict
+from config.numbers import Whole
 
 
 class Pets(Serializer):

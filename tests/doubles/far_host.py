@@ -32,7 +32,8 @@ class FarRequest:
 @dataclass
 class FarHost:
     """`/echo` repeats headers and body, `/redirect` leads elsewhere, `/big` is large, `/drip` comes in small pieces,
-    `/packed` is packed though nobody asked for it, `/bomb` unpacks to 100 MB, `/slow` takes its time.
+    `/packed` is packed though nobody asked for it, `/bomb` unpacks to 100 MB, `/slow` takes its time,
+    `/hidden` repeats the secret in a header's name and in a folded header.
     """
 
     context: ssl.SSLContext | None = None
@@ -133,6 +134,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(0.005)
         self.close_connection = True
+
+    def _hidden(self, _: bytes) -> None:
+        secret = (self.headers.get("Authorization") or "").rpartition(" ")[2]
+        self.send_response(200)
+        self.send_header(f"X-{secret}", "1")
+        self.send_header("X-Folded", f"{secret[:9]}\r\n {secret[9:]}")
+        self.send_header("X-Kept", "a\r\n b")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _slow(self, _: bytes) -> None:
         time.sleep(1.5)

@@ -75,6 +75,7 @@ class KubernetesRuntime:
         renewed = [manifests.policy(spec, place)] if spec.egress_limited is not None else []
         visits = [inside.apply(manifest) for manifest in (*network.domain_objects(spec, place), *renewed)]
         pods.keep_some(pod.namespace, digests.of(*visits))
+        _note_policy(spec, digests.of(*visits))
         self._keep_volume(inside, pod)
 
     def repair(self, spec: PodSpec) -> list[str]:
@@ -87,6 +88,7 @@ class KubernetesRuntime:
         repair.keep_claim(partial(self._claim, inside, spec, place))
         repair.keep_volume(_labels(pod.agent_id, pod.cluster))
         pods.keep(pod.namespace, repair.digests)
+        _note_policy(spec, repair.digests)
         return _astray(pod, repair)
 
     def told(self, namespace: str, put_back: list[str]) -> None:
@@ -193,6 +195,7 @@ class KubernetesRuntime:
         applied.append(inside.apply(manifests.limits(spec, place, secrets=digests.secrets(digests.of(*applied)))))
         applied.append(inside.apply(wanted))
         pods.keep(spec.namespace, digests.of(*applied))
+        _note_policy(spec, digests.of(*applied))
         pods.found_whole(spec.namespace, _hash(wanted))
 
     def _apply_again(self, inside: Inside, spec: PodSpec, place: ClusterSettings, wanted: Json, *, known: Pod) -> None:
@@ -205,6 +208,7 @@ class KubernetesRuntime:
         repair.keep_claim(partial(self._claim, inside, spec, place))
         repair.keep_volume(_labels(spec.agent_id, known.cluster))
         pods.keep(spec.namespace, {**repair.digests, **digests.of(inside.apply(wanted))})
+        _note_policy(spec, repair.digests)
         pods.found_whole(spec.namespace, _hash(wanted))
         _astray(known, repair)
 
@@ -226,6 +230,10 @@ class KubernetesRuntime:
         """Keep the volume as soon as it exists, so that the agent's files stay, whatever happens to the namespace."""
         if volume := volumes.bound(inside):
             volumes.keep(inside.connection, volume, labels=_labels(pod.agent_id, pod.cluster))
+
+
+def _note_policy(spec: PodSpec, applied: digests.Digests) -> None:
+    pods.note_policy(spec.namespace, applied, is_limited=bool(spec.egress_limited))
 
 
 def _noting(pod: Pod) -> Callable[[str], None]:

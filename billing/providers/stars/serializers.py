@@ -8,7 +8,8 @@ from billing.serializers.plans import OrderedPlan
 from billing.vocabulary import OrderStatus
 from catalog.serializers.catalog import Usd
 from catalog.vocabulary import TierId
-from config.api import Entries, ModelSerializer, Serializer, Whole, envelope
+from config.api import Entries, ModelSerializer, Serializer, envelope
+from config.numbers import Whole
 
 MAX_ENTRIES = 256  # a message of Telegram has about a hundred fields
 

@@ -30,6 +30,8 @@ TYPES: dict[str, Promise] = {
 LOGGED: dict[str, str] = {
     LoggedType.LIMIT_NEAR: "The agent has nearly reached its limit: {usd} of {limitUsd} USD for a {period}.",
     LoggedType.LIMIT_REACHED: "Its model calls are refused: it has taken {usd} of {limitUsd} USD for a {period}.",
+    LoggedType.REPLAY_SWITCHED: "{who} switched the recording of the replay {switched}.",
+    LoggedType.REPLAY_DELETED: "{who} deleted the replay{part}.",
 }
 
 # By the state before.
@@ -45,7 +47,18 @@ def sentence(event: Event) -> str:
     """What happened, and the reason if it is known."""
     data: dict[str, Any] = json.loads(event.body)["data"]
     logged = LOGGED.get(event.type)
-    return logged.format_map(data) if logged else _sent(event, data)
+    return logged.format_map(_named(data)) if logged else _sent(event, data)
+
+
+def _named(data: dict[str, Any]) -> dict[str, Any]:
+    """The data, with words for what is no word."""
+    kind, _separator, named = str(data.get("by", "")).partition(":")
+    return {
+        "who": f"The API key {named}" if kind == "key" else "You",
+        "switched": "on" if data.get("recording") else "off",
+        "part": " of a conversation" if data.get("session") else "",
+        **data,
+    }
 
 
 def _sent(event: Event, data: dict[str, Any]) -> str:

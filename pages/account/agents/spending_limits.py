@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from agents.models import Agent
 from agents.serializers.limits import LimitsSerializer, PutLimitsSerializer
 from agents.spending import limits
+from config import numbers
 from config.errors import BadRequest
 from pages.account.agents.base import AgentPagePage
 
@@ -61,14 +62,9 @@ class SpendingLimitsPage(AgentPagePage):
 
 def _body(typed: dict[str, str]) -> dict[str, Any]:
     """The body of `PUT /agents/{id}/limits`, in the API's words."""
-    numbers = {name: int(typed[name]) if typed[name].isdecimal() else typed[name] for name in NUMBERS}
-    amounts = {name: amount(typed[name]) for name in AMOUNTS}
-    return {name: value for name, value in {**numbers, **amounts}.items() if value != ""}
-
-
-def amount(typed: str) -> str:
-    """As the API takes it. A comma is a decimal point."""
-    return typed.replace(",", ".")
+    given = {name: numbers.whole(typed[name]) or typed[name] for name in NUMBERS}
+    given |= {name: numbers.amount(typed[name]) or typed[name] for name in AMOUNTS}
+    return {name: value for name, value in given.items() if value != ""}
 
 
 def shown(name: str, value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from authlib.oauth2.rfc6749 import InvalidClientError, OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidClientError, InvalidRequestError, OAuth2Error
 from django.http import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -14,12 +14,18 @@ from accounts import throttling
 from accounts.authentication import caller
 from accounts.oauth import addresses, clients
 from accounts.oauth.documents import BadDocument
-from accounts.oauth.server import CodeGrant, server, with_issuer
+from accounts.oauth.server import AUTHORIZE_PATH, CodeGrant, server, with_issuer
 from pages.account.base import POLICY
 from pages.account.oauth.answering import AnswerPage, BadAnswer, Refused, problem_of
+from pages.account.sign_in_links import LONGEST
 
 
 class ConsentPage(AnswerPage):
+    def back(self) -> str:
+        """A request that is too long for the sign-in's address is refused after it, by this page."""
+        place = super().back()
+        return place if len(place) <= LONGEST else AUTHORIZE_PATH
+
     def retrieve(self, request: Request) -> HttpResponseBase:
         try:
             grant = self._grant(request)
@@ -43,6 +49,8 @@ class ConsentPage(AnswerPage):
 
     def _grant(self, request: Request) -> CodeGrant:
         """The program's request, which is the address of the page. Raises OAuth2Error, BadDocument, RateLimited."""
+        if len(self.sent.get_full_path()) > LONGEST:
+            raise InvalidRequestError(f"the request has more than {LONGEST} characters")
         client_id, now = self.sent.GET.get("client_id", ""), timezone.now()
         if not clients.is_fresh(client_id, now=now):
             self.spend(throttling.OAUTH_DOCUMENT, request)

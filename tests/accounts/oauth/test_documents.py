@@ -185,3 +185,54 @@ def test_a_document_that_changes_is_read_again_after_an_hour(host: Receiver) -> 
     document(host, client_name="Another name")
     clients.read_document(host.url, by="somebody", now=now + clients.FRESH)
     assert OAuthClient.objects.get().name == "Another name"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("answer", [status(503), status(429), raw(b"")], ids=["fails", "busy", "hangs up"])
+def test_a_known_program_is_taken_for_a_day_while_its_host_is_away(host: Receiver, answer: Any) -> None:
+    document(host)
+    now = timezone.now()
+    clients.read_document(host.url, by="somebody", now=now)
+    host.answers(answer)
+    later = now + clients.LAST_GOOD - clients.FRESH
+    assert clients.read_document(host.url, by="somebody", now=later).name == "A program"
+    assert OAuthClient.objects.get().fetched_at == now  # it does not become newer by that
+    with pytest.raises(BadDocument):
+        clients.read_document(host.url, by="somebody", now=now + clients.LAST_GOOD)
+
+
+@pytest.mark.django_db
+def test_a_program_that_nobody_knows_is_not_taken_while_its_host_is_away(host: Receiver) -> None:
+    host.answers(status(503))
+    with pytest.raises(BadDocument):
+        clients.read_document(host.url, by="somebody", now=timezone.now())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "answer",
+    [status(404), status(200, body=b"{}"), status(302, "Location: https://a.example/")],
+    ids=["gone", "empty", "moved"],
+)
+def test_a_program_whose_host_takes_its_document_back_is_refused_at_once(host: Receiver, answer: Any) -> None:
+    document(host)
+    clients.read_document(host.url, by="somebody", now=timezone.now())
+    host.answers(answer)
+    with pytest.raises(BadDocument):
+        clients.read_document(host.url, by="somebody", now=timezone.now())
+
+
+@pytest.mark.parametrize(
+    ("name", "client_id", "shown"),
+    [
+        ("A program", "https://program.example/client.json", "A program (program.example)"),
+        ("Claude (claude.ai)", "https://evil.example/client.json", "Claude (claude.ai) (evil.example)"),
+        ("program.example", "https://program.example/client.json", "program.example"),
+        ("agentpods", "agentpods-cli", "agentpods"),
+        ("n" * 60, "https://program.example/client.json", f"{'n' * 42} (program.example)"),
+        ("n" * 60, f"https://{'a.' * 60}program.example/c", f"{'n' * 17} (…{('a.' * 60 + 'program.example')[-39:]})"),
+    ],
+)
+def test_the_name_of_a_key_ends_with_the_host_of_its_program(name: str, client_id: str, shown: str) -> None:
+    assert clients.key_name(name, client_id) == shown
+    assert len(shown) <= 60

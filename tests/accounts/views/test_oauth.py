@@ -40,7 +40,7 @@ def test_a_code_becomes_a_key_that_may_do_what_the_person_allowed(owner: User) -
     assert (token["token_type"], token["scope"]) == ("Bearer", "operate")
     assert 29 * 86_400 < token["expires_in"] <= 30 * 86_400
     key = ApiKey.objects.get(user=owner)
-    assert (key.name, key.scopes, key.limits is None) == ("A program", ["operate"], False)
+    assert (key.name, key.scopes, key.limits is None) == ("A program (program.example)", ["operate"], False)
     caller = with_token(token["access_token"])
     assert caller.get("/me").status_code == 200
     assert caller.post("/keys", {"name": "more"}, format="json").status_code == 403
@@ -200,3 +200,35 @@ def test_a_revocation_without_a_token_is_refused() -> None:
 
 def test_json_is_no_form(code: str) -> None:
     assert APIClient().post("/oauth/token", {"code": code}, format="json").status_code == 415
+
+
+OTHER_SITE = {"Origin": "https://browser-program.example"}
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/oauth/token", "POST"),
+        ("/oauth/device", "POST"),
+        ("/oauth/revoke", "POST"),
+        ("/.well-known/oauth-authorization-server/oauth", "GET"),
+        ("/.well-known/oauth-protected-resource/oauth/mcp", "GET"),
+    ],
+)
+def test_a_program_in_a_browser_may_call_from_any_site(path: str, method: str) -> None:
+    asked = {"Access-Control-Request-Method": method, "Access-Control-Request-Headers": "mcp-protocol-version"}
+    preflight = APIClient().options(path, headers={**OTHER_SITE, **asked})
+    assert (preflight.status_code, preflight.content) == (204, b"")
+    assert preflight["Access-Control-Allow-Origin"] == "*"
+    assert method in preflight["Access-Control-Allow-Methods"].split(", ")
+    assert "MCP-Protocol-Version" in preflight["Access-Control-Allow-Headers"].split(", ")
+    assert not preflight.has_header("Access-Control-Allow-Credentials")
+    answer = APIClient().generic(method, path, "", content_type=FORM, headers=OTHER_SITE)
+    assert answer["Access-Control-Allow-Origin"] == "*"
+
+
+def test_a_program_in_a_browser_reads_why_it_was_refused() -> None:
+    for body, kind, status in ((b"x" * 10_000, FORM, 413), (b"{}", "application/json", 415)):
+        refused = APIClient().generic("POST", "/oauth/token", body, content_type=kind, headers=OTHER_SITE)
+        assert (refused.status_code, refused["Access-Control-Allow-Origin"]) == (status, "*")
+    assert "Access-Control-Allow-Origin" not in APIClient().get("/agents", headers=OTHER_SITE).headers

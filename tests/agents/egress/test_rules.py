@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from agents import personal
@@ -227,3 +229,14 @@ def test_a_deleted_agent_leaves_neither_secret_nor_log(client: APIClient, agent:
         reconciler.reconcile(agent.pk)
     assert Agent.objects.get(pk=agent.pk).status == "deleted"
     assert (Egress.objects.count(), EgressHost.objects.count()) == (0, 0)
+
+
+def test_the_gateway_is_told_the_networks_of_pods_and_not_those_of_peers(
+    client: APIClient, agent: Agent, settings: Settings
+) -> None:
+    settings.POD_EGRESS_CIDRS = [ip_network("10.7.0.0/16")]
+    settings.PEER_ALLOWED_CIDRS = [ip_network("10.8.0.0/16")]
+    put(client, agent, allowList="on", hosts=["example.com"])
+    told = pods.secrets_of(Agent.objects.get(pk=agent.pk))
+    assert told.egress["networks"] == ["10.7.0.0/16"]
+    assert told.peer_networks == ["10.8.0.0/16", "10.7.0.0/16"]

@@ -35,8 +35,8 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FarHost]:
 def start(pod: EnginePod, far: FarHost, **config: object) -> None:
     host = f"api.localhost:{far.port}"
     secret = {"hosts": [host], "header": "Authorization", "prefix": "Bearer ", "value": SECRET}
-    given = {"limited": True, "hosts": [], "secrets": [secret]}
-    secrets = dataclasses.replace(pod.spec.secrets, egress=given, peer_networks=["127.0.0.0/8"])
+    given = {"limited": True, "hosts": [], "secrets": [secret], "networks": ["127.0.0.0/8"]}
+    secrets = dataclasses.replace(pod.spec.secrets, egress=given)
     pod.spec = dataclasses.replace(pod.spec, secrets=secrets)
     pod.start(egress_authority=authority.certificate_of(TICKET_KEY), egress_limited=True, **config)
 

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from accounts import keys
 from accounts.models import User
 from agents import personal
 from agents.models import Agent, Transition
@@ -176,6 +177,24 @@ def test_the_owner_switches_it_off_and_on(client: APIClient, agent: Agent, owner
     assert [(row.note, row.actor) for row in notes] == [
         ("the replay is not recorded any more", f"user:{owner.pk}"),
         ("the replay is recorded", f"user:{owner.pk}"),
+    ]
+
+
+def test_the_owner_reads_in_the_events_which_key_switched_or_deleted_it(
+    client: APIClient, agent: Agent, owner: User
+) -> None:
+    key, secret = keys.create(owner, name="Deputy", now=timezone.now())
+    deputy = APIClient(headers={"Authorization": f"Bearer {secret}"})
+    deputy.put(path(agent), {"recording": False}, format="json")
+    deputy.put(path(agent), {"recording": False}, format="json")  # changes nothing
+    deputy.delete(path(agent, session="ses_1"))
+    client.delete(path(agent))
+    told = [event for event in client.get("/events").json()["events"] if event["type"].startswith("replay.")]
+    shown = [(one["type"], one["data"], one["agent"]["id"]) for one in sorted(told, key=lambda one: one["createdAt"])]
+    assert shown == [
+        ("replay.switched", {"recording": False, "by": f"key:{key.pk}"}, agent.pk),
+        ("replay.deleted", {"session": "ses_1", "by": f"key:{key.pk}"}, agent.pk),
+        ("replay.deleted", {"session": None, "by": f"user:{owner.pk}"}, agent.pk),
     ]
 
 

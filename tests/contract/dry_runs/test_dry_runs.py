@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,6 +26,7 @@ from catalog import snapshot
 from config import dry_run, sql, waiting
 from config.redis import client as redis_client
 from tests.agents.conftest import PERSONA, MakeAgent, settle, signed_in
+from tests.agents.replay.conftest import stored
 from tests.billing.conftest import Clock, Pay, tick
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
@@ -197,6 +199,41 @@ def test_each_call_that_writes_can_be_tried_and_changes_nothing(document: Docume
             transaction.set_rollback(True)
         assert (real.status_code, real.has_header("Dry-Run")) == (dry.status_code, False), (name, real.content)
         assert real.status_code == 204 or shape(dry.json()) == shape(real.json()), name
+
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
+# They need a pod, a place of backups, a query, a published persona, an order or an invoice: `Things` has none.
+NOT_READ = {
+    "checkDomain", "getAgentBackup", "getAgentMemory", "getCryptoOrder", "getInvoice", "getInvoicePdf", "getPersona",
+    "getPersonaArticle", "getStarsOrder", "getStripeOrder", "getSubscriptionQuote", "verifyWhatsappWebhook",
+}  # fmt: skip
+
+
+def moments(body: Any) -> Iterator[str]:
+    """The times in an answer, whatever they are called."""
+    if isinstance(body, str):
+        yield from MOMENT.findall(body) if MOMENT.fullmatch(body) else ()
+    elif isinstance(body, dict | list):
+        for value in body.values() if isinstance(body, dict) else body:
+            yield from moments(value)
+
+
+def test_each_time_in_each_answer_is_utc_and_ends_with_z(document: Document, things: Things) -> None:
+    stored(Agent.objects.get(pk=things.agent), 1)
+    found = {}
+    for path, methods in document["paths"].items():
+        if "get" in methods and "{" not in path.replace("{id}", "").replace("{name}", "").replace("{slug}", ""):
+            name = methods["get"]["operationId"]
+            answer = things.client.get(things.path(path, name))
+            is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+            found[name] = answer.status_code, list(moments(answer.json())) if is_json else []
+    for method, path, name in writing(document, tried=True):
+        dry = call(things, method, f"{things.path(path, name)}?dryRun=true", things.body(name))
+        found[name] = dry.status_code, list(moments(dry.json())) if dry.content else []
+    assert {name for name, (status, _) in found.items() if status >= 400} == NOT_READ
+    assert [name for name, (_, times) in found.items() if not all(time.endswith("Z") for time in times)] == []
+    assert {"setAgentEgressSecret", "getAgentEgress", "listAgentReplay"} <= {name for name in found if found[name][1]}
+    assert sum(bool(times) for _, times in found.values()) > 30
 
 
 def test_a_dry_run_says_what_an_agent_would_cost_and_what_was_not_checked(things: Things) -> None:

@@ -199,7 +199,7 @@ def test_a_suspended_account_does_not_come_in_and_is_thrown_out(visitor: Visitor
         ("account", ACCOUNT),
         ("/admin/", ACCOUNT),
         ("/sign-out", ACCOUNT),
-        ("/account/" + "a" * 2_000, ACCOUNT),
+        ("/account/" + "a" * 6_000, ACCOUNT),
         ("", ACCOUNT),
     ],
 )

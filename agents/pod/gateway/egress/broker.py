@@ -23,7 +23,7 @@ from agents.pod.gateway.egress.rules import BrokeredSecret, EgressRules
 from agents.pod.gateway.egress.tunnels import OtherNameError
 from agents.pod.gateway.egress.visits import HostVisit, VisitBook
 from agents.pod.gateway.pod import Pod
-from config.outbound import AddressRefusedError
+from config.outbound import AddressRefusedError, Reach
 
 if TYPE_CHECKING:
     from agents.pod.gateway.egress.authority import Authority
@@ -47,7 +47,7 @@ class EgressBroker:
         self._authority: Authority | None = None
         self._told: dict[str, Any] = {}
         self._loaded = EgressRules()
-        self._forwarder = Forwarder(pod, MOST_OPEN)
+        self._forwarder = Forwarder(self._reach, MOST_OPEN)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended_here = 0
         self.book = VisitBook(day)
@@ -60,6 +60,10 @@ class EgressBroker:
         if told is not self._told:
             self._told, self._loaded = told, EgressRules.load(told)
         return self._loaded
+
+    def _reach(self) -> Reach:
+        """The public internet, and the networks that the operator allows pods. Those of peers are for peers alone."""
+        return Reach(allowed=self._rules.networks)
 
     @property
     def is_on(self) -> bool:
@@ -135,17 +139,19 @@ class EgressBroker:
     async def _tunnel(self, caller: EngineSide, target: Target, rest: bytes, visit: HostVisit) -> None:
         was_limited = self._rules.is_limited
         try:
-            host = await dialling.dial(self._pod, target)
+            host = await dialling.dial(self._reach(), target)
         except (AddressRefusedError, OSError, TimeoutError) as error:
             raise forwarding.refusal_of(error, target) from error
         client, first = caller.accept(rest), b""
         try:
             if was_limited:
                 first = await tunnels.checked_hello(client[0], target)
-        except OtherNameError:
-            self.book.refused(str(target))
+        except BaseException as error:
             host[1].transport.abort()
             caller.abort()
+            if not isinstance(error, OtherNameError):
+                raise
+            self.book.refused(str(target))
             return
 
         def is_allowed() -> bool:

@@ -9,7 +9,7 @@ import functools
 import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from socket import AF_INET, AddressFamily, socket
 
 import aiohttp
@@ -17,7 +17,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from agents.pod.gateway.egress.hosts import Target
 from agents.pod.gateway.peers.dialling import lookup
-from agents.pod.gateway.pod import Pod
 from config.outbound import AddressInfo, AddressRefusedError, JudgingResolver, Reach
 from config.public_networks import Address
 
@@ -36,15 +35,10 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(LOOKUPS, thread_name_prefix="resolve-egress")
 
 
-def reach_of(pod: Pod) -> Reach:
-    """The public internet, and the networks that the operator allows pods."""
-    return Reach(allowed=tuple(ip_network(network) for network in pod.secrets.peer_networks))
-
-
-async def dial(pod: Pod, target: Target) -> Streams:
+async def dial(reach: Reach, target: Target) -> Streams:
     """Raises AddressRefusedError, OSError or TimeoutError."""
     problem: Exception = OSError("no address")
-    for address in (await _addresses(pod, target))[:4]:
+    for address in (await _addresses(reach, target))[:4]:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await asyncio.open_connection(str(address), target.port, limit=BUFFER_BYTES)
@@ -53,8 +47,7 @@ async def dial(pod: Pod, target: Target) -> Streams:
     raise problem
 
 
-async def _addresses(pod: Pod, target: Target) -> list[Address]:
-    reach = reach_of(pod)
+async def _addresses(reach: Reach, target: Target) -> list[Address]:
     if target.address is not None:
         if not reach.may_dial(target.address):
             raise AddressRefusedError
@@ -64,34 +57,36 @@ async def _addresses(pod: Pod, target: Target) -> list[Address]:
     return [ip_address(one["host"]) for one in found]
 
 
-def connector(pod: Pod, most: int) -> aiohttp.TCPConnector:
-    """For requests that the broker makes itself. TLS is verified against the public authorities."""
+def connector(reach: Callable[[], Reach], most: int) -> aiohttp.TCPConnector:
+    """For requests that the broker makes itself. TLS is verified against the public authorities. `reach` is asked for
+    each connection, as the pod's configuration may change.
+    """
     return aiohttp.TCPConnector(
         limit=most,
         use_dns_cache=False,
         keepalive_timeout=15,
-        resolver=_PodResolver(pod),
-        socket_factory=_judged_by(pod),
+        resolver=_PresentResolver(reach),
+        socket_factory=_judged_by(reach),
         ssl=ssl.create_default_context(),
     )
 
 
-def _judged_by(pod: Pod) -> Callable[[AddressInfo], socket]:
+def _judged_by(reach: Callable[[], Reach]) -> Callable[[AddressInfo], socket]:
     def made(info: AddressInfo) -> socket:
-        return reach_of(pod).sockets(max_bytes=_UNLIMITED)(info)
+        return reach().sockets(max_bytes=_UNLIMITED)(info)
 
     return made
 
 
-class _PodResolver(AbstractResolver):
+class _PresentResolver(AbstractResolver):
     """Judges by the networks of the pod's present configuration."""
 
-    def __init__(self, pod: Pod) -> None:
-        self._pod = pod
+    def __init__(self, reach: Callable[[], Reach]) -> None:
+        self._reach = reach
 
     async def resolve(self, host: str, port: int = 0, family: AddressFamily = AF_INET) -> list[ResolveResult]:
         async with asyncio.timeout(LOOKUP_SECONDS):
-            return await JudgingResolver(_threads(), lookup, reach_of(self._pod)).resolve(host, port, family)
+            return await JudgingResolver(_threads(), lookup, self._reach()).resolve(host, port, family)
 
     async def close(self) -> None:
         """Nothing to close: the threads live as long as the gateway."""

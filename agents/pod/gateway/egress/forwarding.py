@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 import aiohttp
@@ -17,9 +17,8 @@ from agents.pod.gateway.egress.hosts import Target
 from agents.pod.gateway.egress.rules import BrokeredSecret
 from agents.pod.gateway.egress.visits import HostVisit
 from agents.pod.gateway.llm.headers import check_unpacked
-from agents.pod.gateway.pod import Pod
 from agents.pod.masking import StreamMask
-from config.outbound import AddressRefusedError
+from config.outbound import AddressRefusedError, Reach
 
 SILENCE_SECONDS = 300.0
 # CONNECT would lead past the broker, and TRACE asks the host to repeat the request with its secret.
@@ -51,8 +50,8 @@ class BrokeredRequest:
 class Forwarder:
     """The clients that make these requests: without cookies, redirects, or proxies of the environment."""
 
-    def __init__(self, pod: Pod, most: int) -> None:
-        self._connector = dialling.connector(pod, most)
+    def __init__(self, reach: Callable[[], Reach], most: int) -> None:
+        self._connector = dialling.connector(reach, most)
         self._packed = _session(self._connector, unpacks=False)
         self._unpacked = _session(self._connector, unpacks=True)
 

@@ -9,7 +9,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from agents.pod import hop_by_hop
 from agents.pod.gateway.egress.rules import BrokeredSecret
-from agents.pod.masking import mask_text
+from agents.pod.gateway.masked_headers import masked
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 # The connection itself sets these.
@@ -47,11 +47,8 @@ def outgoing(headers: CIMultiDictProxy[str], secrets: Iterable[BrokeredSecret]) 
 def incoming(headers: CIMultiDictProxy[str], clear: list[str], *, is_changed: bool, has_body: bool) -> CIMultiDict[str]:
     """The host's headers, without the secrets in `clear`. `is_changed`: the body is unpacked and masked."""
     dropped = {*hop_by_hop.names_in(headers), *_NOT_RETURNED, *(_CHANGED if is_changed and has_body else ())}
-    return CIMultiDict(
-        (name, mask_text(value, clear) if clear else value)
-        for name, value in headers.items()
-        if name.lower() not in dropped
-    )
+    shown = masked(headers, clear) if clear else headers.items()
+    return CIMultiDict((name, value) for name, value in shown if name.lower() not in dropped)
 
 
 def plain(name: str) -> str:

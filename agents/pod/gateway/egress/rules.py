@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from typing import Any
 
 from agents.pod.gateway.egress.hosts import TLS_PORT, HostRule, Target
+from config.public_networks import Network
 
 _TLS = frozenset({TLS_PORT})
 
@@ -30,6 +32,7 @@ class EgressRules:
     is_limited: bool = False  # whether only the hosts of the list may be asked
     hosts: tuple[HostRule, ...] = ()
     secrets: tuple[BrokeredSecret, ...] = ()
+    networks: tuple[Network, ...] = ()  # that pods may reach beside the public internet
 
     @classmethod
     def load(cls, raw: Mapping[str, Any]) -> EgressRules:
@@ -48,6 +51,7 @@ class EgressRules:
             is_limited=bool(raw.get("limited")),
             hosts=tuple(map(HostRule.read, raw.get("hosts", ()))),
             secrets=secrets,
+            networks=tuple(map(ip_network, raw.get("networks", ()))),
         )
 
     def allow(self, target: Target) -> bool:

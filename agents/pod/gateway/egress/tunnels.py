@@ -63,6 +63,8 @@ async def run(
     finally:
         for pump in pumps:
             pump.cancel()
+        for _, writer in (client, host):
+            writer.close()  # at once: this task may be cancelled while it waits
         await asyncio.gather(*pumps, return_exceptions=True)
         await asyncio.gather(_end(client[1]), _end(host[1]))
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from agents.pod.gateway.answers import Refusal
 
-# More hosts than this between two exchanges are counted together.
-MOST_ROWS = 200
+# More hosts than this between two exchanges are counted together. Refused ones have places of their own: an engine may
+# make up as many names as it likes, and they must not hide where it really was.
+MOST_ALLOWED, MOST_REFUSED = 200, 100
 OTHERS = "*"
 
 _Key = tuple[str, str, bool]  # day, host, whether it was refused
@@ -81,9 +82,12 @@ class VisitBook:
 
     def _add(self, host: str, *, is_refused: bool, counts: _Counts) -> None:
         key = (self._day(), host, is_refused)
-        if key not in self._rows and len(self._rows) >= MOST_ROWS:
+        if key not in self._rows and not self._has_room(is_refused=is_refused):
             key = (key[0], OTHERS, is_refused)
         self._rows[key] = [had + more for had, more in zip(self._rows.get(key, [0, 0, 0]), counts, strict=True)]
+
+    def _has_room(self, *, is_refused: bool) -> bool:
+        return sum(key[2] is is_refused for key in self._rows) < (MOST_REFUSED if is_refused else MOST_ALLOWED)
 
     def exchange(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The batch that is due, for an answer to the control plane; empty for one that does not ask for it."""

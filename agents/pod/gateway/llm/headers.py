@@ -12,7 +12,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from agents.engines.providers import PROVIDERS, KeyHeader
 from agents.pod import hop_by_hop
 from agents.pod.gateway.answers import Refusal, same_secret
-from agents.pod.masking import mask_text
+from agents.pod.gateway.masked_headers import masked
 
 KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
 _NOT_SENT = {
@@ -107,9 +107,7 @@ def _words(headers: CIMultiDictProxy[str], name: str) -> list[str]:
 def incoming(headers: CIMultiDictProxy[str], *, key: str) -> CIMultiDict[str]:
     """The provider's headers as they are sent to the engine."""
     dropped = _NOT_RETURNED | hop_by_hop.names_in(headers)
-    return CIMultiDict(
-        (name, mask_text(value, [key])) for name, value in headers.items() if name.lower() not in dropped
-    )
+    return CIMultiDict((name, value) for name, value in masked(headers, [key]) if name.lower() not in dropped)
 
 
 def _key_header(headers: CIMultiDictProxy[str], provider: str, key: str) -> tuple[str, str]:

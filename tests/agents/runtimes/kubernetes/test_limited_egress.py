@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from agents.clusters import connections, policies
 from agents.clusters.api import names
+from agents.clusters.models import POLICY, Cluster, Enforcement, Pod
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.runtimes.conftest import NAMESPACE, pod_spec
@@ -45,3 +47,32 @@ def test_a_repair_keeps_the_policy_of_the_list(runtime: KubernetesRuntime, clust
     runtime.deploy(limited(True))
     runtime.repair(limited(True))
     assert "ports" in internet(cluster)
+
+
+def observed(**changed: str) -> bool:
+    """Whether the engine is kept to its list once the observer sees all objects as they were applied, or otherwise."""
+    pod = Pod.objects.select_related("cluster").get(pk=NAMESPACE)
+    pod.seen = {**pod.kept, **changed}
+    return pod.is_kept_to_its_list
+
+
+def test_the_list_is_kept_once_its_policy_was_applied_and_is_seen(
+    runtime: KubernetesRuntime, cluster: KubeApi, row: Cluster
+) -> None:
+    runtime.deploy(limited(None))
+    Cluster.objects.update(network_policies=Enforcement.ENFORCED)
+    assert not observed()
+    for make in (runtime.deploy, runtime.repair):
+        make(limited(True))
+        assert (observed(), observed(**{POLICY: "what was there before"})) == (True, False)
+        make(limited(False))
+        assert not observed()
+
+
+def test_a_check_of_the_cluster_takes_note_of_the_policy_that_it_renews(
+    runtime: KubernetesRuntime, cluster: KubeApi, row: Cluster
+) -> None:
+    runtime.deploy(limited(True))
+    policies.renew(row, connections.of(row), connections.place(row))  # the agent has no list in the database
+    Cluster.objects.update(network_policies=Enforcement.ENFORCED)
+    assert (observed(), "ports" in internet(cluster)) == (False, False)

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents.models import Agent, AgentQuota, Reason
+from agents.replay import recording
 from agents.running import lifecycle
 from tests.agents.conftest import settle
 from tests.pages.account.visitor import Visitor, statements, text
@@ -68,6 +69,17 @@ def test_events_are_told_in_words_the_newest_first(visitor: Visitor, running: Ag
         "It stops in 1 day unless it is paid for.",
         "The agent was paid for by us.",
         "A payment came in with USDC: paid until Dec. 28, 2026.",
+    ]
+
+
+def test_who_switched_and_deleted_the_replay_is_told(visitor: Visitor, running: Agent) -> None:
+    recording.switch(running, is_on=False, actor="key:key_5f0c9d2e")
+    recording.delete(running, session="ses_1", actor="user:usr_1")
+    recording.delete(running, actor="key:key_5f0c9d2e")
+    assert told(visitor.open(place(running)))[:3] == [
+        "The API key key_5f0c9d2e deleted the replay.",
+        "You deleted the replay of a conversation.",
+        "The API key key_5f0c9d2e switched the recording of the replay off.",
     ]
 
 

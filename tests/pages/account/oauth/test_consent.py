@@ -191,3 +191,20 @@ def test_a_program_that_is_gone_when_the_answer_is_made_is_refused_on_a_page(
     answer = visitor.send(page, request_of(), answer="allow", may="read", days="30")
     assert "the program has changed" in text(shown(answer, status=400))
     assert not OAuthGrant.objects.exists()
+
+
+def test_a_long_request_is_there_again_after_the_sign_in(visitor: Visitor) -> None:
+    place = request_of(state="s" * 4_000)
+    door = Visitor().client.get(place).headers["Location"]
+    assert dict(parse_qsl(urlsplit(door).query)) == {"next": place}
+    assert visitor.client.get(door).headers["Location"] == place
+    assert visitor.client.get(place).status_code == 200
+
+
+def test_a_request_that_is_too_long_is_refused_and_not_lost(visitor: Visitor) -> None:
+    place = request_of(state="s" * 6_000)
+    door = Visitor().client.get(place).headers["Location"]
+    after = visitor.client.get(door).headers["Location"]
+    for one in (place, after):
+        page = shown(visitor.client.get(one), status=400)
+        assert "cannot be answered" in text(page)

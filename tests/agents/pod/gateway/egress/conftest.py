@@ -15,8 +15,6 @@ from tests.agents.pod.gateway.process import LLM_TOKEN, TICKET_KEY, GatewayProce
 from tests.doubles.certificates import Certificates
 from tests.doubles.far_host import FarHost
 
-LOOPBACK = ["127.0.0.0/8"]  # far hosts are on this machine; what operators allow is dialled
-
 Engine = Callable[..., requests.Session]
 
 
@@ -44,7 +42,7 @@ def broker(start_gateway: StartGateway, world: Certificates) -> Callable[..., Ga
     """`broker(rules)`: a gateway with these rules."""
 
     def start(egress: dict[str, Any], **given: Any) -> GatewayProcess:
-        usual = {"peer_networks": LOOPBACK, "inside": False, "environment": {"SSL_CERT_FILE": str(world.authority)}}
+        usual = {"inside": False, "environment": {"SSL_CERT_FILE": str(world.authority)}}
         return start_gateway(egress=egress, **{**usual, **given})
 
     return start

@@ -112,7 +112,7 @@ def test_without_the_pods_token_nothing_is_reached(broker: Broker, plain: FarHos
     ],
 )
 def test_addresses_that_are_not_public_are_never_dialled(broker: Broker, plain: FarHost, host: str) -> None:
-    gateway = broker(rules(secret("api.localhost")), peer_networks=[])
+    gateway = broker(rules(secret("api.localhost"), networks=[]), peer_networks=["127.0.0.0/8", "::1/128"])
     assert status_of(exchange(gateway, head_of(f"{host}:{plain.port}"))) == 403
     raw = f"GET http://{host}:{plain.port}/ HTTP/1.1\r\nHost: x\r\n"
     raw += f"Proxy-Authorization: Basic {TOKEN}\r\nConnection: close\r\n\r\n"
@@ -121,7 +121,7 @@ def test_addresses_that_are_not_public_are_never_dialled(broker: Broker, plain: 
 
 
 def test_a_secrets_host_at_a_private_address_is_not_asked(broker: Broker, engine: Engine, far: FarHost) -> None:
-    gateway = broker(rules(secret(f"api.localhost:{far.port}")), peer_networks=[])
+    gateway = broker(rules(secret(f"api.localhost:{far.port}"), networks=[]))
     assert engine(gateway).get(f"https://api.localhost:{far.port}/", timeout=20).status_code == 403
     assert far.requests == []
 
@@ -183,6 +183,7 @@ def test_an_allowed_name_does_not_open_others_at_the_same_address(
         "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n",
         "GET  HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nX-Folded: a\r\n b\r\n\r\n",
     ],
 )
 def test_odd_requests_inside_of_tls_do_not_reach_the_host(broker: Broker, far: FarHost, raw: str) -> None:

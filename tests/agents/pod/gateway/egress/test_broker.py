@@ -147,6 +147,16 @@ def test_an_answer_that_repeats_the_secret_is_masked(broker: Broker, engine: Eng
     assert (SECRET in answer.text, "[secret]" in answer.text) == (False, True)
 
 
+def test_no_name_of_a_header_and_no_folded_header_repeats_the_secret(
+    broker: Broker, engine: Engine, far: FarHost
+) -> None:
+    gateway = broker(rules(secret(f"api.localhost:{far.port}")))
+    headers = engine(gateway).get(f"https://api.localhost:{far.port}/hidden", timeout=20).headers
+    shown = "".join(f"{name}{value}" for name, value in headers.items())
+    assert SECRET.lower() not in "".join(shown.lower().split())
+    assert (headers["X-Folded"], headers["X-Kept"]) == ("[secret]", "a b")
+
+
 def test_an_answer_that_cannot_be_masked_is_refused(broker: Broker, engine: Engine, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     assert engine(gateway).get(f"https://api.localhost:{far.port}/odd", timeout=20).status_code == 502

@@ -1,0 +1,61 @@
+"""Numbers that callers send. One rule for all: in a body a JSON number, elsewhere plain ASCII digits.
+
+Python and REST framework also take `5_0`, `+5`, ` 5`, `1e3`, `NaN` and the digits of other scripts where text is sent.
+Other programs read these differently or not at all, so nothing here does.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+
+from config.api import json_type
+
+_DIGITS = re.compile(r"[0-9]{1,18}")
+_AMOUNT = re.compile(r"[0-9]{1,15}(?:[.,][0-9]{1,15})?")
+
+
+class Whole(serializers.IntegerField):
+    """A whole number in a body."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            raise serializers.ValidationError(f"must be a whole number, not {json_type(data)}")
+        return int(super().to_internal_value(data))
+
+
+class UsdNumber(serializers.DecimalField):
+    """Dollars and cents in a body."""
+
+    def __init__(self, *, max_digits: int, **kwargs: Any) -> None:
+        super().__init__(
+            max_digits=max_digits, decimal_places=2, min_value=Decimal("0.01"), coerce_to_string=False, **kwargs
+        )
+
+    def to_internal_value(self, data: Any) -> Decimal:
+        if isinstance(data, bool) or not isinstance(data, (int, float)):
+            raise serializers.ValidationError(f"must be a number, not {json_type(data)}")
+        return Decimal(super().to_internal_value(data))
+
+
+class QueryNumber(serializers.IntegerField):
+    """A whole number in a query."""
+
+    def to_internal_value(self, data: Any) -> int:
+        number = whole(data) if isinstance(data, str) else None
+        if number is None:
+            raise serializers.ValidationError("must be a whole number in plain digits")
+        return number
+
+
+def whole(text: str) -> int | None:
+    """The number in plain digits; None if the text is anything else."""
+    return int(text) if _DIGITS.fullmatch(text) else None
+
+
+def amount(text: str) -> float | None:
+    """The amount that a person typed, also with a comma; None if the text is anything else."""
+    return float(text.replace(",", ".")) if _AMOUNT.fullmatch(text) else None
