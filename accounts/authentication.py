@@ -78,6 +78,11 @@ def limited_key(request: Request) -> ApiKey | None:
     return request.auth if isinstance(request.auth, ApiKey) and request.auth.limits else None
 
 
+def key_of(request: Request) -> ApiKey | None:
+    """The API key of this request. None for a session."""
+    return request.auth if isinstance(request.auth, ApiKey) else None
+
+
 def is_still_good(request: Request) -> bool:
     """Whether the credential of this request is still valid."""
     try:
