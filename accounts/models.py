@@ -253,6 +253,10 @@ class ApiKey(models.Model):
             return None
         return CredentialLimits(scopes=frozenset(map(Scope, self.scopes)), agent_id=self.agent_id)
 
+    @property
+    def has_model_limits(self) -> bool:
+        return self.day_usd is not None or self.month_usd is not None
+
 
 class Mailed(models.Model):
     """A row that becomes a mail. It waits while `mail_due_at` is set (accounts/mailing.py)."""

@@ -22,7 +22,7 @@ from agents.channel_health.models import ChannelState
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
 from agents.egress.models import Egress
-from agents.spending.models import AccountSpending, KeyUsage, ModelUsage, Spending, SpendingBook, SpentDay
+from agents.spending.models import AccountSpending, ModelUsage, Spending, SpendingBook, SpentDay
 from agents.watching.models import KeptLog
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
@@ -40,7 +40,6 @@ __all__ = [
     "DomainClaim",
     "Egress",
     "KeptLog",
-    "KeyUsage",
     "ModelUsage",
     "Placement",
     "Pod",

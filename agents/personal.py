@@ -16,9 +16,10 @@ from agents.domains.models import CertifiedName, DomainClaim
 from agents.egress import forgetting as egress_forgetting
 from agents.egress.models import Egress, EgressHost
 from agents.inbound.models import InboundMessage
-from agents.models import AccountSpending, Agent, AgentQuota, KeyUsage, ModelUsage, Status, Transition
+from agents.models import AccountSpending, Agent, AgentQuota, ModelUsage, Status, Transition
 from agents.replay.keeping import TEXTS
 from agents.replay.models import ReplayEntry
+from agents.spending.models import KeyUsage
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable

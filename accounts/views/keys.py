@@ -92,7 +92,7 @@ class KeysViewSet(ApiViewSet):
         cost together; such a key does not order by card, which is charged again each period. `usdPerDay` and
         `usdPerMonth` are the most that model calls may cost in turns that the key starts, with all agents
         (`PUT /keys/{id}/limits` changes them); such a key opens no agent's page. Passwords, tokens and
-        licence keys are null or `hidden` for a key that may only read.
+        licence keys are null or `hidden` for a key that may only read, those of agents for such a key too.
         """
         key, secret = keys.create(caller(request), **self.valid(request), now=timezone.now())
         return Response(NewKeySerializer({"key": key, "secret": secret}).data)

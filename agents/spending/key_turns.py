@@ -34,9 +34,10 @@ def begin(key: ApiKey | None, *, agent: Agent, now: datetime) -> Mapping[str, An
     if key is None:
         return None
     # The batches are read before what was spent, as for an exchange of figures.
-    has_limits = key.day_usd is not None or key.month_usd is not None
-    newest = SpendingBook.objects.filter(agent=agent).order_by("-read_at", "-pk").first() if has_limits else None
-    used = key_limits.spent_by(key, now=now) if has_limits else NOTHING
+    newest = (
+        SpendingBook.objects.filter(agent=agent).order_by("-read_at", "-pk").first() if key.has_model_limits else None
+    )
+    used = key_limits.spent_by(key, now=now) if key.has_model_limits else NOTHING
     for state in telling.states(key, used, now=now):
         if state.is_reached:
             raise KeyLimitReached(key, state, now=now)

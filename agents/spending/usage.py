@@ -11,9 +11,9 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
-from agents.models import Agent, KeyUsage, ModelUsage
+from agents.models import Agent, ModelUsage
 from agents.spending.forgetting import KEPT
-from agents.spending.models import month_of
+from agents.spending.models import KeyUsage, month_of
 from config.errors import BadRequest
 
 MOST_ROWS = 1_000

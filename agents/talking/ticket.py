@@ -32,7 +32,7 @@ def mint(agent: Agent, *, key: ApiKey | None = None) -> TicketLink:
     """Make a new link. Raises PageIsNotCounted for an API key with a limit of model calls, WrongState unless the agent
     is running, HopFailed when its pod has no address.
     """
-    if key is not None and (key.day_usd is not None or key.month_usd is not None):
+    if key is not None and key.has_model_limits:
         raise PageIsNotCounted
     if agent.status != Status.RUNNING:
         raise WrongState("ticket", agent.status, "it has a page only while it is running")

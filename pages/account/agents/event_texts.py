@@ -31,6 +31,12 @@ LOGGED: dict[str, str] = {
     LoggedType.LIMIT_NEAR: "The agent has nearly reached its limit: {usd} of {limitUsd} USD for a {period}.",
     LoggedType.LIMIT_REACHED: "Its model calls are refused: it has taken {usd} of {limitUsd} USD for a {period}.",
 }
+LOGGED_OF_KEY: dict[str, str] = {
+    LoggedType.LIMIT_NEAR: "The key {keyName} has nearly reached its limit: {usd} of {limitUsd} USD for a {period}.",
+    LoggedType.LIMIT_REACHED: (
+        "Turns of the key {keyName} are refused: they have taken {usd} of {limitUsd} USD for a {period}."
+    ),
+}
 
 # By the state before.
 CAME_UP: dict[str, Promise] = {
@@ -44,7 +50,7 @@ CAME_UP: dict[str, Promise] = {
 def sentence(event: Event) -> str:
     """What happened, and the reason if it is known."""
     data: dict[str, Any] = json.loads(event.body)["data"]
-    logged = LOGGED.get(event.type)
+    logged = (LOGGED_OF_KEY if data.get("of") == "key" else LOGGED).get(event.type)
     return logged.format_map(data) if logged else _sent(event, data)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -18,7 +19,8 @@ from accounts.models import ApiKey, User
 from accounts.scopes import Scope
 from agents.configuring import llm_key
 from agents.models import Agent
-from agents.spending import key_turns
+from agents.spending import key_turns, telling
+from agents.spending.models import KeyUsage
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn, echo
@@ -122,3 +124,29 @@ def call(gateway: GatewayProcess, count: int = 1, **body: object) -> list[int]:
     sent = {"model": "gpt-6-luna", "stream": True, "messages": [], **body}
     path = "/llm/openai/v1/chat/completions"
     return [gateway.call_model(path, json=sent).status_code for _ in range(count)]
+
+
+CENT = Decimal("0.01")
+
+
+def put(client: APIClient, key: KeyClient, **body: Any) -> Any:
+    return client.put(f"/keys/{key.key.pk}/limits", body, format="json")
+
+
+def spend(key: KeyClient, agent: Agent, usd: str, *, days_ago: int = 0) -> None:
+    """As if the key's turns with the agent had cost this."""
+    day = timezone.now().date() - timedelta(days=days_ago)
+    KeyUsage.objects.update_or_create(api_key=key.key, agent=agent, day=day, defaults={"usd": Decimal(usd)})
+    telling.tell(agent, now=timezone.now())
+
+
+def left_for(calls: int) -> Decimal:
+    """What a key has spent of a cent, if it has these calls left."""
+    return CENT - ONE_CALL * calls
+
+
+def words_of(gateway: GatewayProcess) -> str:
+    """What the engine is told about a refused call, in the provider's own form."""
+    refused = gateway.call_model("/llm/openai/v1/chat/completions", json={"model": "gpt-6-luna", "messages": []})
+    assert refused.status_code == 402
+    return str(refused.json()["error"]["message"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -17,40 +14,22 @@ from rest_framework.test import APIClient
 from accounts import keys, letters
 from accounts.models import ApiKey, User
 from accounts.scopes import Scope
-from agents.models import Agent, KeyUsage
-from agents.spending import exchanging, key_limits, key_turns, news, telling
+from agents.models import Agent
+from agents.spending import key_limits, key_turns, news
+from agents.spending.models import KeyUsage
 from tests.agents.conftest import MakeAgent, event_types
-from tests.agents.pod.gateway.process import GatewayProcess
-from tests.agents.spending.conftest import ONE_CALL, KeyClient, MakeKey, Serve, call, during
+from tests.agents.spending.conftest import (
+    CENT,
+    KeyClient,
+    MakeKey,
+    Serve,
+    put,
+    spend,
+)
 from tests.doubles.bridge import BridgeDouble
-from tests.doubles.model_server import ModelServer, Mood
 
 NONE = {"usdPerDay": None, "usdPerMonth": None}
 UNSPENT = {"usdToday": 0, "usdThisMonth": 0}
-CENT = Decimal("0.01")
-
-
-def put(client: APIClient, key: KeyClient, **body: Any) -> Any:
-    return client.put(f"/keys/{key.key.pk}/limits", body, format="json")
-
-
-def spend(key: KeyClient, agent: Agent, usd: str, *, days_ago: int = 0) -> None:
-    """As if the key's turns with the agent had cost this."""
-    day = timezone.now().date() - timedelta(days=days_ago)
-    KeyUsage.objects.update_or_create(api_key=key.key, agent=agent, day=day, defaults={"usd": Decimal(usd)})
-    telling.tell(agent, now=timezone.now())
-
-
-def left_for(calls: int) -> Decimal:
-    """What a key has spent of a cent, if it has these calls left."""
-    return CENT - ONE_CALL * calls
-
-
-def words_of(gateway: GatewayProcess) -> str:
-    """What the engine is told about a refused call, in the provider's own form."""
-    refused = gateway.call_model("/llm/openai/v1/chat/completions", json={"model": "gpt-6-luna", "messages": []})
-    assert refused.status_code == 402
-    return str(refused.json()["error"]["message"])
 
 
 def test_limits_are_set_with_the_key_or_later_and_are_read_again(client: APIClient, owner: User) -> None:
@@ -168,152 +147,6 @@ def test_a_day_and_a_month_begin_anew_at_midnight_utc(agent: Agent, make_key: Ma
         assert told["spent"] == {"day": 0, "month": 0}  # days to come are not counted before
 
 
-def test_at_the_limit_the_calls_of_a_turn_are_refused_with_words(
-    agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, model: ModelServer
-) -> None:
-    gateway, said = serve(agent), []
-    limited = make_key("night driver", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(2)))
-    during(bridge, lambda: said.append((call(gateway, 2), words_of(gateway))))
-    limited.chat(agent)
-    [(answers, words)] = said
-    assert answers == [200, 200]
-    assert "the limit of the API key 'night driver' of 0.01 USD for a day is reached" in words
-    assert "or when the owner raises the limit of the key" in words
-    assert len(model.turns()) == 2
-    exchanging.exchange(agent.pk)
-    assert limited.chat(agent).status_code == 503
-    assert limited.get(f"/keys/{limited.key.pk}/limits").json()["limits"]["usdToday"] == float(CENT)
-
-
-def test_figures_that_the_control_plane_does_not_have_yet_count_at_a_new_turn(
-    agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
-) -> None:
-    gateway, said = serve(agent), []
-    limited = make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(3)))
-    during(bridge, lambda: said.extend(call(gateway, 2)))
-    assert limited.chat(agent).status_code == 200
-    assert limited.chat(agent).status_code == 200  # what the first took is still in the gateway
-    assert said == [200, 200, 200, 402]
-
-
-def test_figures_that_the_control_plane_has_are_not_counted_twice(
-    agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
-) -> None:
-    gateway, said = serve(agent), []
-    limited = make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(4)))
-    during(bridge, lambda: said.extend(call(gateway, 2)))
-    limited.chat(agent)
-    exchanging.exchange(agent.pk)  # the batch is added here, and not confirmed to the gateway yet
-    limited.chat(agent)
-    assert said == [200, 200, 200, 200]
-    exchanging.exchange(agent.pk)
-    assert limited.chat(agent).status_code == 503
-
-
-def test_a_limit_that_is_lowered_holds_in_the_turn_that_runs(
-    client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
-) -> None:
-    gateway, both = serve(agent), threading.Barrier(2, timeout=20)
-    limited = make_key("limited", day_usd=Decimal(100))
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, "5")
-    during(bridge, lambda: (both.wait(), both.wait()))
-    with limited.turn(agent, gateway):
-        both.wait()
-        assert call(gateway) == [200]
-        put(client, limited, usdPerDay=4)
-        exchanging.exchange(agent.pk)
-        assert call(gateway) == [402]
-        put(client, limited)
-        exchanging.exchange(agent.pk)
-        assert call(gateway) == [200]
-        both.wait()
-
-
-def test_the_limit_of_a_revoked_key_holds_in_the_turn_that_runs(
-    client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
-) -> None:
-    gateway, both = serve(agent), threading.Barrier(2, timeout=20)
-    limited = make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(1)))
-    during(bridge, lambda: (both.wait(), both.wait()))
-    with limited.turn(agent, gateway):
-        both.wait()
-        client.delete(f"/keys/{limited.key.pk}")
-        exchanging.exchange(agent.pk)
-        assert call(gateway, 2) == [200, 402]
-        both.wait()
-    later = timezone.now() + key_limits.LAST_TURNS
-    assert news.of([agent], now=later)[agent.pk]["keys"] == {"all": True, "states": []}
-
-
-def test_while_a_turn_of_a_limited_key_is_open_calls_of_others_are_refused_too(
-    agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, key: KeyClient
-) -> None:
-    """Nobody knows for which of the turns a call is, so an engine cannot hide behind another key's turn."""
-    gateway, both = serve(agent), threading.Barrier(3, timeout=20)
-    limited = make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(1)))
-    during(bridge, lambda: (both.wait(), both.wait()))
-    with limited.turn(agent, gateway), key.turn(agent, gateway):
-        both.wait()
-        assert call(gateway, 2) == [200, 402]
-        both.wait()
-
-
-def test_an_engine_that_waits_for_the_end_of_the_turn_is_refused(agent: Agent, serve: Serve, make_key: MakeKey) -> None:
-    gateway, limited = serve(agent), make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(1)))
-    assert limited.chat(agent).status_code == 200
-    assert call(gateway, 2) == [200, 402]
-
-
-def test_a_restarted_gateway_knows_the_limits(
-    agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
-) -> None:
-    gateway, limited = serve(agent, inside=False), make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(3)))
-    during(bridge, lambda: call(gateway, 2))
-    limited.chat(agent)
-    exchanging.exchange(agent.pk)
-    gateway.stop()
-    after, said = serve(agent, inside=False, run_dir=str(gateway.run_dir)), []
-    during(bridge, lambda: said.extend(call(after, 2)))
-    limited.chat(agent)
-    assert said == [200, 402]
-
-
-def test_twenty_turns_at_once_exceed_the_limit_by_one_call_at_most(
-    agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, model: ModelServer
-) -> None:
-    gateway, limited = serve(agent), make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    spend(limited, agent, str(left_for(5)))
-    model.mood, model.pause = Mood.SLOW, 0.1
-    during(bridge, lambda: call(gateway, 2, max_tokens=5))
-    body = {"api_key": key_turns.begin(limited.key, agent=agent, now=timezone.now())}
-
-    def turn(number: int) -> int:
-        sent = {**body, "message": "hi", "session_id": f"ses_{number}"}
-        return gateway.ask("POST", "/chat", token=agent.management_token, json=sent).status_code
-
-    with ThreadPoolExecutor(20) as threads:
-        assert list(threads.map(turn, range(20)))
-    exchanging.exchange(agent.pk)
-    used, _ = key_limits.spent_by(limited.key, now=timezone.now())
-    assert CENT - 2 * ONE_CALL < used <= CENT + ONE_CALL
-
-
 def test_another_agent_is_told_what_the_key_has_left(
     agent: Agent, make_agent: MakeAgent, make_key: MakeKey, stranger: User
 ) -> None:
@@ -336,18 +169,6 @@ def test_with_more_keys_than_are_told_a_gateway_forgets_none(
     ApiKey.objects.filter(pk=used.key.pk).update(last_used_at=timezone.now())
     told = news.of([agent], now=timezone.now())[agent.pk]["keys"]
     assert ([one["name"] for one in told["states"]], told["all"]) == (["used"], False)
-
-
-def test_a_model_without_a_price_is_refused(
-    agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
-) -> None:
-    gateway, said = serve(agent, model="unheard-of"), []
-    limited = make_key("limited", day_usd=CENT)
-    exchanging.exchange(agent.pk)
-    sent = {"model": "unheard-of", "messages": []}
-    during(bridge, lambda: said.append(gateway.call_model("/llm/openai/v1/chat/completions", json=sent)))
-    limited.chat(agent)
-    assert [(one.status_code, "no price" in one.text) for one in said] == [(402, True)]
 
 
 def test_the_owner_is_told_once_at_eighty_and_once_at_a_hundred_percent(
@@ -376,6 +197,25 @@ def test_a_key_whose_turns_are_limited_opens_no_page(agent: Agent, serve: Serve,
     serve(agent)
     limited, free = make_key("limited", day_usd=CENT), make_key("free")
     assert [one.post(f"/agents/{agent.pk}/ticket").status_code for one in (limited, free)] == [403, 200]
+
+
+def test_a_key_whose_turns_are_limited_does_not_see_what_opens_other_doors(
+    client: APIClient, agent: Agent, make_key: MakeKey
+) -> None:
+    made = client.put(f"/agents/{agent.pk}/a2a", {"enabled": True}, format="json").json()["agent"]
+    assert made["a2aToken"]
+    limited, free = make_key("limited", month_usd=CENT), make_key("free")
+    for one, token in ((limited, None), (free, made["a2aToken"])):
+        read = one.get(f"/agents/{agent.pk}")
+        listed = one.get("/agents").json()["agents"][0]
+        changed = one.patch(
+            f"/agents/{agent.pk}", {"name": one.key.name}, format="json", headers={"If-Match": read["ETag"]}
+        )
+        assert changed.status_code == 200
+        told = [body["a2aToken"] for body in (read.json()["agent"], listed, changed.json()["agent"])]
+        assert told == [token, token, token]
+    put(client, limited)
+    assert limited.get(f"/agents/{agent.pk}").json()["agent"]["a2aToken"] == made["a2aToken"]
 
 
 def test_a_deleted_row_of_a_key_takes_its_figures_along(agent: Agent, make_key: MakeKey) -> None:

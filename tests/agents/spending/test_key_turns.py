@@ -17,12 +17,13 @@ from accounts import keys
 from accounts.keys import KeyLimits
 from accounts.models import ApiKey, User
 from accounts.scopes import Scope
-from agents.models import Agent, KeyUsage
+from agents.models import Agent
 from agents.pod import tickets
 from agents.pod.gateway.spending import open_turns
 from agents.running import pods
 from agents.runtimes import current_runtime, pod_spending
 from agents.spending import adding, exchanging, forgetting, news
+from agents.spending.models import KeyUsage
 from tests.agents.conftest import MakeAgent
 from tests.agents.pod.gateway.process import GatewayProcess
 from tests.agents.spending.conftest import ONE_CALL, KeyClient, MakeKey, Serve, call, during
