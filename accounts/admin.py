@@ -159,6 +159,8 @@ class ApiKeyAdmin(ReadOnly, WithSteps):
         "may",
         "agent_id",
         "spend_limit_usd",
+        "day_usd",
+        "month_usd",
         "created_at",
         "last_used_at",
         "expires_at",

@@ -78,6 +78,19 @@ def limited_key(request: Request) -> ApiKey | None:
     return request.auth if isinstance(request.auth, ApiKey) and request.auth.limits else None
 
 
+def key_of(request: Request) -> ApiKey | None:
+    """The API key of this request. None for a session."""
+    return request.auth if isinstance(request.auth, ApiKey) else None
+
+
+def sees_secrets(request: Request) -> bool:
+    """Whether the credential may have passwords and tokens of agents. With them somebody talks to an agent without the
+    API, where turns do not count for a key: so a key with limits of model calls does not get them.
+    """
+    key = key_of(request)
+    return may(request, Need.OPERATE) and not (key is not None and key.has_model_limits)
+
+
 def is_still_good(request: Request) -> bool:
     """Whether the credential of this request is still valid."""
     try:

@@ -114,6 +114,13 @@ class LimitWithoutPay(WrongLimit):
     message = 'spendLimitUsd: a key without the scope "pay" spends nothing; leave it out or add the scope'
 
 
+class LimitWithoutOperate(WrongLimit):
+    message = (
+        'usdPerDay, usdPerMonth: a key without the scope "operate" starts no turns of agents; leave them out, or make'
+        " a key with the scope"
+    )
+
+
 class ExpiresInThePast(WrongLimit):
     message = "expiresAt: must be in the future"
 

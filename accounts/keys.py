@@ -19,6 +19,7 @@ from accounts.errors import (
     BadCursor,
     ExpiresInThePast,
     InvalidKey,
+    LimitWithoutOperate,
     LimitWithoutPay,
     LimitWithoutScopes,
     NoSuchKey,
@@ -54,6 +55,12 @@ class KeyLimits:
     agent_id: str | None = None
     expires_at: datetime | None = None
     spend_limit_usd: Decimal | None = None
+    day_usd: Decimal | None = None  # of model calls
+    month_usd: Decimal | None = None
+
+    @property
+    def of_models(self) -> bool:
+        return self.day_usd is not None or self.month_usd is not None
 
 
 FULL = KeyLimits()
@@ -63,8 +70,8 @@ FULL = KeyLimits()
 def create(user: User, *, name: str, limits: KeyLimits = FULL, now: datetime) -> tuple[ApiKey, str]:
     """Create a key.
 
-    Return the key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys,
-    LimitWithoutScopes, LimitWithoutPay, ExpiresInThePast, UnknownAgentOfKey.
+    Return the key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys, and what `check`
+    raises.
     """
     check(user, limits, now=now)
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two at once must not take one last place
@@ -80,22 +87,32 @@ def create(user: User, *, name: str, limits: KeyLimits = FULL, now: datetime) ->
         agent_id=limits.agent_id,
         expires_at=limits.expires_at,
         spend_limit_usd=limits.spend_limit_usd,
+        day_usd=limits.day_usd,
+        month_usd=limits.month_usd,
     )
     return key, secret
 
 
 def check(user: User, limits: KeyLimits, *, now: datetime) -> None:
-    """Raises LimitWithoutScopes, LimitWithoutPay, ExpiresInThePast, UnknownAgentOfKey."""
+    """Raises LimitWithoutScopes, LimitWithoutPay, LimitWithoutOperate, ExpiresInThePast, UnknownAgentOfKey."""
     if limits.scopes is None and limits.agent_id is not None:
         raise LimitWithoutScopes("agentId")
     if limits.scopes is None and limits.spend_limit_usd is not None:
         raise LimitWithoutScopes("spendLimitUsd")
     if limits.spend_limit_usd is not None and Scope.PAY not in (limits.scopes or ()):
         raise LimitWithoutPay
+    if limits.of_models:
+        check_operates(limits.scopes)
     if limits.expires_at is not None and limits.expires_at <= now:
         raise ExpiresInThePast
     if limits.agent_id is not None and not _owns(user, limits.agent_id):
         raise UnknownAgentOfKey
+
+
+def check_operates(scopes: Collection[str] | None) -> None:
+    """Only such a key has limits of model calls. Raises LimitWithoutOperate."""
+    if Scope.OPERATE not in (scopes or ()):
+        raise LimitWithoutOperate
 
 
 def check_room(user: User, *, now: datetime) -> None:

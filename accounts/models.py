@@ -204,7 +204,7 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # The limits of the key; a key without scopes is a full one. They never change.
+    # The limits of the key; a key without scopes is a full one. Down to `spend_limit_usd` they never change.
     scopes = ArrayField(
         models.CharField(max_length=SCOPE_LENGTH),
         null=True,
@@ -222,6 +222,16 @@ class ApiKey(models.Model):
         blank=True,
         verbose_name="spend limit (USD)",
         help_text="The most that the orders of the key may cost together.",
+    )
+    # What model calls of turns may cost that the key starts. These two may change (agents/spending/key_limits.py).
+    day_usd = models.DecimalField(
+        max_digits=10, decimal_places=2, null=True, blank=True, verbose_name="model calls a day (USD)"
+    )
+    month_usd = models.DecimalField(
+        max_digits=10, decimal_places=2, null=True, blank=True, verbose_name="model calls a month (USD)"
+    )
+    told = models.JSONField(
+        default=dict, db_default={}, blank=True, help_text="Which of these limits the owner was told about, and when."
     )
 
     objects = ApiKeyQuerySet.as_manager()
@@ -242,6 +252,10 @@ class ApiKey(models.Model):
         if self.scopes is None:
             return None
         return CredentialLimits(scopes=frozenset(map(Scope, self.scopes)), agent_id=self.agent_id)
+
+    @property
+    def has_model_limits(self) -> bool:
+        return self.day_usd is not None or self.month_usd is not None
 
 
 class Mailed(models.Model):

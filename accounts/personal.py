@@ -51,6 +51,8 @@ def exported(user: User) -> Iterator[Section]:
             "agent_id",
             "expires_at",
             "spend_limit_usd",
+            "day_usd",
+            "month_usd",
         ),
     )
     yield "notes", rows(PersonNote.objects.filter(user=user), "text", "at")

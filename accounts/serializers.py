@@ -145,6 +145,16 @@ class CreateKeySerializer(Serializer):
         default=None,
         help_text="The most that the orders of the key may cost together, in USD. Needs the scope `pay`.",
     )
+    usd_per_day = UsdLimit(
+        source="day_usd",
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The most that model calls of the key's turns may cost in a day, UTC. Needs the scope `operate`.",
+    )
+    usd_per_month = UsdLimit(
+        source="month_usd", required=False, allow_null=True, default=None, help_text="The same for a month, UTC."
+    )
 
     class Meta:
         ref_name = "KeyName"  # its name in /openapi.json
@@ -184,6 +194,8 @@ class ShownKeySerializer(Serializer):
     agent_id = serializers.CharField(allow_null=True)
     expires_at = serializers.DateTimeField(allow_null=True)
     spend_limit_usd = serializers.FloatField(allow_null=True)
+    usd_per_day = serializers.FloatField(source="day_usd", allow_null=True)
+    usd_per_month = serializers.FloatField(source="month_usd", allow_null=True)
 
 
 class ListKeysSerializer(Serializer):

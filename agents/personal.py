@@ -19,6 +19,7 @@ from agents.inbound.models import InboundMessage
 from agents.models import AccountSpending, Agent, AgentQuota, ModelUsage, Status, Transition
 from agents.replay.keeping import TEXTS
 from agents.replay.models import ReplayEntry
+from agents.spending.models import KeyUsage
 from agents.trials import DIGEST, hidden
 from agents.watching import usage_hours
 from config.crypto import readable
@@ -53,6 +54,8 @@ def exported(user: User) -> Iterator[Section]:
     yield "domains", rows(claims, "agent_id", "domain", "status", "claimed_at", "proved_at", "ended_at")
     took = ModelUsage.objects.filter(agent__user=user).order_by("-day", "-pk")
     yield "model-usage", rows(took, "agent_id", "day", "model", "kind", "session", "calls", "input", "output", "usd")
+    by_key = KeyUsage.objects.filter(agent__user=user).order_by("-day", "-pk")
+    yield "model-usage-by-key", rows(by_key, "api_key_id", "agent_id", "day", "calls", "input", "output", "usd")
     did = ReplayEntry.objects.filter(agent__user=user).order_by("-created_at", "-id")
     yield "replay", [_done(entry) for entry in did[: MOST + 1]]
     limits = AccountSpending.objects.filter(user=user)
@@ -142,6 +145,7 @@ def erase(user: User) -> None:
     AgentQuota.objects.filter(agent__user=user).delete()
     usage_hours.erase(list(own.values_list("pk", flat=True)), now=timezone.now())
     ModelUsage.objects.filter(agent__user=user).delete()
+    KeyUsage.objects.filter(agent__user=user).delete()
     ReplayEntry.objects.filter(agent__user=user).delete()
     AccountSpending.objects.filter(user=user).delete()
     egress_forgetting.erase(list(own.values_list("pk", flat=True)))

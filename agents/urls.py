@@ -21,6 +21,7 @@ from agents.views.domain_check import DomainCheckViewSet
 from agents.views.egress import EgressLogViewSet, EgressSecretsViewSet, EgressViewSet
 from agents.views.events import AccountEventsViewSet, EventsViewSet
 from agents.views.explain import ExplainViewSet
+from agents.views.key_limits import KeyLimitsViewSet
 from agents.views.limits import LimitsViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
@@ -62,6 +63,7 @@ urlpatterns = [
     path("agents/<str:id>/v1/models/<str:model>", AgentModelsViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/domain", DomainViewSet.as_view({"put": "update", "delete": "destroy"})),
     path("me/limits", AccountLimitsViewSet.as_view({"get": "retrieve", "put": "update"})),
+    path("keys/<str:id>/limits", KeyLimitsViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("events", AccountEventsViewSet.as_view({"get": "list"})),
     path("domain-check", DomainCheckViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),

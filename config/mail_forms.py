@@ -56,6 +56,7 @@ _STOPS: Values = {
     "deletes_at": datetime(2027, 1, 4, 12, tzinfo=UTC),
 }
 _TAKEN: Values = {"spent": "4.10", "limit": "5.00", "until": datetime(2026, 11, 29, tzinfo=UTC)}
+_KEY_TAKEN: Values = {**_TAKEN, "key_name": "my driver", "key_id": "key_SampleSampleSample01"}
 _SPENDING: Values = {**_AGENT, **_TAKEN}
 _PAYMENT: Values = {
     **_AGENT,
@@ -87,6 +88,10 @@ def _limited(values: Values) -> str:
 
 def _all_limited(values: Values) -> str:
     return links.limits()
+
+
+def _keys(values: Values) -> str:
+    return f"{links.account()}#keys"
 
 
 def _payment(values: Values) -> str:
@@ -153,6 +158,8 @@ FORMS: Mapping[str, MailForm] = {
     "account_spending_reached": MailForm(sample=_TAKEN, link=_all_limited, call="PUT {base}/me/limits"),
     "spending_near": MailForm(sample=_SPENDING, link=_limited, call="PUT {base}/agents/{agent_id}/limits"),
     "spending_reached": MailForm(sample=_SPENDING, link=_limited, call="PUT {base}/agents/{agent_id}/limits"),
+    "key_spending_near": MailForm(sample=_KEY_TAKEN, link=_keys, call="PUT {base}/keys/{key_id}/limits"),
+    "key_spending_reached": MailForm(sample=_KEY_TAKEN, link=_keys, call="PUT {base}/keys/{key_id}/limits"),
     "domain_lapsed": MailForm(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
     "domain_lost": MailForm(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
     "persona_taken_down": MailForm(

@@ -46,7 +46,9 @@ def allow(grant: OAuthGrant, *, user: User, limits: KeyLimits, now: datetime) ->
         "scopes": [scope.value for scope in Scope if scope in (limits.scopes or ())],
         "agentId": limits.agent_id,
         "expiresAt": limits.expires_at and limits.expires_at.isoformat(),
-        "spendLimitUsd": None if limits.spend_limit_usd is None else str(limits.spend_limit_usd),
+        "spendLimitUsd": _text(limits.spend_limit_usd),
+        "usdPerDay": _text(limits.day_usd),
+        "usdPerMonth": _text(limits.month_usd),
     }
     grant.user, grant.limits, grant.answered_at = user, told, now
 
@@ -94,5 +96,15 @@ def limits_of(grant: OAuthGrant) -> KeyLimits:
         scopes={Scope(one) for one in told["scopes"]},
         agent_id=told["agentId"],
         expires_at=told["expiresAt"] and parse_datetime(told["expiresAt"]),
-        spend_limit_usd=None if told["spendLimitUsd"] is None else Decimal(told["spendLimitUsd"]),
+        spend_limit_usd=_usd(told["spendLimitUsd"]),
+        day_usd=_usd(told.get("usdPerDay")),  # a grant of an earlier release has none
+        month_usd=_usd(told.get("usdPerMonth")),
     )
+
+
+def _text(usd: Decimal | None) -> str | None:
+    return None if usd is None else str(usd)
+
+
+def _usd(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)

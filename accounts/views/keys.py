@@ -41,6 +41,7 @@ _LIMITED: dict[str, Any] = {
     "expiresAt": "2027-01-01T00:00:00Z",
     "spendLimitUsd": 50,
 }
+_DRIVER: dict[str, Any] = {"name": "my driver", "scopes": ["operate"], "usdPerDay": 2.5, "usdPerMonth": 25}
 
 
 class KeysViewSet(ApiViewSet):
@@ -60,7 +61,8 @@ class KeysViewSet(ApiViewSet):
 
         Newest first, revoked ones too; secrets are never included. More than 1,000 come in pages: the next one is in
         the header `Link: <…>; rel="next"`. `fields` also shows the limits of keys: `scopes` (null for a full key),
-        `agentId`, `expiresAt`, `spendLimitUsd`. A limited key sees itself alone. Changes nothing.
+        `agentId`, `expiresAt`, `spendLimitUsd`, `usdPerDay`, `usdPerMonth`. A limited key sees itself alone. Changes
+        nothing.
         """
         query, limited = self.query(ListKeysSerializer), limited_key(request)
         page, cursor = keys.page(
@@ -73,6 +75,7 @@ class KeysViewSet(ApiViewSet):
         examples=[
             OpenApiExample("A name", value={"name": "my agent"}, request_only=True),
             OpenApiExample("A limited key", value=_LIMITED, request_only=True),
+            OpenApiExample("A key whose turns are limited", value=_DRIVER, request_only=True),
             OpenApiExample("The key", value={"key": _KEY, "secret": "ak_live_7Qm2…"}, response_only=True),
         ],
     )
@@ -86,8 +89,10 @@ class KeysViewSet(ApiViewSet):
         and personas; `pay` also orders and cancels plans. Other calls, such as those about the account and its keys,
         are 403, and so is what its scopes do not cover. `agentId` narrows the key to one agent: other agents are 404,
         and it creates none. From `expiresAt` on the key is 401. `spendLimitUsd` is the most that the key's orders may
-        cost together; such a key does not order by card, which is charged again each period. Passwords, tokens and
-        licence keys are null or `hidden` for a key that may only read.
+        cost together; such a key does not order by card, which is charged again each period. `usdPerDay` and
+        `usdPerMonth` are the most that model calls may cost in turns that the key starts, with all agents
+        (`PUT /keys/{id}/limits` changes them); such a key opens no agent's page. Passwords, tokens and
+        licence keys are null or `hidden` for a key that may only read, those of agents for such a key too.
         """
         key, secret = keys.create(caller(request), **self.valid(request), now=timezone.now())
         return Response(NewKeySerializer({"key": key, "secret": secret}).data)

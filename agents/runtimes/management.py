@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -122,9 +122,12 @@ def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets:
         raise RuntimeFailure(f"configuration not taken: {failure}", cause=Cause.CONFIGURE) from failure
 
 
-def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
-    """Send one message through every hop; returns them in order. Raises HopFailure if the gateway does not answer."""
-    with call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
+def talk_test(endpoint: Endpoint, access: Access, *, api_key: Mapping[str, Any] | None = None) -> list[TriedHop]:
+    """Send one message through every hop; returns them in order. Raises HopFailure if the gateway does not answer.
+    `api_key` is what the gateway needs to know of the API key that asked for it.
+    """
+    body = {"api_key": dict(api_key)} if api_key else None
+    with call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS, body=body) as answer:
         hops = body_of(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
 

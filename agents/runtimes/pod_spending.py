@@ -30,12 +30,23 @@ class CountedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyCountedRow:
+    """Of calls that turns of an API key made. They are in a CountedRow too."""
+
+    day: date
+    model: str
+    api_key: str  # its id
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingBatch:
     """The rows of batch `number` of this book. They are new, or are handed over once more."""
 
     book: str
     number: int
     rows: list[CountedRow]
+    key_rows: list[KeyCountedRow] = field(default_factory=list)
     replay: ReplayBatch = field(default_factory=ReplayBatch)
     egress: EgressBatch | None = None
 
@@ -52,6 +63,7 @@ def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> Spe
             book=_text(said["book"], 40),
             number=_count(said["number"]),
             rows=rows,
+            key_rows=[_key_row(one) for one in said.get("key_rows", [])],  # an earlier release has none
             replay=pod_replay.read(said.get("replay"), today=datetime.now(UTC).date()),
             egress=pod_egress.batch_of(said),
         )
@@ -65,6 +77,15 @@ def _row(told: Mapping[str, Any]) -> CountedRow:
         model=_text(f"{told['provider']}:{told['model']}", 240),
         kind=_text(told["kind"], 12),
         session=_text(told["session"], 128),
+        counts={name: _count(told.get(name, 0)) for name in COUNTS},
+    )
+
+
+def _key_row(told: Mapping[str, Any]) -> KeyCountedRow:
+    return KeyCountedRow(
+        day=date.fromisoformat(told["day"]),
+        model=_text(f"{told['provider']}:{told['model']}", 240),
+        api_key=_text(told["api_key"], 40),
         counts={name: _count(told.get(name, 0)) for name in COUNTS},
     )
 

@@ -47,12 +47,19 @@ async def has_key(endpoint: Endpoint, access: Access) -> bool:
 
 
 async def reply(
-    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None, trace: Mapping[str, str] | None = None
+    endpoint: Endpoint,
+    access: Access,
+    *,
+    message: str,
+    session_id: str | None,
+    api_key: Mapping[str, Any] | None = None,
+    trace: Mapping[str, str] | None = None,
 ) -> ChatReply:
     """Run one turn and wait for its end. Raises HopFailure. The reply is empty if the pod has no model key. `trace` has
-    the header of a traced turn. Cancelling ends the turn.
+    the header of a traced turn, `api_key` what the gateway needs to know of the API key that started the turn.
+    Cancelling ends the turn.
     """
-    body, seconds = _question(message, session_id), management.TURN_SECONDS
+    body, seconds = _question(message, session_id, api_key), management.TURN_SECONDS
     async with _call("POST", endpoint, access, "/chat", seconds=seconds, body=body, headers=trace) as answer:
         said = await _body(answer, "reply", "session_id")
     given = said.get("parts")
@@ -61,14 +68,20 @@ async def reply(
 
 
 async def events(
-    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None, trace: Mapping[str, str] | None = None
+    endpoint: Endpoint,
+    access: Access,
+    *,
+    message: str,
+    session_id: str | None,
+    api_key: Mapping[str, Any] | None = None,
+    trace: Mapping[str, str] | None = None,
 ) -> Events:
     """The same turn as events, with one Done at the end. Before them comes None, when the pod has begun the turn.
     Closing the generator ends the turn. Raises HopFailure.
     """
     # The second is for a gateway of an older release, which knows it alone.
     headers = {"Accept": f"{NDJSON}, {EVENT_STREAM}", **(trace or {})}
-    body, seconds = _question(message, session_id), management.TURN_SECONDS
+    body, seconds = _question(message, session_id, api_key), management.TURN_SECONDS
     async with _call("POST", endpoint, access, "/chat", seconds=seconds, body=body, headers=headers) as answer:
         if answer.status != 200:
             await _body(answer)
@@ -85,8 +98,9 @@ async def events(
         raise reader.broken
 
 
-def _question(message: str, session_id: str | None) -> dict[str, Any]:
-    return {"message": message, **({"session_id": session_id} if session_id else {})}
+def _question(message: str, session_id: str | None, api_key: Mapping[str, Any] | None) -> dict[str, Any]:
+    beside = {"session_id": session_id, "api_key": dict(api_key) if api_key else None}
+    return {"message": message, **{name: value for name, value in beside.items() if value}}
 
 
 def _parts(given: list[object]) -> list[Part]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from accounts.serializers import UsdLimit
 from catalog.serializers.catalog import Usd
 from config.api import Flag, Serializer, envelope
 from config.numbers import UsdNumber, Whole
@@ -65,5 +66,22 @@ class AccountLimitsSerializer(Serializer):
     stopped = serializers.BooleanField(source="is_stopped")
 
 
+class PutKeyLimitsSerializer(Serializer):
+    """Both limits at once. One that is absent or null is none."""
+
+    usd_per_day = UsdLimit(
+        source="day_usd", required=False, allow_null=True, help_text="For a day, UTC, by the catalog's prices."
+    )
+    usd_per_month = UsdLimit(source="month_usd", required=False, allow_null=True, help_text="For a month, UTC.")
+
+
+class KeyLimitsSerializer(Serializer):
+    usd_per_day = Usd(source="key.day_usd", allow_null=True)
+    usd_per_month = Usd(source="key.month_usd", allow_null=True)
+    usd_today = Usd(source="today", help_text="What model calls of the key's turns have cost today.")
+    usd_this_month = Usd(source="month")
+
+
+KeyLimitsEnvelope = envelope("KeyLimitsEnvelope", limits=KeyLimitsSerializer())
 AccountLimitsEnvelope = envelope("AccountLimitsEnvelope", limits=AccountLimitsSerializer())
 LimitsEnvelope = envelope("LimitsEnvelope", limits=LimitsSerializer())

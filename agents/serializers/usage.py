@@ -53,7 +53,7 @@ class UsageTotalSerializer(_Amounts):
 
 
 class UsageRowSerializer(_Amounts):
-    """The calls of one day, model or conversation. Only the names that `by` asked for are there."""
+    """The calls of one day, model, conversation or API key. Only the names that `by` asked for are there."""
 
     day = serializers.DateField(required=False)
     model = serializers.CharField(required=False, help_text="`<provider>:<model name>`")
@@ -63,6 +63,10 @@ class UsageRowSerializer(_Amounts):
         help_text="What asked: a chat, a peer (a2a), a test, several at once (shared), or the engine by itself.",
     )
     session = serializers.CharField(required=False, help_text="The conversation; empty if it is not known.")
+    key_id = serializers.CharField(
+        required=False, source="api_key_id", help_text="The API key whose turns made the calls."
+    )
+    key_name = serializers.CharField(required=False, source="api_key__name")
 
 
 class ModelCostsSerializer(Serializer):

@@ -19,6 +19,7 @@ _FORGET = "DELETE FROM {0} WHERE id IN (SELECT id FROM {0} WHERE {1} < %s ORDER 
 def forget(*, now: datetime) -> None:
     """Delete what is too old, in parts: each statement is a transaction of its own."""
     _forget("agents_modelusage", "day", (now - KEPT).date())
+    _forget("agents_keyusage", "day", (now - KEPT).date())
     _forget("agents_spentday", "day", (now - KEPT).date())
     _forget("agents_spendingbook", "read_at", now - BOOK_KEPT)
 

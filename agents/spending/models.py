@@ -158,6 +158,37 @@ class ModelUsage(models.Model):
         return f"{self.agent_id} {self.day} {self.model}"
 
 
+class KeyUsage(models.Model):
+    """What the model calls of turns took that an API key started, by day and agent. A call for which turns of two keys
+    were open is counted for both.
+    """
+
+    api_key = models.ForeignKey("accounts.ApiKey", on_delete=models.CASCADE, related_name="model_usage", db_index=False)
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="key_usage")
+    day = models.DateField()
+    calls = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+    estimated = models.BigIntegerField(default=0)
+    unpriced = models.BigIntegerField(default=0)
+    input = models.BigIntegerField(default=0)
+    cached = models.BigIntegerField(default=0)
+    written = models.BigIntegerField(default=0)
+    output = models.BigIntegerField(default=0)
+    reasoning = models.BigIntegerField(default=0)
+    usd = models.DecimalField(max_digits=USD_DIGITS, decimal_places=USD_PLACES, default=Decimal(0))
+
+    class Meta:
+        app_label = "agents"
+        indexes = [models.Index(fields=["day"], name="key_usage_age")]
+        constraints = [
+            # The order of the columns is that of the questions: a key's days, over all agents.
+            models.UniqueConstraint(fields=["api_key", "day", "agent"], name="key_usage_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.api_key_id} {self.day} {self.agent_id}"
+
+
 class SpentDay(models.Model):
     """What one agent spent on one day: the sums of ModelUsage, for the limits."""
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from agents.models import Agent, Egress, Spending
-from agents.spending import account_limits, narrowing, prices, spent
+from agents.spending import account_limits, key_limits, narrowing, prices, spent
 from agents.spending.models import SpendingBook
 
 
@@ -24,6 +24,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
     so_far = spent.so_far(agents, today=now.date())
     # After what each agent spent: figures that are added in between leave the account less, not more.
     accounts = account_limits.states({agent.user_id for agent in agents}, today=now.date())
+    limited = key_limits.of_accounts({agent.user_id for agent in agents}, now=now)
     logs = {egress.pk: _told_of_egress(egress) for egress in _egress(ids)}
     found: dict[str, Mapping[str, Any]] = {}
     for agent in agents:
@@ -37,6 +38,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
             "day": now.date().isoformat(),
             "spent": asdict(so_far[agent.pk]),
             "prices": known.get(agent.llm_provider or "", {}),
+            "keys": limited.get(agent.user_id, key_limits.NONE).told(agent),
             "replay": own.is_replayed if own else True,
             "egress": logs.get(agent.pk) or _told_of_egress(Egress()),
         }

@@ -10,7 +10,7 @@ from django.db.models import Q, Sum
 
 from agents.models import Agent
 from agents.pod.gateway.spending.limits import Spent
-from agents.spending.models import SpentDay, month_of, units
+from agents.spending.models import KeyUsage, SpentDay, month_of, units
 
 DayAndMonth = tuple[Decimal, Decimal]
 NOTHING: DayAndMonth = (Decimal(0), Decimal(0))
@@ -32,8 +32,15 @@ def sums_of_accounts(user_ids: Collection[str], *, today: date) -> dict[str, Day
     return _sums("agent__user", user_ids, today=today)
 
 
-def _sums(by: str, ids: Collection[str], *, today: date) -> dict[str, DayAndMonth]:
-    days = SpentDay.objects.filter(day__gte=month_of(today), day__lte=today, **{f"{by}__in": ids})
+def sums_of_keys(key_ids: Collection[str], *, today: date) -> dict[str, DayAndMonth]:
+    """USD of today and of its month, of those API keys whose turns have cost anything."""
+    return _sums("api_key", key_ids, today=today, of=KeyUsage)
+
+
+def _sums(
+    by: str, ids: Collection[str], *, today: date, of: type[SpentDay] | type[KeyUsage] = SpentDay
+) -> dict[str, DayAndMonth]:
+    days = of.objects.filter(day__gte=month_of(today), day__lte=today, **{f"{by}__in": ids})
     found = days.values_list(by).annotate(
         today=Sum("usd", filter=Q(day=today), default=Decimal(0)), month=Sum("usd", default=Decimal(0))
     )

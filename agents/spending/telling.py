@@ -12,6 +12,7 @@ from enum import StrEnum
 from django.db import transaction
 
 from accounts import mail_choices
+from accounts.models import ApiKey
 from agents.models import AccountSpending, Agent, Desired, Spending
 from agents.spending import spent
 from agents.spending.models import has_money, month_of
@@ -53,7 +54,7 @@ class LimitState:
         return self.level == REACHED
 
 
-def states(limits: Spending | AccountSpending, used: DayAndMonth, *, now: datetime) -> list[LimitState]:
+def states(limits: Spending | AccountSpending | ApiKey, used: DayAndMonth, *, now: datetime) -> list[LimitState]:
     """The limits in USD, that of the month first: it holds longer. `used` is the USD of today and of this month."""
     today = now.astimezone(UTC).date()
     usd_today, usd_month = used
@@ -82,12 +83,16 @@ def states_of_account(user_id: str, limits: AccountSpending, *, now: datetime) -
 def tell(asked: Agent, *, now: datetime) -> None:
     """Tell the owner what is nearly or fully used up, unless they were told. Running twice is harmless.
 
-    Of the agent's own limits, and of those of its account.
+    Of the agent's own limits, of those of its account, and of those of the API keys that have started its turns.
     """
     if Spending.objects.with_money().filter(pk=asked.pk).exists():
         _tell_of_agent(asked.pk, now=now)
     if AccountSpending.objects.filter(has_money(), pk=asked.user_id).exists():
         _tell_of_account(asked.pk, now=now)
+    month = month_of(now.astimezone(UTC).date())
+    limited = ApiKey.objects.filter(has_money(), model_usage__agent=asked.pk, model_usage__day__gte=month)
+    for key_id in limited.values_list("pk", flat=True).distinct().order_by("pk"):
+        _tell_of_key(asked.pk, key_id, now=now)
 
 
 @transaction.atomic
@@ -111,7 +116,18 @@ def _tell_of_account(agent_id: str, *, now: datetime) -> None:
         _tell(agent, state, mail, {}, now=now, of="account")
 
 
-def _untold(limits: Spending | AccountSpending, found: list[LimitState]) -> list[LimitState]:
+@transaction.atomic
+def _tell_of_key(agent_id: str, key_id: str, *, now: datetime) -> None:
+    """The event is in the log of the agent whose calls were read last, as for an account."""
+    agent = Agent.objects.select_related("user").lock(agent_id)
+    key = ApiKey.objects.select_for_update(no_key=True).get(pk=key_id)
+    used = spent.sums_of_keys([key.pk], today=now.astimezone(UTC).date())
+    for state in _untold(key, states(key, used.get(key.pk, NOTHING), now=now)):
+        mail = "key_spending_reached" if state.is_reached else "key_spending_near"
+        _tell(agent, state, mail, {"key_name": key.name, "key_id": key.pk}, now=now, of="key")
+
+
+def _untold(limits: Spending | AccountSpending | ApiKey, found: list[LimitState]) -> list[LimitState]:
     """Those that the owner was not told about. They are noted as told."""
     news = []
     for state in found:
@@ -136,7 +152,8 @@ def _tell(
     kind = LoggedType.LIMIT_REACHED if state.is_reached else LoggedType.LIMIT_NEAR
     amounts = {"period": str(state.period), "usd": float(round(state.usd, 4)), "limitUsd": float(state.limit)}
     ends_at = state.ends_at.isoformat().replace("+00:00", "Z")
-    events.log(agent, kind, {"of": of, **amounts, "endsAt": ends_at}, now=now)
+    named = {"keyId": values["key_id"], "keyName": values["key_name"]} if of == "key" else {}
+    events.log(agent, kind, {"of": of, **named, **amounts, "endsAt": ends_at}, now=now)
     if not agent.user.is_active:
         return
     rendered = outgoing_mail.rendered(

@@ -8,12 +8,12 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from agents.models import Agent, ModelUsage
 from agents.spending.forgetting import KEPT
-from agents.spending.models import month_of
+from agents.spending.models import KeyUsage, month_of
 from config.errors import BadRequest
 
 MOST_ROWS = 1_000
@@ -26,9 +26,15 @@ class UsageBy(StrEnum):
     DAY = "day"
     MODEL = "model"
     SESSION = "session"
+    KEY = "key"
 
 
-_GROUPS = {UsageBy.DAY: ("day",), UsageBy.MODEL: ("model",), UsageBy.SESSION: ("kind", "session")}
+_GROUPS = {
+    UsageBy.DAY: ("day",),
+    UsageBy.MODEL: ("model",),
+    UsageBy.SESSION: ("kind", "session"),
+    UsageBy.KEY: ("api_key_id", "api_key__name"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +50,17 @@ class ModelCosts:
 
 
 def costs(
-    agent: Agent, *, first: date | None = None, last: date | None = None, by: UsageBy = UsageBy.DAY
+    agent: Agent,
+    *,
+    first: date | None = None,
+    last: date | None = None,
+    by: UsageBy = UsageBy.DAY,
+    only_key: str | None = None,
 ) -> ModelCosts:
-    """Without days: from the first of this month until today, in UTC. Raises BadRequest for days in a wrong order."""
+    """Without days: from the first of this month until today, in UTC. Raises BadRequest for days in a wrong order.
+
+    `only_key` is the id of the one API key that the caller may see.
+    """
     last = last or timezone.now().date()
     first = first or month_of(last)
     if first > last:
@@ -58,7 +72,8 @@ def costs(
     group = _GROUPS[by]
     # Of days all, in their order; of others those that cost most.
     order = ("day",) if by is UsageBy.DAY else (f"-{_SUM}usd", f"-{_SUM}output", *group)
-    rows = list(found.values(*group).annotate(**sums).order_by(*order)[: MOST_ROWS + 1])
+    grouped = _by_key(agent, first, last, only_key) if by is UsageBy.KEY else found
+    rows = list(grouped.values(*group).annotate(**sums).order_by(*order)[: MOST_ROWS + 1])
     total = found.aggregate(**sums)
     return ModelCosts(
         first=first,
@@ -68,6 +83,11 @@ def costs(
         rows=[_priced(row) for row in rows[:MOST_ROWS]],
         has_more=len(rows) > MOST_ROWS,
     )
+
+
+def _by_key(agent: Agent, first: date, last: date, only_key: str | None) -> QuerySet[KeyUsage]:
+    found = KeyUsage.objects.filter(agent=agent, day__gte=first, day__lte=last)
+    return found if only_key is None else found.filter(api_key=only_key)
 
 
 def _priced(row: UsageRow) -> UsageRow:

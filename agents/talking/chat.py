@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from django.utils import timezone
 from prometheus_client import Counter
 
+from accounts.models import ApiKey
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Desired, Status
 from agents.pod import session_ids
@@ -18,6 +21,7 @@ from agents.running import pods
 from agents.runtimes import current_runtime, turns
 from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.turns import ChatReply
+from agents.spending import key_turns
 from agents.talking import turn_spans
 from config import waiting
 from config.errors import BadRequest, Unavailable
@@ -41,6 +45,7 @@ class ChatTurn:
     message: str
     session_id: str | None
     awaits_key: bool
+    api_key: Mapping[str, Any] | None  # what the gateway needs to know of the API key that started the turn
     leave: Callable[[], None]
     """Gives the place back. To be called at the end, even if the turn never began."""
 
@@ -50,7 +55,12 @@ class ChatTurn:
             await self._key()
             with turn_spans.traced(self.endpoint, self.access) as trace:
                 return await turns.reply(
-                    self.endpoint, self.access, message=self.message, session_id=self.session_id, trace=trace
+                    self.endpoint,
+                    self.access,
+                    message=self.message,
+                    session_id=self.session_id,
+                    api_key=self.api_key,
+                    trace=trace,
                 )
 
     async def events(self) -> TurnEvents:
@@ -61,7 +71,12 @@ class ChatTurn:
         """
         with _counted(), turn_spans.traced(self.endpoint, self.access) as trace:
             turn = turns.events(
-                self.endpoint, self.access, message=self.message, session_id=self.session_id, trace=trace
+                self.endpoint,
+                self.access,
+                message=self.message,
+                session_id=self.session_id,
+                api_key=self.api_key,
+                trace=trace,
             )
             async with aclosing(turn):
                 with _failures():
@@ -75,14 +90,15 @@ class ChatTurn:
             await await_key(self.endpoint, self.access)
 
 
-def begin(agent: Agent, *, message: str, session_id: str | None = None) -> ChatTurn:
-    """Take a place for a turn with the agent.
+def begin(agent: Agent, *, message: str, session_id: str | None = None, key: ApiKey | None = None) -> ChatTurn:
+    """Take a place for a turn with the agent. `key` is the API key that starts it.
 
-    Raises BadRequest, WrongState unless the agent runs, HopFailed without an address, and Unavailable when too many
-    calls wait.
+    Raises BadRequest, WrongState unless the agent runs, HopFailed without an address, KeyLimitReached, and Unavailable
+    when too many calls wait.
     """
     endpoint = _endpoint(agent, message, session_id)
     access, awaits_key = pods.access_of(agent), agent.llm_key_hash is not None
+    api_key = key_turns.begin(key, agent=agent, now=timezone.now())
     try:
         leave = waiting.turns.hold(agent.user_id)
     except Unavailable:
@@ -94,6 +110,7 @@ def begin(agent: Agent, *, message: str, session_id: str | None = None) -> ChatT
         message=message,
         session_id=session_id,
         awaits_key=awaits_key,
+        api_key=api_key,
         leave=leave,
     )
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from django.utils import timezone
 from prometheus_client import Counter
 
+from accounts.models import ApiKey
 from agents.errors import WrongState
 from agents.models import Agent, Desired, Status
 from agents.pod.turns.failures import Hop, HopFailure
 from agents.running import pods
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import TriedHop
+from agents.spending import key_turns
 from agents.talking import chat
 from config import waiting
 
@@ -31,19 +36,21 @@ class TalkTest:
         return all(hop.ok for hop in self.hops)
 
 
-def run(agent: Agent) -> TalkTest:
-    """Send one word through every hop and wait for the answers. A silent hop is a result, not an error.
+def run(agent: Agent, *, key: ApiKey | None = None) -> TalkTest:
+    """Send one word through every hop and wait for the answers. A silent hop is a result, not an error. `key` is the
+    API key that asks for it.
 
     Works for an agent that failed or is still provisioning: there it helps most. Raises WrongState for a stopped agent,
-    and Unavailable when too many calls wait.
+    KeyLimitReached, and Unavailable when too many calls wait.
     """
     if agent.desired == Desired.STOPPED:
         paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
         raise WrongState("talk-test", paused, f"POST /agents/{agent.id}/resume starts it")
+    api_key = key_turns.begin(key, agent=agent, now=timezone.now())
     with waiting.turns.take(agent.user_id):
         started = time.monotonic()
         try:
-            test = TalkTest(_tried(agent))
+            test = TalkTest(_tried(agent, api_key))
         except HopFailure as failure:
             test = _silent_gateway(agent, failure, ms=round((time.monotonic() - started) * 1000))
     for hop in test.hops:
@@ -51,7 +58,7 @@ def run(agent: Agent) -> TalkTest:
     return test
 
 
-def _tried(agent: Agent) -> list[TriedHop]:
+def _tried(agent: Agent, api_key: Mapping[str, Any] | None) -> list[TriedHop]:
     """The tried hops. Raises HopFailure when the gateway itself is silent."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
@@ -62,7 +69,7 @@ def _tried(agent: Agent) -> list[TriedHop]:
     reached = TriedHop(hop="gateway", ok=True, ms=round((time.monotonic() - started) * 1000), error=None)
     if agent.status == Status.RUNNING and agent.llm_key_hash is not None and not health.has_key:
         asyncio.run(chat.await_key(endpoint, access))
-    gateway, *others = management.talk_test(endpoint, access)
+    gateway, *others = management.talk_test(endpoint, access, api_key=api_key)
     return [reached if gateway.ok else gateway, *others]
 
 

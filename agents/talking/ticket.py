@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from accounts.models import ApiKey
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Status
 from agents.pod import tickets
 from agents.runtimes import current_runtime
+from config.errors import Forbidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,19 @@ class TicketLink:
     expires_at: datetime
 
 
-def mint(agent: Agent) -> TicketLink:
-    """Make a new link. Raises WrongState unless the agent is running, HopFailed when its pod has no address."""
+class PageIsNotCounted(Forbidden):
+    message = (
+        "scope: model calls of your key's turns are limited, and turns on the agent's page would not count for it;"
+        " POST /agents/{id}/chat talks to the agent"
+    )
+
+
+def mint(agent: Agent, *, key: ApiKey | None = None) -> TicketLink:
+    """Make a new link. Raises PageIsNotCounted for an API key with a limit of model calls, WrongState unless the agent
+    is running, HopFailed when its pod has no address.
+    """
+    if key is not None and key.has_model_limits:
+        raise PageIsNotCounted
     if agent.status != Status.RUNNING:
         raise WrongState("ticket", agent.status, "it has a page only while it is running")
     endpoint = current_runtime().endpoint(agent.namespace)

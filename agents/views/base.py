@@ -9,9 +9,8 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import may, only_agent
+from accounts.authentication import only_agent, sees_secrets
 from accounts.models import User
-from accounts.scopes import Need
 from agents import expected
 from agents.errors import AgentWasChanged, NoSuchAgent
 from agents.models import Agent
@@ -51,7 +50,7 @@ class AgentViewSet(ApiViewSet):
             return
 
         def is_expected(now: Agent) -> bool:
-            return etag.is_expected(AgentSerializer(now).data, if_match)
+            return etag.is_expected(self.permitted(AgentSerializer(now).data), if_match)
 
         if not is_expected(agent):
             raise AgentWasChanged
@@ -67,7 +66,7 @@ class AgentViewSet(ApiViewSet):
 
     def permitted(self, body: dict[str, Any]) -> dict[str, Any]:
         """The agent's JSON form as this caller may see it."""
-        return body if may(self.request, Need.OPERATE) else without_secrets(body)
+        return body if sees_secrets(self.request) else without_secrets(body)
 
     def answer(self, agent: Agent) -> Response:
         body = self.json_of(agent)

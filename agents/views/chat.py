@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from accounts.authentication import key_of
 from agents.pod.turns import parts
 from agents.pod.turns.events import Delta, Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import HopFailure
@@ -47,7 +48,7 @@ class ChatViewSet(AgentViewSet):
         """
         agent = self.own_agent(id)
         body = self.valid(request)
-        turn = chat.begin(agent, message=body["message"], session_id=body.get("session_id"))
+        turn = chat.begin(agent, message=body["message"], session_id=body.get("session_id"), key=key_of(request))
         if EVENT_STREAM in request.headers.get("Accept", ""):
             return streamed(self, request, turn, _wire)
         return answered(self, request, turn, _whole)

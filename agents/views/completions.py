@@ -13,6 +13,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
+from accounts.authentication import key_of
 from agents.pod.turns import parts
 from agents.pod.turns.events import Delta, PartGiven
 from agents.pod.turns.failures import HopFailure
@@ -62,7 +63,7 @@ class CompletionsViewSet(AgentViewSet):
         session_id = request.headers.get(SESSION) or None
         asked = completions.asked(body["messages"], user=body.get("user"), session_id=session_id)
         frame = {"id": new_id("cmpl"), "created": int(time.time()), "model": body.get("model") or agent.pk}
-        turn = chat.begin(agent, **asked)
+        turn = chat.begin(agent, **asked, key=key_of(request))
         if body.get("stream"):
             return streamed(self, request, turn, partial(_chunks, frame))
         return answered(self, request, turn, partial(_whole, frame))

@@ -6,6 +6,7 @@ This is only the usual case. `None` leaves a request to the ordinary view: a ref
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from cryptography.fernet import InvalidToken
@@ -28,7 +29,10 @@ from config.ids import is_id
 from config.json_answers import encoded
 from config.paging import MAX_PAGE
 
-_KEY = ("user__api_keys__id", "user__api_keys__last_used_at", "user_id", "user__api_keys__scopes")
+_KEY = (
+    *("user__api_keys__id", "user__api_keys__last_used_at", "user_id"),
+    *("user__api_keys__scopes", "user__api_keys__day_usd", "user__api_keys__month_usd"),
+)
 _VALUES = ("digest", "limited_digest", "now")
 
 
@@ -74,7 +78,7 @@ def _agents(request: HttpRequest, query: CompiledQuery, **values: str) -> list[d
     try:
         digests = {"digest": keys.digest(secret), "limited_digest": keys.limited_digest(secret)}
         rows = query.rows(**digests, now=now.isoformat(), **values)
-        agents = [_shown(agent_rows.agent(row[len(_KEY) :], now=now), scopes=row[3]) for row in rows]
+        agents = [_shown(agent_rows.agent(row[len(_KEY) :], now=now), *row[3 : len(_KEY)]) for row in rows]
     except InvalidToken:  # the ordinary view says what is wrong
         return []
     except DatabaseFailure as failure:
@@ -82,15 +86,17 @@ def _agents(request: HttpRequest, query: CompiledQuery, **values: str) -> list[d
             raise
         return []
     if rows:
-        _note(*rows[0][: len(_KEY)], now=now)
+        _note(*rows[0][:3], now=now)
     return agents
 
 
-def _shown(body: dict[str, Any], *, scopes: list[str] | None) -> dict[str, Any]:
-    return body if scopes is None or Scope.OPERATE in scopes else without_secrets(body)
+def _shown(body: dict[str, Any], scopes: list[str] | None, *model_limits: Decimal | None) -> dict[str, Any]:
+    """The rule is that of `authentication.sees_secrets`."""
+    sees_secrets = (scopes is None or Scope.OPERATE in scopes) and not any(model_limits)
+    return body if sees_secrets else without_secrets(body)
 
 
-def _note(key_id: str, last_used_at: datetime | None, user_id: str, _: list[str] | None, *, now: datetime) -> None:
+def _note(key_id: str, last_used_at: datetime | None, user_id: str, *, now: datetime) -> None:
     log_context.note(accountId=user_id)
     keys.note_use(key_id, last_used_at, now=now)
 

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.authentication import key_of
 from agents.serializers.agents import TalkTestEnvelope, TalkTestSerializer
 from agents.talking import talk_test
 from agents.views.base import AgentViewSet
@@ -23,4 +24,5 @@ class TalkTestViewSet(AgentViewSet):
         without a model key nobody is asked and the hop `model` says so. Also for an agent that is `failed` or still
         `provisioning`; 409 for a stopped one.
         """
-        return Response({"talkTest": TalkTestSerializer(talk_test.run(self.own_agent(id))).data})
+        test = talk_test.run(self.own_agent(id), key=key_of(request))
+        return Response({"talkTest": TalkTestSerializer(test).data})

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.authentication import limited_key
 from agents.serializers.usage import UsageEnvelope, UsageQuerySerializer
 from agents.spending import usage
 from agents.spending.usage import UsageBy
@@ -19,10 +20,14 @@ class UsageViewSet(AgentViewSet):
 
         Counted in the pod's key proxy from the provider's own figures; where a provider tells none, they are estimated
         and counted in `estimatedCalls`. `by=day` has a row for each day with calls, oldest first; `by=model` and
-        `by=session` have the dearest first, 1,000 at most. Days are UTC, a call belongs to the day on which it began,
+        `by=session` have the dearest first, 1,000 at most. `by=key` has a row for each API key whose turns made calls;
+        what no key started (pages, channels, schedules) has none, and a call for which turns of two keys were open is
+        in both rows. A limited key sees its own row alone. Days are UTC, a call belongs to the day on which it began,
         and days are kept for 400 days. The newest figures are up to half a minute old.
         """
         agent = self.own_agent(id)
         query = self.query(UsageQuerySerializer)
         by = UsageBy(query.pop("by", UsageBy.DAY))
-        return Response(UsageEnvelope({"usage": usage.costs(agent, by=by, **query)}).data)
+        limited = limited_key(request)
+        found = usage.costs(agent, by=by, only_key=limited.pk if limited else None, **query)
+        return Response(UsageEnvelope({"usage": found}).data)

@@ -40,6 +40,7 @@ timeline, events   what happened to your agents
 domains            host names of your own
 model-usage        what your agents used of models, by day and model
 model-limits       what your agents may spend on their models together
+model-usage-by-key what turns that your API keys started took at their models, by day
 replay             what your agents did in the last 30 days
 egress             which hosts your agents may ask, and the names of secrets for them
 egress-hosts       which hosts your agents asked, by day

@@ -13,7 +13,8 @@ from accounts.scopes import Scope
 from config import numbers
 from pages.account import words
 
-FIELDS = ("may", "agent", "days", "most")
+MODEL_AMOUNTS = {"perDay": "usdPerDay", "perMonth": "usdPerMonth"}  # of the form, and of the API
+FIELDS = ("may", "agent", "days", "most", *MODEL_AMOUNTS)
 DAYS = (7, 30, 90, 365)
 AGENTS = 200  # in the list of the form; the API takes any agent
 
@@ -24,7 +25,8 @@ def asked(typed: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
         "scopes": typed["may"].split() or None,
         "agentId": typed["agent"] or None,
         "expiresAt": _end(typed["days"], now=now),
-        "spendLimitUsd": _usd(typed["most"]),
+        "spendLimitUsd": usd(typed["most"]),
+        **{name: usd(typed[field]) for field, name in MODEL_AMOUNTS.items()},
     }
 
 
@@ -44,6 +46,10 @@ def told(key: ApiKey) -> list[str]:
         lines.append(gettext("one agent only"))
     if key.spend_limit_usd is not None:
         lines.append(gettext("orders up to $%(usd)s") % {"usd": f"{key.spend_limit_usd:.2f}"})
+    if key.day_usd is not None:
+        lines.append(gettext("models up to $%(usd)s a day") % {"usd": f"{key.day_usd:.2f}"})
+    if key.month_usd is not None:
+        lines.append(gettext("models up to $%(usd)s a month") % {"usd": f"{key.month_usd:.2f}"})
     if key.expires_at is not None:
         lines.append(gettext("until %(time)s") % {"time": words.moment(key.expires_at)})
     return lines
@@ -65,7 +71,7 @@ def _end(days: str, *, now: datetime) -> str | None:
     return (now + timedelta(days=int(days))).isoformat() if days in map(str, DAYS) else days
 
 
-def _usd(most: str) -> object:
+def usd(most: str) -> object:
     """The number that was typed, also with a comma. What is no number stays a text, which is refused."""
     typed = most.strip()
     return (numbers.amount(typed) or typed) if typed else None

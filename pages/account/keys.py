@@ -73,8 +73,9 @@ def _wrong(name: bool) -> str:
     if name:
         return gettext("A name has 1 to 60 characters, all on one line.")
     return gettext(
-        "These limits do not fit together. A key for one agent, or with an amount, needs a choice of what it may do;"
-        " an amount needs a key that may pay, and is a number."
+        "These limits do not fit together. A key for one agent, or with an amount, needs a choice of what it may do; an"
+        " amount for orders needs a key that may pay, one for models a key that may operate agents. Amounts are"
+        " numbers."
     )
 
 

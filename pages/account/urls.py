@@ -34,6 +34,7 @@ from pages.account.code import CodePage
 from pages.account.create import CreateKeyPage, CreatePage
 from pages.account.data import DataFilePage, DataPage
 from pages.account.invoices import InvoiceFilePage, InvoicesPage
+from pages.account.key_models import KeyModelsPage
 from pages.account.keys import KeysPage
 from pages.account.leave import LeaveCodePage, LeavePage, StayPage
 from pages.account.limits import AccountLimitsPage
@@ -74,6 +75,7 @@ urlpatterns = [
     path("account", AccountPage.as_view({"get": "retrieve"})),
     path("account/keys", KeysPage.as_view(both)),
     path("account/keys/<str:id>/revoke", RevokePage.as_view(both)),
+    path("account/keys/<str:id>/limits", KeyModelsPage.as_view(both)),
     path("account/sessions", SessionsPage.as_view({"get": "retrieve"})),
     path("account/sessions/end-others", EndOtherSessionsPage.as_view(both)),
     path("account/sessions/<str:id>/end", EndSessionPage.as_view(both)),

@@ -29,7 +29,7 @@ def names(text: str) -> list[str]:
 READ = names(
     """
     listAgents getAgent listAgentBackups listAgentEvents explainAgent getAgentLiveness getAgentLogs
-    getAgentMemory getAgentQuota getAgentUsage getAgentLimits getAgentTerm listAgentModels getAgentModel
+    getAgentMemory getAgentQuota getAgentUsage getAgentLimits getKeyLimits getAgentTerm listAgentModels getAgentModel
     listAgentReplay
     getAgentEgress getAgentEgressLog
     listAgentWebhookDeliveries
@@ -60,7 +60,7 @@ FULL = [
     *("setAccountLimits", "setAgentLimits", "setAgentReplay", "setBillingDetails", "setAuthor", "openStripePortal"),
     *("setAgentEgress", "setAgentEgressSecret", "deleteAgentEgressSecret"),
 ]
-SESSION = ["createKey", "deleteKey", "endSession"]
+SESSION = ["createKey", "deleteKey", "endSession", "setKeyLimits"]
 OF_ALL_AGENTS = {
     "createAgent",
     "getAccountLimits",

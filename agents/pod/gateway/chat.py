@@ -15,6 +15,7 @@ from aiohttp import web
 from agents.pod import session_ids
 from agents.pod.gateway import sse
 from agents.pod.gateway.answers import Refusal, error_body, read_json
+from agents.pod.gateway.spending import key_limits
 from agents.pod.gateway.turns import DEADLINE_SECONDS, GatewayTurns, new_session_id
 from agents.pod.turns import parts
 from agents.pod.turns.events import NDJSON, Delta, Done, PartGiven, TurnEvent, line
@@ -26,9 +27,13 @@ READER_SECONDS = DEADLINE_SECONDS + 10
 
 
 async def answer(request: web.Request, turns: GatewayTurns, *, is_inside: bool = False) -> web.StreamResponse:
-    """A control plane of an older release asks for server-sent events inside too, and gets them."""
-    message, session_id = _question(await read_json(request))
-    async with asyncio.timeout(READER_SECONDS), aclosing(turns.take(message, session_id)) as events:
+    """A control plane of an older release asks for server-sent events inside too, and gets them. Only the control plane
+    says which API key started the turn.
+    """
+    body = await read_json(request)
+    message, session_id = _question(body)
+    turn = turns.take(message, session_id, key=key_limits.of_turn(body) if is_inside else None)
+    async with asyncio.timeout(READER_SECONDS), aclosing(turn) as events:
         accepted = request.headers.get("Accept", "")
         if is_inside and NDJSON in accepted:
             return await _stream(request, events, content_type=NDJSON, told=_line)

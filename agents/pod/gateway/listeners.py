@@ -52,7 +52,7 @@ async def serve(pod: Pod, ended: Awaitable[object]) -> None:
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
         meter = Meter(pod)
         stack.callback(meter.close)
-        turns = GatewayTurns(pod, bridge, models, meter.turns, meter.replay)
+        turns = GatewayTurns(pod, bridge, models, meter.turns, meter.replay, meter.keys)
         tasks = Tasks(turns)
         kept = BackupCalls(pod, bridge, await stack.enter_async_context(backups.client()))
         peers = PeersServer(pod, Peers(pod, tasks, turns))

@@ -20,6 +20,7 @@ from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.mcp_test import McpTest
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.spending import key_limits
 from agents.pod.gateway.spending.meter import Meter
 from agents.pod.gateway.talk_test import NO_KEY, PodTalkTest
 from agents.pod.gateway.turns import GatewayTurns
@@ -128,8 +129,9 @@ class Management:
         """How long the parts of a turn took. `span` names the span that was in the turn's header `traceparent`."""
         return web.json_response({"parts": self._models.timings.take(request.query.get("span", ""))})
 
-    async def talk_test(self, _: web.Request) -> web.Response:
-        return await self._test.answer()
+    async def talk_test(self, request: web.Request) -> web.Response:
+        body = await read_json(request) if request.can_read_body else {}
+        return await self._test.answer(key=key_limits.of_turn(body))
 
     async def mcp_test(self, request: web.Request) -> web.Response:
         return await self._mcp_test.answer(await read_json(request))

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.spending.key_limits import KeyState
 from agents.pod.gateway.spending.open_turns import TurnKind
 from agents.pod.gateway.turns import GatewayTurns
 from agents.pod.masking import mask_text
@@ -47,11 +48,12 @@ class PodTalkTest:
         self._turns = turns
         self._session = session
 
-    async def answer(self) -> web.Response:
-        hops = await self._run()
+    async def answer(self, *, key: KeyState | None = None) -> web.Response:
+        """`key` is the API key that asked for the test."""
+        hops = await self._run(key)
         return web.json_response({"hops": [self._wire(hop) for hop in hops]})
 
-    async def _run(self) -> list[HopResult]:
+    async def _run(self, key: KeyState | None) -> list[HopResult]:
         """Test gateway, engine and model, then each channel. If the engine does not work, the hops behind it are not
         tried.
         """
@@ -60,7 +62,7 @@ class PodTalkTest:
         async with _timed(engine):
             await self._health()
         if engine.ok:
-            await self._turn({Hop.GATEWAY: gateway, Hop.ENGINE: engine, Hop.MODEL: model})
+            await self._turn({Hop.GATEWAY: gateway, Hop.ENGINE: engine, Hop.MODEL: model}, key)
         if engine.ok:
             await self._channels(channels)
         for hop in (model, *channels):
@@ -77,7 +79,7 @@ class PodTalkTest:
             reason = state.message or f"the engine is {state.phase}"
             raise EngineError(f"{cause}: {reason}" if cause else reason)
 
-    async def _turn(self, hops: dict[Hop, HopResult]) -> None:
+    async def _turn(self, hops: dict[Hop, HopResult], key: KeyState | None) -> None:
         """Run a real turn in a new conversation. It can show that an engine does not work although its state looks
         healthy.
         """
@@ -86,16 +88,16 @@ class PodTalkTest:
             model.error = NO_KEY
             return
         started = time.monotonic()
-        failure = await self._failure()
+        failure = await self._failure(key)
         model.ok = failure is None
         if failure:
             hops[failure.hop].ok, hops[failure.hop].error = False, failure.message
         if failure is None or failure.hop is Hop.MODEL:
             model.ms = _milliseconds(started)
 
-    async def _failure(self) -> HopFailure | None:
+    async def _failure(self, key: KeyState | None) -> HopFailure | None:
         try:
-            turn = self._turns.take(MESSAGE, _session_id(), kind=TurnKind.TEST)
+            turn = self._turns.take(MESSAGE, _session_id(), kind=TurnKind.TEST, key=key)
             async with asyncio.timeout(TURN_SECONDS), aclosing(turn) as events:
                 async for event in events:
                     if isinstance(event, Done):

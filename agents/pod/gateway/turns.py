@@ -16,6 +16,7 @@ from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.reasons import FailureReason, of_model
 from agents.pod.gateway.replay.recorder import ReplayRecorder, TurnNote
+from agents.pod.gateway.spending.key_limits import KeyState, KnownKeys
 from agents.pod.gateway.spending.open_turns import OpenTurns, TurnKind
 from agents.pod.turns.events import Done, PartGiven, TurnEvent
 from agents.pod.turns.failures import EngineError, Hop, HopFailure, ModelError
@@ -34,11 +35,18 @@ def new_session_id() -> str:
 
 class GatewayTurns:
     def __init__(
-        self, pod: Pod, bridge: Bridge, models: ModelLog, open_turns: OpenTurns, replay: ReplayRecorder
+        self,
+        pod: Pod,
+        bridge: Bridge,
+        models: ModelLog,
+        open_turns: OpenTurns,
+        replay: ReplayRecorder,
+        keys: KnownKeys,
     ) -> None:
         self._pod = pod
         self._open_turns = open_turns
         self._replay = replay
+        self._keys = keys
         self._bridge = bridge
         self._models = models
         self._lanes: dict[str, _SessionLock] = {}
@@ -46,29 +54,32 @@ class GatewayTurns:
         self._deadlines: list[float] = []
 
     async def take(
-        self, message: str, session_id: str, *, kind: TurnKind = TurnKind.CHAT
+        self, message: str, session_id: str, *, kind: TurnKind = TurnKind.CHAT, key: KeyState | None = None
     ) -> AsyncGenerator[TurnEvent, None]:
         """Run a turn: the engine's answer as it arrives, with one Done at the end. Raises HopFailure. Without a model
-        key, no engine is asked and the answer is empty.
+        key, no engine is asked and the answer is empty. `key` is the API key that started the turn.
         """
         if not self._pod.has_key:
             yield Done("", session_id)
             return
+        if key:
+            self._keys.take(key)
+        api_key = key.id if key else ""
         with self._replay.turn(kind, session_id, message) as note:
-            async with aclosing(self._take(message, session_id, kind, note)) as events:
+            async with aclosing(self._take(message, session_id, kind, api_key, note)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         note.answered, note.is_over = event.reply, True
                     yield event
 
     async def _take(
-        self, message: str, session_id: str, kind: TurnKind, note: TurnNote
+        self, message: str, session_id: str, kind: TurnKind, api_key: str, note: TurnNote
     ) -> AsyncGenerator[TurnEvent, None]:
         deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
         async with self._place(session_id, deadline), aclosing(self._run(message, session_id, deadline)) as events:
             self._deadlines.append(deadline)
             try:
-                with self._open_turns.turn(kind, session_id, note.id):
+                with self._open_turns.turn(kind, session_id, note.id, api_key):
                     async for event in events:
                         yield event
             finally:

@@ -33,6 +33,12 @@ LOGGED: dict[str, str] = {
     LoggedType.REPLAY_SWITCHED: "{who} switched the recording of the replay {switched}.",
     LoggedType.REPLAY_DELETED: "{who} deleted the replay{part}.",
 }
+LOGGED_OF_KEY: dict[str, str] = {
+    LoggedType.LIMIT_NEAR: "The key {keyName} has nearly reached its limit: {usd} of {limitUsd} USD for a {period}.",
+    LoggedType.LIMIT_REACHED: (
+        "Turns of the key {keyName} are refused: they have taken {usd} of {limitUsd} USD for a {period}."
+    ),
+}
 
 # By the state before.
 CAME_UP: dict[str, Promise] = {
@@ -46,7 +52,7 @@ CAME_UP: dict[str, Promise] = {
 def sentence(event: Event) -> str:
     """What happened, and the reason if it is known."""
     data: dict[str, Any] = json.loads(event.body)["data"]
-    logged = LOGGED.get(event.type)
+    logged = (LOGGED_OF_KEY if data.get("of") == "key" else LOGGED).get(event.type)
     return logged.format_map(_named(data)) if logged else _sent(event, data)
 
 

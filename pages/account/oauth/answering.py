@@ -59,7 +59,8 @@ class AnswerPage(AccountPageViewSet):
     ) -> HttpResponseBase:
         user = caller(self.request)
         is_new = self.sent.method == "GET" or not self.typed("may")
-        typed = {"may": _may(scope), "agent": "", "days": USUAL_DAYS, "most": ""} if is_new else self.typed_limits()
+        empty = dict.fromkeys(key_limits.FIELDS, "")
+        typed = {**empty, "may": _may(scope), "days": USUAL_DAYS} if is_new else self.typed_limits()
         context = {"client": client, "problem": problem, **key_limits.choices(user, typed), **more}
         return self.page(template, context, status=400 if problem else 200)
 
@@ -73,7 +74,10 @@ def problem_of(refusal: Exception) -> str:
 
 
 def _unfit() -> str:
-    return gettext("These limits do not fit together. An amount needs a program that may pay, and is a number.")
+    return gettext(
+        "These limits do not fit together. An amount for orders needs a program that may pay, one for models a program"
+        " that may operate agents. Amounts are numbers."
+    )
 
 
 def _may(scope: str) -> str:

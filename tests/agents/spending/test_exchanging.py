@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 from django.db.models import Sum
@@ -18,10 +17,8 @@ from agents.runtimes import current_runtime, pod_spending
 from agents.spending import adding, exchanging, forgetting, news, prices
 from catalog.models import LlmModel
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
-from tests.agents.spending.conftest import Serve, call
+from tests.agents.spending.conftest import ONE_CALL, Serve, call
 from tests.doubles.model_server import ModelServer
-
-ONE_CALL = Decimal("0.0000035")  # 10 tokens of input and 5 of output
 
 
 def read(agent: Agent) -> dict[str, object]:
@@ -105,7 +102,7 @@ def test_news_for_many_agents_take_the_same_queries(
     make_agent: MakeAgent, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     agents = [make_agent(name=f"a{number}") for number in range(3)]
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         assert len(news.of(agents, now=timezone.now())) == 3
 
 

@@ -44,6 +44,7 @@ def _owner() -> list[str]:
     return [
         "/account",
         "/account/keys/{key}/revoke",
+        "/account/keys/{key}/limits",
         "/account/sessions",
         "/account/personas",
         "/account/personas/{draft}",

@@ -69,6 +69,7 @@ SENDS: dict[str, dict[str, Any] | None] = {
     "endSession": None,
     "setBillingDetails": {"name": "Ann", "country": "DE"},
     "createKey": {"name": "another"},
+    "setKeyLimits": {"usdPerDay": 5},
     "deleteKey": None,
     "setAuthor": {"name": "Ann"},
     "createPersona": OWL,
@@ -138,7 +139,7 @@ def things(clock: Clock, owner: User, make_agent: MakeAgent, pay: Pay, settings:
     client.put(f"/agents/{agent.pk}/webhook", {"url": RECEIVER}, format="json")
     token = {"hosts": ["example.com"], "header": "X-Key", "value": "0123456789"}
     client.put(f"/agents/{agent.pk}/egress/secrets/TOKEN", token, format="json")
-    key = client.post("/keys", {"name": "one"}, format="json").json()["key"]["id"]
+    key = client.post("/keys", {"name": "one", "scopes": ["operate"]}, format="json").json()["key"]["id"]
     bought = Subscription.objects.exclude(provider="internal")
     return Things(
         client, agent.pk, spare.pk, bought.get(agent=gone).pk, bought.get(agent=agent).pk, persona=persona, key=key

@@ -124,6 +124,7 @@ class KeyProxy:
             request_bytes=admitted.size,
             most_output=admitted.most_output,
             is_own_server=start.config.own_model_server,
+            api_keys=self._meter.turns.api_keys,
         )
         return Admitted(call.provider, request.method, url, sent, admitted.data, key, metered)
 

@@ -12,15 +12,15 @@ import logging
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agents.pod.gateway.replay.unsent import WaitingEntries
 from agents.pod.gateway.spending.tokens import Tokens
 
-# More rows than this are not kept apart by their sessions.
+# More rows than this are not kept apart by their sessions, and not counted by their keys.
 MOST_ROWS = 500
 FORM = 1
 
@@ -43,8 +43,24 @@ class RowKey:
         return f"{self.provider}:{self.model}"
 
 
+@dataclass(frozen=True, slots=True)
+class KeyRowKey:
+    """What is counted together for an API key whose turns made the calls."""
+
+    day: str
+    provider: str
+    model: str
+    api_key: str  # its id
+
+    @property
+    def full_model(self) -> str:
+        return f"{self.provider}:{self.model}"
+
+
 Row = Counter[str]  # calls, failed, estimated, and the fields of Tokens
 Rows = dict[RowKey, Row]
+KeyRows = dict[KeyRowKey, Row]  # these calls are in Rows too: a call counts in full for each of its keys
+_K = TypeVar("_K", RowKey, KeyRowKey)
 
 
 def row_of(tokens: Tokens, *, estimated: bool = False) -> Row:
@@ -57,7 +73,8 @@ class Book:
         self._path = path
         self.replay = WaitingEntries()  # what the agent did; it goes with the same batches
         self._begin()
-        self.under_way: dict[int, tuple[RowKey, Row]] = {}  # the estimates of calls that are not over
+        # The estimates of calls that are not over, with the API keys whose turns made them.
+        self.under_way: dict[int, tuple[RowKey, Row, tuple[str, ...]]] = {}
         self.told: dict[str, Any] | None = None  # by the control plane, for the time after a restart
         self.has_news = False
         self._load()
@@ -68,18 +85,33 @@ class Book:
         self.number = 0  # of the last batch
         self._batch: Rows = {}
         self._rows: Rows = {}
+        self._key_batch: KeyRows = {}
+        self._key_rows: KeyRows = {}
         self.replay.clear()
 
-    def add(self, key: RowKey, row: Mapping[str, int]) -> None:
+    def add(self, key: RowKey, row: Mapping[str, int], api_keys: Iterable[str] = ()) -> None:
+        """Count a call, and count it for each of these API keys."""
+        for api_key in api_keys:
+            self._add_for_key(KeyRowKey(key.day, key.provider, key.model, api_key), row)
         if key not in self._rows and len(self._rows) >= MOST_ROWS:
             key = RowKey(key.day, key.provider, key.model, key.kind, "")
         self._rows.setdefault(key, Counter()).update(row)
         self.has_news = True
 
+    def _add_for_key(self, key: KeyRowKey, row: Mapping[str, int]) -> None:
+        if key in self._key_rows or len(self._key_rows) < MOST_ROWS:
+            self._key_rows.setdefault(key, Counter()).update(row)
+
     def rows(self) -> Iterator[tuple[RowKey, Row]]:
         """All that the control plane may not have yet."""
         yield from self._batch.items()
         yield from self._rows.items()
+
+    def key_rows(self, name: str, ack: int) -> Iterator[tuple[KeyRowKey, Row]]:
+        """What a control plane does not have by API keys that has batch `ack` of the book `name`."""
+        if (name, ack) != (self.name, self.number):
+            yield from self._key_batch.items()
+        yield from self._key_rows.items()
 
     def hand_over(self, name: str, ack: int) -> dict[str, Any]:
         """The batch that is due. `ack` is the last batch of the book `name` that the control plane has.
@@ -91,16 +123,23 @@ class Book:
             log.warning("the book of model calls is older than what was read from it; it begins anew")
             self._begin()
         elif name == self.name and ack == self.number:
-            self._batch = {}
+            self._batch, self._key_batch = {}, {}
             self.replay.confirmed()
         is_due = not self._batch and not self.replay.has_batch
         if is_due and (self._rows or self.replay.has_entries):
             self._batch, self._rows = self._rows, {}
+            self._key_batch, self._key_rows = self._key_rows, {}
             self.replay.next_batch()
             self.number += 1
             self.has_news = True
         self.keep()
-        return {"book": self.name, "number": self.number, "rows": _told(self._batch), "replay": self.replay.told()}
+        return {
+            "book": self.name,
+            "number": self.number,
+            "rows": _told(self._batch),
+            "key_rows": _told(self._key_batch),
+            "replay": self.replay.told(),
+        }
 
     def keep(self) -> None:
         """Write the file, if there is news. It is tried again with the next news."""
@@ -113,7 +152,10 @@ class Book:
             "number": self.number,
             "batch": _told(self._batch),
             "rows": _told(self._rows),
-            "under_way": _told_pairs(self.under_way.values()),
+            "key_batch": _told(self._key_batch),
+            "key_rows": _told(self._key_rows),
+            "under_way": _told_pairs((key, row) for key, row, _ in self.under_way.values()),
+            "keys_under_way": [api_keys for _, _, api_keys in self.under_way.values()],
             "told": self.told,
             "replay": self.replay.state(),
         }
@@ -130,8 +172,12 @@ class Book:
             state = json.loads(self._path.read_bytes())
             if state["form"] != FORM:
                 return
-            batch, rows = _read(state["batch"]), _read(state["rows"])
-            name, number, lost = str(state["name"]), int(state["number"]), _read_pairs(state["under_way"])
+            batch, rows = _read(state["batch"], RowKey), _read(state["rows"], RowKey)
+            name, number, lost = str(state["name"]), int(state["number"]), _read_pairs(state["under_way"], RowKey)
+            # An earlier release has written no figures by API keys.
+            key_batch = _read(state.get("key_batch", []), KeyRowKey)
+            key_rows = _read(state.get("key_rows", []), KeyRowKey)
+            lost_keys = [tuple(map(str, one)) for one in state.get("keys_under_way", [])]
             told: dict[str, Any] | None = state["told"]
             replay = state.get("replay")
         except FileNotFoundError:
@@ -140,8 +186,10 @@ class Book:
             log.warning("%s cannot be read, a new one is begun (%s)", self._path.name, type(error).__name__)
             return
         self.name, self.number, self._batch, self._rows, self.told = name, number, batch, rows, told
-        for key, row in lost:  # a gateway was killed while these ran; the vendor may charge for them
-            self.add(key, row)
+        self._key_batch, self._key_rows = key_batch, key_rows
+        # A gateway was killed while these ran; the vendor may charge for them.
+        for number, (key, row) in enumerate(lost):
+            self.add(key, row, lost_keys[number] if number < len(lost_keys) else ())
         self._load_replay(replay)
 
     def _load_replay(self, state: Any) -> None:
@@ -152,23 +200,23 @@ class Book:
             self.replay.clear()
 
 
-def _told(rows: Rows) -> list[dict[str, Any]]:
+def _told(rows: Mapping[_K, Row]) -> list[dict[str, Any]]:
     return _told_pairs(rows.items())
 
 
-def _told_pairs(rows: Any) -> list[dict[str, Any]]:
+def _told_pairs(rows: Iterable[tuple[_K, Row]]) -> list[dict[str, Any]]:
     return [{**asdict(key), **row} for key, row in rows]
 
 
-def _read(told: list[dict[str, Any]]) -> Rows:
-    return dict(_read_pairs(told))
+def _read(told: list[dict[str, Any]], form: type[_K]) -> dict[_K, Row]:
+    return dict(_read_pairs(told, form))
 
 
-def _read_pairs(told: list[dict[str, Any]]) -> list[tuple[RowKey, Row]]:
-    names = RowKey.__slots__
+def _read_pairs(told: list[dict[str, Any]], form: type[_K]) -> list[tuple[_K, Row]]:
+    names = form.__slots__
     return [
         (
-            RowKey(**{name: str(one[name]) for name in names}),
+            form(**{name: str(one[name]) for name in names}),
             Counter({name: int(value) for name, value in one.items() if name not in names}),
         )
         for one in told

@@ -45,6 +45,7 @@ class MeteredCall:
     request_bytes: int
     most_output: int | None  # the limit that the call names
     is_own_server: bool
+    api_keys: tuple[str, ...] = ()  # of the turns for which the engine makes the call
     began: float = field(default_factory=time.monotonic)
     is_free: bool = False  # the vendor did not answer, or refused
     is_counted: bool = False  # the call is over, and what it took is in the book

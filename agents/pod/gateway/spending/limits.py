@@ -26,7 +26,9 @@ TOO_FAST, UNKNOWN_YET = 429, 503
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimits:
-    """None: no such limit. Money is in units. `account_…`: this one comes from the account of the agent."""
+    """None: no such limit. Money is in units. `account_…`: this one comes from the account of the agent. With
+    `key_name` they are the limits of the API key of this name.
+    """
 
     day: int | None = None
     month: int | None = None
@@ -36,6 +38,7 @@ class SpendingLimits:
     account_day: bool = False
     account_month: bool = False
     account_stop: bool = False
+    key_name: str = ""
 
     @classmethod
     def load(cls, raw: Mapping[str, Any]) -> Self:
@@ -79,14 +82,22 @@ def check_money(limits: SpendingLimits, spent: Spent, reserved: int) -> None:
             continue
         whose = _whose(limits, name, limit)
         if getattr(spent, name) >= limit:
-            raise Refusal(REACHED, f"{whose} is reached. Calls go on {again}, or when the owner raises it")
+            raise Refusal(REACHED, f"{whose} is reached. {_goes_on(limits, again)}")
         if getattr(spent, name) + reserved >= limit:
             words = f"the calls under way may reach {whose}; the next is sent after them"
             raise Refusal(TOO_FAST, words, Retry_After="2")
 
 
+def _goes_on(limits: SpendingLimits, again: str) -> str:
+    if limits.key_name:
+        return f"Turns of this key go on {again}, or when the owner raises the limit of the key"
+    return f"Calls go on {again}, or when the owner raises it"
+
+
 def _whose(limits: SpendingLimits, name: str, limit: int) -> str:
     """The limit in words. Of an account's limit the gateway only knows what is left for its agent: so no amount."""
+    if limits.key_name:
+        return f"the limit of the API key {limits.key_name!r} of {usd(limit)} USD for a {name}"
     if getattr(limits, f"account_{name}"):
         return f"the limit of all agents of the account together for a {name}"
     return f"this agent's limit of {usd(limit)} USD for a {name}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +16,10 @@ from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.replay.recorder import ReplayRecorder
 from agents.pod.gateway.spending import limits as rules
-from agents.pod.gateway.spending.book import Book, Row, RowKey, row_of
+from agents.pod.gateway.spending.book import Book, KeyRowKey, Row, RowKey, row_of
 from agents.pod.gateway.spending.calls import MeteredCall, Price
 from agents.pod.gateway.spending.clock import SharedClock
+from agents.pod.gateway.spending.key_limits import KeyState, KnownKeys, ToldKeys
 from agents.pod.gateway.spending.limits import Pace, SpendingLimits, Spent
 from agents.pod.gateway.spending.open_turns import OpenTurns
 from agents.pod.gateway.spending.tokens import Tokens
@@ -39,6 +40,7 @@ class Told:
     day: str  # to which `spent` belongs
     spent: Spent  # without what the book still has
     prices: dict[str, Price]  # by provider and model, as `openai:gpt-6`
+    keys: ToldKeys
     is_replayed: bool  # whether the owner wants the replay; an earlier release, which says nothing, cannot store it
 
     @classmethod
@@ -51,10 +53,11 @@ class Told:
             day=str(raw["day"]),
             spent=Spent(day=int(raw["spent"].get("day", 0)), month=int(raw["spent"].get("month", 0))),
             prices={name: Price(**price) for name, price in raw["prices"].items()},
+            keys=ToldKeys.load(raw),
             is_replayed=raw.get("replay") is True,
         )
 
-    def cost(self, key: RowKey, tokens: Tokens) -> int:
+    def cost(self, key: RowKey | KeyRowKey, tokens: Tokens) -> int:
         """In units; 0 for a model without a price."""
         price = self.prices.get(key.full_model)
         return price.cost(tokens) if price else 0
@@ -65,6 +68,7 @@ class Meter:
     pod: Pod
     clock: SharedClock = field(default_factory=SharedClock)
     turns: OpenTurns = field(default_factory=OpenTurns)
+    keys: KnownKeys = field(default_factory=KnownKeys)
     _pace: Pace = field(default_factory=Pace)
     _told: Told | None = None
     replay: ReplayRecorder = field(init=False)
@@ -79,6 +83,7 @@ class Meter:
             try:
                 self._told = Told.load(self._book.told)
                 self.replay.switch(self._told.is_replayed)
+                self.keys.take_all(self._told.keys, at=self._told.at)
             except (KeyError, TypeError, ValueError, AttributeError):
                 log.warning("what the control plane told the last time cannot be read")
 
@@ -104,7 +109,7 @@ class Meter:
             return
         number, self._next = self._next, self._next + 1
         self._calls[number] = call
-        self._book.under_way[number] = (call.key, row_of(call.expected, estimated=True))
+        self._book.under_way[number] = (call.key, row_of(call.expected, estimated=True), call.api_keys)
         self._book.has_news = True
         try:
             yield call
@@ -120,18 +125,31 @@ class Meter:
             return
         if limits.of_money:
             told = self._priced(call.key)
-            expected = sum(told.cost(one.key, one.expected) for one in self._calls.values())
-            rules.check_money(limits, self._spent(told, call.key.day), expected)
+            rules.check_money(limits, self._spent(told, call.key.day), self._expected(told, self._calls.values()))
+        for key in self.keys.of(call.api_keys):
+            self._check_key(key, call)
         waiting = sum(one.expected.input + one.expected.output for one in self._calls.values())
         rules.check_turn(limits, taken=self.turns.tokens, turns=self.turns.count, reserved=waiting)
         self._pace.check(limits)
 
+    def _check_key(self, key: KeyState, call: MeteredCall) -> None:
+        """Raises Refusal at a limit of this API key."""
+        told = self._priced(call.key)
+        under_way = [one for one in self._calls.values() if key.id in one.api_keys]
+        rows = ((row_key, row) for row_key, row in self._book.key_rows(key.book, key.ack) if row_key.api_key == key.id)
+        spent = key.spent_on(call.key.day, _sum(told, rows, call.key.day))
+        rules.check_money(key.limits, spent, self._expected(told, under_way))
+
+    def _expected(self, told: Told, calls: Iterable[MeteredCall]) -> int:
+        """What these calls will probably cost."""
+        return sum(told.cost(one.key, one.expected) for one in calls)
+
     def _count(self, call: MeteredCall) -> None:
         if call.is_free:
-            self._book.add(call.key, {"calls": 1, "failed": 1})
+            self._book.add(call.key, {"calls": 1, "failed": 1}, call.api_keys)
             return
         tokens, estimated = call.taken()
-        self._book.add(call.key, row_of(tokens, estimated=estimated))
+        self._book.add(call.key, row_of(tokens, estimated=estimated), call.api_keys)
         call.is_counted = True
         self.turns.add(tokens.input + tokens.output)
 
@@ -143,22 +161,17 @@ class Meter:
             words = "what this agent has spent is being looked up; try again"
             raise Refusal(rules.UNKNOWN_YET, words, Retry_After="2")
         if key.full_model not in self._told.prices:
-            words = f"{key.model} has no price in the catalog, so the agent's limit in USD cannot be kept with it"
+            words = f"{key.model} has no price in the catalog, so no limit in USD can be kept with it"
             raise Refusal(rules.REACHED, words)
         return self._told
 
     def _spent(self, told: Told, day: str) -> Spent:
         """What was spent on this day and in its month, with what the control plane does not have yet."""
-        today = month = 0
-        for key, row in self._book.rows():
-            cost = told.cost(key, _tokens(row))
-            today += cost if key.day == day else 0
-            month += cost if key.day[:7] == day[:7] else 0
-        known = told.spent
+        waiting, known = _sum(told, self._book.rows(), day), told.spent
         is_day, is_month = told.day == day, told.day[:7] == day[:7]
         return Spent(
-            day=today + (known.day if is_day else 0),
-            month=month + (known.month if is_month else 0),
+            day=waiting.day + (known.day if is_day else 0),
+            month=waiting.month + (known.month if is_month else 0),
         )
 
     def exchange(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,6 +186,7 @@ class Meter:
         if not self._is_late(told):
             self.clock.set(told.at)
             self._told = told
+            self.keys.take_all(told.keys, at=told.at)
             self._book.told = dict(body)
             self._book.has_news = True
         return batch
@@ -192,6 +206,14 @@ class Meter:
     def close(self) -> None:
         """The gateway ends. What is not over by now goes into the book as an estimate at the next start."""
         self._book.keep()
+
+
+def _sum(told: Told, rows: Iterable[tuple[RowKey | KeyRowKey, Row]], day: str) -> Spent:
+    """What these rows cost on this day, and in its month."""
+    costs = [(key.day, told.cost(key, _tokens(row))) for key, row in rows]
+    return Spent(
+        day=sum(cost for at, cost in costs if at == day), month=sum(cost for at, cost in costs if at[:7] == day[:7])
+    )
 
 
 def _tokens(row: Row) -> Tokens:

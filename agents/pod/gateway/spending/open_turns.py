@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 
 # Calls outside of the gateway's turns (a channel's message, a schedule) belong together until this much silence.
@@ -19,23 +20,50 @@ class TurnKind(StrEnum):
     ENGINE = "engine"  # no turn through the gateway runs: the engine's own channels, schedules and pages
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenTurn:
+    kind: TurnKind
+    session: str
+    id: str  # in the replay
+    api_key: str  # the id of the API key that started the turn; "" if none did
+
+
 class OpenTurns:
     def __init__(self) -> None:
-        self._turns: list[tuple[TurnKind, str, str]] = []
+        self._turns: list[OpenTurn] = []
+        self._ended: dict[str, float] = {}  # by API key: the end of its last turn, if that was less than a silence ago
         self._tokens = 0
         self._last = float("-inf")
 
     @contextmanager
-    def turn(self, kind: TurnKind, session: str, turn: str = "") -> Iterator[None]:
+    def turn(self, kind: TurnKind, session: str, turn: str = "", api_key: str = "") -> Iterator[None]:
         """A turn runs. `turn` is its id in the replay."""
         if not self._turns:
             self._tokens = 0
-        self._turns.append((kind, session, turn))
+        opened = OpenTurn(kind, session, turn, api_key)
+        self._turns.append(opened)
         try:
             yield
         finally:
-            self._turns.remove((kind, session, turn))
+            self._turns.remove(opened)
             self._last = time.monotonic()
+            self._end_of(api_key)
+
+    def _end_of(self, api_key: str) -> None:
+        since = self._last - SILENCE_SECONDS
+        self._ended = {key: at for key, at in self._ended.items() if at > since}
+        if api_key:
+            self._ended[api_key] = self._last
+
+    @property
+    def api_keys(self) -> tuple[str, ...]:
+        """The API keys for which a call of this moment counts: those of all open turns, because nobody knows for which
+        of them it is. While no turn is open, those whose turn has just ended: an engine may finish its work later.
+        """
+        if self._turns:
+            return tuple(sorted({turn.api_key for turn in self._turns if turn.api_key}))
+        since = time.monotonic() - SILENCE_SECONDS
+        return tuple(sorted(key for key, at in self._ended.items() if at > since))
 
     @property
     def asking(self) -> tuple[TurnKind, str]:
@@ -48,7 +76,10 @@ class OpenTurns:
         """The same, with the turn's id."""
         if not self._turns:
             return TurnKind.ENGINE, "", ""
-        return self._turns[0] if len(self._turns) == 1 else (TurnKind.SHARED, "", "")
+        if len(self._turns) > 1:
+            return TurnKind.SHARED, "", ""
+        only = self._turns[0]
+        return only.kind, only.session, only.id
 
     @property
     def count(self) -> int:

@@ -649,7 +649,7 @@ class AsyncCalls:
         self,
         id: str,
         *,
-        by: Literal["day", "model", "session"] | None = None,
+        by: Literal["day", "model", "session", "key"] | None = None,
         from_: str | None = None,
         to: str | None = None,
     ) -> types.UsageEnvelope:
@@ -951,6 +951,24 @@ class AsyncCalls:
     async def delete_key(self, id: str, *, dry_run: bool | None = None) -> None:
         """Revoke an API key: `DELETE /keys/{id}`."""
         await self._connection.reply(ApiCall("DELETE", f"/keys/{in_path(id)}", query={"dryRun": dry_run}))
+
+    async def get_key_limits(self, id: str) -> types.KeyLimitsEnvelope:
+        """Tell what model calls may cost in turns that the API key starts, and what they have cost; null is no limit: `GET /keys/{id}/limits`."""
+        reply: types.KeyLimitsEnvelope = (
+            await self._connection.reply(ApiCall("GET", f"/keys/{in_path(id)}/limits"))
+        ).body()
+        return reply
+
+    async def set_key_limits(
+        self, id: str, body: types.PutKeyLimitsRequest, *, dry_run: bool | None = None
+    ) -> types.KeyLimitsEnvelope:
+        """Limit what model calls may cost in turns that the API key starts, with all agents together: `PUT /keys/{id}/limits`."""
+        reply: types.KeyLimitsEnvelope = (
+            await self._connection.reply(
+                ApiCall("PUT", f"/keys/{in_path(id)}/limits", query={"dryRun": dry_run}, body=body)
+            )
+        ).body()
+        return reply
 
     async def list_llm_providers(
         self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None

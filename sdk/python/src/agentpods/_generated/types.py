@@ -496,12 +496,25 @@ class Incidents(TypedDict):
     incidents: list[Incident]
 
 
+class KeyLimits(TypedDict):
+    usdPerDay: float | None
+    usdPerMonth: float | None
+    usdToday: float
+    usdThisMonth: float
+
+
+class KeyLimitsEnvelope(TypedDict):
+    limits: KeyLimits
+
+
 class KeyNameRequest(TypedDict):
     name: str
     scopes: NotRequired[list[Literal["read", "operate", "pay"]] | None]
     agentId: NotRequired[str | None]
     expiresAt: NotRequired[str | None]
     spendLimitUsd: NotRequired[float | None]
+    usdPerDay: NotRequired[float | None]
+    usdPerMonth: NotRequired[float | None]
 
 
 class Keys(TypedDict):
@@ -788,6 +801,15 @@ class PutEgressSecretRequest(TypedDict):
     header: str
     prefix: NotRequired[str]
     value: NotRequired[str]
+
+
+class PutKeyLimitsRequest(TypedDict):
+    """
+    Both limits at once. One that is absent or null is none.
+    """
+
+    usdPerDay: NotRequired[float | None]
+    usdPerMonth: NotRequired[float | None]
 
 
 class PutLimitsRequest(TypedDict):
@@ -1090,7 +1112,7 @@ class Trial(TypedDict):
 
 class UsageRow(TypedDict):
     """
-    The calls of one day, model or conversation. Only the names that `by` asked for are there.
+    The calls of one day, model, conversation or API key. Only the names that `by` asked for are there.
     """
 
     calls: int
@@ -1107,6 +1129,8 @@ class UsageRow(TypedDict):
     model: NotRequired[str]
     kind: NotRequired[Literal["chat", "a2a", "test", "shared", "engine"]]
     session: NotRequired[str]
+    keyId: NotRequired[str]
+    keyName: NotRequired[str]
 
 
 class UsageTotal(TypedDict):
@@ -1408,7 +1432,7 @@ ModelCosts = TypedDict(
     {
         "from": str,
         "to": str,
-        "by": Literal["day", "model", "session"],
+        "by": Literal["day", "model", "session", "key"],
         "total": UsageTotal,
         "rows": list[UsageRow],
         "hasMore": bool,
