@@ -55,6 +55,25 @@ def test_at_the_limit_the_calls_of_a_turn_are_refused_with_words(
     assert limited.get(f"/keys/{limited.key.pk}/limits").json()["limits"]["usdToday"] == float(CENT)
 
 
+def test_a_turn_that_fails_at_the_limit_says_so_and_the_agent_counts_as_well(
+    client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
+) -> None:
+    gateway, limited = serve(agent), make_key("night driver", month_usd=CENT)
+    exchanging.exchange(agent.pk)
+    spend(limited, agent, str(left_for(1)))
+
+    def silent(_: ReceivedTurn) -> Iterable[Event]:
+        call(gateway, 2)
+        yield {"type": "done", "reply": ""}
+
+    bridge.turn = silent
+    failed = limited.chat(agent)
+    assert failed.status_code == 503
+    words = "model: the limit of the API key 'night driver' of 0.01 USD for a month is reached"
+    assert words in failed.json()["message"]
+    assert "MODEL_LIMIT" not in client.get(f"/agents/{agent.pk}/explain").content.decode()
+
+
 def test_figures_that_the_control_plane_does_not_have_yet_count_at_a_new_turn(
     agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
