@@ -19,7 +19,6 @@ from django.db.models import F, Q
 
 from accounts import keys
 from accounts.models import ApiKey, User
-from agents.models import Agent
 from agents.pod.gateway.spending.limits import Spent
 from agents.spending import spent
 from agents.spending.models import has_money, units
@@ -38,10 +37,9 @@ class LimitedKeys:
     spent: dict[str, DayAndMonth]
     is_all: bool
 
-    def told(self, agent: Agent) -> dict[str, Any]:
-        """What the agent's gateway is told of the keys that may start its turns."""
-        own = [key for key in self.keys if key.agent_id in {None, agent.pk}]
-        return {"all": self.is_all, "states": [told(key, self.spent.get(key.pk, NOTHING)) for key in own]}
+    def told(self) -> dict[str, Any]:
+        """What the gateways of the account's agents are told. A key for one agent may reach others, as its peers."""
+        return {"all": self.is_all, "states": [told(key, self.spent.get(key.pk, NOTHING)) for key in self.keys]}
 
 
 NONE = LimitedKeys([], {}, True)

@@ -38,7 +38,7 @@ def of(agents: Sequence[Agent], *, now: datetime) -> dict[str, Mapping[str, Any]
             "day": now.date().isoformat(),
             "spent": asdict(so_far[agent.pk]),
             "prices": known.get(agent.llm_provider or "", {}),
-            "keys": limited.get(agent.user_id, key_limits.NONE).told(agent),
+            "keys": limited.get(agent.user_id, key_limits.NONE).told(),
             "replay": own.is_replayed if own else True,
             "egress": logs.get(agent.pk) or _told_of_egress(Egress()),
         }

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
@@ -54,36 +54,47 @@ class GatewayTurns:
         self._deadlines: list[float] = []
 
     async def take(
-        self, message: str, session_id: str, *, kind: TurnKind = TurnKind.CHAT, key: KeyState | None = None
+        self,
+        message: str,
+        session_id: str,
+        *,
+        kind: TurnKind = TurnKind.CHAT,
+        key: KeyState | None = None,
+        marks: Iterable[str] = (),
     ) -> AsyncGenerator[TurnEvent, None]:
         """Run a turn: the engine's answer as it arrives, with one Done at the end. Raises HopFailure. Without a model
-        key, no engine is asked and the answer is empty. `key` is the API key that started the turn.
+        key, no engine is asked and the answer is empty. `key` is the API key that started the turn,
+        `marks` are those of the keys for which a peer asks.
         """
         if not self._pod.has_key:
             yield Done("", session_id)
             return
         if key:
             self._keys.take(key)
-        api_key = key.id if key else ""
+        api_keys = (key.id,) if key else self._keys.marked(marks, self._pod.secrets.a2a_token)
         with self._replay.turn(kind, session_id, message) as note:
-            async with aclosing(self._take(message, session_id, kind, api_key, note)) as events:
+            async with aclosing(self._take(message, session_id, kind, api_keys, note)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         note.answered, note.is_over = event.reply, True
                     yield event
 
     async def _take(
-        self, message: str, session_id: str, kind: TurnKind, api_key: str, note: TurnNote
+        self, message: str, session_id: str, kind: TurnKind, api_keys: tuple[str, ...], note: TurnNote
     ) -> AsyncGenerator[TurnEvent, None]:
         deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
         async with self._place(session_id, deadline), aclosing(self._run(message, session_id, deadline)) as events:
             self._deadlines.append(deadline)
             try:
-                with self._open_turns.turn(kind, session_id, note.id, api_key):
+                with self._open_turns.turn(kind, session_id, note.id, api_keys):
                     async for event in events:
                         yield event
             finally:
                 self._deadlines.remove(deadline)
+
+    def marks(self, token: str | None) -> list[str]:
+        """The marks of the API keys whose turns are open, for the peer that takes this token."""
+        return self._keys.marks(self._open_turns.api_keys, token) if token else []
 
     def seconds_left(self) -> float | None:
         """Seconds until the last of the running turns must end; None if no turn is running."""

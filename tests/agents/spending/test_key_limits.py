@@ -147,17 +147,24 @@ def test_a_day_and_a_month_begin_anew_at_midnight_utc(agent: Agent, make_key: Ma
         assert told["spent"] == {"day": 0, "month": 0}  # days to come are not counted before
 
 
-def test_another_agent_is_told_what_the_key_has_left(
+def test_all_agents_are_told_what_the_keys_have_left(
     agent: Agent, make_agent: MakeAgent, make_key: MakeKey, stranger: User
 ) -> None:
-    limited, second = make_key("limited", day_usd=Decimal(1)), make_agent(name="second")
+    """A key for one agent too: the agent may ask the others for it."""
+    limited, second, theirs = (
+        make_key("limited", day_usd=Decimal(1)),
+        make_agent(name="second"),
+        make_agent(user=stranger),
+    )
     make_key("of the second", agent_id=second.pk, day_usd=Decimal(1))
     spend(limited, second, "0.25")
-    told = news.of([agent, second], now=timezone.now())
-    assert {one["name"] for one in told[second.pk]["keys"]["states"]} == {"limited", "of the second"}
-    [state] = told[agent.pk]["keys"]["states"]
+    told = news.of([agent, second, theirs], now=timezone.now())
+    assert told[agent.pk]["keys"] == told[second.pk]["keys"]
+    states = {one["name"]: one for one in told[agent.pk]["keys"]["states"]}
     expected = {"limits": {"day": 10**10}, "spent": {"day": 25 * 10**8, "month": 25 * 10**8}}
-    assert state == {"id": limited.key.pk, "name": "limited", **expected}
+    assert states["limited"] == {"id": limited.key.pk, "name": "limited", **expected}
+    assert set(states) == {"limited", "of the second"}
+    assert told[theirs.pk]["keys"] == {"all": True, "states": []}
 
 
 def test_with_more_keys_than_are_told_a_gateway_forgets_none(

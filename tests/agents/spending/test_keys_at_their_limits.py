@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from agents.configuring import llm_key
 from agents.models import Agent
 from agents.spending import exchanging, key_limits, key_turns, news
+from agents.spending.models import KeyUsage
+from tests.agents.conftest import MakeAgent, settle
+from tests.agents.pod.gateway.peers.conftest import use, with_peers
 from tests.agents.spending.conftest import (
     CENT,
+    KEY,
+    MODEL,
     ONE_CALL,
     KeyClient,
     MakeKey,
@@ -24,7 +32,7 @@ from tests.agents.spending.conftest import (
     spend,
     words_of,
 )
-from tests.doubles.bridge import BridgeDouble
+from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn, echo
 from tests.doubles.model_server import ModelServer, Mood
 
 
@@ -45,6 +53,25 @@ def test_at_the_limit_the_calls_of_a_turn_are_refused_with_words(
     exchanging.exchange(agent.pk)
     assert limited.chat(agent).status_code == 503
     assert limited.get(f"/keys/{limited.key.pk}/limits").json()["limits"]["usdToday"] == float(CENT)
+
+
+def test_a_turn_that_fails_at_the_limit_says_so_and_the_agent_counts_as_well(
+    client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
+) -> None:
+    gateway, limited = serve(agent), make_key("night driver", month_usd=CENT)
+    exchanging.exchange(agent.pk)
+    spend(limited, agent, str(left_for(1)))
+
+    def silent(_: ReceivedTurn) -> Iterable[Event]:
+        call(gateway, 2)
+        yield {"type": "done", "reply": ""}
+
+    bridge.turn = silent
+    failed = limited.chat(agent)
+    assert failed.status_code == 503
+    words = "model: the limit of the API key 'night driver' of 0.01 USD for a month is reached"
+    assert words in failed.json()["message"]
+    assert "MODEL_LIMIT" not in client.get(f"/agents/{agent.pk}/explain").content.decode()
 
 
 def test_figures_that_the_control_plane_does_not_have_yet_count_at_a_new_turn(
@@ -151,6 +178,36 @@ def test_a_restarted_gateway_knows_the_limits(
     during(bridge, lambda: said.extend(call(after, 2)))
     limited.chat(agent)
     assert said == [200, 402]
+
+
+def test_what_the_agent_asks_of_another_agent_of_the_account_counts_too(
+    agent: Agent, make_agent: MakeAgent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, tmp_path: Path
+) -> None:
+    """Both gateways have one engine, which passes a question on, and calls its model to answer it."""
+    second = settle(llm_key.install(settle(make_agent(name="bob")), provider="openai", key=KEY, model=MODEL))
+    (tmp_path / "bob").mkdir()
+    bob = serve(second, run_dir=str(tmp_path / "bob"), **with_peers())
+    gateway = serve(
+        agent, **with_peers({"name": "bob", "url": f"{bob.public}/a2a", "token": bob.start.secrets.a2a_token})
+    )
+    limited, said = make_key("limited", day_usd=CENT), []
+    spend(limited, agent, str(left_for(2)))
+    for one in (agent, second):
+        exchanging.exchange(one.pk)
+
+    def turn(received: ReceivedTurn) -> Iterable[Event]:
+        if received.message == "hi":
+            use(gateway, "send_message", peer="bob", message="what do you think?")
+        else:
+            said.extend(call(bob, 3))
+        yield from echo(received)
+
+    bridge.turn = turn
+    assert limited.chat(agent).status_code == 200
+    assert said == [200, 200, 402]
+    exchanging.exchange(second.pk)
+    assert limited.chat(agent).status_code == 503
+    assert KeyUsage.objects.get(agent=second).calls == 2
 
 
 def test_twenty_turns_at_once_exceed_the_limit_by_one_call_at_most(

@@ -14,12 +14,15 @@ from typing import Any, Protocol
 from agents.pod.gateway.a2a.errors import ContentTypeNotSupported, InvalidParams
 from agents.pod.gateway.a2a.tasks import PeerMessage
 from agents.pod.gateway.chat import MESSAGE_BYTES
+from agents.pod.gateway.spending.key_limits import MARKS
 from agents.pod.turns.parts import plain_name
 
 # A field in the metadata of a message: how many agents have already passed the question on. If an agent in the chain
 # does not know the field, only the time limit of the answers ends a loop.
 HOPS = "agentpods/hops"
 HOPS_AT_MOST = 4
+# Another field: for which API keys the peer asks (agents/pod/gateway/spending/key_limits.py).
+KEYS = "agentpods/keys"
 # The types that the card offers. Other types are read too if they are text.
 MEDIA_TYPES = ["text/plain", "text/markdown", "text/csv", "text/html", "application/json", "application/xml"]
 _READ = re.compile(r"text/.+|application/((.+\+)?(json|xml|yaml)|x-yaml|x-ndjson|toml|javascript|sql)|image/svg\+xml")
@@ -50,7 +53,12 @@ def message_of(spelling: Spelling, raw: Any) -> PeerMessage:
     names = _names(raw)
     texts = [_text(spelling.part_of(part) if isinstance(part, dict) else PartSent()) for part in raw["parts"]]
     return PeerMessage(
-        names["messageId"], "\n".join(text for text in texts if text), names["contextId"], names["taskId"], _hops(raw)
+        names["messageId"],
+        "\n".join(text for text in texts if text),
+        names["contextId"],
+        names["taskId"],
+        _hops(raw),
+        _marks(raw),
     )
 
 
@@ -71,6 +79,12 @@ def _hops(raw: Json) -> int:
     if not isinstance(said, int | float) or isinstance(said, bool) or not said > 0:
         return 0
     return int(min(said, HOPS_AT_MOST + 1))
+
+
+def _marks(raw: Json) -> tuple[str, ...]:
+    metadata = raw.get("metadata")
+    said = metadata.get(KEYS) if isinstance(metadata, dict) else None
+    return tuple(one for one in said[:MARKS] if isinstance(one, str)) if isinstance(said, list) else ()
 
 
 def _text(part: PartSent) -> str:

@@ -42,6 +42,7 @@ class PeerMessage:
     context_id: str | None
     task_id: str | None
     hops: int = 0  # number of agents that have passed the question on
+    marks: tuple[str, ...] = ()  # of the API keys for whose turns the peer asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,9 @@ class Tasks:
 
     async def _work(self, task: Task) -> None:
         try:
-            async with aclosing(self._turns.take(task.question.text, _session(task), kind=TurnKind.A2A)) as events:
+            asked = task.question
+            turn = self._turns.take(asked.text, _session(task), kind=TurnKind.A2A, marks=asked.marks)
+            async with aclosing(turn) as events:
                 async for event in events:
                     _note(task, event)
         except HopFailure as failure:

@@ -20,6 +20,7 @@ MESSAGE_LENGTH = 300
 class ModelFailure:
     status: int | None  # HTTP status; None if there was no answer
     message: str  # contains no key, so it may be shown to people
+    of_key: bool = False  # a limit of the API key refused it: the agent itself is well
     tick: float = field(default_factory=time.monotonic)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -42,8 +43,8 @@ class ModelLog:
         finally:
             self.in_flight -= 1
 
-    def failed(self, status: int | None, message: str) -> ModelFailure:
-        failure = ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH])
+    def failed(self, status: int | None, message: str, *, of_key: bool = False) -> ModelFailure:
+        failure = ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH], of_key)
         self._failures.append(failure)
         return failure
 
@@ -61,11 +62,16 @@ class ModelLog:
         self._answered = float("-inf")
 
     def failing(self) -> ModelFailure | None:
-        """The last result, if it was a failure; else None."""
-        return self.failure_since(float("-inf"))
+        """The last result, if it was a failure of the agent; else None."""
+        newest = self._newest
+        return newest if newest and newest.tick > self._answered else None
+
+    @property
+    def _newest(self) -> ModelFailure | None:
+        return next((one for one in reversed(self._failures) if not one.of_key), None)
 
     def summary(self) -> dict[str, Any]:
-        newest = self._failures[-1] if self._failures else None
+        newest = self._newest
         known = {"calls": self.calls, "in_flight": self.in_flight, "last_failure": _told(newest)}
         return {**known, "failing": self.failing() is not None, "answered": self._answered > float("-inf")}
 

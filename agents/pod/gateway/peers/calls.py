@@ -105,7 +105,8 @@ class Peers:
 
     async def _ask(self, peer: Peer, text: str, *, hops: int, conversation: str | None, seconds: float) -> PeerAnswer:
         offer = await self._offer(peer["url"])
-        params = offer.wire.message(text, hops=hops, conversation=conversation)
+        marks = self._turns.marks(peer.get("token"))
+        params = offer.wire.message(text, hops=hops, conversation=conversation, marks=marks)
         said = await self._call(peer, offer, offer.wire.send, params, seconds)
         while said.goes_on and said.task_id:
             await asyncio.sleep(POLL_SECONDS)

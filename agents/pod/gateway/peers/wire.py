@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from agents.pod.gateway.a2a.reading import HOPS
+from agents.pod.gateway.a2a.reading import HOPS, KEYS
 from agents.pod.gateway.peers.dialling import PeerFailure
 
 REPLY_CHARACTERS = 32_000
@@ -24,10 +24,11 @@ class Wire:
     waits: Json  # asks the peer to send the answer, and not only the task
     tagged: bool  # whether objects have a `kind`
 
-    def message(self, text: str, *, hops: int, conversation: str | None) -> Json:
-        """The parameters of a call that sends a message."""
+    def message(self, text: str, *, hops: int, conversation: str | None, marks: list[str]) -> Json:
+        """The parameters of a call that sends a message. `marks` are those of the API keys whose turns ask."""
         part: Json = {"kind": "text", "text": text} if self.tagged else {"text": text}
-        message: Json = {"messageId": str(uuid.uuid4()), "role": self.role, "parts": [part], "metadata": {HOPS: hops}}
+        metadata = {HOPS: hops, **({KEYS: marks} if marks else {})}
+        message: Json = {"messageId": str(uuid.uuid4()), "role": self.role, "parts": [part], "metadata": metadata}
         if self.tagged:
             message["kind"] = "message"
         if conversation:

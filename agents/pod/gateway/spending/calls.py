@@ -46,6 +46,7 @@ class MeteredCall:
     most_output: int | None  # the limit that the call names
     is_own_server: bool
     api_keys: tuple[str, ...] = ()  # of the turns for which the engine makes the call
+    is_at_keys_limit: bool = False  # a limit of one of them refuses the call
     began: float = field(default_factory=time.monotonic)
     is_free: bool = False  # the vendor did not answer, or refused
     is_counted: bool = False  # the call is over, and what it took is in the book

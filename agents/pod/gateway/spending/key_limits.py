@@ -7,6 +7,8 @@ holds.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.spending.limits import SpendingLimits, Spent
 
 LATE_SECONDS = 60.0
+MARKS = 64  # of one message of a peer
 _ID = re.compile(r"key_[0-9a-f]{24}")
 
 
@@ -82,6 +85,10 @@ class ToldKeys:
         return cls(tuple(KeyState.load(one, raw) for one in told["states"]), told["all"] is True)
 
 
+def _mark(api_key: str, token: str) -> str:
+    return hmac.new(token.encode(), api_key.encode(), hashlib.sha256).hexdigest()
+
+
 class KnownKeys:
     """The keys with limits, as far as they were told."""
 
@@ -109,6 +116,17 @@ class KnownKeys:
     def of(self, api_keys: Iterable[str]) -> list[KeyState]:
         """Those of these keys that have limits."""
         return [self._states[one] for one in api_keys if one in self._states]
+
+    def marks(self, api_keys: Iterable[str], token: str) -> list[str]:
+        """What the peer that takes this token is told of these keys, if they have limits. An agent of the same account
+        finds the keys by it; other peers learn nothing.
+        """
+        return [_mark(state.id, token) for state in self.of(api_keys)][:MARKS]
+
+    def marked(self, marks: Iterable[str], token: str | None) -> tuple[str, ...]:
+        """The keys with limits that are meant, by whoever has our token."""
+        given = set(marks)
+        return tuple(key for key in self._states if token and _mark(key, token) in given) if given else ()
 
     def _is_late(self, state: KeyState) -> bool:
         """Whether something newer is known. If the difference is large, the control plane's clock was set back."""

@@ -138,7 +138,11 @@ class Meter:
         under_way = [one for one in self._calls.values() if key.id in one.api_keys]
         rows = ((row_key, row) for row_key, row in self._book.key_rows(key.book, key.ack) if row_key.api_key == key.id)
         spent = key.spent_on(call.key.day, _sum(told, rows, call.key.day))
-        rules.check_money(key.limits, spent, self._expected(told, under_way))
+        try:
+            rules.check_money(key.limits, spent, self._expected(told, under_way))
+        except Refusal:
+            call.is_at_keys_limit = True
+            raise
 
     def _expected(self, told: Told, calls: Iterable[MeteredCall]) -> int:
         """What these calls will probably cost."""

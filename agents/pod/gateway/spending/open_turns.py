@@ -25,7 +25,7 @@ class OpenTurn:
     kind: TurnKind
     session: str
     id: str  # in the replay
-    api_key: str  # the id of the API key that started the turn; "" if none did
+    api_keys: tuple[str, ...]  # the ids of the API keys that started the turn: one, or more through a peer, or none
 
 
 class OpenTurns:
@@ -36,24 +36,23 @@ class OpenTurns:
         self._last = float("-inf")
 
     @contextmanager
-    def turn(self, kind: TurnKind, session: str, turn: str = "", api_key: str = "") -> Iterator[None]:
+    def turn(self, kind: TurnKind, session: str, turn: str = "", api_keys: tuple[str, ...] = ()) -> Iterator[None]:
         """A turn runs. `turn` is its id in the replay."""
         if not self._turns:
             self._tokens = 0
-        opened = OpenTurn(kind, session, turn, api_key)
+        opened = OpenTurn(kind, session, turn, api_keys)
         self._turns.append(opened)
         try:
             yield
         finally:
             self._turns.remove(opened)
             self._last = time.monotonic()
-            self._end_of(api_key)
+            self._end_of(api_keys)
 
-    def _end_of(self, api_key: str) -> None:
+    def _end_of(self, api_keys: tuple[str, ...]) -> None:
         since = self._last - SILENCE_SECONDS
         self._ended = {key: at for key, at in self._ended.items() if at > since}
-        if api_key:
-            self._ended[api_key] = self._last
+        self._ended |= dict.fromkeys(api_keys, self._last)
 
     @property
     def api_keys(self) -> tuple[str, ...]:
@@ -61,7 +60,7 @@ class OpenTurns:
         of them it is. While no turn is open, those whose turn has just ended: an engine may finish its work later.
         """
         if self._turns:
-            return tuple(sorted({turn.api_key for turn in self._turns if turn.api_key}))
+            return tuple(sorted({key for turn in self._turns for key in turn.api_keys}))
         since = time.monotonic() - SILENCE_SECONDS
         return tuple(sorted(key for key, at in self._ended.items() if at > since))
 

@@ -45,6 +45,12 @@ def test_a_browser_may_follow_the_answer_to_an_address_that_a_policy_cannot_name
     assert "form-action 'self' http:;" in policy
 
 
+def test_a_person_limits_what_the_program_spends_on_models(visitor: Visitor, owner: User) -> None:
+    exchanged(answered(visitor, request_of(), may="operate", perDay="2,50", perMonth="25")["code"])
+    key = ApiKey.objects.get(user=owner)
+    assert (str(key.day_usd), str(key.month_usd)) == ("2.50", "25.00")
+
+
 def test_a_person_chooses_an_agent_an_end_and_an_amount(visitor: Visitor, running: Agent, owner: User) -> None:
     typed = {"may": "operate pay", "agent": running.pk, "days": "7", "most": "12,50"}
     exchanged(answered(visitor, request_of(), **typed)["code"])
@@ -61,6 +67,7 @@ def test_a_person_chooses_an_agent_an_end_and_an_amount(visitor: Visitor, runnin
         ({"may": " "}, "Choose what the program may do"),
         ({"may": "read", "most": "5"}, "do not fit together"),
         ({"may": "pay", "most": "much"}, "do not fit together"),
+        ({"may": "pay", "perDay": "5"}, "do not fit together"),
         ({"may": "everything"}, "do not fit together"),
         ({"may": "read", "agent": "agt_of_somebody"}, "do not fit together"),
     ],

@@ -27,8 +27,8 @@ class TaskEngine:
     def __init__(self) -> None:
         self.says: asyncio.Queue[TurnEvent] = asyncio.Queue()
 
-    async def take(self, _: str, __: str, *, kind: TurnKind) -> AsyncGenerator[TurnEvent, None]:
-        assert kind == TurnKind.A2A
+    async def take(self, _: str, __: str, *, kind: TurnKind, marks: tuple[str, ...]) -> AsyncGenerator[TurnEvent, None]:
+        assert (kind, marks) == (TurnKind.A2A, ())
         while True:
             event = await self.says.get()
             yield event

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +15,7 @@ import requests
 
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.peers.conftest import ask, failure, said, use, with_peers
+from tests.agents.pod.gateway.peers.conftest import PEER_TOKEN, ask, failure, said, use, with_peers
 from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.doubles.peer import Json, PeerCall, PeerDouble, Raw, completed, dripping, endless, informational
@@ -228,6 +230,21 @@ def test_each_agent_of_a_chain_counts_itself(
     bridge.turn = lambda _: [{"type": "done", "reply": ask(asking)["reply"]}]
     assert _reply_of(_tell(asking, hops=hops)) == "as you say"
     assert peer.calls[-1].params["message"]["metadata"] == {"agentpods/hops": next_hop}
+
+
+def test_a_peer_is_told_for_which_limited_keys_it_is_asked_and_strangers_cannot_read_it(
+    asking: GatewayProcess, peer: PeerDouble, bridge: BridgeDouble
+) -> None:
+    key_id, now = "key_0123456789abcdef01234567", time.time()
+    key = {"id": key_id, "name": "driver", "now": now, "day": "2026-11-29", "book": "", "ack": 0}
+    bridge.turn = lambda _: [{"type": "done", "reply": ask(asking)["reply"]}]
+    told = []
+    for at, limits in enumerate(({"day": 10**10}, {})):
+        state = {**key, "now": now + at, "limits": limits, "spent": {"day": 0, "month": 0}}
+        assert asking.ask("POST", "/chat", json={"message": "hi", "api_key": state}).status_code == 200
+        told.append(peer.calls[-1].params["message"]["metadata"])
+    mark = hmac.new(PEER_TOKEN.encode(), key_id.encode(), hashlib.sha256).hexdigest()
+    assert told == [{"agentpods/hops": 1, "agentpods/keys": [mark]}, {"agentpods/hops": 1}]
 
 
 @pytest.mark.parametrize("hops", [5, 10**400, 1e300])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import time
 from typing import Any
 
 import pytest
+import requests
 
 from agents.pod.gateway.spending.limits import UNITS_A_USD
 from tests.agents.pod.gateway.conftest import StartGateway
@@ -144,3 +147,45 @@ def test_a_key_of_many_turns_is_one_row(plane: ControlPlane, said: list[int]) ->
     [row] = plane.exchange()["key_rows"]
     assert (row["api_key"], row["calls"], row["input"], row["day"]) == (KEY, 3, 30, "2026-11-30")
     assert plane.sum("calls") == 3
+
+
+def mark(key: str = KEY, token: str = "own-token-0123456789") -> str:
+    """How a peer names the key to the agent that takes this token."""
+    return hmac.new(token.encode(), key.encode(), hashlib.sha256).hexdigest()
+
+
+def ask_as_a_peer(gateway: GatewayProcess, keys: Any) -> dict[str, Any]:
+    metadata = {"agentpods/hops": 1, "agentpods/keys": keys}
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}], "metadata": metadata}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    headers = {"Authorization": "Bearer own-token-0123456789", "A2A-Version": "1.0"}
+    told: dict[str, Any] = requests.post(f"{gateway.public}/a2a", json=body, headers=headers, timeout=30).json()
+    return told
+
+
+@pytest.mark.parametrize(
+    ("keys", "statuses"),
+    [
+        ([mark()], [200, 402]),
+        ([7, None, {}, "x", mark()], [200, 402]),
+        ([KEY], [200, 200]),
+        ([mark("key_" + "9" * 24)], [200, 200]),
+        ([mark(token="another")], [200, 200]),
+        ([mark(token="")] * 10_000, [200, 200]),
+        (mark(), [200, 200]),
+        (7, [200, 200]),
+    ],
+)
+def test_what_a_peer_asks_for_a_turn_of_the_key_counts_for_the_key(
+    start_gateway: StartGateway, bridge: BridgeDouble, keys: Any, statuses: list[int]
+) -> None:
+    with ModelServer() as model:
+        own = {"a2a_enabled": True, "a2a_token": "own-token-0123456789"}
+        gateway = start_gateway(llm_base_url=model.base_url("openai"), **own)
+        plane = ControlPlane(gateway)
+        said: list[int] = []
+        plane.ask(keys={"all": True, "states": [state(UNITS_A_USD - 1)]})
+        during(bridge, lambda: said.extend(call(gateway).status_code for _ in range(2)))
+        assert "result" in ask_as_a_peer(gateway, keys)
+        assert said == statuses
+        assert len(plane.exchange()["key_rows"]) == (402 in statuses)
