@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -119,7 +119,12 @@ def many(agent: Agent, stranger: User) -> list[Agent]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the agents whose pods are asked, in this order."""
     seen: list[str] = []
-    monkeypatch.setattr(exchanging, "_exchange", lambda agents, now: seen.extend(agent.pk for agent in agents) or seen)
+
+    def ask(agents: list[Agent], now: datetime) -> list[str]:
+        seen.extend(agent.pk for agent in agents)
+        return seen
+
+    monkeypatch.setattr(exchanging, "_exchange", ask)
     return seen
 
 

@@ -192,7 +192,7 @@ def _asked(agent: Agent) -> None:
     host = f"{'l' * 60}.{'m' * 60}.example.com"
     rules.replace(agent, is_limited=True, hosts=[host, "*.example.org"], actor="user:x")
     given = {"header": "X-" + "h" * 100, "value": "0123456789", "actor": "user:x"}
-    rules.put_secret(agent, "N" * 64, hosts=[host, "api.example.com"], **given)  # type: ignore[arg-type]  # texts
+    rules.put_secret(agent, "N" * 64, hosts=[host, "api.example.com"], **given)
     today = timezone.now().date()
     for name, is_refused in ((f"{host}:443", False), ("evil.example:443", True), ("*", True), ("?", True)):
         EgressHost.objects.create(agent=agent, day=today, host=name, is_refused=is_refused, count=10**15)

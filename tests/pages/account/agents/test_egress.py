@@ -92,7 +92,7 @@ def test_a_wrong_secret_is_refused_in_words_and_not_repeated(
     visitor: Visitor, running: Agent, wrong: dict[str, str], words: str
 ) -> None:
     taken = {"header": "Authorization", "value": "another-0123456789", "actor": "user:x"}
-    rules.put_secret(running, "TAKEN", hosts=["api.github.com" if wrong == {"name": "OTHER"} else "a.example"], **taken)  # type: ignore[arg-type]  # texts
+    rules.put_secret(running, "TAKEN", hosts=["api.github.com" if wrong == {"name": "OTHER"} else "a.example"], **taken)
     sent = {**SECRET, "value": VALUE, **wrong}
     page = shown(visitor.send(visitor.open(place(running)), place(running, "/secrets"), **sent), status=400)
     assert words in text(page)
