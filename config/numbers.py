@@ -44,10 +44,13 @@ class UsdNumber(serializers.DecimalField):
 class QueryNumber(serializers.IntegerField):
     """A whole number in a query."""
 
+    def __init__(self, *, min_value: int, max_value: int, **kwargs: Any) -> None:
+        super().__init__(min_value=min_value, max_value=max_value, **kwargs)
+
     def to_internal_value(self, data: Any) -> int:
         number = whole(data) if isinstance(data, str) else None
         if number is None:
-            raise serializers.ValidationError("must be a whole number in plain digits")
+            raise serializers.ValidationError(f"must be a whole number of {self.min_value} to {self.max_value}")
         return number
 
 

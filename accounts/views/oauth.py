@@ -13,6 +13,7 @@ from django.utils import timezone
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from accounts import client_address, keys, throttling
 from accounts.errors import InvalidKey
@@ -66,10 +67,10 @@ class OAuthViewSet(ApiViewSet):
     content_negotiation_class = FormsAndJson
     max_body_bytes = BODY_BYTES
 
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         """Tell a browser that another site's page may make this call."""
         allowed = ", ".join(method for method in self.allowed_methods if method != "OPTIONS")
-        return HttpResponse(status=204, headers={**PREFLIGHT, "Access-Control-Allow-Methods": allowed})
+        return Response(status=204, headers={**PREFLIGHT, "Access-Control-Allow-Methods": allowed})
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = super().finalize_response(request, response, *args, **kwargs)

@@ -20,7 +20,7 @@ from config.errors import BadRequest
 # Rows of one agent and day; further hosts are counted together. Refused ones have places of their own: an engine
 # may make up as many names as it likes.
 MOST_ALLOWED, MOST_REFUSED = 500, 200
-OTHERS = "*"
+OTHERS, UNREADABLE = "*", "?"  # names of rows, as gateways have them too
 MOST_SHOWN = 1_000
 _ADD = """
 INSERT INTO agents_egresshost (agent_id, day, host, is_refused, count, sent, received)

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 PERIOD = timedelta(seconds=20)
 ASKED = 400  # agents in one run
-OF_ONE_ACCOUNT = 50
+OF_ONE_ACCOUNT = 50  # asked first; its further agents get what room the others leave
 THREADS = 16
 ROUND_SECONDS = 10.0  # for this long a run asks further pods
 ENLISTED = 2000
@@ -47,15 +47,16 @@ ON CONFLICT (agent_id) DO UPDATE SET read_at = excluded.read_at WHERE agents_spe
 """
 # When two runs start together, the second one waits for the rows of the first one, and then finds them taken.
 _TAKE = """
-UPDATE agents_spending SET read_at = %(until)s
-WHERE read_at <= %(now)s AND agent_id IN (
-    SELECT agent_id FROM (
+UPDATE agents_spending taken SET read_at = %(until)s
+FROM (
+    SELECT agent_id, number > %(each)s AS is_further FROM (
         SELECT s.agent_id, s.read_at, row_number() OVER (PARTITION BY agent.user_id ORDER BY s.read_at) AS number
         FROM agents_spending s JOIN agents_agent agent ON agent.id = s.agent_id WHERE s.read_at <= %(now)s
     ) AS waiting
-    WHERE number <= %(each)s ORDER BY read_at LIMIT %(limit)s
-)
-RETURNING agent_id
+    ORDER BY is_further, read_at LIMIT %(limit)s
+) AS chosen
+WHERE taken.read_at <= %(now)s AND taken.agent_id = chosen.agent_id
+RETURNING taken.agent_id, chosen.is_further
 """
 
 
@@ -64,8 +65,10 @@ def exchange_due(now: datetime | None = None) -> int:
     now = now or timezone.now()
     sql.execute(_ENLIST, {"now": now, "limit": ENLISTED})
     values = {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": ASKED}
-    taken = [agent_id for (agent_id,) in sql.rows(_TAKE, values)]
-    agents = list(Agent.objects.select_related("egress").filter(pk__in=taken))
+    is_further: dict[str, bool] = dict(sql.rows(_TAKE, values))
+    agents = list(Agent.objects.select_related("egress").filter(pk__in=is_further))
+    # Pods that are slow to answer make only further agents of their account wait, and nobody else's.
+    agents.sort(key=lambda agent: is_further[agent.pk])
     resting = [agent.pk for agent in agents if not _counts(agent)]
     Spending.objects.filter(pk__in=resting).update(read_at=None)
     asked = _exchange([agent for agent in agents if _counts(agent)], now=now)

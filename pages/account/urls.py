@@ -14,6 +14,7 @@ from pages.account.agents.buttons import DeletePage, PausePage, RebuildPage, Res
 from pages.account.agents.cancel import CancelPage
 from pages.account.agents.channels import ChannelsPage
 from pages.account.agents.domain import DomainLookPage, DomainPage, DomainRemovalPage
+from pages.account.agents.egress import EgressPage, EgressSecretPage, EgressSecretRemovalPage
 from pages.account.agents.events import EventsPage
 from pages.account.agents.free_plan import FreePlanPage
 from pages.account.agents.log import LiveLogPage
@@ -105,6 +106,9 @@ urlpatterns = [
     path("account/agents/<str:id>/free-plan", FreePlanPage.as_view(both)),
     path("account/agents/<str:id>/channels", ChannelsPage.as_view(both)),
     path("account/agents/<str:id>/tools", ToolsPage.as_view(both)),
+    path("account/agents/<str:id>/egress", EgressPage.as_view(both)),
+    path("account/agents/<str:id>/egress/secrets", EgressSecretPage.as_view(both)),
+    path("account/agents/<str:id>/egress/secrets/remove", EgressSecretRemovalPage.as_view(both)),
     path("account/agents/<str:id>/domain", DomainPage.as_view(both)),
     path("account/agents/<str:id>/domain/look", DomainLookPage.as_view(both)),
     path("account/agents/<str:id>/domain/remove", DomainRemovalPage.as_view(both)),

@@ -73,7 +73,7 @@ def test_a_number_in_a_body_is_a_json_number(
 ) -> None:
     def refusal(raw: str) -> tuple[int, str]:
         sent = f'{json.dumps(body)[:-1]}{", " if body else ""}"{name}": {raw}}}'
-        answer = client.generic(method, path.replace("{id}", running.pk), sent.encode(), "application/json")
+        answer = client.generic(method, path.replace("{id}", running.pk), sent, "application/json")
         return answer.status_code, answer.json().get("message", "")
 
     for raw in ODD_VALUES:

@@ -20,6 +20,7 @@ NAMES: dict[str, Promise] = {
     "tools": _("Tools"),
     "mcp": _("MCP servers"),
     "a2a": _("Other agents"),
+    "egress": _("Internet"),
     "domain": _("Domain"),
     "webhook": _("Webhook"),
     "memory": pgettext_lazy("what an agent remembers", "Memory"),

@@ -62,7 +62,7 @@ class SpendingLimitsPage(AgentPagePage):
 
 def _body(typed: dict[str, str]) -> dict[str, Any]:
     """The body of `PUT /agents/{id}/limits`, in the API's words."""
-    given = {name: numbers.whole(typed[name]) or typed[name] for name in NUMBERS}
+    given: dict[str, Any] = {name: numbers.whole(typed[name]) or typed[name] for name in NUMBERS}
     given |= {name: numbers.amount(typed[name]) or typed[name] for name in AMOUNTS}
     return {name: value for name, value in given.items() if value != ""}
 

@@ -228,7 +228,7 @@ def test_a_program_in_a_browser_may_call_from_any_site(path: str, method: str) -
 
 
 def test_a_program_in_a_browser_reads_why_it_was_refused() -> None:
-    for body, kind, status in ((b"x" * 10_000, FORM, 413), (b"{}", "application/json", 415)):
+    for body, kind, status in (("x" * 10_000, FORM, 413), ("{}", "application/json", 415)):
         refused = APIClient().generic("POST", "/oauth/token", body, content_type=kind, headers=OTHER_SITE)
         assert (refused.status_code, refused["Access-Control-Allow-Origin"]) == (status, "*")
     assert "Access-Control-Allow-Origin" not in APIClient().get("/agents", headers=OTHER_SITE).headers

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db.models import Sum
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from accounts.models import User
 from agents.models import Agent, ModelUsage, SpentDay
 from agents.pod.gateway.spending.calls import Price
 from agents.pod.gateway.spending.tokens import Tokens
@@ -96,6 +97,54 @@ def test_running_agents_are_asked_by_turns(agent: Agent, serve: Serve, make_agen
     assert exchanging.exchange_due(now + 3 * exchanging.PERIOD) == 1
     assert exchanging.exchange_due(now + 9 * exchanging.PERIOD) == 0
     assert keyless.pk != agent.pk
+
+
+@pytest.fixture
+def many(agent: Agent, stranger: User) -> list[Agent]:
+    """Running agents with a model key: 60 of the owner, who was there first, and one of somebody else."""
+    agent.refresh_from_db()
+
+    def copy(number: int, user: User) -> Agent:
+        made = Agent(**{field.attname: getattr(agent, field.attname) for field in Agent._meta.concrete_fields})
+        made.pk, made.suffix, made.slug, made.user = f"agt_{number:024d}", f"{number:024d}", f"agent-{number}", user
+        return made
+
+    copies = Agent.objects.bulk_create([*(copy(number, agent.user) for number in range(59)), copy(99, stranger)])
+    return [agent, *copies]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of the agents whose pods are asked, in this order."""
+    seen: list[str] = []
+
+    def ask(agents: list[Agent], now: datetime) -> list[str]:
+        seen.extend(agent.pk for agent in agents)
+        return seen
+
+    monkeypatch.setattr(exchanging, "_exchange", ask)
+    return seen
+
+
+def test_all_agents_of_an_account_are_asked_when_others_leave_room(
+    many: list[Agent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = asked(monkeypatch)
+    assert exchanging.exchange_due() == 61
+    assert set(seen) == {one.pk for one in many}
+    assert many[-1].pk in seen[: exchanging.OF_ONE_ACCOUNT + 1]
+
+
+def test_the_further_agents_of_an_account_make_way_for_others(
+    many: list[Agent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchanging, "ASKED", exchanging.OF_ONE_ACCOUNT + 1)
+    seen = asked(monkeypatch)
+    now = timezone.now()
+    assert exchanging.exchange_due(now) == exchanging.OF_ONE_ACCOUNT + 1
+    assert many[-1].pk in seen
+    assert exchanging.exchange_due(now) == 10
+    assert set(seen) == {one.pk for one in many}
+    assert exchanging.exchange_due(now) == 0
 
 
 def test_news_for_many_agents_take_the_same_queries(

@@ -15,6 +15,8 @@ from accounts import keys
 from accounts.models import User
 from accounts.oauth.models import OAuthClient, OAuthGrant
 from agents.backups.models import Backup, Kind, Stage
+from agents.egress import rules
+from agents.egress.models import EgressHost
 from agents.models import Agent, AgentQuota, Reason, Repository, UsageHour
 from agents.pod.gateway.replay.entries import EntryKind, TurnDoor
 from agents.replay.models import ReplayEntry
@@ -74,6 +76,7 @@ def world(
     _backed_up(full)
     _measured(full)
     _did(full)
+    _asked(full)
     _belongings(made)
     _farewell(made, make_agent, gumroad)
     made.ticket = ticket.mint(full).url
@@ -182,6 +185,17 @@ def _did(agent: Agent) -> None:
         )
         for number in range(60)
     )
+
+
+def _asked(agent: Agent) -> None:
+    """Limit the hosts that the agent asks, with long names and a secret, and count what it asked."""
+    host = f"{'l' * 60}.{'m' * 60}.example.com"
+    rules.replace(agent, is_limited=True, hosts=[host, "*.example.org"], actor="user:x")
+    given = {"header": "X-" + "h" * 100, "value": "0123456789", "actor": "user:x"}
+    rules.put_secret(agent, "N" * 64, hosts=[host, "api.example.com"], **given)
+    today = timezone.now().date()
+    for name, is_refused in ((f"{host}:443", False), ("evil.example:443", True), ("*", True), ("?", True)):
+        EgressHost.objects.create(agent=agent, day=today, host=name, is_refused=is_refused, count=10**15)
 
 
 def _belongings(world: PageWorld) -> None:

@@ -9,7 +9,7 @@ OWNER, LEAVER, NOBODY = "owner", "leaver", "nobody"
 _AGENT = "/account/agents/{%s}"
 _STATES = ("full", "fresh", "starting", "paused", "unpaid", "failed", "licensed", "paid")
 _SECTIONS = (
-    *("model-key", "settings", "channels", "tools", "mcp", "a2a", "domain", "webhook", "memory", "backups"),
+    *("model-key", "settings", "channels", "tools", "mcp", "a2a", "egress", "domain", "webhook", "memory", "backups"),
     *("usage", "limits", "log", "replay", "replay/delete", "events"),
 )
 _CHOICE = "persona=test-study-buddy&tier=tiny&engine=pi"
@@ -124,6 +124,8 @@ LEAD_ON = {
     "account/delete/code",
     "account/delete/keep",
     "account/agents/<str:id>/ticket",
+    "account/agents/<str:id>/egress/secrets",
+    "account/agents/<str:id>/egress/secrets/remove",
     "account/agents/<str:id>/domain/look",
     "account/agents/<str:id>/domain/remove",
     "account/agents/<str:id>/webhook/test",

@@ -52,7 +52,7 @@ def test_a_repair_keeps_the_policy_of_the_list(runtime: KubernetesRuntime, clust
 def observed(**changed: str) -> bool:
     """Whether the engine is kept to its list once the observer sees all objects as they were applied, or otherwise."""
     pod = Pod.objects.select_related("cluster").get(pk=NAMESPACE)
-    pod.seen = {**pod.kept, **changed}
+    pod.seen = {**(pod.kept or {}), **changed}
     return pod.is_kept_to_its_list
 
 
