@@ -19,6 +19,7 @@ MASK = "[secret]"
 # shorter texts occur in ordinary words, and are no secrets: for example the key `0` of a server that accepts any key
 SHORTEST = 6
 CUT = 8
+MUCH = 256  # bytes that are held back: more of them are looked at again only when an eighth as many have come
 TRUNCATED = 16  # longer than the common beginning of a vendor's keys, such as `sk-ant-api03-`
 
 
@@ -48,9 +49,17 @@ class StreamMask:
         # The longest first: if one secret contains another, the longer one is masked as a whole.
         self._secrets = [_secret(text) for text in sorted(long_enough, key=len, reverse=True)]
         self._held = b""
+        self._new = 0  # bytes at the end of those that were not looked at
 
     def feed(self, chunk: bytes) -> bytes:
-        text, self._held = self._held + chunk, b""
+        """What may be sent of the text so far. Of a long beginning of a secret the end may wait for more, so that small
+        pieces cost no more than large ones.
+        """
+        self._held += chunk
+        self._new += len(chunk)
+        if len(self._held) > MUCH and self._new * 8 < len(self._held):
+            return b""
+        text, self._held, self._new = self._held, b"", 0
         for secret in self._secrets:
             text, held = secret.mask(text)
             self._held = held + self._held

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.pod import masking
 from agents.pod.masking import MASK, StreamMask, mask_text
 
 pytestmark = pytest.mark.unmeasured
@@ -104,9 +105,10 @@ def test_a_secret_that_reads_like_an_escape_is_masked_where_another_program_cut_
     assert mask_text(f"{secret[:25]}... is bad", [secret]) == f"{MASK}... is bad"
 
 
-def calls_for(text: str, secret: str) -> int:
-    """How many calls of Python functions masking makes."""
+def calls_for(text: str, secret: str, *, piece: int | None = None) -> int:
+    """How many calls of Python functions masking makes, if the text comes in pieces of this size."""
     mask_text("a text", [secret])  # makes its tables
+    mask, raw = StreamMask([secret]), text.encode()
     count = 0
 
     def look(frame: FrameType, event: str, argument: object) -> None:
@@ -116,7 +118,9 @@ def calls_for(text: str, secret: str) -> int:
     before = sys.getprofile()
     sys.setprofile(look)
     try:
-        mask_text(text, [secret])
+        for at in range(0, len(raw), piece or len(raw)):
+            mask.feed(raw[at : at + (piece or len(raw))])
+        mask.finish()
     finally:
         sys.setprofile(before)
     return count
@@ -140,6 +144,21 @@ def test_the_work_grows_as_the_text_and_not_faster_whatever_repeats_itself(secre
     small, large = work(200), work(800)
     assert small > 200
     assert large < 4.5 * small
+
+
+def test_a_text_that_comes_letter_by_letter_costs_no_more_than_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "MUCH", 32)
+    small, large = (calls_for("a" * 2 * size, "a" * size, piece=1) for size in (200, 800))
+    assert small > 400
+    assert large < 4.5 * small
+
+
+def test_the_end_of_a_long_beginning_waits_a_little_and_nothing_is_lost() -> None:
+    secret = "".join(f"{number:03d}" for number in range(200))
+    mask = StreamMask([secret])
+    text = f"a {secret[:400]} and other text, {secret}. " + "The rest is ordinary. " * 4
+    shown = b"".join(mask.feed(text[at : at + 1].encode()) for at in range(len(text)))
+    assert shown.decode() == f"a {MASK} and other text, {MASK}. " + "The rest is ordinary. " * 4
 
 
 def test_a_text_without_the_secret_costs_no_more_when_it_is_long() -> None:
