@@ -68,7 +68,7 @@ class Moment(serializers.DateTimeField):
 
 @extend_schema_field({"type": "number", "minimum": 0.01, "maximum": 99_999_999.99})
 class UsdLimit(UsdNumber):
-    """The most that orders may cost."""
+    """The most that orders or model calls may cost."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_digits=10, **kwargs)

@@ -50,6 +50,10 @@ BODIES: list[tuple[str, str, dict[str, Any], str]] = [
     ("PUT", "/me/limits", {}, "usdPerDay"),
     ("PUT", "/me/limits", {}, "usdPerMonth"),
     ("POST", "/keys", {"name": "one"}, "spendLimitUsd"),
+    ("POST", "/keys", {"name": "one"}, "usdPerDay"),
+    ("POST", "/keys", {"name": "one"}, "usdPerMonth"),
+    ("PUT", "/keys/{id}/limits", {}, "usdPerDay"),
+    ("PUT", "/keys/{id}/limits", {}, "usdPerMonth"),
     ("POST", "/agents/{id}/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]}, "n"),
 ]
 FROM_OTHERS = {"StripeEventRequest", "TelegramUpdateRequest"}  # webhooks of payment providers, who sign them
