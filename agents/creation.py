@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts import mailbox
 from accounts.errors import AccountSuspended
 from accounts.models import User
-from agents import entitlement, slugs, trials
+from agents import entitlement, slugs
 from agents.configuring import a2a, channels, llm_key, profile, tools, vendors
 from agents.domains import check, claims, names
 from agents.domains.records import DnsAnswers
@@ -202,8 +202,7 @@ def _refuse_early(user: User, wanted: NewAgent) -> None:
     Without those, `create` alone asks: its locks make the answer final.
     """
     if wanted.llm_key or operator_settings.MAX_FREE_AGENTS_TOTAL or not operator_settings.CREATES_OPEN:
-        entitlement.refuse_full(user)
-        trials.refuse_used_up(user, now=timezone.now())
+        entitlement.refuse_full(user, now=timezone.now())
 
 
 def _seen(user: User, domain: str) -> DnsAnswers:

@@ -5,11 +5,14 @@ Only this module writes `paid` and `entitled_until`.
 
 from __future__ import annotations
 
+import functools
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, IntegerField, QuerySet, Subquery
 
 from accounts.errors import AccountSuspended
 from accounts.models import User
@@ -19,6 +22,7 @@ from agents.models import Agent
 from catalog.models import Tier
 from catalog.vocabulary import TierId
 from config import sql
+from config.compiled_query import CompiledQuery
 from config.operator_settings import operator_settings
 
 FREE_PLACES_LOCK = 0x66726565  # "free" as ASCII: the advisory lock of MAX_FREE_AGENTS_TOTAL
@@ -40,16 +44,17 @@ def is_in_trial(agent: Agent, now: datetime) -> bool:
 
 
 def hold_free_place(user: User, *, now: datetime) -> None:
-    """Lock the account, so that two creates cannot both take the last free place. Needs a transaction.
+    """Lock the account and its mailbox, so that two creates cannot both take the last free place or trial. Needs a
+    transaction.
 
     A suspension takes the same lock: either it finds this agent, or this create finds the suspension. Raises
     AccountSuspended, FreePodCapReached, TrialsUsedUp and NoFreePlaceLeft.
     """
-    user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    if not user.is_active:
+    locked = User.objects.select_for_update(no_key=True).filter(pk=user.pk)
+    is_active, *_ = locked.values_list("is_active", *trials.lock(user)).get()
+    if not is_active:
         raise AccountSuspended
-    refuse_full(user)
-    trials.hold(user, now=now)
+    refuse_full(user, now=now)
     _hold_place_of_all()
 
 
@@ -68,11 +73,31 @@ def refuse_full_platform() -> None:
         raise NoFreePlaceLeft
 
 
-def refuse_full(user: User) -> None:
-    """Raise FreePodCapReached when the account's free agents are used up."""
-    count = Agent.objects.owned_by(user.pk).live().unpaid().count()
+def refuse_full(user: User, *, now: datetime) -> None:
+    """Raise FreePodCapReached when the account's free agents are used up, or TrialsUsedUp when the trials of its
+    mailbox are. One statement counts both.
+    """
+    [[count, tried]] = _counting(operator_settings.MAX_TRIALS + 1).rows(**trials.values(user, now=now))
     if count >= operator_settings.MAX_FREE_AGENTS:
         raise FreePodCapReached(count, operator_settings.MAX_FREE_AGENTS)
+    trials.refuse_used_up(user, tried, now=now)
+
+
+@functools.cache
+def _counting(most_trials: int) -> CompiledQuery:
+    """How many free agents the account has, and when the newest trials were begun."""
+
+    def build(user_id: str, **of: str) -> QuerySet[User, Any]:
+        free = Agent.objects.owned_by(user_id).live().unpaid()
+        tried = ArraySubquery(trials.counted(user_id, **of).values("created_at")[:most_trials])
+        return User.objects.filter(pk=user_id).values_list(_NumberOf(free.values("pk")), tried)
+
+    return CompiledQuery(build, values=("user_id", "inbox", "hidden_inbox", "since"))
+
+
+class _NumberOf(Subquery):
+    template = "(SELECT count(*) FROM (%(subquery)s) counted)"
+    output_field = IntegerField()
 
 
 def refuse_larger(agent: Agent, tier: Tier, *, now: datetime) -> None:

@@ -8,6 +8,7 @@ is behind would give time away. Pages that only show something use the local tim
 from __future__ import annotations
 
 import logging
+import time
 from datetime import datetime, timedelta
 
 from django.utils import timezone
@@ -19,6 +20,17 @@ log = logging.getLogger(__name__)
 
 MOST = timedelta(minutes=1)
 AGAIN_SECONDS = 60
+HOLDS_SECONDS = 5
+JUMP_SECONDS = 1
+
+
+class _Comparison:
+    """The last one that found both clocks alike, of this process."""
+
+    at: tuple[datetime, float] | None = None
+
+
+_compared = _Comparison()
 
 
 class ClockDiffers(Unavailable):
@@ -33,12 +45,28 @@ class ClockDiffers(Unavailable):
 
 
 def now() -> datetime:
-    """This process's time, in UTC. Raises ClockDiffers if it differs from the database's time by more than a minute."""
-    ours, theirs = timezone.now(), of_the_database()
+    """This process's time, in UTC. Raises ClockDiffers if it differs from the database's time by more than a minute.
+
+    The database is asked again after a few seconds, and at once when this process's clock has jumped.
+    """
+    ours, ticks = timezone.now(), time.perf_counter()
+    if _runs_on(ours, ticks):
+        return ours
+    theirs = of_the_database()
     if abs(ours - theirs) > MOST:
         log.error("this process's clock is wrong", extra={"ours": str(ours), "theirs": str(theirs)})
         raise ClockDiffers(ours, theirs)
+    _compared.at = ours, ticks
     return ours
+
+
+def _runs_on(ours: datetime, ticks: float) -> bool:
+    """Whether a comparison of a moment ago still holds: as much time has passed on this clock as really has."""
+    if _compared.at is None:
+        return False
+    then, ticks_then = _compared.at
+    passed = ticks - ticks_then
+    return passed < HOLDS_SECONDS and abs((ours - then).total_seconds() - passed) < JUMP_SECONDS
 
 
 def of_the_database() -> datetime:

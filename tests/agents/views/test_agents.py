@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -255,6 +256,19 @@ def test_the_list_costs_the_same_number_of_queries_for_any_number(
         create(client, webhookUrl="https://hooks.example.com/x")
     with django_assert_max_num_queries(4):
         assert len(client.get("/agents").json()["agents"]) == count
+
+
+def test_a_create_asks_the_database_six_times(owner: User, catalog: None, runtime: ScriptedRuntime) -> None:
+    """Of a process that has just compared its clock, by a key whose use is noted: the key, the locks, the counts, the
+    persona's soul, the agent, its timeline.
+    """
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {keys.create(owner, name='laptop', now=timezone.now())[1]}")
+    assert create(client).status_code == 200
+    with CaptureQueriesContext(connection) as queries:
+        assert create(client).status_code == 200
+    asked = [query["sql"] for query in queries if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+    assert len([sql for sql in asked if "catalogversion" not in sql]) == 6, asked
 
 
 @pytest.mark.parametrize("method", ["get", "patch", "delete"])
