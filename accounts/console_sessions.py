@@ -7,14 +7,16 @@ from enum import Enum
 from typing import cast
 
 from django.contrib.auth.models import Group
-from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, DateTimeField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts import client_address, clients
 from accounts.console_models import ConsoleSession, Factor, Proof
 from accounts.models import User
+from config.compiled_query import CompiledModel
 from config.operator_settings import operator_settings
 
 LIFETIME = timedelta(days=14)
@@ -62,7 +64,11 @@ def of(request: HttpRequest) -> ConsoleSession | None:
 
 def is_live(*, now: datetime) -> Q:
     """Of people who may sign in, and not too old."""
-    return Q(created_at__gt=now - LIFETIME, user__is_active=True, user__is_staff=True)
+    return _is_live(now - LIFETIME)
+
+
+def _is_live(since: datetime | Combinable) -> Q:
+    return Q(created_at__gt=since, user__is_active=True, user__is_staff=True)
 
 
 def live(*, now: datetime) -> QuerySet[ConsoleSession]:
@@ -114,15 +120,28 @@ def is_exempt() -> ExpressionWrapper[Combinable]:
     return ExpressionWrapper(only, output_field=BooleanField())
 
 
+def _own(row_id: str, user_id: str, since: str) -> QuerySet[ConsoleSession]:
+    own = ConsoleSession.objects.filter(_is_live(Cast(Value(since), DateTimeField())), pk=row_id, user_id=user_id)
+    has_factor = Exists(Factor.objects.filter(user_id=OuterRef("user_id")))
+    return own.annotate(has_factor=has_factor, is_exempt=is_exempt())
+
+
+_row = CompiledModel(
+    ConsoleSession,
+    _own,
+    values=("row_id", "user_id", "since"),
+    annotated=("has_factor", "is_exempt"),
+    deferred={"pending"},
+)
+
+
 def _find(request: HttpRequest, *, now: datetime) -> ConsoleSession | None:
     if not request.user.is_authenticated:
         return None
     row_id = request.session.get(_ID)
     if not row_id:
         return None
-    known = live(now=now).filter(pk=row_id, user_id=request.user.pk)
-    has_factor = Exists(Factor.objects.filter(user_id=OuterRef("user_id")))
-    row = known.annotate(has_factor=has_factor, is_exempt=is_exempt()).defer("pending").first()
+    row = _row.first(row_id=row_id, user_id=request.user.pk, since=(now - LIFETIME).isoformat())
     if row is None:
         return None
     row.user = request.user

@@ -10,9 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import DateTimeField, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
@@ -30,7 +29,7 @@ from accounts.errors import (
 )
 from accounts.models import KEY_PREFIX_LENGTH, ApiKey, User
 from accounts.scopes import Scope
-from config.compiled_query import CompiledQuery
+from config.compiled_query import CompiledModel
 from config.crypto import sha256
 from config.ids import is_id
 from config.operator_settings import operator_settings
@@ -165,24 +164,18 @@ def page(
     return found[:size], found[size - 1].pk if len(found) > size else None
 
 
-def _valid_with(digest: str, limited_digest: str, now: str) -> QuerySet[ApiKey, Any]:
-    at = Cast(Value(now), DateTimeField())
-    known = ApiKey.objects.filter(is_valid(at), digest__in=(digest, limited_digest))
-    return known.values_list(*_KEY_COLUMNS, *(f"user__{name}" for name in _USER_COLUMNS))
+def _valid_with(digest: str, limited_digest: str, now: str) -> QuerySet[ApiKey]:
+    return ApiKey.objects.filter(is_valid(Cast(Value(now), DateTimeField())), digest__in=(digest, limited_digest))
 
 
-_with_digest = CompiledQuery(_valid_with, values=("digest", "limited_digest", "now"))
-_KEY_COLUMNS = [field.attname for field in ApiKey._meta.concrete_fields]  # noqa: SLF001
-_USER_COLUMNS = [field.attname for field in User._meta.concrete_fields]  # noqa: SLF001
+_with_secret = CompiledModel(ApiKey, _valid_with, values=("digest", "limited_digest", "now"), with_related="user")
 
 
 def find(secret: str, *, now: datetime) -> ApiKey:
     """The valid key with this secret. Its use is recorded. Raises InvalidKey."""
-    rows = _with_digest.rows(digest=digest(secret), limited_digest=limited_digest(secret), now=now.isoformat())
-    if not rows:
+    key = _with_secret.first(digest=digest(secret), limited_digest=limited_digest(secret), now=now.isoformat())
+    if key is None:
         raise InvalidKey
-    key = ApiKey.from_db(DEFAULT_DB_ALIAS, _KEY_COLUMNS, rows[0][: len(_KEY_COLUMNS)])
-    key.user = User.from_db(DEFAULT_DB_ALIAS, _USER_COLUMNS, rows[0][len(_KEY_COLUMNS) :])
     key.last_used_at = note_use(key.pk, key.last_used_at, now=now)
     return key
 

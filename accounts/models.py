@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, TypedDict
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.expressions import Combinable
 from django.utils import timezone
 
 from accounts import console_models, mailbox  # noqa: F401  # the console's tables are of this app too
@@ -161,7 +162,7 @@ class Suspension(models.Model):
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
-    def live(self, *, now: datetime) -> Self:
+    def live(self, *, now: datetime | Combinable) -> Self:
         return self.filter(expires_at__gt=now)
 
 

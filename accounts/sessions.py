@@ -5,8 +5,12 @@ from __future__ import annotations
 import secrets
 from datetime import datetime, timedelta
 
+from django.db.models import DateTimeField, QuerySet, Value
+from django.db.models.functions import Cast
+
 from accounts.errors import InvalidSession, NoSuchSession
 from accounts.models import Attribution, Session, User
+from config.compiled_query import CompiledModel
 from config.crypto import sha256
 from config.ids import is_id
 
@@ -31,9 +35,16 @@ def start(user: User, *, attribution: Attribution | None, client: str = "", now:
     return session, token
 
 
+def _live_with(digest: str, now: str) -> QuerySet[Session]:
+    return Session.objects.live(now=Cast(Value(now), DateTimeField())).filter(digest=digest)
+
+
+_with_token = CompiledModel(Session, _live_with, values=("digest", "now"), with_related="user")
+
+
 def find(token: str, *, now: datetime) -> Session:
     """The valid session with this token. Its use is recorded. Raises InvalidSession."""
-    session = Session.objects.live(now=now).select_related("user").filter(digest=sha256(token)).first()
+    session = _with_token.first(digest=sha256(token), now=now.isoformat())
     if session is None or not session.user.is_active:
         raise InvalidSession
     if session.seen_at is None or session.seen_at < now - SEEN_PRECISION:

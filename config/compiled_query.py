@@ -7,13 +7,14 @@ time keep the SQL and give it new values.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from django.db import connection
-from django.db.models import QuerySet
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import Model, QuerySet
 
 Converter = Callable[[Any, Any, Any], Any]
+Row = TypeVar("Row", bound=Model)
 
 
 class _Compiled(NamedTuple):
@@ -53,3 +54,46 @@ class CompiledQuery:
         columns = [expression for expression, _, _ in compiler.select]
         converters = compiler.get_converters(columns)
         return _Compiled(sql, tuple(parameters), [(at, found, of) for at, (found, of) in converters.items()])
+
+
+class CompiledModel(Generic[Row]):
+    """The same for one row as an object. `build` makes the queryset of the model.
+
+    `with_related` names a relation whose object comes with it, `annotated` the annotations of the queryset that the
+    object gets as attributes, `deferred` the columns that are not read.
+    """
+
+    def __init__(
+        self,
+        model: type[Row],
+        build: Callable[..., QuerySet[Row]],
+        *,
+        values: Sequence[str],
+        with_related: str = "",
+        annotated: Sequence[str] = (),
+        deferred: Collection[str] = (),
+    ) -> None:
+        self._model, self._relation, self._annotated = model, with_related, annotated
+        self._own = [name for name in _columns(model) if name not in deferred]
+        self._related: Any = with_related and model._meta.get_field(with_related).related_model  # noqa: SLF001
+        self._of_related = _columns(self._related) if self._related else []
+        columns = [*self._own, *(f"{with_related}__{name}" for name in self._of_related), *annotated]
+        self._query = CompiledQuery(lambda **given: build(**given).values_list(*columns), values=values)
+
+    def first(self, **values: str) -> Row | None:
+        """The first row for these values, if there is one."""
+        rows = self._query.rows(**values)
+        if not rows:
+            return None
+        own, after = len(self._own), len(self._own) + len(self._of_related)
+        found = self._model.from_db(DEFAULT_DB_ALIAS, self._own, rows[0][:own])
+        if self._relation:
+            related = self._related.from_db(DEFAULT_DB_ALIAS, self._of_related, rows[0][own:after])
+            setattr(found, self._relation, related)
+        for name, value in zip(self._annotated, rows[0][after:], strict=True):
+            setattr(found, name, value)
+        return found
+
+
+def _columns(model: type[Model]) -> list[str]:
+    return [field.attname for field in model._meta.concrete_fields]  # noqa: SLF001
