@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db import transaction
 
@@ -70,7 +71,7 @@ def remove_peer(agent: Agent, name: str) -> Agent:
 
 
 def _bare(peers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The peers without their tokens. The stored token of each name stays."""
+    """The peers without their tokens. The stored token of each name stays, as the addresses do."""
     return [{"name": peer["name"], "url": peer["url"]} for peer in peers]
 
 
@@ -105,8 +106,17 @@ def _with_toolset(enabled: list[str] | None, *, on: bool) -> list[str] | None:
 
 
 def _peers(given: Sequence[Mapping[str, Any]], *, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Build the whole list of peers again. A peer without a `token` keeps the stored token of its name; null forgets
-    the token."""
-    tokens = {peer["name"]: peer.get("token") for peer in known}
-    peers = [{**peer, "token": peer["token"] if "token" in peer else tokens.get(peer["name"])} for peer in given]
+    """Build the whole list of peers again. A peer without a `token` keeps the stored token of its name, unless another
+    host would get it: who may not see the token must not have it sent to them either. Null forgets the token."""
+    tokens = {(peer["name"], _host(peer["url"])): peer.get("token") for peer in known}
+    peers = [
+        {**peer, "token": peer["token"] if "token" in peer else tokens.get((peer["name"], _host(peer["url"])))}
+        for peer in given
+    ]
     return [{name: value for name, value in peer.items() if value is not None} for peer in peers]
+
+
+def _host(url: str) -> tuple[str, str]:
+    """Who answers at this address, and whether others can read along."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()

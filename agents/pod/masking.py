@@ -92,26 +92,32 @@ class _Secret:
         text = self._without(text, self._spelled.size)
         cut = self._spelled.cut_at(text, 0)
         end = len(text) if cut is None else cut
-        return self._without_truncated(text[:end]), text[end:]
+        return self._without_truncated(text, until=end), text[end:]
 
     def mask_end(self, text: bytes) -> bytes:
         """Mask the last text of a stream. Text that was held back for another secret may contain this secret as a
         whole.
         """
-        text = self._without_truncated(self._without(text, self._spelled.size))
+        text = self._without(text, self._spelled.size)
+        text = self._without_truncated(text, until=len(text))
         cut = self._spelled.cut_at(text, CUT)
         return text if cut is None else text[:cut] + MASK.encode()
 
-    def _without_truncated(self, text: bytes) -> bytes:
-        return self._without(text, TRUNCATED) if self._spelled.size > TRUNCATED else text
+    def _without_truncated(self, text: bytes, *, until: int) -> bytes:
+        """The text until this place. The end of a truncated secret may be the beginning of another one, and stay."""
+        if self._spelled.size > TRUNCATED:
+            return self._without(text, TRUNCATED, until=until)
+        return text[:until]
 
-    def _without(self, text: bytes, size: int) -> bytes:
+    def _without(self, text: bytes, size: int, *, until: int | None = None) -> bytes:
         """The text without the first `size` characters of the secret, and without those that follow them."""
-        kept, done = bytearray(), 0
+        kept, done, last = bytearray(), 0, len(text) if until is None else until
         for begin, end in self._spelled.occurrences(text, size):
+            if begin >= last:
+                break
             kept += text[done:begin] + MASK.encode()
-            done = end
-        return bytes(kept + text[done:]) if done else text
+            done = min(end, last)
+        return bytes(kept + text[done:last]) if done else text[:last]
 
 
 @functools.lru_cache(maxsize=256)

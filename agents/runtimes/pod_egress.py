@@ -10,6 +10,7 @@ from typing import Any
 from agents.pod.turns.failures import Hop, HopFailure
 
 MOST = 10**15  # more than anything can count
+MOST_BATCHES = 2**31 - 1  # a larger number has no room in the database
 MOST_ROWS = 1_000
 HOST_CHARACTERS = 260
 
@@ -43,7 +44,7 @@ def batch_of(said: Mapping[str, Any]) -> EgressBatch | None:
         rows = [_row(one) for one in told["rows"][:MOST_ROWS]]
         return EgressBatch(
             book=_text(told["book"])[:40],
-            number=_count(told["number"]),
+            number=_count(told["number"], MOST_BATCHES),
             rows=rows,
             is_walled=told.get("walled") is True,
         )
@@ -68,7 +69,7 @@ def _text(value: object) -> str:
     return value[:HOST_CHARACTERS]
 
 
-def _count(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= MOST:
+def _count(value: object, most: int = MOST) -> int:
+    if type(value) is not int or not 0 <= value <= most:
         raise TypeError
     return value

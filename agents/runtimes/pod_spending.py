@@ -17,6 +17,8 @@ from agents.runtimes.pod_replay import ReplayBatch
 EXCHANGE_SECONDS = 5.0
 MAX_BYTES = 1024 * 1024
 MOST = 10**15  # more than anything can count
+MOST_BATCHES = 2**31 - 1  # a larger number has no room in the database
+MOST_ROWS = 1_000  # twice as many as gateways have of one kind
 COUNTS = ("calls", "failed", "estimated", "input", "cached", "written", "output", "reasoning")
 
 
@@ -58,12 +60,12 @@ def exchange(endpoint: Endpoint, access: Access, news: Mapping[str, Any]) -> Spe
             raise HopFailure(Hop.GATEWAY, "the pod is of an earlier release, which does not count model calls")
         said = body_of(answer, "book", "number", "rows", at_most=MAX_BYTES)
     try:
-        rows = [_row(one) for one in said["rows"]]
+        rows = [_row(one) for one in said["rows"][:MOST_ROWS]]
         return SpendingBatch(
             book=_text(said["book"], 40),
-            number=_count(said["number"]),
+            number=_count(said["number"], MOST_BATCHES),
             rows=rows,
-            key_rows=[_key_row(one) for one in said.get("key_rows", [])],  # an earlier release has none
+            key_rows=[_key_row(one) for one in said.get("key_rows", [])[:MOST_ROWS]],  # an earlier release has none
             replay=pod_replay.read(said.get("replay"), today=datetime.now(UTC).date()),
             egress=pod_egress.batch_of(said),
         )
@@ -77,7 +79,7 @@ def _row(told: Mapping[str, Any]) -> CountedRow:
         model=_text(f"{told['provider']}:{told['model']}", 240),
         kind=_text(told["kind"], 12),
         session=_text(told["session"], 128),
-        counts={name: _count(told.get(name, 0)) for name in COUNTS},
+        counts=_counts(told),
     )
 
 
@@ -86,8 +88,16 @@ def _key_row(told: Mapping[str, Any]) -> KeyCountedRow:
         day=date.fromisoformat(told["day"]),
         model=_text(f"{told['provider']}:{told['model']}", 240),
         api_key=_text(told["api_key"], 40),
-        counts={name: _count(told.get(name, 0)) for name in COUNTS},
+        counts=_counts(told),
     )
+
+
+def _counts(told: Mapping[str, Any]) -> dict[str, int]:
+    """What was read from a cache or written to it is a part of the input: more of it would cost less than nothing."""
+    counts = {name: _count(told.get(name, 0)) for name in COUNTS}
+    if counts["cached"] + counts["written"] > counts["input"]:
+        raise ValueError
+    return counts
 
 
 def _text(value: object, most: int) -> str:
@@ -96,7 +106,7 @@ def _text(value: object, most: int) -> str:
     return value[:most]
 
 
-def _count(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= MOST:
+def _count(value: object, most: int = MOST) -> int:
+    if type(value) is not int or not 0 <= value <= most:
         raise TypeError
     return value

@@ -183,7 +183,8 @@ class A2aSerializer(Serializer):
 
 
 class PutA2aSerializer(A2aSerializer):
-    """What is absent stays. A peer's `token` that is absent is kept by the peer's name; null forgets it."""
+    """What is absent stays. A peer's `token` that is absent is kept by the peer's name, while its address stays on the
+    same host; null forgets it."""
 
     rotate_token = Flag(required=False)
 

@@ -120,8 +120,16 @@ def _exchange(agents: list[Agent], *, now: datetime) -> list[str]:
         batches = list(threads.map(lambda one: _asked_in_time(*one, until=until), asked))
     for agent, batch in zip(agents, batches, strict=True):
         if isinstance(batch, SpendingBatch) and not _is_known(batch, told[agent.pk]):
-            _add(agent, batch, now=now)
+            _add_safely(agent, batch, now=now)
     return [agent.pk for agent, batch in zip(agents, batches, strict=True) if batch is not _LATE]
+
+
+def _add_safely(agent: Agent, batch: SpendingBatch, *, now: datetime) -> None:
+    """A pod may hand over what the database cannot take. Then the figures of all other pods are still added."""
+    try:
+        _add(agent, batch, now=now)
+    except Exception:
+        log.exception("a pod's figures could not be added", extra={"agent": agent.pk})
 
 
 def _add(agent: Agent, batch: SpendingBatch, *, now: datetime) -> None:

@@ -64,7 +64,7 @@ class AgentsViewSet(AgentViewSet):
         wanted = creation.checked(user, creation.NewAgent(**creation.values_of(self.valid(request))))
         with transaction.atomic():
             agent, secret = creation.create(user, wanted, actor=self.actor())
-            return keep(Response({"agent": AgentSerializer(agent).data, "webhookSecret": secret}))
+            return keep(Response({"agent": self.json_of(agent), "webhookSecret": secret}))
 
     @extend_schema(parameters=[ListAgentsSerializer], responses=AgentsEnvelope)
     def list(self, request: Request) -> Response:

@@ -35,7 +35,8 @@ class DomainViewSet(AgentViewSet):
             "check": check.from_dns(domain, seen),
             "records": check.to_set(domain, self.caller().pk),
         }
-        return Response(AgentDomainEnvelope(found).data)
+        body = AgentDomainEnvelope(found).data
+        return Response({**body, "agent": self.permitted(body["agent"])})
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, id: str) -> Response:

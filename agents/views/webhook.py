@@ -53,7 +53,7 @@ class WebhookViewSet(AgentViewSet):
         url = addresses.checked(self.valid(request)["url"], account=agent.user_id)
         agent.hook, secret = hooks.install(agent, url=url, now=timezone.now())
         webhook = {"url": url, "secret": secret, "events": EventType.values}
-        return Response({"agent": AgentSerializer(agent).data, "webhook": WebhookSerializer(webhook).data})
+        return Response({"agent": self.json_of(agent), "webhook": WebhookSerializer(webhook).data})
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, id: str) -> Response:

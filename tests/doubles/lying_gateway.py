@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import ssl
 import threading
@@ -49,7 +50,7 @@ class LyingGateway:
     def _answer(self, connection: socket.socket) -> None:
         connection.settimeout(60)
         with contextlib.suppress(OSError), self._context.wrap_socket(connection, server_side=True) as caller:
-            self.asked.append(caller.recv(65536).decode().partition("\r\n")[0])
+            self.asked.append(_request(caller).decode().partition("\r\n")[0])
             head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
             caller.sendall(head % len(self.body))
             if not self.pause:
@@ -58,3 +59,12 @@ class LyingGateway:
             for byte in self.body:
                 time.sleep(self.pause)
                 caller.sendall(bytes([byte]))
+
+
+def _request(caller: ssl.SSLSocket) -> bytes:
+    """The whole request: of a caller who is not heard out, the answer may get lost."""
+    head, _, body = caller.recv(65536).partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: ([0-9]+)", head)
+    while length and len(body) < int(length[1]) and (more := caller.recv(65536)):
+        body += more
+    return head

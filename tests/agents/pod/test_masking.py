@@ -195,3 +195,15 @@ def test_a_secret_is_masked_whatever_the_others_begin_with(other: str, before: s
 
 def test_a_secret_that_ends_as_another_begins_is_masked_at_the_end_of_a_text() -> None:
     assert mask_text(f"died of {NAMED}", [NAMED, "l9hGtGOZBaZm7-nLTnYSK9xtE4s3Fir3"]) == f"died of {MASK}"
+
+
+def test_a_truncated_secret_whose_end_begins_it_anew_is_masked_wherever_a_chunk_ends() -> None:
+    secret = "sk-live-abcdesk-fghijklmnop"
+    text = b"token sk-live-abcdesk-lx, and more"
+    for cut in range(len(text)):
+        mask = StreamMask([secret])
+        shown = mask.feed(text[:cut]) + mask.feed(text[cut:]) + mask.finish()
+        assert b"sk-live-abcde" not in shown, cut
+    mask = StreamMask([secret])
+    whole = b"sk-live-abcde" + secret.encode()
+    assert b"ghijkl" not in mask.feed(whole[:16]) + mask.feed(whole[16:]) + mask.finish()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db.models import Sum
@@ -10,16 +15,20 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
+from agents.configuring import llm_key
 from agents.models import Agent, ModelUsage, SpentDay
 from agents.pod.gateway.spending.calls import Price
 from agents.pod.gateway.spending.tokens import Tokens
-from agents.running import pods
+from agents.running import identity, pods
 from agents.runtimes import current_runtime, pod_spending
+from agents.runtimes.base import Identity
 from agents.spending import adding, exchanging, forgetting, news, prices
 from catalog.models import LlmModel
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
-from tests.agents.spending.conftest import ONE_CALL, Serve, call
+from tests.agents.spending.conftest import KEY, MODEL, ONE_CALL, Serve, call
+from tests.doubles.lying_gateway import LyingGateway
 from tests.doubles.model_server import ModelServer
+from tests.doubles.runtime import ScriptedRuntime
 
 
 def read(agent: Agent) -> dict[str, object]:
@@ -177,3 +186,51 @@ def test_days_are_kept_for_four_hundred_days(agent: Agent, days: int, left: int)
     ModelUsage.objects.create(agent=agent, day=(now - timedelta(days=days)).date(), model="m", kind="chat")
     forgetting.forget(now=now)
     assert (SpentDay.objects.count(), ModelUsage.objects.count()) == (left, left)
+
+
+@pytest.fixture
+def liar(agent: Agent, make_agent: MakeAgent, runtime: ScriptedRuntime, tmp_path: Path) -> Iterator[LyingGateway]:
+    """The gateway of another running agent, under an attacker's control. That agent is named `liar`."""
+    made = settle(llm_key.install(settle(make_agent(name="liar")), provider="openai", key=KEY, model=MODEL))
+    own = identity.ensured(made)
+    directory = tmp_path / "liar"
+    directory.mkdir()
+    with ExitStack() as opened:
+        known = Identity(key=own.gateway_key, certificate=own.gateway_certificate)
+        gateway = opened.enter_context(LyingGateway(known, directory))
+        runtime.addresses[made.namespace] = gateway.endpoint
+        yield gateway
+
+
+def said(*rows: dict[str, Any], **batch: Any) -> bytes:
+    usual = {"day": "2026-11-20", "provider": "openai", "model": "gpt-6-luna", "kind": "chat", "session": ""}
+    told = {"book": "b", "number": 1, "rows": [{**usual, "session": str(n), **row} for n, row in enumerate(rows)]}
+    return json.dumps({**told, **batch}).encode()
+
+
+LIES = {
+    "more than a day has room for": said(*[{"calls": 1, "output": 10**15}] * 30),
+    "a batch without end": said(number=10**12),
+    "half of a character": said({"model": "\ud800"}),
+    "half of a character in a name": said({"calls": 1}, book="\ud800"),
+    "less than nothing": said({"calls": 1, "cached": 10**12}),
+    "a batch of hosts without end": said(egress={"book": "b", "number": 10**12, "rows": []}),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_gateway_that_lies_hides_nobody_elses_figures(
+    agent: Agent, serve: Serve, liar: LyingGateway, lie: bytes
+) -> None:
+    liar.body = lie
+    call(serve(agent))
+    assert exchanging.exchange_due() == 2
+    assert liar.asked
+    assert {row.agent_id for row in ModelUsage.objects.all()} == {agent.pk}
+    assert exchanging.exchange_due(timezone.now() + exchanging.PERIOD) == 2
+
+
+def test_of_a_batch_only_so_many_rows_are_read(agent: Agent, serve: Serve, liar: LyingGateway) -> None:
+    liar.body = said(*[{"calls": 1}] * 3_000)
+    exchanging.exchange_due()
+    assert ModelUsage.objects.count() == pod_spending.MOST_ROWS

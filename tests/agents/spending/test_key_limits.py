@@ -27,6 +27,7 @@ from tests.agents.spending.conftest import (
     spend,
 )
 from tests.doubles.bridge import BridgeDouble
+from tests.doubles.name_server import NameServer
 
 NONE = {"usdPerDay": None, "usdPerMonth": None}
 UNSPENT = {"usdToday": 0, "usdThisMonth": 0}
@@ -223,6 +224,21 @@ def test_a_key_whose_turns_are_limited_does_not_see_what_opens_other_doors(
         assert told == [token, token, token]
     put(client, limited)
     assert limited.get(f"/agents/{agent.pk}").json()["agent"]["a2aToken"] == made["a2aToken"]
+
+
+def test_no_answer_to_a_change_shows_such_a_key_what_opens_other_doors(
+    client: APIClient, agent: Agent, make_key: MakeKey, dns: NameServer, settings: Any
+) -> None:
+    settings.MAX_FREE_AGENTS = settings.MAX_TRIALS = 10
+    client.put(f"/agents/{agent.pk}/a2a", {"enabled": True}, format="json")
+    new = {"personaId": agent.persona_id, "tier": "tiny", "a2a": {"enabled": True}}
+    for one, is_shown in ((make_key("limited", month_usd=CENT), False), (make_key("free"), True)):
+        made = one.post("/agents", new, format="json")
+        hooked = one.put(f"/agents/{agent.pk}/webhook", {"url": "https://93.184.215.14/x"}, format="json")
+        named = one.put(f"/agents/{agent.pk}/domain", {"domain": "bot.example.org"}, format="json")
+        for answer in (made, hooked, named):
+            assert answer.status_code == 200, answer.content
+            assert bool(answer.json()["agent"]["a2aToken"]) is is_shown
 
 
 def test_a_deleted_row_of_a_key_takes_its_figures_along(agent: Agent, make_key: MakeKey) -> None:

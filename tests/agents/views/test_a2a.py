@@ -72,7 +72,7 @@ def test_peers_are_replaced_and_their_tokens_are_kept_by_name_and_never_shown(
     shown = put(client, running, enabled=True, peers=[ANN, BOB])
     assert shown["a2aPeers"] == [ANN, {"name": "bob", "url": BOB["url"]}]
     assert "bobs-token" not in str(shown)
-    moved = {"name": "bob", "url": "https://elsewhere.example.com/a2a"}
+    moved = {"name": "bob", "url": "https://BOB.example.com/new/a2a"}
     assert put(client, running, enabled=True, peers=[moved])["a2aPeers"] == [moved]
     assert tokens(running) == {"bob": "bobs-token"}
     put(client, running, enabled=True)
@@ -82,6 +82,26 @@ def test_peers_are_replaced_and_their_tokens_are_kept_by_name_and_never_shown(
     put(client, running, enabled=True, peers=[{**moved, "token": None}])
     assert tokens(running) == {"bob": None}
     assert put(client, running, enabled=True, peers=[])["a2aPeers"] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://elsewhere.example.com/a2a",
+        "http://bob.example.com/a2a",
+        "https://bob.example.com:8443/a2a",
+        "https://bob.example.com@elsewhere.example.com/a2a",
+        "https://bob.example.com.elsewhere.example.com/a2a",
+    ],
+)
+def test_a_token_is_not_sent_to_another_host_by_somebody_who_does_not_know_it(
+    client: APIClient, running: Agent, url: str
+) -> None:
+    put(client, running, enabled=True, peers=[BOB])
+    put(client, running, enabled=True, peers=[{"name": "bob", "url": url}])
+    assert tokens(running) == {"bob": None}
+    put(client, running, enabled=True, peers=[{"name": "bob", "url": BOB["url"]}])
+    assert tokens(running) == {"bob": None}
 
 
 @pytest.mark.parametrize(

@@ -765,7 +765,8 @@ class PortalEnvelope(TypedDict):
 
 class PutA2aRequest(TypedDict):
     """
-    What is absent stays. A peer's `token` that is absent is kept by the peer's name; null forgets it.
+    What is absent stays. A peer's `token` that is absent is kept by the peer's name, while its address stays on the
+    same host; null forgets it.
     """
 
     enabled: bool
