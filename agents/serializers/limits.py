@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -18,8 +19,18 @@ def _usd(words: str) -> UsdNumber:
     return UsdNumber(required=False, allow_null=True, max_digits=12, help_text=words)
 
 
-class PutLimitsSerializer(Serializer):
-    """All limits at once. One that is absent or null is none."""
+class AllLimits(Serializer):
+    """All limits at once. One that is absent or null is none, so a misspelt name would lift a limit: it is refused."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and (unknown := [str(name) for name in data if name not in self.fields]):
+            known = ", ".join(self.fields)
+            raise serializers.ValidationError({unknown[0][:80]: f"no limit has this name; allowed: {known}"})
+        return super().to_internal_value(data)
+
+
+class PutLimitsSerializer(AllLimits):
+    """All limits of an agent."""
 
     usd_per_day = _usd("For a day, UTC, by the catalog's prices.")
     usd_per_month = _usd("For a month, UTC.")
@@ -45,8 +56,8 @@ class LimitsSerializer(Serializer):
     stopped = serializers.BooleanField(source="is_stopped")
 
 
-class PutAccountLimitsSerializer(Serializer):
-    """All limits at once. One that is absent or null is none."""
+class PutAccountLimitsSerializer(AllLimits):
+    """All limits of an account."""
 
     usd_per_day = _usd("For a day, UTC, by the catalog's prices.")
     usd_per_month = _usd("For a month, UTC.")
@@ -66,8 +77,8 @@ class AccountLimitsSerializer(Serializer):
     stopped = serializers.BooleanField(source="is_stopped")
 
 
-class PutKeyLimitsSerializer(Serializer):
-    """Both limits at once. One that is absent or null is none."""
+class PutKeyLimitsSerializer(AllLimits):
+    """Both limits of a key."""
 
     usd_per_day = UsdLimit(
         source="day_usd", required=False, allow_null=True, help_text="For a day, UTC, by the catalog's prices."

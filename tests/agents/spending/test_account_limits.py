@@ -71,7 +71,9 @@ def test_each_account_has_its_own(client: APIClient, other: APIClient) -> None:
     assert other.get("/me/limits").json() == {"limits": NONE}
 
 
-@pytest.mark.parametrize("body", [{"usdPerDay": 0}, {"usdPerMonth": "much"}, {"usdPerDay": 0.001}, {"stopped": "no?"}])
+@pytest.mark.parametrize(
+    "body", [{"usdPerDay": 0}, {"usdPerMonth": "much"}, {"usdPerDay": 0.001}, {"stopped": "no?"}, {"usdPerday": 5}]
+)
 def test_a_wrong_limit_is_refused_by_its_name(client: APIClient, owner: User, body: dict[str, Any]) -> None:
     answer = put(client, **body)
     assert (answer.status_code, next(iter(body)) in answer.json()["message"]) == (400, True)

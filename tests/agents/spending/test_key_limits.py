@@ -57,6 +57,13 @@ def test_a_wrong_limit_is_refused_by_its_name(client: APIClient, key: KeyClient,
     assert ApiKey.objects.filter(day_usd=None, month_usd=None).count() == 1
 
 
+def test_a_misspelt_name_lifts_no_limit(client: APIClient, key: KeyClient) -> None:
+    put(client, key, usdPerDay=7)
+    answer = put(client, key, usdPerday=5)
+    assert (answer.status_code, "usdPerDay, usdPerMonth" in answer.json()["message"]) == (400, True)
+    assert ApiKey.objects.filter(day_usd=7).exists()
+
+
 def test_a_key_that_starts_no_turns_has_no_such_limit(client: APIClient, make_key: MakeKey, owner: User) -> None:
     reader = make_key("reader", scopes=[Scope.READ])
     full, _ = keys.create(owner, name="full", now=timezone.now())

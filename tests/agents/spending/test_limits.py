@@ -67,6 +67,7 @@ def test_a_pod_that_starts_has_the_limits_from_the_beginning(client: APIClient, 
         {"tokensPerTurn": 0},
         {"requestsPerMinute": 10**9},
         {"stopped": "perhaps"},
+        {"usdPerday": 5, "requestsPerMinute": 3},
     ],
 )
 def test_a_wrong_limit_is_refused_by_its_name(client: APIClient, agent: Agent, body: dict[str, Any]) -> None:

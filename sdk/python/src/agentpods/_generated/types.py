@@ -777,7 +777,7 @@ class PutA2aRequest(TypedDict):
 
 class PutAccountLimitsRequest(TypedDict):
     """
-    All limits at once. One that is absent or null is none.
+    All limits of an account.
     """
 
     usdPerDay: NotRequired[float | None]
@@ -806,7 +806,7 @@ class PutEgressSecretRequest(TypedDict):
 
 class PutKeyLimitsRequest(TypedDict):
     """
-    Both limits at once. One that is absent or null is none.
+    Both limits of a key.
     """
 
     usdPerDay: NotRequired[float | None]
@@ -815,7 +815,7 @@ class PutKeyLimitsRequest(TypedDict):
 
 class PutLimitsRequest(TypedDict):
     """
-    All limits at once. One that is absent or null is none.
+    All limits of an agent.
     """
 
     usdPerDay: NotRequired[float | None]
