@@ -163,6 +163,19 @@ def test_explain_names_the_limit(client: APIClient, agent: Agent) -> None:
     assert "CALLS_STOPPED" in json.dumps(client.get(f"/agents/{agent.pk}/explain").json())
 
 
+def test_explain_does_not_blame_the_model_key_for_a_limit_that_only_the_gateway_knows(
+    client: APIClient, agent: Agent, serve: Serve
+) -> None:
+    limits.replace(agent, minute_calls=1)  # the gateway alone knows of it, as of figures that come later
+    gateway = serve(Agent.objects.get(pk=agent.pk), spending_limits={"minute_calls": 1})
+    exchanging.exchange(agent.pk)
+    assert call(gateway, 2) == [200, 429]
+    told = client.get(f"/agents/{agent.pk}/explain").json()["explanation"]
+    assert (told["cause"], told["next"]) == ("SPENDING_LIMIT", f"PUT /agents/{agent.pk}/limits")
+    with time_machine.travel(timezone.now() + timedelta(minutes=2)):  # by then the figures would tell it
+        assert "LIMIT" not in client.get(f"/agents/{agent.pk}/explain").content.decode()
+
+
 def test_a_limit_in_usd_needs_a_model_with_a_price(client: APIClient, agent: Agent) -> None:
     Agent.objects.filter(pk=agent.pk).update(model="openai:unheard-of")
     answer = put(client, agent, usdPerDay=1)
