@@ -75,6 +75,11 @@ def test_a_wrong_limit_is_refused_by_its_name(client: APIClient, agent: Agent, b
     assert not Spending.objects.filter(day_usd__isnull=False).exists()
 
 
+def test_a_limit_that_is_too_small_or_too_large_is_refused_with_the_bound(client: APIClient, agent: Agent) -> None:
+    said = [put(client, agent, **wrong).json()["message"] for wrong in ({"usdPerDay": -1}, {"requestsPerMinute": 0})]
+    assert said == ["usdPerDay: must be at least 0.01, not -1.00", "requestsPerMinute: must be at least 1, not 0"]
+
+
 def test_strangers_neither_see_nor_set_limits(other: APIClient, agent: Agent) -> None:
     assert other.get(f"/agents/{agent.pk}/limits").status_code == 404
     assert put(other, agent, stopped=True).status_code == 404
@@ -152,6 +157,15 @@ def test_a_webhook_gets_no_event_of_a_limit_and_the_logs_have_it(client: APIClie
     assert Delivery.objects.count() == before
     for path in ("/events", f"/agents/{agent.pk}/events"):
         assert "limit.reached" in [event["type"] for event in client.get(path).json()["events"]]
+
+
+def test_the_description_of_the_api_names_all_types_of_the_logs_and_only_those_that_are_sent_for_webhooks(
+    client: APIClient,
+) -> None:
+    shapes = client.get("/openapi.json").json()["components"]["schemas"]
+    sent, logged = (set(shapes[name]["properties"]["type"]["enum"]) for name in ("WebhookEvent", "LoggedEvent"))
+    assert logged - sent == {"limit.near", "limit.reached", "replay.switched", "replay.deleted"}
+    assert shapes["EventsEnvelope"]["properties"]["events"]["items"]["$ref"].endswith("/LoggedEvent")
 
 
 def test_explain_names_the_limit(client: APIClient, agent: Agent) -> None:
