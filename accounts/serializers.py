@@ -48,7 +48,7 @@ class KeyName(Text):
         if any(unicodedata.category(character) == "Cc" for character in name):
             raise serializers.ValidationError("may not contain control characters")
         if len(name) > KEY_NAME_LENGTH:  # no `max_length`: the document would show it for the untrimmed name
-            raise serializers.ValidationError(f"Ensure this field has no more than {KEY_NAME_LENGTH} characters.")
+            raise serializers.ValidationError(f"has {len(name)} characters; at most {KEY_NAME_LENGTH}")
         return name
 
 

@@ -42,6 +42,8 @@ _CODES = {
 
 
 class Text(serializers.CharField):
+    default_error_messages = {"max_length": "has %(show_value)d characters; at most {max_length}"}
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"trim_whitespace": False, **kwargs})
 
@@ -261,6 +263,10 @@ class ApiViewSet(GenericViewSet[Any]):
             self._only_try(request)
         if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
             raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
+
+    def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        words = f"method: {request.method} is not taken here; allowed: {', '.join(self.allowed_methods)}"
+        raise exceptions.MethodNotAllowed(str(request.method), words)
 
     def _only_try(self, request: Request) -> None:
         """Let this request's action be tried and taken back. Raises NoDryRun."""

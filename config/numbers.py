@@ -14,12 +14,20 @@ from rest_framework import serializers
 
 from config.api import json_type
 
+# What came, beside what is allowed.
+_BOUNDS: dict[str, Any] = {
+    "min_value": "must be at least {min_value}, not %(show_value)s",
+    "max_value": "must be at most {max_value}, not %(show_value)s",
+}
+
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _AMOUNT = re.compile(r"[0-9]{1,15}(?:[.,][0-9]{1,15})?")
 
 
 class Whole(serializers.IntegerField):
     """A whole number in a body."""
+
+    default_error_messages = _BOUNDS
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
@@ -29,6 +37,8 @@ class Whole(serializers.IntegerField):
 
 class UsdNumber(serializers.DecimalField):
     """Dollars and cents in a body."""
+
+    default_error_messages = _BOUNDS
 
     def __init__(self, *, max_digits: int, **kwargs: Any) -> None:
         super().__init__(
@@ -43,6 +53,8 @@ class UsdNumber(serializers.DecimalField):
 
 class QueryNumber(serializers.IntegerField):
     """A whole number in a query."""
+
+    default_error_messages = _BOUNDS
 
     def __init__(self, *, min_value: int, max_value: int, **kwargs: Any) -> None:
         super().__init__(min_value=min_value, max_value=max_value, **kwargs)

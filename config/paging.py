@@ -27,7 +27,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class UnknownCursor(BadRequest):
-    message = "cursor: not one that this list gave"
+    message = "cursor: not one that this list gave; leave it out to begin with the newest"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class ViewCall:
 def answer(call: ViewCall, asked_by: HttpRequest) -> HttpResponseBase:
     """The answer of the view at the call's path."""
     request = WSGIRequest(_environ(call, asked_by))
-    found = resolve(call.path)
+    found = request.resolver_match = resolve(call.path)
     response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
     if hasattr(response, "render"):
         response.render()

@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.http import HttpRequest
 from django.http.response import HttpResponse, HttpResponseBase
-from django.utils.http import parse_header_parameters
 
 from config import dry_run
 from config.streams import AsyncAnswer
@@ -93,8 +92,8 @@ def _refuse(response: HttpResponseBase, body: bytes) -> None:
     if "Retry-After" in response:
         lines.append(f"Try again in {response['Retry-After']} s.")
     if "Link" in response:
-        target, names = parse_header_parameters(response["Link"])
-        lines.append(f"{names.get('rel', 'help')}: {target.strip('<>')}")
+        target, _, names = response["Link"].lstrip("<").partition(">")
+        lines.append(f"{'payment' if 'payment' in names else 'help'}: {target}")
     raise ToolRefused("\n".join(lines))
 
 

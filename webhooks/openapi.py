@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse, OpenApiWebhoo
 from rest_framework import serializers
 
 from config.api import Serializer
-from webhooks.event_types import EVENTS, EventType
+from webhooks.event_types import EVENTS, EventType, LoggedType
 
 DELIVERY = (
     "Verify the signature over the raw body, in constant time, before acting. Answer any 2xx within 10 seconds. "
@@ -35,6 +35,12 @@ class WebhookEventSerializer(Serializer):
     created_at = serializers.DateTimeField()
     agent = EventAgentSerializer()
     data = serializers.DictField()  # type: ignore[assignment]  # a declared field, not the serializer's property
+
+
+class LoggedEventSerializer(WebhookEventSerializer):
+    """What the logs of events have: all that is sent, and types that are only there."""
+
+    type = serializers.ChoiceField(choices=[*EventType.choices, *LoggedType.choices])
 
 
 HEADERS = {

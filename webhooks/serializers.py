@@ -14,7 +14,7 @@ from config.numbers import QueryNumber
 from webhooks import delivery_log, event_log
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Problem, State
-from webhooks.openapi import WebhookEventSerializer
+from webhooks.openapi import LoggedEventSerializer
 from webhooks.reports import DeliveryReport
 
 
@@ -85,4 +85,4 @@ class ListEventsSerializer(Serializer):
     )
 
 
-EventsEnvelope = envelope("EventsEnvelope", events=WebhookEventSerializer(many=True))
+EventsEnvelope = envelope("EventsEnvelope", events=LoggedEventSerializer(many=True))

@@ -45,6 +45,7 @@ class ModelRefusal:
     status: int | None
     message: str
     at: datetime
+    of_limit: bool = False  # a limit of the owner's refused the call; gateways of older releases do not tell it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,12 @@ def _refusal(model: dict[str, Any]) -> ModelRefusal | None:
     last = model.get("last_failure")
     if not model.get("failing") or not last:
         return None
-    return ModelRefusal(status=last["status"], message=last["message"], at=datetime.fromisoformat(last["at"]))
+    return ModelRefusal(
+        status=last["status"],
+        message=last["message"],
+        at=datetime.fromisoformat(last["at"]),
+        of_limit=last.get("of_limit") is True,
+    )
 
 
 def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets: PodSecrets) -> None:

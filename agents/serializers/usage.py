@@ -9,7 +9,7 @@ from rest_framework import serializers
 from agents.pod.gateway.spending.open_turns import TurnKind
 from agents.spending.usage import UsageBy
 from catalog.serializers.catalog import Usd
-from config.api import Serializer, envelope
+from config.api import Choice, Serializer, envelope
 
 
 class UsageQuerySerializer(Serializer):
@@ -23,7 +23,7 @@ class UsageQuerySerializer(Serializer):
                 help_text="First day, UTC; the first of the month of `to` if absent.",
             ),
             "to": serializers.DateField(required=False, source="last", help_text="The last day; today if absent."),
-            "by": serializers.ChoiceField(
+            "by": Choice(
                 choices=[one.value for one in UsageBy],
                 required=False,
                 help_text="What rows are about; `day` if absent.",

@@ -54,8 +54,11 @@ def settles(
         )
         later.status_code = answer.status_code
         for name, value in answer.items():
-            if name != "ETag":  # the agent changes
+            # The agent changes, and an answer that is not rendered does not know its type yet.
+            if name not in {"ETag", "Content-Type"}:
                 later[name] = value
+        if answer.data is None:
+            del later["Content-Type"]  # no body
         later[preferences.APPLIED] = f"wait={seconds}"
         return later
 

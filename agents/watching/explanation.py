@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -35,6 +36,7 @@ STOP_MESSAGES = {
 
 
 GATEWAY_SECONDS = 3.0
+FIGURES_COME_WITHIN = timedelta(minutes=1)
 NEAR_THE_LIMIT = (QuotaStatus.GRACE, QuotaStatus.WARN)
 # Causes that do not go away by waiting.
 LASTING = UNUSABLE_DATA | {
@@ -130,8 +132,11 @@ def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
         *engine,
         *(_distrusted(agent) if answers else []),
         *causes.keyless(agent),
-        *causes.spending(agent),
-        *_certain_first(_model_causes(agent, said), causes.silent(agent) if _has_engine(said) and not engine else []),
+        *(limited := causes.spending(agent)),
+        *_certain_first(
+            _model_causes(agent, said, is_limited=bool(limited)),
+            causes.silent(agent) if _has_engine(said) and not engine else [],
+        ),
         *_quota_causes(agent, QuotaStatus.WARN),
         *causes.domain(agent),
         *causes.not_backed_up(agent),
@@ -211,13 +216,13 @@ def _distrusted(agent: Agent) -> list[Explanation]:
     return [explained(agent, Cause.CERTIFICATE, message, evidence=evidence, next=call)]
 
 
-def _model_causes(agent: Agent, health: GatewayHealth | None) -> list[Explanation]:
+def _model_causes(agent: Agent, health: GatewayHealth | None, *, is_limited: bool) -> list[Explanation]:
     """The provider's last answer, if that was a failure; else whether the key was ever seen to work."""
     if agent.llm_key_hash is None:
         return []
     is_current = health is not None and health.revision >= agent.spec_revision  # else it has an older key
     if health and is_current and health.model is not None:
-        return [_refused(agent, health.model)]
+        return _at_limit(agent, health.model, is_limited) if health.model.of_limit else [_refused(agent, health.model)]
     if health and is_current and health.model_answered:
         llm_key.prove(agent)
         return []
@@ -258,6 +263,15 @@ def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
     evidence = [f"{last.at:%Y-%m-%d %H:%M:%S} UTC: {last.message}"]
     call = _call("PATCH" if verb == "llm-key" else "POST", agent, verb)
     return explained(agent, cause, message, since=last.at, evidence=evidence, next=call)
+
+
+def _at_limit(agent: Agent, last: ModelRefusal, is_limited: bool) -> list[Explanation]:
+    """A limit of the owner's refused the last call. The figures tell it themselves (`is_limited`), but come later."""
+    if is_limited or timezone.now() - last.at > FIGURES_COME_WITHIN:
+        return []
+    message = f"the agent runs, but a limit of its owner's refuses its model calls: {last.message}"
+    call = _call("PUT", agent, "limits")
+    return [explained(agent, Cause.SPENDING_LIMIT, message, since=last.at, evidence=[last.message], next=call)]
 
 
 def _larger(agent: Agent) -> str:

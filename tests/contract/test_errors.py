@@ -62,6 +62,7 @@ def test_every_method_that_a_path_does_not_have_is_405(client: APIClient, docume
             answer = client.generic(method, path.format(**UNKNOWN))
             is_an_error(answer, 405, "BAD_REQUEST")
             assert set(answer["Allow"].split(", ")) - {"HEAD"} == {name.upper() for name in methods}
+            assert answer["Allow"] in answer.json()["message"]
 
 
 @pytest.mark.usefixtures("telegram")

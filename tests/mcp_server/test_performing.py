@@ -79,5 +79,10 @@ def test_a_wrong_choice_is_refused_with_what_is_allowed(model: HandWritten, make
     )
 
 
+def test_a_refusal_leads_to_what_the_documentation_says_of_the_call(model: HandWritten) -> None:
+    assert model.refusal("get_agent", agentId="agt_0").endswith("/docs#getAgent")
+    assert model.refusal("create_agent", personaId="nobody", tier="tiny").endswith("/docs#createAgent")
+
+
 def test_an_unknown_tool_is_an_error_of_the_protocol(model: HandWritten) -> None:
     assert model.ask("tools/call", name="format_disk", arguments={})["error"]["code"] == -32602

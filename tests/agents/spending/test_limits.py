@@ -76,6 +76,11 @@ def test_a_wrong_limit_is_refused_by_its_name(client: APIClient, agent: Agent, b
     assert not Spending.objects.filter(day_usd__isnull=False).exists()
 
 
+def test_a_limit_that_is_too_small_or_too_large_is_refused_with_the_bound(client: APIClient, agent: Agent) -> None:
+    said = [put(client, agent, **wrong).json()["message"] for wrong in ({"usdPerDay": -1}, {"requestsPerMinute": 0})]
+    assert said == ["usdPerDay: must be at least 0.01, not -1.00", "requestsPerMinute: must be at least 1, not 0"]
+
+
 def test_strangers_neither_see_nor_set_limits(other: APIClient, agent: Agent) -> None:
     assert other.get(f"/agents/{agent.pk}/limits").status_code == 404
     assert put(other, agent, stopped=True).status_code == 404
@@ -155,6 +160,15 @@ def test_a_webhook_gets_no_event_of_a_limit_and_the_logs_have_it(client: APIClie
         assert "limit.reached" in [event["type"] for event in client.get(path).json()["events"]]
 
 
+def test_the_description_of_the_api_names_all_types_of_the_logs_and_only_those_that_are_sent_for_webhooks(
+    client: APIClient,
+) -> None:
+    shapes = client.get("/openapi.json").json()["components"]["schemas"]
+    sent, logged = (set(shapes[name]["properties"]["type"]["enum"]) for name in ("WebhookEvent", "LoggedEvent"))
+    assert logged - sent == {"limit.near", "limit.reached", "replay.switched", "replay.deleted"}
+    assert shapes["EventsEnvelope"]["properties"]["events"]["items"]["$ref"].endswith("/LoggedEvent")
+
+
 def test_explain_names_the_limit(client: APIClient, agent: Agent) -> None:
     limits.replace(agent, day_usd=Decimal(1))
     spend(agent, "1")
@@ -162,6 +176,19 @@ def test_explain_names_the_limit(client: APIClient, agent: Agent) -> None:
     assert "SPENDING_LIMIT" in json.dumps(told)
     limits.replace(agent, is_stopped=True)
     assert "CALLS_STOPPED" in json.dumps(client.get(f"/agents/{agent.pk}/explain").json())
+
+
+def test_explain_does_not_blame_the_model_key_for_a_limit_that_only_the_gateway_knows(
+    client: APIClient, agent: Agent, serve: Serve
+) -> None:
+    limits.replace(agent, minute_calls=1)  # the gateway alone knows of it, as of figures that come later
+    gateway = serve(Agent.objects.get(pk=agent.pk), spending_limits={"minute_calls": 1})
+    exchanging.exchange(agent.pk)
+    assert call(gateway, 2) == [200, 429]
+    told = client.get(f"/agents/{agent.pk}/explain").json()["explanation"]
+    assert (told["cause"], told["next"]) == ("SPENDING_LIMIT", f"PUT /agents/{agent.pk}/limits")
+    with time_machine.travel(timezone.now() + timedelta(minutes=2)):  # by then the figures would tell it
+        assert "LIMIT" not in client.get(f"/agents/{agent.pk}/explain").content.decode()
 
 
 def test_a_limit_in_usd_needs_a_model_with_a_price(client: APIClient, agent: Agent) -> None:

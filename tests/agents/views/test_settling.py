@@ -46,6 +46,7 @@ def test_creating_answers_with_the_running_agent(client: APIClient, runtime: Scr
     body = told(answer)
     worker.join()
     assert (answer.status_code, answer["Preference-Applied"]) == (200, "wait=30")
+    assert answer["Content-Type"] == "application/json"
     assert (body["agent"]["status"], body["webhookSecret"][:6]) == ("running", "whsec_")
 
 
@@ -66,6 +67,7 @@ def test_deleting_answers_when_the_data_is_gone(client: APIClient, running: Agen
     answer: Any = client.delete(f"/agents/{running.pk}", HTTP_PREFER="wait=30")
     worker = soon(lambda: settle(running))
     assert (answer.status_code, b"".join(answer.streaming_content)) == (204, b"")
+    assert not answer.has_header("Content-Type")
     worker.join()
     assert Agent.objects.get().status == "deleted"
 

@@ -81,5 +81,10 @@ def test_a_wrong_query_is_refused_by_its_name(
     assert (answer.status_code, field in answer.json()["message"]) == (400, True)
 
 
+def test_what_rows_may_be_about_is_named_in_the_refusal(client: APIClient, running: Agent) -> None:
+    answer = client.get(f"/agents/{running.pk}/usage", {"by": "hour"})
+    assert answer.json()["message"] == "by: 'hour' is not one of day, model, session, key"
+
+
 def test_a_stranger_sees_nothing(other: APIClient, used: Agent) -> None:
     assert other.get(f"/agents/{used.pk}/usage").status_code == 404

@@ -21,6 +21,7 @@ class ModelFailure:
     status: int | None  # HTTP status; None if there was no answer
     message: str  # contains no key, so it may be shown to people
     of_key: bool = False  # a limit of the API key refused it: the agent itself is well
+    of_limit: bool = False  # a limit of the owner's refused it: the model was not asked
     tick: float = field(default_factory=time.monotonic)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -43,8 +44,8 @@ class ModelLog:
         finally:
             self.in_flight -= 1
 
-    def failed(self, status: int | None, message: str, *, of_key: bool = False) -> ModelFailure:
-        failure = ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH], of_key)
+    def failed(self, status: int | None, message: str, *, of_key: bool = False, of_limit: bool = False) -> ModelFailure:
+        failure = ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH], of_key, of_limit)
         self._failures.append(failure)
         return failure
 
@@ -79,4 +80,5 @@ class ModelLog:
 def _told(failure: ModelFailure | None) -> dict[str, Any] | None:
     if failure is None:
         return None
-    return {"status": failure.status, "message": failure.message, "at": failure.at.isoformat()}
+    told = {"status": failure.status, "message": failure.message, "at": failure.at.isoformat()}
+    return {**told, "of_limit": failure.of_limit}

@@ -102,7 +102,9 @@ class KeyProxy:
         try:
             self._meter.check(metered)
         except Refusal as refusal:
-            metered.failure = self._models.failed(refusal.status, refusal.message, of_key=metered.is_at_keys_limit)
+            metered.failure = self._models.failed(
+                refusal.status, refusal.message, of_key=metered.is_at_keys_limit, of_limit=True
+            )
             metered.cause = Cause.CALLS_STOPPED if self._meter.limits.is_stopped else Cause.SPENDING_LIMIT
             raise
 

@@ -135,7 +135,7 @@ class AsyncAgentCalls:
                 pause = follow.pause_after(failure)
             await asyncio.sleep(pause)
 
-    async def events(self, id: str, *, after: str | None = None) -> AsyncGenerator[types.WebhookEvent, None]:
+    async def events(self, id: str, *, after: str | None = None) -> AsyncGenerator[types.LoggedEvent, None]:
         """The events of the last thirty days that came after the one with this id, oldest first."""
         while True:
             page = (await self._api.list_agent_events(id, after=after, limit=EVENTS_A_PAGE))["events"]

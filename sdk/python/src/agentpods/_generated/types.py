@@ -575,6 +575,30 @@ class LogEntry(TypedDict):
     text: str
 
 
+class LoggedEvent(TypedDict):
+    """
+    What the logs of events have: all that is sent, and types that are only there.
+    """
+
+    id: str
+    type: Literal[
+        "agent.running",
+        "agent.stopped",
+        "agent.failed",
+        "agent.deleted",
+        "payment.confirmed",
+        "deletion.warning",
+        "test",
+        "limit.near",
+        "limit.reached",
+        "replay.switched",
+        "replay.deleted",
+    ]
+    createdAt: str
+    agent: EventAgent
+    data: dict[str, Any]
+
+
 class LogsEnvelope(TypedDict):
     """
     `cursor` is null while the agent has no log at all.
@@ -1389,7 +1413,7 @@ class Engines(TypedDict):
 
 
 class EventsEnvelope(TypedDict):
-    events: list[WebhookEvent]
+    events: list[LoggedEvent]
 
 
 class Invoice(TypedDict):

@@ -134,7 +134,7 @@ class AgentCalls:
                 pause = follow.pause_after(failure)
             time.sleep(pause)
 
-    def events(self, id: str, *, after: str | None = None) -> Generator[types.WebhookEvent, None]:
+    def events(self, id: str, *, after: str | None = None) -> Generator[types.LoggedEvent, None]:
         """The events of the last thirty days that came after the one with this id, oldest first."""
         while True:
             page = (self._api.list_agent_events(id, after=after, limit=EVENTS_A_PAGE))["events"]
