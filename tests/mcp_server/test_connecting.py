@@ -86,7 +86,7 @@ def test_a_connector_finds_its_way_and_gets_a_limited_key(
         told = asyncio.run(_agents(live_server.url, host.url, era, person, kept))
     assert told == {"agents": []}
     (key,) = ApiKey.objects.filter(user=owner)
-    assert (key.name, key.scopes) == ("Connector", ["read"])
+    assert (key.name, key.scopes) == ("Connector (localhost)", ["read"])
     assert kept.tokens is not None
     assert kept.tokens.access_token.startswith(keys.SECRET_PREFIX)
     assert len(host.received) == 1
