@@ -2,6 +2,7 @@
 
 import type { Client } from "openapi-fetch";
 
+import { one, pages, part, prefer, told } from "./calls.ts";
 import { BUSY, pause, type Connection } from "./connection.ts";
 import { ApiError, NoAnswerError, NotSettledError, StreamCutError, UnexpectedAnswerError } from "./errors.ts";
 import type { components, paths } from "./schema.ts";
@@ -9,6 +10,7 @@ import type { ServerEvent } from "./sse.ts";
 
 type Schemas = components["schemas"];
 type Agent = Schemas["Agent"];
+type LogQuery = NonNullable<paths["/agents/{id}/logs"]["get"]["parameters"]["query"]>;
 type ListQuery = NonNullable<paths["/agents"]["get"]["parameters"]["query"]>;
 
 export type ChatEvent =
@@ -19,6 +21,8 @@ export type ChatEvent =
 const SETTLED: readonly string[] = ["running", "stopped", "failed", "deleted"];
 const LONGEST_WAIT = 60; // seconds; the service waits no longer
 const MOST_FAILURES = 8; // of a followed log, in a row
+
+const EVENTS_A_PAGE = 100;
 
 /** `wait` of a call is at most 60: the seconds in which the service waits until the agent has settled. */
 export class AgentCalls {
@@ -45,15 +49,20 @@ export class AgentCalls {
 
   /** All of them, newest first; further pages are read as they are needed. */
   async *list(query: Omit<ListQuery, "cursor"> = {}): AsyncGenerator<Agent, void> {
-    const seen = new Set<string>();
-    for (let cursor: string | null = null; ; ) {
-      const page = await this.#api.GET("/agents", { params: { query: cursor === null ? query : { ...query, cursor } } });
-      yield* told(page).agents;
-      cursor = nextCursor(page.response);
-      if (cursor === null) return;
-      if (seen.has(cursor)) throw new UnexpectedAnswerError("the list leads back to a page that was read already");
-      seen.add(cursor);
+    for await (const page of pages((cursor) => this.#api.GET("/agents", { params: { query: { ...query, ...cursor } } }))) {
+      yield* page.agents;
     }
+  }
+
+  /** Change plain settings. `etag` of an earlier answer refuses the change if somebody else made one meanwhile. */
+  async update(id: string, body: Schemas["PatchAgentRequest"], options: { etag?: string } = {}): Promise<Agent> {
+    const header = options.etag ? { "If-Match": options.etag } : {};
+    return told(await this.#api.PATCH("/agents/{id}", { params: { path: { id: part(id) }, header }, body })).agent;
+  }
+
+  /** Give the agent the key of its model's provider. */
+  async setLlmKey(id: string, body: Schemas["LlmKeyRequest"]): Promise<Agent> {
+    return told(await this.#api.PATCH("/agents/{id}/llm-key", { params: { path: { id: part(id) } }, body })).agent;
   }
 
   async pause(id: string, wait?: number): Promise<Agent> {
@@ -130,6 +139,26 @@ export class AgentCalls {
     throw new StreamCutError("the stream ended before the reply did");
   }
 
+  /** Its events of the last thirty days that came after the one with this id, oldest first. */
+  async *events(id: string, options: { after?: string } = {}): AsyncGenerator<Schemas["LoggedEvent"], void> {
+    for (let after = options.after; ; ) {
+      const query = after === undefined ? { limit: EVENTS_A_PAGE } : { limit: EVENTS_A_PAGE, after };
+      const params = { path: { id: part(id) }, query };
+      const answer = told(await this.#api.GET("/agents/{id}/events", { params, parseAs: "json" }));
+      const page = (answer as Schemas["EventsEnvelope"]).events;
+      yield* page;
+      const last = page.at(-1)?.id;
+      if (page.length < EVENTS_A_PAGE) return;
+      if (last === after) throw new UnexpectedAnswerError("the list of events does not go on");
+      after = last;
+    }
+  }
+
+  async logs(id: string, query: LogQuery = {}): Promise<Schemas["LogsEnvelope"]> {
+    const params = { path: { id: part(id) }, query };
+    return told(await this.#api.GET("/agents/{id}/logs", { params, parseAs: "json" })) as Schemas["LogsEnvelope"];
+  }
+
   /** The log as it grows: events `log`, `state`, `gap` and at last `end`, over broken connections. */
   async *followLogs(id: string, options: { after?: string } = {}): AsyncGenerator<ServerEvent, void> {
     let place = options.after ?? null;
@@ -151,30 +180,6 @@ export class AgentCalls {
       await pause(Math.min(0.5 * 2 ** failures, 8));
     }
   }
-}
-
-/** The body of a success. Without one, something else answered. */
-function told<T>(answer: { data?: T; response: Response }): T {
-  if (typeof answer.data !== "object" || answer.data === null) {
-    throw new UnexpectedAnswerError(`the answer (status ${answer.response.status}) is no JSON object`);
-  }
-  return answer.data;
-}
-
-const prefer = (wait?: number) => (wait ? { Prefer: `wait=${wait}` } : {});
-
-const one = (id: string, wait?: number) => ({ params: { path: { id: part(id) }, header: prefer(wait) } });
-
-/** A part of a path. `.` and `..` would lead to another path. */
-function part(id: string): string {
-  if (["", ".", ".."].includes(id)) throw new TypeError(`${JSON.stringify(id)} is no id`);
-  return id;
-}
-
-/** Only the cursor is read: the link may name another host. */
-function nextCursor(answer: Response): string | null {
-  const link = /<([^>]*)>;\s*rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-  return link ? new URL(link, "http://unused").searchParams.get("cursor") : null;
 }
 
 function chatEvent({ name, data }: ServerEvent): ChatEvent | null {

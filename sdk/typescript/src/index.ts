@@ -3,7 +3,9 @@
 import createClient, { type Client } from "openapi-fetch";
 
 import { AgentCalls } from "./agents.ts";
+import { BackupCalls } from "./backups.ts";
 import { Connection, IDEMPOTENCY_KEY } from "./connection.ts";
+import { WebhookCalls } from "./receivers.ts";
 import type { components, paths } from "./schema.ts";
 
 export * from "./errors.ts";
@@ -26,10 +28,15 @@ export interface Options {
 
 const CREATES = ["/agents", "/subscriptions", "/crypto/orders", "/stars/orders", "/stripe/orders"];
 
-/** `agents` has the usual calls, `api` every operation: `pods.api.GET("/tiers")`. A refusal is thrown. */
+/**
+ * `agents`, `backups` and `webhooks` have the usual calls, `api` every operation: `pods.api.GET("/tiers")`. A refusal is
+ * thrown.
+ */
 export class Agentpods {
   readonly api: Client<paths>;
   readonly agents: AgentCalls;
+  readonly backups: BackupCalls;
+  readonly webhooks: WebhookCalls;
 
   constructor(options: Options = {}) {
     const environment = globalThis.process?.env ?? {};
@@ -48,6 +55,8 @@ export class Agentpods {
       },
     });
     this.agents = new AgentCalls(this.api, connection);
+    this.backups = new BackupCalls(this.api);
+    this.webhooks = new WebhookCalls(this.api);
   }
 }
 

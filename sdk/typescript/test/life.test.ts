@@ -82,6 +82,36 @@ test("a service that hangs, lies, repeats the key or leads in a circle", async (
   for (const baseUrl of ["ftp://x", "http://user:word@x", "x"]) assert.throws(() => new Agentpods({ baseUrl }), TypeError);
 });
 
+test("backups, receivers and events have the usual calls", async () => {
+  const busy = json({ error: "INTERNAL", message: "it still runs" }, { "Retry-After": "0" }, 503);
+  await hostile([busy, json({ backup: { name: "b1" } })], async (pods, calls) => {
+    assert.equal((await pods.backups.create("agt_1")).name, "b1");
+    assert.equal(calls.length, 2);
+  });
+  await hostile([json({ backups: [{ name: "b1" }] })], async (pods) => assert.equal((await pods.backups.list("agt_1")).length, 1));
+  await hostile([json({ agent: { id: "agt_1" } })], async (pods, calls) => {
+    assert.equal((await pods.backups.restore("agt_1", "b1")).id, "agt_1");
+    assert.match(calls[0] ?? "", /^POST \/agents\/agt_1\/backups\/b1\/restore /);
+  });
+  const first = json({ deliveries: [{ id: "evt_2" }] }, { Link: '</deliveries?cursor=c1>; rel="next"' });
+  await hostile([first, json({ deliveries: [{ id: "evt_1" }] })], async (pods, calls) => {
+    const found = await Array.fromAsync(pods.webhooks.deliveries("agt_1"));
+    assert.deepEqual(found.map((one) => one.id), ["evt_2", "evt_1"]);
+    assert.match(calls[1] ?? "", /cursor=c1/);
+  });
+  await hostile([json({ webhook: { url: "https://a.example/", secret: "whsec_x" } })], async (pods) =>
+    assert.equal((await pods.webhooks.set("agt_1", "https://a.example/")).secret, "whsec_x"));
+  const page = Array.from({ length: 100 }, (_, at) => ({ id: `evt_${at}` }));
+  await hostile([json({ events: page }), json({ events: [{ id: "evt_last" }] })], async (pods, calls) => {
+    assert.equal((await Array.fromAsync(pods.agents.events("agt_1"))).length, 101);
+    assert.match(calls[1] ?? "", /after=evt_99/);
+  });
+  await hostile([json({ events: page })], (pods) =>
+    assert.rejects(Array.fromAsync(pods.agents.events("agt_1", { after: "evt_99" })), UnexpectedAnswerError));
+  const nonsense = { wait: 60 } as unknown as number;
+  await assert.rejects(new Agentpods().agents.delete("agt_1", nonsense), TypeError);
+});
+
 test("streams: whole, cut off, failed, and a log over broken connections", async () => {
   const delta = 'event: delta\ndata: {"text": "grüß\u2028"}\n\n';
   await hostile([stream(delta, 'event: done\ndata: {"reply": "x", "sessionId": "s"}\n\n')], async (pods) => {

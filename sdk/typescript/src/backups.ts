@@ -1,0 +1,48 @@
+/** Backups of an agent. */
+
+import type { Client } from "openapi-fetch";
+
+import { part, prefer, told } from "./calls.ts";
+import { pause } from "./connection.ts";
+import { ApiError } from "./errors.ts";
+import type { components, paths } from "./schema.ts";
+
+type Schemas = components["schemas"];
+
+const ASKS = 10; // a backup of much data takes longer than a call; a repeat joins it
+const LONGEST_PAUSE = 60; // seconds
+
+export class BackupCalls {
+  readonly #api: Client<paths>;
+
+  constructor(api: Client<paths>) {
+    this.#api = api;
+  }
+
+  /** Back up now, and wait for the end. */
+  async create(agentId: string): Promise<Schemas["BackupEntry"]> {
+    for (let asked = 1; ; asked += 1) {
+      try {
+        return told(await this.#api.POST("/agents/{id}/backups", { params: { path: { id: part(agentId) } } })).backup;
+      } catch (error) {
+        const again = error instanceof ApiError && error.status >= 500 ? error.retryAfter : null;
+        if (again === null || asked >= ASKS) throw error;
+        await pause(Math.min(again, LONGEST_PAUSE));
+      }
+    }
+  }
+
+  async list(agentId: string): Promise<Schemas["BackupEntry"][]> {
+    return told(await this.#api.GET("/agents/{id}/backups", { params: { path: { id: part(agentId) } } })).backups;
+  }
+
+  /** Put a backup in the place of the agent's data. */
+  async restore(agentId: string, name: string, wait?: number): Promise<Schemas["Agent"]> {
+    const params = { path: { id: part(agentId), name: part(name) }, header: prefer(wait) };
+    return told(await this.#api.POST("/agents/{id}/backups/{name}/restore", { params })).agent;
+  }
+
+  async delete(agentId: string, name: string): Promise<void> {
+    await this.#api.DELETE("/agents/{id}/backups/{name}", { params: { path: { id: part(agentId), name: part(name) } } });
+  }
+}
