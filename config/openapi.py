@@ -194,7 +194,8 @@ class AutoSchema(BaseAutoSchema):
             name=dry_run.PARAMETER,
             type=bool,
             description=f"`true`: all checks, and the answer that would come; nothing is changed, and its ids and "
-            f"secrets are nobody's. `{dry_run.HEADER}: true` says so, `{dry_run.COST}` what the call would cost.",
+            f"secrets are nobody's; what another service would make is empty. `{dry_run.HEADER}: true` says so, "
+            f"`{dry_run.COST}` what the call would cost.",
         )
         settles = getattr(getattr(self.view, getattr(self.view, "action", ""), None), "settles", False)
         taken = (

@@ -50,8 +50,6 @@ QUOTES = "GET /subscriptions/quote says what it would cost, and until when the a
 class OrdersViewSet(ApiViewSet):
     """A provider's orders. Its own view adds `create`, and says what its orders look like."""
 
-    no_dry_run = {"create": f"it asks the provider; {QUOTES}"}
-
     path: str
     ids: str  # the prefix of the orders' ids
     envelope: type[Serializer]
@@ -80,6 +78,9 @@ class OrdersViewSet(ApiViewSet):
         if found is None:
             raise NoSuchOrder(self.path)
         return found
+
+    def cost_of(self, response: Response) -> str:
+        return f"usd={response.data['order']['priceUsd']:.2f}"
 
     def shown(self, order: Order) -> Response:
         return Response(self.envelope({"order": order, "payment": order}).data)

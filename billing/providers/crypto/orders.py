@@ -23,7 +23,7 @@ from billing.providers.crypto.swept import swept
 from billing.vocabulary import Asset, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import known_tier
-from config import waiting
+from config import dry_run, waiting
 
 TTL = timedelta(hours=24)
 
@@ -72,15 +72,29 @@ def place(
     pending = orders.pending_of(agent)
     if pending is not None and terms.are_of(pending):
         return CryptoOrder.objects.select_related("deposit_address").get(pk=pending.pk)
-    address = addresses.address_of(agent, known.account, now=now)
-    baseline = _baseline(known, token, address, account=agent.user_id, now=now)
     new = orders.new(CryptoOrder, agent, terms, ids="cry", price=price, lasts=TTL, now=now)
     new.asset, new.chain_id, new.token, new.decimals = token.asset, known.chain_id, token.address, token.decimals
-    new.deposit_address, new.amount = address, Decimal(in_units(price, token.decimals))
+    new.amount = Decimal(in_units(price, token.decimals))
+    _set_deposit(new, agent, known, token, now=now)
+    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), key=key, now=now)
+    if placed.pk == new.id:
+        return new
+    return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
+
+
+def _set_deposit(new: CryptoOrder, agent: Agent, known: Configuration, token: Token, *, now: datetime) -> None:
+    """Set the address, and what it holds now.
+
+    A dry run takes no index of an address and shows none: another agent may get it. Its row names an address that is
+    not there, which the database would refuse only at the commit.
+    """
+    if dry_run.skips(orders.PAYMENT_UNASKED):
+        new.deposit_address, new.baseline, new.baseline_block = DepositAddress(pk=0), Decimal(0), 0
+        return
+    new.deposit_address = addresses.address_of(agent, known.account, now=now)
+    baseline = _baseline(known, token, new.deposit_address, account=agent.user_id, now=now)
     new.baseline = Decimal(baseline.balance)
     new.baseline_block, new.baseline_hash = baseline.block, baseline.hash
-    placed = orders.place(agent, terms, make=lambda _: orders.stored(new), key=key, now=now)
-    return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
 
 
 def offered(asset: Asset) -> tuple[Configuration, Token]:

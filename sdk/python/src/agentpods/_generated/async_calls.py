@@ -848,12 +848,18 @@ class AsyncCalls:
         )
 
     async def create_crypto_order(
-        self, body: types.CreateCryptoOrderRequest, *, idempotency_key: str | None = None
+        self, body: types.CreateCryptoOrderRequest, *, dry_run: bool | None = None, idempotency_key: str | None = None
     ) -> types.CryptoOrderEnvelope:
         """Order a month or a year of a plan, to be paid in a stablecoin: `POST /crypto/orders`."""
         reply: types.CryptoOrderEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", "/crypto/orders", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+                ApiCall(
+                    "POST",
+                    "/crypto/orders",
+                    query={"dryRun": dry_run},
+                    headers={"Idempotency-Key": idempotency_key or new_key()},
+                    body=body,
+                )
             )
         ).body()
         return reply
@@ -1209,12 +1215,18 @@ class AsyncCalls:
         )
 
     async def create_stars_order(
-        self, body: types.CreateStarsOrderRequest, *, idempotency_key: str | None = None
+        self, body: types.CreateStarsOrderRequest, *, dry_run: bool | None = None, idempotency_key: str | None = None
     ) -> types.StarsOrderEnvelope:
         """Order a month or a year of a plan, to be paid in Telegram Stars: `POST /stars/orders`."""
         reply: types.StarsOrderEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", "/stars/orders", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+                ApiCall(
+                    "POST",
+                    "/stars/orders",
+                    query={"dryRun": dry_run},
+                    headers={"Idempotency-Key": idempotency_key or new_key()},
+                    body=body,
+                )
             )
         ).body()
         return reply
@@ -1269,12 +1281,18 @@ class AsyncCalls:
         )
 
     async def create_stripe_order(
-        self, body: types.CreateStripeOrderRequest, *, idempotency_key: str | None = None
+        self, body: types.CreateStripeOrderRequest, *, dry_run: bool | None = None, idempotency_key: str | None = None
     ) -> types.StripeOrderEnvelope:
         """Order a plan, to be paid by card for each month or year: `POST /stripe/orders`."""
         reply: types.StripeOrderEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", "/stripe/orders", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+                ApiCall(
+                    "POST",
+                    "/stripe/orders",
+                    query={"dryRun": dry_run},
+                    headers={"Idempotency-Key": idempotency_key or new_key()},
+                    body=body,
+                )
             )
         ).body()
         return reply
