@@ -17,7 +17,7 @@ from rest_framework.request import Empty, Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from config import dry_run, help_links, rate_limits
+from config import dry_run, help_links, rate_limits, shown_fields
 from config.database import is_outage
 from config.errors import BadRequest, ErrorCode, ServiceError, Unavailable
 from config.parsing import USUAL_BODY_BYTES
@@ -175,24 +175,14 @@ class Serializer(_CamelCase, serializers.Serializer[Any]):
 
 
 class FieldNames(Text):
-    """The query parameter `fields`: names of fields of `of`, with commas between them."""
+    """The query parameter `fields` of a read that chooses them itself (`own_fields`): names of fields of `of`."""
 
     def __init__(self, *, of: type[Serializer]) -> None:
         self._of = of
-        super().__init__(
-            required=False,
-            max_length=2_000,
-            help_text="Only these fields of each, with commas between their names: a shorter answer.",
-        )
+        super().__init__(required=False, max_length=shown_fields.MAX_CHARACTERS, help_text=shown_fields.DESCRIPTION)
 
     def to_internal_value(self, data: Any) -> Any:
-        named = [name.strip() for name in super().to_internal_value(data).split(",")]
-        known = self._of().fields
-        for name in named:
-            if name not in known:
-                shown = name if len(name) <= SHOWN_CHARACTERS else f"{name[:SHOWN_CHARACTERS]}…"
-                raise serializers.ValidationError(f"{shown!r} is not one of {', '.join(known)}")
-        return named
+        return shown_fields.names_of(super().to_internal_value(data), self._of().fields)
 
 
 def envelope(name: str, **fields: Any) -> type[Serializer]:
@@ -220,11 +210,14 @@ class ErrorSerializer(Serializer):
 # A view authenticates, validates, calls one rule and serializes the result. `refusals` names the error statuses of an
 # action that do not follow from its credential, path and body (config/openapi.py). `changed_by` maps a field of the
 # resource, by its JSON name, to the call that changes it. `max_body_bytes` is the largest body that a valid request may
-# need. `no_dry_run` says of an action why it cannot be tried (config/dry_run.py).
+# need. `no_dry_run` says of an action why it cannot be tried (config/dry_run.py). `own_fields`: the actions that take
+# `?fields=` themselves; config/shown_fields.py serves the others.
 class ApiViewSet(GenericViewSet[Any]):
     refusals: Mapping[str, Collection[int]] = {}
     changed_by: Mapping[str, str] = {}
     no_dry_run: Mapping[str, str] = {}
+    own_fields: Collection[str] = ()
+    _shown: shown_fields.ShownFields | None = None
     max_body_bytes = USUAL_BODY_BYTES  # of a request; a larger body is answered with 413 before it is parsed
     # No OPTIONS: the framework would describe our serializers in its own format, and fail where a view has none.
     # /openapi.json describes them.
@@ -261,6 +254,8 @@ class ApiViewSet(GenericViewSet[Any]):
         super().initial(request, *args, **kwargs)
         if self.schema is not None and request.method in _WRITING and dry_run.is_asked(request.query_params):
             self._only_try(request)
+        if request.method not in _WRITING and shown_fields.PARAMETER in request.query_params:
+            self._shown = shown_fields.ShownFields.asked(request, self)
         if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
             raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
 
@@ -328,6 +323,8 @@ class ApiViewSet(GenericViewSet[Any]):
         The framework's requests and serializers refer to each other in cycles, so only a full garbage collection would
         free them. A body of 1 MiB can be 50 MB of objects.
         """
+        if self._shown is not None:
+            self._shown.narrow(response)
         response = super().finalize_response(request, response, *args, **kwargs)
         vars(request).update(_data=Empty, _full_data=Empty)
         if self.schema is not None:

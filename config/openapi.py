@@ -12,7 +12,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSe
 from drf_spectacular.openapi import AutoSchema as BaseAutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
-from config import dry_run, examples, operation_names, preferences, rate_limits
+from config import dry_run, examples, operation_names, preferences, rate_limits, shown_fields
 from config.api import ApiViewSet, ErrorSerializer
 from config.errors import ErrorCode
 from config.parsing import MAX_BODY_BYTES
@@ -197,17 +197,25 @@ class AutoSchema(BaseAutoSchema):
             f"secrets are nobody's; what another service would make is empty. `{dry_run.HEADER}: true` says so, "
             f"`{dry_run.COST}` what the call would cost.",
         )
+        chooses = OpenApiParameter(name=shown_fields.PARAMETER, type=str, description=shown_fields.DESCRIPTION)
         settles = getattr(getattr(self.view, getattr(self.view, "action", ""), None), "settles", False)
         taken = (
             (tries, self._may_be_tried()),
             (replays, 422 in self._declared()),
             (waits, settles),
             (matches, self._takes_if_match()),
+            (chooses, self._shows_chosen_fields()),
         )
         return [parameter for parameter, is_taken in taken if is_taken]
 
     def _may_be_tried(self) -> bool:
         return isinstance(self.view, ApiViewSet) and self.method != "GET" and not self.view.why_no_dry_run()
+
+    def _shows_chosen_fields(self) -> bool:
+        if self.method != "GET" or not isinstance(self.view, ApiViewSet):
+            return False
+        is_own = self.view.action in self.view.own_fields
+        return not is_own and shown_fields.subject_of(self.get_response_serializers()) is not None
 
     def _takes_if_match(self) -> bool:
         return getattr(self.view, "has_etag", False) and self.method != "GET" and "{id}" in self.path

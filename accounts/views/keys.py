@@ -46,6 +46,7 @@ _DRIVER: dict[str, Any] = {"name": "my driver", "scopes": ["operate"], "usdPerDa
 
 class KeysViewSet(ApiViewSet):
     serializer_class = CreateKeySerializer
+    own_fields = ("list",)  # it has more of them than its answer shows
     refusals = {"create": {403}, "destroy": {403}}
 
     def get_permissions(self) -> list[BasePermission]:

@@ -36,6 +36,7 @@ from config.parsing import MAX_BODY_BYTES
 
 class AgentsViewSet(AgentViewSet):
     changed_by = CHANGED_BY
+    own_fields = ("list", "retrieve")  # the rest is not even made
     quick_reads = {"retrieve": quick_reads.one, "list": quick_reads.every}
     refusals = {"create": {409, 422}, "partial_update": {409}}
     max_body_bytes = MAX_BODY_BYTES  # for MCP servers

@@ -44,6 +44,7 @@ _TOOL = {
 
 class ReplayViewSet(AgentViewSet):
     serializer_class = PutReplaySerializer
+    own_fields = ("list",)
 
     @extend_schema(
         parameters=[ListReplaySerializer],

@@ -18,21 +18,23 @@ class AsyncCalls:
         self._connection = connection
 
     async def list_a2a_agents(
-        self, *, cursor: str | None = None, limit: int | None = None, q: str | None = None
+        self, *, cursor: str | None = None, fields: str | None = None, limit: int | None = None, q: str | None = None
     ) -> types.A2aCatalogEnvelope:
         """List the agents whose owners opted in, for other agents to find: `GET /a2a-catalog`."""
         reply: types.A2aCatalogEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", "/a2a-catalog", query={"cursor": cursor, "limit": limit, "q": q})
+                ApiCall("GET", "/a2a-catalog", query={"cursor": cursor, "fields": fields, "limit": limit, "q": q})
             )
         ).body()
         return reply
 
     def each_of_a2a_agents(
-        self, *, limit: int | None = None, q: str | None = None
+        self, *, fields: str | None = None, limit: int | None = None, q: str | None = None
     ) -> AsyncGenerator[types.A2aListing, None]:
         """List the agents whose owners opted in, for other agents to find: `GET /a2a-catalog`."""
-        return self._connection.rows(ApiCall("GET", "/a2a-catalog", query={"limit": limit, "q": q}), "agents")
+        return self._connection.rows(
+            ApiCall("GET", "/a2a-catalog", query={"fields": fields, "limit": limit, "q": q}), "agents"
+        )
 
     async def list_agents(
         self,
@@ -148,10 +150,10 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def list_agent_backups(self, id: str) -> types.BackupsEnvelope:
+    async def list_agent_backups(self, id: str, *, fields: str | None = None) -> types.BackupsEnvelope:
         """The agent's backups, the newest first: `GET /agents/{id}/backups`."""
         reply: types.BackupsEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/backups"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/backups", query={"fields": fields}))
         ).body()
         return reply
 
@@ -256,10 +258,10 @@ class AsyncCalls:
             )
         )
 
-    async def get_agent_egress(self, id: str) -> types.EgressEnvelope:
+    async def get_agent_egress(self, id: str, *, fields: str | None = None) -> types.EgressEnvelope:
         """Tell which hosts the agent's engine may ask, and which secrets its gateway adds for it: `GET /agents/{id}/egress`."""
         reply: types.EgressEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/egress"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/egress", query={"fields": fields}))
         ).body()
         return reply
 
@@ -281,12 +283,12 @@ class AsyncCalls:
         return reply
 
     async def get_agent_egress_log(
-        self, id: str, *, from_: str | None = None, to: str | None = None
+        self, id: str, *, fields: str | None = None, from_: str | None = None, to: str | None = None
     ) -> types.EgressLogEnvelope:
         """Tell which hosts the agent's engine asked for through the broker, by day, with counts and bytes: `GET /agents/{id}/egress/log`."""
         reply: types.EgressLogEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/egress/log", query={"from": from_, "to": to})
+                ApiCall("GET", f"/agents/{in_path(id)}/egress/log", query={"fields": fields, "from": from_, "to": to})
             )
         ).body()
         return reply
@@ -328,40 +330,48 @@ class AsyncCalls:
         )
 
     async def list_agent_events(
-        self, id: str, *, after: str | None = None, limit: int | None = None
+        self, id: str, *, after: str | None = None, fields: str | None = None, limit: int | None = None
     ) -> types.EventsEnvelope:
         """List the agent's events: what a webhook gets, for callers that cannot host one: `GET /agents/{id}/events`."""
         reply: types.EventsEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/events", query={"after": after, "limit": limit})
+                ApiCall(
+                    "GET", f"/agents/{in_path(id)}/events", query={"after": after, "fields": fields, "limit": limit}
+                )
             )
         ).body()
         return reply
 
     def stream_list_agent_events(
-        self, id: str, *, after: str | None = None, limit: int | None = None, last_event_id: str | None = None
+        self,
+        id: str,
+        *,
+        after: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        last_event_id: str | None = None,
     ) -> AsyncGenerator[ServerEvent, None]:
         """List the agent's events: what a webhook gets, for callers that cannot host one: `GET /agents/{id}/events`."""
         return self._connection.events(
             ApiCall(
                 "GET",
                 f"/agents/{in_path(id)}/events",
-                query={"after": after, "limit": limit},
+                query={"after": after, "fields": fields, "limit": limit},
                 headers={"Last-Event-ID": last_event_id},
             )
         )
 
-    async def explain_agent(self, id: str) -> types.ExplanationEnvelope:
+    async def explain_agent(self, id: str, *, fields: str | None = None) -> types.ExplanationEnvelope:
         """Explain the agent's state: cause, evidence, and the next call to make (null when all is well): `GET /agents/{id}/explain`."""
         reply: types.ExplanationEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/explain"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/explain", query={"fields": fields}))
         ).body()
         return reply
 
-    async def get_agent_limits(self, id: str) -> types.LimitsEnvelope:
+    async def get_agent_limits(self, id: str, *, fields: str | None = None) -> types.LimitsEnvelope:
         """Tell the limits of the agent's model calls; null is no limit: `GET /agents/{id}/limits`."""
         reply: types.LimitsEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/limits"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/limits", query={"fields": fields}))
         ).body()
         return reply
 
@@ -382,10 +392,10 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_agent_liveness(self, id: str) -> types.LivenessEnvelope:
+    async def get_agent_liveness(self, id: str, *, fields: str | None = None) -> types.LivenessEnvelope:
         """Tell whether the pod is there and whether it serves: `GET /agents/{id}/liveness`."""
         reply: types.LivenessEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/liveness"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/liveness", query={"fields": fields}))
         ).body()
         return reply
 
@@ -419,13 +429,18 @@ class AsyncCalls:
         id: str,
         *,
         after: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         source: Literal["bridge", "engine", "gateway"] | None = None,
     ) -> types.LogsEnvelope:
         """Read what the agent's pod says: its engine, the bridge that keeps the engine, and its gateway: `GET /agents/{id}/logs`."""
         reply: types.LogsEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/logs", query={"after": after, "limit": limit, "source": source})
+                ApiCall(
+                    "GET",
+                    f"/agents/{in_path(id)}/logs",
+                    query={"after": after, "fields": fields, "limit": limit, "source": source},
+                )
             )
         ).body()
         return reply
@@ -435,6 +450,7 @@ class AsyncCalls:
         id: str,
         *,
         after: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         source: Literal["bridge", "engine", "gateway"] | None = None,
         last_event_id: str | None = None,
@@ -444,7 +460,7 @@ class AsyncCalls:
             ApiCall(
                 "GET",
                 f"/agents/{in_path(id)}/logs",
-                query={"after": after, "limit": limit, "source": source},
+                query={"after": after, "fields": fields, "limit": limit, "source": source},
                 headers={"Last-Event-ID": last_event_id},
             )
         )
@@ -460,10 +476,10 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_agent_memory(self, id: str) -> types.MemoryEnvelope:
+    async def get_agent_memory(self, id: str, *, fields: str | None = None) -> types.MemoryEnvelope:
         """Tell what the agent is and what it has learned: `GET /agents/{id}/memory`."""
         reply: types.MemoryEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/memory"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/memory", query={"fields": fields}))
         ).body()
         return reply
 
@@ -483,10 +499,10 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_agent_quota(self, id: str) -> types.QuotaEnvelope:
+    async def get_agent_quota(self, id: str, *, fields: str | None = None) -> types.QuotaEnvelope:
         """Tell how much memory and disk the pod takes of what its tier has: `GET /agents/{id}/quota`."""
         reply: types.QuotaEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/quota"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/quota", query={"fields": fields}))
         ).body()
         return reply
 
@@ -614,9 +630,11 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_agent_term(self, id: str) -> types.TermEnvelope:
+    async def get_agent_term(self, id: str, *, fields: str | None = None) -> types.TermEnvelope:
         """Tell what an agent runs on, and until when: `GET /agents/{id}/term`."""
-        reply: types.TermEnvelope = (await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/term"))).body()
+        reply: types.TermEnvelope = (
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/term", query={"fields": fields}))
+        ).body()
         return reply
 
     async def create_agent_ticket(self, id: str, *, if_match: str | None = None) -> types.TicketEnvelope:
@@ -650,13 +668,16 @@ class AsyncCalls:
         id: str,
         *,
         by: Literal["day", "model", "session", "key"] | None = None,
+        fields: str | None = None,
         from_: str | None = None,
         to: str | None = None,
     ) -> types.UsageEnvelope:
         """Tell what the agent's model calls took: tokens, and USD by the catalog's prices: `GET /agents/{id}/usage`."""
         reply: types.UsageEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/usage", query={"by": by, "from": from_, "to": to})
+                ApiCall(
+                    "GET", f"/agents/{in_path(id)}/usage", query={"by": by, "fields": fields, "from": from_, "to": to}
+                )
             )
         ).body()
         return reply
@@ -700,17 +721,19 @@ class AsyncCalls:
             )
         )
 
-    async def list_agent_models(self, id: str) -> types.AgentModels:
+    async def list_agent_models(self, id: str, *, fields: str | None = None) -> types.AgentModels:
         """List the one model of OpenAI's protocol that there is: the agent: `GET /agents/{id}/v1/models`."""
         reply: types.AgentModels = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models"))
+            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models", query={"fields": fields}))
         ).body()
         return reply
 
-    async def get_agent_model(self, id: str, model: str) -> types.AgentModel:
+    async def get_agent_model(self, id: str, model: str, *, fields: str | None = None) -> types.AgentModel:
         """Show the agent as a model of OpenAI's protocol: `GET /agents/{id}/v1/models/{model}`."""
         reply: types.AgentModel = (
-            await self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models/{in_path(model)}"))
+            await self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/v1/models/{in_path(model)}", query={"fields": fields})
+            )
         ).body()
         return reply
 
@@ -740,22 +763,27 @@ class AsyncCalls:
         )
 
     async def list_agent_webhook_deliveries(
-        self, id: str, *, cursor: str | None = None, limit: int | None = None
+        self, id: str, *, cursor: str | None = None, fields: str | None = None, limit: int | None = None
     ) -> types.DeliveriesEnvelope:
         """List what became of the agent's events on their way to its webhook: `GET /agents/{id}/webhook/deliveries`."""
         reply: types.DeliveriesEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"cursor": cursor, "limit": limit})
+                ApiCall(
+                    "GET",
+                    f"/agents/{in_path(id)}/webhook/deliveries",
+                    query={"cursor": cursor, "fields": fields, "limit": limit},
+                )
             )
         ).body()
         return reply
 
     def each_of_agent_webhook_deliveries(
-        self, id: str, *, limit: int | None = None
+        self, id: str, *, fields: str | None = None, limit: int | None = None
     ) -> AsyncGenerator[types.Delivery, None]:
         """List what became of the agent's events on their way to its webhook: `GET /agents/{id}/webhook/deliveries`."""
         return self._connection.rows(
-            ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"limit": limit}), "deliveries"
+            ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"fields": fields, "limit": limit}),
+            "deliveries",
         )
 
     async def redeliver_agent_webhook_delivery(
@@ -796,9 +824,11 @@ class AsyncCalls:
         reply: types.Verified = (await self._connection.reply(ApiCall("POST", "/auth/verify", body=body))).body()
         return reply
 
-    async def get_billing_details(self) -> types.BillingDetailsEnvelope:
+    async def get_billing_details(self, *, fields: str | None = None) -> types.BillingDetailsEnvelope:
         """Read what stands on your invoices from now on; empty where you have said nothing: `GET /billing-details`."""
-        reply: types.BillingDetailsEnvelope = (await self._connection.reply(ApiCall("GET", "/billing-details"))).body()
+        reply: types.BillingDetailsEnvelope = (
+            await self._connection.reply(ApiCall("GET", "/billing-details", query={"fields": fields}))
+        ).body()
         return reply
 
     async def set_billing_details(
@@ -810,9 +840,11 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_crypto(self) -> types.CryptoEnvelope:
+    async def get_crypto(self, *, fields: str | None = None) -> types.CryptoEnvelope:
         """Tell whether stablecoins can be paid with, in which, and on which chain: `GET /crypto`."""
-        reply: types.CryptoEnvelope = (await self._connection.reply(ApiCall("GET", "/crypto"))).body()
+        reply: types.CryptoEnvelope = (
+            await self._connection.reply(ApiCall("GET", "/crypto", query={"fields": fields}))
+        ).body()
         return reply
 
     async def list_crypto_orders(
@@ -820,6 +852,7 @@ class AsyncCalls:
         *,
         agent_id: str | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> types.CryptoOrdersEnvelope:
@@ -829,7 +862,7 @@ class AsyncCalls:
                 ApiCall(
                     "GET",
                     "/crypto/orders",
-                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit, "status": status},
                 )
             )
         ).body()
@@ -839,12 +872,16 @@ class AsyncCalls:
         self,
         *,
         agent_id: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> AsyncGenerator[types.CryptoOrder, None]:
         """List your orders, newest first: `GET /crypto/orders`."""
         return self._connection.rows(
-            ApiCall("GET", "/crypto/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+            ApiCall(
+                "GET", "/crypto/orders", query={"agentId": agent_id, "fields": fields, "limit": limit, "status": status}
+            ),
+            "orders",
         )
 
     async def create_crypto_order(
@@ -864,72 +901,103 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_crypto_order(self, id: str) -> types.CryptoOrderEnvelope:
+    async def get_crypto_order(self, id: str, *, fields: str | None = None) -> types.CryptoOrderEnvelope:
         """Read one order: `paid` once its money is final, `expired` when none came within a day: `GET /crypto/orders/{id}`."""
         reply: types.CryptoOrderEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/crypto/orders/{in_path(id)}"))
+            await self._connection.reply(ApiCall("GET", f"/crypto/orders/{in_path(id)}", query={"fields": fields}))
         ).body()
         return reply
 
-    async def check_domain(self, *, domain: str, https: bool | None = None) -> types.DomainCheckEnvelope:
+    async def check_domain(
+        self, *, domain: str, fields: str | None = None, https: bool | None = None
+    ) -> types.DomainCheckEnvelope:
         """Tell where a hostname leads, before or after an agent has it: `GET /domain-check`."""
         reply: types.DomainCheckEnvelope = (
-            await self._connection.reply(ApiCall("GET", "/domain-check", query={"domain": domain, "https": https}))
+            await self._connection.reply(
+                ApiCall("GET", "/domain-check", query={"domain": domain, "fields": fields, "https": https})
+            )
         ).body()
         return reply
 
-    async def list_engines(self) -> types.Engines:
+    async def list_engines(self, *, fields: str | None = None) -> types.Engines:
         """List the engines: `GET /engines`."""
-        reply: types.Engines = (await self._connection.reply(ApiCall("GET", "/engines"))).body()
+        reply: types.Engines = (
+            await self._connection.reply(ApiCall("GET", "/engines", query={"fields": fields}))
+        ).body()
         return reply
 
-    async def list_events(self, *, after: str | None = None, limit: int | None = None) -> types.EventsEnvelope:
+    async def list_events(
+        self, *, after: str | None = None, fields: str | None = None, limit: int | None = None
+    ) -> types.EventsEnvelope:
         """List the events of all your agents, deleted ones too: `GET /events`."""
         reply: types.EventsEnvelope = (
-            await self._connection.reply(ApiCall("GET", "/events", query={"after": after, "limit": limit}))
+            await self._connection.reply(
+                ApiCall("GET", "/events", query={"after": after, "fields": fields, "limit": limit})
+            )
         ).body()
         return reply
 
     def stream_list_events(
-        self, *, after: str | None = None, limit: int | None = None, last_event_id: str | None = None
+        self,
+        *,
+        after: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        last_event_id: str | None = None,
     ) -> AsyncGenerator[ServerEvent, None]:
         """List the events of all your agents, deleted ones too: `GET /events`."""
         return self._connection.events(
-            ApiCall("GET", "/events", query={"after": after, "limit": limit}, headers={"Last-Event-ID": last_event_id})
+            ApiCall(
+                "GET",
+                "/events",
+                query={"after": after, "fields": fields, "limit": limit},
+                headers={"Last-Event-ID": last_event_id},
+            )
         )
 
-    async def get_health(self) -> types.Health:
+    async def get_health(self, *, fields: str | None = None) -> types.Health:
         """Whether the process is up: `GET /health`."""
-        reply: types.Health = (await self._connection.reply(ApiCall("GET", "/health"))).body()
+        reply: types.Health = (await self._connection.reply(ApiCall("GET", "/health", query={"fields": fields}))).body()
         return reply
 
-    async def get_readiness(self) -> types.Readiness:
+    async def get_readiness(self, *, fields: str | None = None) -> types.Readiness:
         """Whether the process can serve requests: `GET /health/ready`."""
-        reply: types.Readiness = (await self._connection.reply(ApiCall("GET", "/health/ready"))).body()
+        reply: types.Readiness = (
+            await self._connection.reply(ApiCall("GET", "/health/ready", query={"fields": fields}))
+        ).body()
         return reply
 
     async def list_invoices(
-        self, *, agent_id: str | None = None, cursor: str | None = None, limit: int | None = None
+        self,
+        *,
+        agent_id: str | None = None,
+        cursor: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
     ) -> types.InvoicesEnvelope:
         """List your invoices and credit notes, newest first: `GET /invoices`."""
         reply: types.InvoicesEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", "/invoices", query={"agentId": agent_id, "cursor": cursor, "limit": limit})
+                ApiCall(
+                    "GET", "/invoices", query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit}
+                )
             )
         ).body()
         return reply
 
     def each_of_invoices(
-        self, *, agent_id: str | None = None, limit: int | None = None
+        self, *, agent_id: str | None = None, fields: str | None = None, limit: int | None = None
     ) -> AsyncGenerator[types.Invoice, None]:
         """List your invoices and credit notes, newest first: `GET /invoices`."""
         return self._connection.rows(
-            ApiCall("GET", "/invoices", query={"agentId": agent_id, "limit": limit}), "invoices"
+            ApiCall("GET", "/invoices", query={"agentId": agent_id, "fields": fields, "limit": limit}), "invoices"
         )
 
-    async def get_invoice(self, id: str) -> types.InvoiceEnvelope:
+    async def get_invoice(self, id: str, *, fields: str | None = None) -> types.InvoiceEnvelope:
         """Read one invoice or credit note. It never changes: `GET /invoices/{id}`."""
-        reply: types.InvoiceEnvelope = (await self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}"))).body()
+        reply: types.InvoiceEnvelope = (
+            await self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}", query={"fields": fields}))
+        ).body()
         return reply
 
     async def get_invoice_pdf(self, id: str) -> bytes:
@@ -958,10 +1026,10 @@ class AsyncCalls:
         """Revoke an API key: `DELETE /keys/{id}`."""
         await self._connection.reply(ApiCall("DELETE", f"/keys/{in_path(id)}", query={"dryRun": dry_run}))
 
-    async def get_key_limits(self, id: str) -> types.KeyLimitsEnvelope:
+    async def get_key_limits(self, id: str, *, fields: str | None = None) -> types.KeyLimitsEnvelope:
         """Tell what model calls may cost in turns that the API key starts, and what they have cost; null is no limit: `GET /keys/{id}/limits`."""
         reply: types.KeyLimitsEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/keys/{in_path(id)}/limits"))
+            await self._connection.reply(ApiCall("GET", f"/keys/{in_path(id)}/limits", query={"fields": fields}))
         ).body()
         return reply
 
@@ -977,22 +1045,27 @@ class AsyncCalls:
         return reply
 
     async def list_llm_providers(
-        self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None
+        self,
+        *,
+        engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None,
+        fields: str | None = None,
     ) -> types.LlmProviders:
         """List the LLM providers: `GET /llm-providers`."""
         reply: types.LlmProviders = (
-            await self._connection.reply(ApiCall("GET", "/llm-providers", query={"engine": engine}))
+            await self._connection.reply(ApiCall("GET", "/llm-providers", query={"engine": engine, "fields": fields}))
         ).body()
         return reply
 
-    async def get_account(self) -> types.Me:
+    async def get_account(self, *, fields: str | None = None) -> types.Me:
         """Tell whose token this is: `GET /me`."""
-        reply: types.Me = (await self._connection.reply(ApiCall("GET", "/me"))).body()
+        reply: types.Me = (await self._connection.reply(ApiCall("GET", "/me", query={"fields": fields}))).body()
         return reply
 
-    async def get_author(self) -> types.AuthorEnvelope:
+    async def get_author(self, *, fields: str | None = None) -> types.AuthorEnvelope:
         """Tell under which name your personas appear: `GET /me/author`."""
-        reply: types.AuthorEnvelope = (await self._connection.reply(ApiCall("GET", "/me/author"))).body()
+        reply: types.AuthorEnvelope = (
+            await self._connection.reply(ApiCall("GET", "/me/author", query={"fields": fields}))
+        ).body()
         return reply
 
     async def set_author(self, body: types.RenameAuthorRequest, *, dry_run: bool | None = None) -> types.AuthorEnvelope:
@@ -1002,9 +1075,11 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_account_limits(self) -> types.AccountLimitsEnvelope:
+    async def get_account_limits(self, *, fields: str | None = None) -> types.AccountLimitsEnvelope:
         """Tell the limits of the model calls of all your agents together; null is no limit: `GET /me/limits`."""
-        reply: types.AccountLimitsEnvelope = (await self._connection.reply(ApiCall("GET", "/me/limits"))).body()
+        reply: types.AccountLimitsEnvelope = (
+            await self._connection.reply(ApiCall("GET", "/me/limits", query={"fields": fields}))
+        ).body()
         return reply
 
     async def set_account_limits(
@@ -1016,28 +1091,33 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def list_own_personas(self) -> types.Personas:
+    async def list_own_personas(self, *, fields: str | None = None) -> types.Personas:
         """List the personas that you wrote, newest first, drafts too: `GET /me/personas`."""
-        reply: types.Personas = (await self._connection.reply(ApiCall("GET", "/me/personas"))).body()
-        return reply
-
-    async def get_own_persona(self, id: str) -> types.OwnPersonaPage:
-        """Read a persona that you wrote, a draft too: `GET /me/personas/{id}`."""
-        reply: types.OwnPersonaPage = (
-            await self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}"))
+        reply: types.Personas = (
+            await self._connection.reply(ApiCall("GET", "/me/personas", query={"fields": fields}))
         ).body()
         return reply
 
-    async def get_own_persona_article(self, id: str, slug: str) -> types.ArticleEnvelope:
+    async def get_own_persona(self, id: str, *, fields: str | None = None) -> types.OwnPersonaPage:
+        """Read a persona that you wrote, a draft too: `GET /me/personas/{id}`."""
+        reply: types.OwnPersonaPage = (
+            await self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}", query={"fields": fields}))
+        ).body()
+        return reply
+
+    async def get_own_persona_article(self, id: str, slug: str, *, fields: str | None = None) -> types.ArticleEnvelope:
         """Read an article of yours, a draft too, with its body: `GET /me/personas/{id}/articles/{slug}`."""
         reply: types.ArticleEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}/articles/{in_path(slug)}"))
+            await self._connection.reply(
+                ApiCall("GET", f"/me/personas/{in_path(id)}/articles/{in_path(slug)}", query={"fields": fields})
+            )
         ).body()
         return reply
 
     async def list_models(
         self,
         *,
+        fields: str | None = None,
         provider: Literal[
             "anthropic", "deepseek", "gemini", "google", "groq", "mistral", "nous", "openai", "openrouter", "xai"
         ]
@@ -1045,14 +1125,14 @@ class AsyncCalls:
     ) -> types.Models:
         """List the models: `GET /models`."""
         reply: types.Models = (
-            await self._connection.reply(ApiCall("GET", "/models", query={"provider": provider}))
+            await self._connection.reply(ApiCall("GET", "/models", query={"fields": fields, "provider": provider}))
         ).body()
         return reply
 
-    async def get_payment_providers(self) -> types.PaymentProvidersEnvelope:
+    async def get_payment_providers(self, *, fields: str | None = None) -> types.PaymentProvidersEnvelope:
         """List the ways to pay: `GET /payment-providers`."""
         reply: types.PaymentProvidersEnvelope = (
-            await self._connection.reply(ApiCall("GET", "/payment-providers"))
+            await self._connection.reply(ApiCall("GET", "/payment-providers", query={"fields": fields}))
         ).body()
         return reply
 
@@ -1061,6 +1141,7 @@ class AsyncCalls:
         *,
         category: Literal["study", "creative", "gaming", "career", "life", "social", "tech", "fun", ""] | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         lang: Literal["en", "ru", "es", "pt", "tr", "ind", ""] | None = None,
         limit: int | None = None,
         q: str | None = None,
@@ -1072,7 +1153,15 @@ class AsyncCalls:
                 ApiCall(
                     "GET",
                     "/personas",
-                    query={"category": category, "cursor": cursor, "lang": lang, "limit": limit, "q": q, "tier": tier},
+                    query={
+                        "category": category,
+                        "cursor": cursor,
+                        "fields": fields,
+                        "lang": lang,
+                        "limit": limit,
+                        "q": q,
+                        "tier": tier,
+                    },
                 )
             )
         ).body()
@@ -1082,6 +1171,7 @@ class AsyncCalls:
         self,
         *,
         category: Literal["study", "creative", "gaming", "career", "life", "social", "tech", "fun", ""] | None = None,
+        fields: str | None = None,
         lang: Literal["en", "ru", "es", "pt", "tr", "ind", ""] | None = None,
         limit: int | None = None,
         q: str | None = None,
@@ -1090,7 +1180,9 @@ class AsyncCalls:
         """List, filter and search the personas: `GET /personas`."""
         return self._connection.rows(
             ApiCall(
-                "GET", "/personas", query={"category": category, "lang": lang, "limit": limit, "q": q, "tier": tier}
+                "GET",
+                "/personas",
+                query={"category": category, "fields": fields, "lang": lang, "limit": limit, "q": q, "tier": tier},
             ),
             "personas",
         )
@@ -1104,9 +1196,11 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_persona(self, id: str) -> types.PersonaPage:
+    async def get_persona(self, id: str, *, fields: str | None = None) -> types.PersonaPage:
         """Read a persona: `GET /personas/{id}`."""
-        reply: types.PersonaPage = (await self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}"))).body()
+        reply: types.PersonaPage = (
+            await self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}", query={"fields": fields}))
+        ).body()
         return reply
 
     async def update_persona(
@@ -1135,10 +1229,12 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_persona_article(self, id: str, slug: str) -> types.ArticleEnvelope:
+    async def get_persona_article(self, id: str, slug: str, *, fields: str | None = None) -> types.ArticleEnvelope:
         """Read an article: `GET /personas/{id}/articles/{slug}`."""
         reply: types.ArticleEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}/articles/{in_path(slug)}"))
+            await self._connection.reply(
+                ApiCall("GET", f"/personas/{in_path(id)}/articles/{in_path(slug)}", query={"fields": fields})
+            )
         ).body()
         return reply
 
@@ -1177,9 +1273,11 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_stars(self) -> types.StarsEnvelope:
+    async def get_stars(self, *, fields: str | None = None) -> types.StarsEnvelope:
         """Tell whether Telegram Stars can be paid with, and what a star is worth here: `GET /stars`."""
-        reply: types.StarsEnvelope = (await self._connection.reply(ApiCall("GET", "/stars"))).body()
+        reply: types.StarsEnvelope = (
+            await self._connection.reply(ApiCall("GET", "/stars", query={"fields": fields}))
+        ).body()
         return reply
 
     async def list_stars_orders(
@@ -1187,6 +1285,7 @@ class AsyncCalls:
         *,
         agent_id: str | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> types.StarsOrdersEnvelope:
@@ -1196,7 +1295,7 @@ class AsyncCalls:
                 ApiCall(
                     "GET",
                     "/stars/orders",
-                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit, "status": status},
                 )
             )
         ).body()
@@ -1206,12 +1305,16 @@ class AsyncCalls:
         self,
         *,
         agent_id: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> AsyncGenerator[types.StarsOrder, None]:
         """List your orders, newest first: `GET /stars/orders`."""
         return self._connection.rows(
-            ApiCall("GET", "/stars/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+            ApiCall(
+                "GET", "/stars/orders", query={"agentId": agent_id, "fields": fields, "limit": limit, "status": status}
+            ),
+            "orders",
         )
 
     async def create_stars_order(
@@ -1231,21 +1334,25 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_stars_order(self, id: str) -> types.StarsOrderEnvelope:
+    async def get_stars_order(self, id: str, *, fields: str | None = None) -> types.StarsOrderEnvelope:
         """Read one order: `paid` once its stars have come in, `expired` when nobody paid within the hour: `GET /stars/orders/{id}`."""
         reply: types.StarsOrderEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/stars/orders/{in_path(id)}"))
+            await self._connection.reply(ApiCall("GET", f"/stars/orders/{in_path(id)}", query={"fields": fields}))
         ).body()
         return reply
 
-    async def get_status(self) -> types.Platform:
+    async def get_status(self, *, fields: str | None = None) -> types.Platform:
         """The platform's health, always 200: `GET /status`."""
-        reply: types.Platform = (await self._connection.reply(ApiCall("GET", "/status"))).body()
+        reply: types.Platform = (
+            await self._connection.reply(ApiCall("GET", "/status", query={"fields": fields}))
+        ).body()
         return reply
 
-    async def list_status_incidents(self) -> types.Incidents:
+    async def list_status_incidents(self, *, fields: str | None = None) -> types.Incidents:
         """The newest 100 incidents, open and resolved, newest first: `GET /status/incidents`."""
-        reply: types.Incidents = (await self._connection.reply(ApiCall("GET", "/status/incidents"))).body()
+        reply: types.Incidents = (
+            await self._connection.reply(ApiCall("GET", "/status/incidents", query={"fields": fields}))
+        ).body()
         return reply
 
     async def list_stripe_orders(
@@ -1253,6 +1360,7 @@ class AsyncCalls:
         *,
         agent_id: str | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> types.StripeOrdersEnvelope:
@@ -1262,7 +1370,7 @@ class AsyncCalls:
                 ApiCall(
                     "GET",
                     "/stripe/orders",
-                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit, "status": status},
                 )
             )
         ).body()
@@ -1272,12 +1380,16 @@ class AsyncCalls:
         self,
         *,
         agent_id: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> AsyncGenerator[types.StripeOrder, None]:
         """List your orders, newest first: `GET /stripe/orders`."""
         return self._connection.rows(
-            ApiCall("GET", "/stripe/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+            ApiCall(
+                "GET", "/stripe/orders", query={"agentId": agent_id, "fields": fields, "limit": limit, "status": status}
+            ),
+            "orders",
         )
 
     async def create_stripe_order(
@@ -1297,10 +1409,10 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_stripe_order(self, id: str) -> types.StripeOrderEnvelope:
+    async def get_stripe_order(self, id: str, *, fields: str | None = None) -> types.StripeOrderEnvelope:
         """Read one order: `paid` once its card was charged, `expired` when nobody paid within the hour: `GET /stripe/orders/{id}`."""
         reply: types.StripeOrderEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/stripe/orders/{in_path(id)}"))
+            await self._connection.reply(ApiCall("GET", f"/stripe/orders/{in_path(id)}", query={"fields": fields}))
         ).body()
         return reply
 
@@ -1310,22 +1422,32 @@ class AsyncCalls:
         return reply
 
     async def list_subscriptions(
-        self, *, agent_id: str | None = None, cursor: str | None = None, limit: int | None = None
+        self,
+        *,
+        agent_id: str | None = None,
+        cursor: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
     ) -> types.SubscriptionsEnvelope:
         """List your subscriptions, newest first, with their licence keys: `GET /subscriptions`."""
         reply: types.SubscriptionsEnvelope = (
             await self._connection.reply(
-                ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "cursor": cursor, "limit": limit})
+                ApiCall(
+                    "GET",
+                    "/subscriptions",
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit},
+                )
             )
         ).body()
         return reply
 
     def each_of_subscriptions(
-        self, *, agent_id: str | None = None, limit: int | None = None
+        self, *, agent_id: str | None = None, fields: str | None = None, limit: int | None = None
     ) -> AsyncGenerator[types.Subscription, None]:
         """List your subscriptions, newest first, with their licence keys: `GET /subscriptions`."""
         return self._connection.rows(
-            ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "limit": limit}), "subscriptions"
+            ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "fields": fields, "limit": limit}),
+            "subscriptions",
         )
 
     async def create_subscription(
@@ -1372,10 +1494,12 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def get_subscription_next_plan(self, id: str) -> types.NextPlanEnvelope:
+    async def get_subscription_next_plan(self, id: str, *, fields: str | None = None) -> types.NextPlanEnvelope:
         """Tell which plan follows when the paid time ends: `GET /subscriptions/{id}/next-plan`."""
         reply: types.NextPlanEnvelope = (
-            await self._connection.reply(ApiCall("GET", f"/subscriptions/{in_path(id)}/next-plan"))
+            await self._connection.reply(
+                ApiCall("GET", f"/subscriptions/{in_path(id)}/next-plan", query={"fields": fields})
+            )
         ).body()
         return reply
 
@@ -1416,6 +1540,7 @@ class AsyncCalls:
         period: Literal["monthly", "annual"],
         provider: Literal["gumroad", "lemonsqueezy", "usdt", "usdc", "stars", "stripe"],
         coupon: str | None = None,
+        fields: str | None = None,
         tier: Literal["tiny", "small", "medium", "large"] | None = None,
     ) -> types.QuoteEnvelope:
         """Tell what a period would cost, and until when the agent would be paid: `GET /subscriptions/quote`."""
@@ -1424,20 +1549,32 @@ class AsyncCalls:
                 ApiCall(
                     "GET",
                     "/subscriptions/quote",
-                    query={"agentId": agent_id, "coupon": coupon, "period": period, "provider": provider, "tier": tier},
+                    query={
+                        "agentId": agent_id,
+                        "coupon": coupon,
+                        "fields": fields,
+                        "period": period,
+                        "provider": provider,
+                        "tier": tier,
+                    },
                 )
             )
         ).body()
         return reply
 
-    async def list_tiers(self) -> types.Tiers:
+    async def list_tiers(self, *, fields: str | None = None) -> types.Tiers:
         """List the plans: `GET /tiers`."""
-        reply: types.Tiers = (await self._connection.reply(ApiCall("GET", "/tiers"))).body()
+        reply: types.Tiers = (await self._connection.reply(ApiCall("GET", "/tiers", query={"fields": fields}))).body()
         return reply
 
     async def list_tools(
-        self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None
+        self,
+        *,
+        engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None,
+        fields: str | None = None,
     ) -> types.Tools:
         """List the toolsets: `GET /tools`."""
-        reply: types.Tools = (await self._connection.reply(ApiCall("GET", "/tools", query={"engine": engine}))).body()
+        reply: types.Tools = (
+            await self._connection.reply(ApiCall("GET", "/tools", query={"engine": engine, "fields": fields}))
+        ).body()
         return reply

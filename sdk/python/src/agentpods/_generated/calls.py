@@ -18,19 +18,23 @@ class Calls:
         self._connection = connection
 
     def list_a2a_agents(
-        self, *, cursor: str | None = None, limit: int | None = None, q: str | None = None
+        self, *, cursor: str | None = None, fields: str | None = None, limit: int | None = None, q: str | None = None
     ) -> types.A2aCatalogEnvelope:
         """List the agents whose owners opted in, for other agents to find: `GET /a2a-catalog`."""
         reply: types.A2aCatalogEnvelope = (
-            self._connection.reply(ApiCall("GET", "/a2a-catalog", query={"cursor": cursor, "limit": limit, "q": q}))
+            self._connection.reply(
+                ApiCall("GET", "/a2a-catalog", query={"cursor": cursor, "fields": fields, "limit": limit, "q": q})
+            )
         ).body()
         return reply
 
     def each_of_a2a_agents(
-        self, *, limit: int | None = None, q: str | None = None
+        self, *, fields: str | None = None, limit: int | None = None, q: str | None = None
     ) -> Generator[types.A2aListing, None]:
         """List the agents whose owners opted in, for other agents to find: `GET /a2a-catalog`."""
-        return self._connection.rows(ApiCall("GET", "/a2a-catalog", query={"limit": limit, "q": q}), "agents")
+        return self._connection.rows(
+            ApiCall("GET", "/a2a-catalog", query={"fields": fields, "limit": limit, "q": q}), "agents"
+        )
 
     def list_agents(
         self,
@@ -146,9 +150,11 @@ class Calls:
         ).body()
         return reply
 
-    def list_agent_backups(self, id: str) -> types.BackupsEnvelope:
+    def list_agent_backups(self, id: str, *, fields: str | None = None) -> types.BackupsEnvelope:
         """The agent's backups, the newest first: `GET /agents/{id}/backups`."""
-        reply: types.BackupsEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/backups"))).body()
+        reply: types.BackupsEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/backups", query={"fields": fields}))
+        ).body()
         return reply
 
     def create_agent_backup(self, id: str, *, if_match: str | None = None) -> types.BackupEnvelope:
@@ -250,9 +256,11 @@ class Calls:
             )
         )
 
-    def get_agent_egress(self, id: str) -> types.EgressEnvelope:
+    def get_agent_egress(self, id: str, *, fields: str | None = None) -> types.EgressEnvelope:
         """Tell which hosts the agent's engine may ask, and which secrets its gateway adds for it: `GET /agents/{id}/egress`."""
-        reply: types.EgressEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/egress"))).body()
+        reply: types.EgressEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/egress", query={"fields": fields}))
+        ).body()
         return reply
 
     def set_agent_egress(
@@ -273,11 +281,13 @@ class Calls:
         return reply
 
     def get_agent_egress_log(
-        self, id: str, *, from_: str | None = None, to: str | None = None
+        self, id: str, *, fields: str | None = None, from_: str | None = None, to: str | None = None
     ) -> types.EgressLogEnvelope:
         """Tell which hosts the agent's engine asked for through the broker, by day, with counts and bytes: `GET /agents/{id}/egress/log`."""
         reply: types.EgressLogEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/egress/log", query={"from": from_, "to": to}))
+            self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/egress/log", query={"fields": fields, "from": from_, "to": to})
+            )
         ).body()
         return reply
 
@@ -317,38 +327,50 @@ class Calls:
             )
         )
 
-    def list_agent_events(self, id: str, *, after: str | None = None, limit: int | None = None) -> types.EventsEnvelope:
+    def list_agent_events(
+        self, id: str, *, after: str | None = None, fields: str | None = None, limit: int | None = None
+    ) -> types.EventsEnvelope:
         """List the agent's events: what a webhook gets, for callers that cannot host one: `GET /agents/{id}/events`."""
         reply: types.EventsEnvelope = (
             self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/events", query={"after": after, "limit": limit})
+                ApiCall(
+                    "GET", f"/agents/{in_path(id)}/events", query={"after": after, "fields": fields, "limit": limit}
+                )
             )
         ).body()
         return reply
 
     def stream_list_agent_events(
-        self, id: str, *, after: str | None = None, limit: int | None = None, last_event_id: str | None = None
+        self,
+        id: str,
+        *,
+        after: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        last_event_id: str | None = None,
     ) -> Generator[ServerEvent, None]:
         """List the agent's events: what a webhook gets, for callers that cannot host one: `GET /agents/{id}/events`."""
         return self._connection.events(
             ApiCall(
                 "GET",
                 f"/agents/{in_path(id)}/events",
-                query={"after": after, "limit": limit},
+                query={"after": after, "fields": fields, "limit": limit},
                 headers={"Last-Event-ID": last_event_id},
             )
         )
 
-    def explain_agent(self, id: str) -> types.ExplanationEnvelope:
+    def explain_agent(self, id: str, *, fields: str | None = None) -> types.ExplanationEnvelope:
         """Explain the agent's state: cause, evidence, and the next call to make (null when all is well): `GET /agents/{id}/explain`."""
         reply: types.ExplanationEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/explain"))
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/explain", query={"fields": fields}))
         ).body()
         return reply
 
-    def get_agent_limits(self, id: str) -> types.LimitsEnvelope:
+    def get_agent_limits(self, id: str, *, fields: str | None = None) -> types.LimitsEnvelope:
         """Tell the limits of the agent's model calls; null is no limit: `GET /agents/{id}/limits`."""
-        reply: types.LimitsEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/limits"))).body()
+        reply: types.LimitsEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/limits", query={"fields": fields}))
+        ).body()
         return reply
 
     def set_agent_limits(
@@ -368,10 +390,10 @@ class Calls:
         ).body()
         return reply
 
-    def get_agent_liveness(self, id: str) -> types.LivenessEnvelope:
+    def get_agent_liveness(self, id: str, *, fields: str | None = None) -> types.LivenessEnvelope:
         """Tell whether the pod is there and whether it serves: `GET /agents/{id}/liveness`."""
         reply: types.LivenessEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/liveness"))
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/liveness", query={"fields": fields}))
         ).body()
         return reply
 
@@ -405,13 +427,18 @@ class Calls:
         id: str,
         *,
         after: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         source: Literal["bridge", "engine", "gateway"] | None = None,
     ) -> types.LogsEnvelope:
         """Read what the agent's pod says: its engine, the bridge that keeps the engine, and its gateway: `GET /agents/{id}/logs`."""
         reply: types.LogsEnvelope = (
             self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/logs", query={"after": after, "limit": limit, "source": source})
+                ApiCall(
+                    "GET",
+                    f"/agents/{in_path(id)}/logs",
+                    query={"after": after, "fields": fields, "limit": limit, "source": source},
+                )
             )
         ).body()
         return reply
@@ -421,6 +448,7 @@ class Calls:
         id: str,
         *,
         after: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         source: Literal["bridge", "engine", "gateway"] | None = None,
         last_event_id: str | None = None,
@@ -430,7 +458,7 @@ class Calls:
             ApiCall(
                 "GET",
                 f"/agents/{in_path(id)}/logs",
-                query={"after": after, "limit": limit, "source": source},
+                query={"after": after, "fields": fields, "limit": limit, "source": source},
                 headers={"Last-Event-ID": last_event_id},
             )
         )
@@ -446,9 +474,11 @@ class Calls:
         ).body()
         return reply
 
-    def get_agent_memory(self, id: str) -> types.MemoryEnvelope:
+    def get_agent_memory(self, id: str, *, fields: str | None = None) -> types.MemoryEnvelope:
         """Tell what the agent is and what it has learned: `GET /agents/{id}/memory`."""
-        reply: types.MemoryEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/memory"))).body()
+        reply: types.MemoryEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/memory", query={"fields": fields}))
+        ).body()
         return reply
 
     def pause_agent(
@@ -467,9 +497,11 @@ class Calls:
         ).body()
         return reply
 
-    def get_agent_quota(self, id: str) -> types.QuotaEnvelope:
+    def get_agent_quota(self, id: str, *, fields: str | None = None) -> types.QuotaEnvelope:
         """Tell how much memory and disk the pod takes of what its tier has: `GET /agents/{id}/quota`."""
-        reply: types.QuotaEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/quota"))).body()
+        reply: types.QuotaEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/quota", query={"fields": fields}))
+        ).body()
         return reply
 
     def rebuild_agent(
@@ -594,9 +626,11 @@ class Calls:
         ).body()
         return reply
 
-    def get_agent_term(self, id: str) -> types.TermEnvelope:
+    def get_agent_term(self, id: str, *, fields: str | None = None) -> types.TermEnvelope:
         """Tell what an agent runs on, and until when: `GET /agents/{id}/term`."""
-        reply: types.TermEnvelope = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/term"))).body()
+        reply: types.TermEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/term", query={"fields": fields}))
+        ).body()
         return reply
 
     def create_agent_ticket(self, id: str, *, if_match: str | None = None) -> types.TicketEnvelope:
@@ -628,13 +662,16 @@ class Calls:
         id: str,
         *,
         by: Literal["day", "model", "session", "key"] | None = None,
+        fields: str | None = None,
         from_: str | None = None,
         to: str | None = None,
     ) -> types.UsageEnvelope:
         """Tell what the agent's model calls took: tokens, and USD by the catalog's prices: `GET /agents/{id}/usage`."""
         reply: types.UsageEnvelope = (
             self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/usage", query={"by": by, "from": from_, "to": to})
+                ApiCall(
+                    "GET", f"/agents/{in_path(id)}/usage", query={"by": by, "fields": fields, "from": from_, "to": to}
+                )
             )
         ).body()
         return reply
@@ -678,15 +715,19 @@ class Calls:
             )
         )
 
-    def list_agent_models(self, id: str) -> types.AgentModels:
+    def list_agent_models(self, id: str, *, fields: str | None = None) -> types.AgentModels:
         """List the one model of OpenAI's protocol that there is: the agent: `GET /agents/{id}/v1/models`."""
-        reply: types.AgentModels = (self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models"))).body()
+        reply: types.AgentModels = (
+            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models", query={"fields": fields}))
+        ).body()
         return reply
 
-    def get_agent_model(self, id: str, model: str) -> types.AgentModel:
+    def get_agent_model(self, id: str, model: str, *, fields: str | None = None) -> types.AgentModel:
         """Show the agent as a model of OpenAI's protocol: `GET /agents/{id}/v1/models/{model}`."""
         reply: types.AgentModel = (
-            self._connection.reply(ApiCall("GET", f"/agents/{in_path(id)}/v1/models/{in_path(model)}"))
+            self._connection.reply(
+                ApiCall("GET", f"/agents/{in_path(id)}/v1/models/{in_path(model)}", query={"fields": fields})
+            )
         ).body()
         return reply
 
@@ -716,20 +757,27 @@ class Calls:
         )
 
     def list_agent_webhook_deliveries(
-        self, id: str, *, cursor: str | None = None, limit: int | None = None
+        self, id: str, *, cursor: str | None = None, fields: str | None = None, limit: int | None = None
     ) -> types.DeliveriesEnvelope:
         """List what became of the agent's events on their way to its webhook: `GET /agents/{id}/webhook/deliveries`."""
         reply: types.DeliveriesEnvelope = (
             self._connection.reply(
-                ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"cursor": cursor, "limit": limit})
+                ApiCall(
+                    "GET",
+                    f"/agents/{in_path(id)}/webhook/deliveries",
+                    query={"cursor": cursor, "fields": fields, "limit": limit},
+                )
             )
         ).body()
         return reply
 
-    def each_of_agent_webhook_deliveries(self, id: str, *, limit: int | None = None) -> Generator[types.Delivery, None]:
+    def each_of_agent_webhook_deliveries(
+        self, id: str, *, fields: str | None = None, limit: int | None = None
+    ) -> Generator[types.Delivery, None]:
         """List what became of the agent's events on their way to its webhook: `GET /agents/{id}/webhook/deliveries`."""
         return self._connection.rows(
-            ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"limit": limit}), "deliveries"
+            ApiCall("GET", f"/agents/{in_path(id)}/webhook/deliveries", query={"fields": fields, "limit": limit}),
+            "deliveries",
         )
 
     def redeliver_agent_webhook_delivery(
@@ -770,9 +818,11 @@ class Calls:
         reply: types.Verified = (self._connection.reply(ApiCall("POST", "/auth/verify", body=body))).body()
         return reply
 
-    def get_billing_details(self) -> types.BillingDetailsEnvelope:
+    def get_billing_details(self, *, fields: str | None = None) -> types.BillingDetailsEnvelope:
         """Read what stands on your invoices from now on; empty where you have said nothing: `GET /billing-details`."""
-        reply: types.BillingDetailsEnvelope = (self._connection.reply(ApiCall("GET", "/billing-details"))).body()
+        reply: types.BillingDetailsEnvelope = (
+            self._connection.reply(ApiCall("GET", "/billing-details", query={"fields": fields}))
+        ).body()
         return reply
 
     def set_billing_details(
@@ -784,9 +834,11 @@ class Calls:
         ).body()
         return reply
 
-    def get_crypto(self) -> types.CryptoEnvelope:
+    def get_crypto(self, *, fields: str | None = None) -> types.CryptoEnvelope:
         """Tell whether stablecoins can be paid with, in which, and on which chain: `GET /crypto`."""
-        reply: types.CryptoEnvelope = (self._connection.reply(ApiCall("GET", "/crypto"))).body()
+        reply: types.CryptoEnvelope = (
+            self._connection.reply(ApiCall("GET", "/crypto", query={"fields": fields}))
+        ).body()
         return reply
 
     def list_crypto_orders(
@@ -794,6 +846,7 @@ class Calls:
         *,
         agent_id: str | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> types.CryptoOrdersEnvelope:
@@ -803,7 +856,7 @@ class Calls:
                 ApiCall(
                     "GET",
                     "/crypto/orders",
-                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit, "status": status},
                 )
             )
         ).body()
@@ -813,12 +866,16 @@ class Calls:
         self,
         *,
         agent_id: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> Generator[types.CryptoOrder, None]:
         """List your orders, newest first: `GET /crypto/orders`."""
         return self._connection.rows(
-            ApiCall("GET", "/crypto/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+            ApiCall(
+                "GET", "/crypto/orders", query={"agentId": agent_id, "fields": fields, "limit": limit, "status": status}
+            ),
+            "orders",
         )
 
     def create_crypto_order(
@@ -838,72 +895,99 @@ class Calls:
         ).body()
         return reply
 
-    def get_crypto_order(self, id: str) -> types.CryptoOrderEnvelope:
+    def get_crypto_order(self, id: str, *, fields: str | None = None) -> types.CryptoOrderEnvelope:
         """Read one order: `paid` once its money is final, `expired` when none came within a day: `GET /crypto/orders/{id}`."""
         reply: types.CryptoOrderEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/crypto/orders/{in_path(id)}"))
+            self._connection.reply(ApiCall("GET", f"/crypto/orders/{in_path(id)}", query={"fields": fields}))
         ).body()
         return reply
 
-    def check_domain(self, *, domain: str, https: bool | None = None) -> types.DomainCheckEnvelope:
+    def check_domain(
+        self, *, domain: str, fields: str | None = None, https: bool | None = None
+    ) -> types.DomainCheckEnvelope:
         """Tell where a hostname leads, before or after an agent has it: `GET /domain-check`."""
         reply: types.DomainCheckEnvelope = (
-            self._connection.reply(ApiCall("GET", "/domain-check", query={"domain": domain, "https": https}))
+            self._connection.reply(
+                ApiCall("GET", "/domain-check", query={"domain": domain, "fields": fields, "https": https})
+            )
         ).body()
         return reply
 
-    def list_engines(self) -> types.Engines:
+    def list_engines(self, *, fields: str | None = None) -> types.Engines:
         """List the engines: `GET /engines`."""
-        reply: types.Engines = (self._connection.reply(ApiCall("GET", "/engines"))).body()
+        reply: types.Engines = (self._connection.reply(ApiCall("GET", "/engines", query={"fields": fields}))).body()
         return reply
 
-    def list_events(self, *, after: str | None = None, limit: int | None = None) -> types.EventsEnvelope:
+    def list_events(
+        self, *, after: str | None = None, fields: str | None = None, limit: int | None = None
+    ) -> types.EventsEnvelope:
         """List the events of all your agents, deleted ones too: `GET /events`."""
         reply: types.EventsEnvelope = (
-            self._connection.reply(ApiCall("GET", "/events", query={"after": after, "limit": limit}))
+            self._connection.reply(ApiCall("GET", "/events", query={"after": after, "fields": fields, "limit": limit}))
         ).body()
         return reply
 
     def stream_list_events(
-        self, *, after: str | None = None, limit: int | None = None, last_event_id: str | None = None
+        self,
+        *,
+        after: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        last_event_id: str | None = None,
     ) -> Generator[ServerEvent, None]:
         """List the events of all your agents, deleted ones too: `GET /events`."""
         return self._connection.events(
-            ApiCall("GET", "/events", query={"after": after, "limit": limit}, headers={"Last-Event-ID": last_event_id})
+            ApiCall(
+                "GET",
+                "/events",
+                query={"after": after, "fields": fields, "limit": limit},
+                headers={"Last-Event-ID": last_event_id},
+            )
         )
 
-    def get_health(self) -> types.Health:
+    def get_health(self, *, fields: str | None = None) -> types.Health:
         """Whether the process is up: `GET /health`."""
-        reply: types.Health = (self._connection.reply(ApiCall("GET", "/health"))).body()
+        reply: types.Health = (self._connection.reply(ApiCall("GET", "/health", query={"fields": fields}))).body()
         return reply
 
-    def get_readiness(self) -> types.Readiness:
+    def get_readiness(self, *, fields: str | None = None) -> types.Readiness:
         """Whether the process can serve requests: `GET /health/ready`."""
-        reply: types.Readiness = (self._connection.reply(ApiCall("GET", "/health/ready"))).body()
+        reply: types.Readiness = (
+            self._connection.reply(ApiCall("GET", "/health/ready", query={"fields": fields}))
+        ).body()
         return reply
 
     def list_invoices(
-        self, *, agent_id: str | None = None, cursor: str | None = None, limit: int | None = None
+        self,
+        *,
+        agent_id: str | None = None,
+        cursor: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
     ) -> types.InvoicesEnvelope:
         """List your invoices and credit notes, newest first: `GET /invoices`."""
         reply: types.InvoicesEnvelope = (
             self._connection.reply(
-                ApiCall("GET", "/invoices", query={"agentId": agent_id, "cursor": cursor, "limit": limit})
+                ApiCall(
+                    "GET", "/invoices", query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit}
+                )
             )
         ).body()
         return reply
 
     def each_of_invoices(
-        self, *, agent_id: str | None = None, limit: int | None = None
+        self, *, agent_id: str | None = None, fields: str | None = None, limit: int | None = None
     ) -> Generator[types.Invoice, None]:
         """List your invoices and credit notes, newest first: `GET /invoices`."""
         return self._connection.rows(
-            ApiCall("GET", "/invoices", query={"agentId": agent_id, "limit": limit}), "invoices"
+            ApiCall("GET", "/invoices", query={"agentId": agent_id, "fields": fields, "limit": limit}), "invoices"
         )
 
-    def get_invoice(self, id: str) -> types.InvoiceEnvelope:
+    def get_invoice(self, id: str, *, fields: str | None = None) -> types.InvoiceEnvelope:
         """Read one invoice or credit note. It never changes: `GET /invoices/{id}`."""
-        reply: types.InvoiceEnvelope = (self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}"))).body()
+        reply: types.InvoiceEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/invoices/{in_path(id)}", query={"fields": fields}))
+        ).body()
         return reply
 
     def get_invoice_pdf(self, id: str) -> bytes:
@@ -932,9 +1016,11 @@ class Calls:
         """Revoke an API key: `DELETE /keys/{id}`."""
         self._connection.reply(ApiCall("DELETE", f"/keys/{in_path(id)}", query={"dryRun": dry_run}))
 
-    def get_key_limits(self, id: str) -> types.KeyLimitsEnvelope:
+    def get_key_limits(self, id: str, *, fields: str | None = None) -> types.KeyLimitsEnvelope:
         """Tell what model calls may cost in turns that the API key starts, and what they have cost; null is no limit: `GET /keys/{id}/limits`."""
-        reply: types.KeyLimitsEnvelope = (self._connection.reply(ApiCall("GET", f"/keys/{in_path(id)}/limits"))).body()
+        reply: types.KeyLimitsEnvelope = (
+            self._connection.reply(ApiCall("GET", f"/keys/{in_path(id)}/limits", query={"fields": fields}))
+        ).body()
         return reply
 
     def set_key_limits(
@@ -947,22 +1033,27 @@ class Calls:
         return reply
 
     def list_llm_providers(
-        self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None
+        self,
+        *,
+        engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None,
+        fields: str | None = None,
     ) -> types.LlmProviders:
         """List the LLM providers: `GET /llm-providers`."""
         reply: types.LlmProviders = (
-            self._connection.reply(ApiCall("GET", "/llm-providers", query={"engine": engine}))
+            self._connection.reply(ApiCall("GET", "/llm-providers", query={"engine": engine, "fields": fields}))
         ).body()
         return reply
 
-    def get_account(self) -> types.Me:
+    def get_account(self, *, fields: str | None = None) -> types.Me:
         """Tell whose token this is: `GET /me`."""
-        reply: types.Me = (self._connection.reply(ApiCall("GET", "/me"))).body()
+        reply: types.Me = (self._connection.reply(ApiCall("GET", "/me", query={"fields": fields}))).body()
         return reply
 
-    def get_author(self) -> types.AuthorEnvelope:
+    def get_author(self, *, fields: str | None = None) -> types.AuthorEnvelope:
         """Tell under which name your personas appear: `GET /me/author`."""
-        reply: types.AuthorEnvelope = (self._connection.reply(ApiCall("GET", "/me/author"))).body()
+        reply: types.AuthorEnvelope = (
+            self._connection.reply(ApiCall("GET", "/me/author", query={"fields": fields}))
+        ).body()
         return reply
 
     def set_author(self, body: types.RenameAuthorRequest, *, dry_run: bool | None = None) -> types.AuthorEnvelope:
@@ -972,9 +1063,11 @@ class Calls:
         ).body()
         return reply
 
-    def get_account_limits(self) -> types.AccountLimitsEnvelope:
+    def get_account_limits(self, *, fields: str | None = None) -> types.AccountLimitsEnvelope:
         """Tell the limits of the model calls of all your agents together; null is no limit: `GET /me/limits`."""
-        reply: types.AccountLimitsEnvelope = (self._connection.reply(ApiCall("GET", "/me/limits"))).body()
+        reply: types.AccountLimitsEnvelope = (
+            self._connection.reply(ApiCall("GET", "/me/limits", query={"fields": fields}))
+        ).body()
         return reply
 
     def set_account_limits(
@@ -986,38 +1079,49 @@ class Calls:
         ).body()
         return reply
 
-    def list_own_personas(self) -> types.Personas:
+    def list_own_personas(self, *, fields: str | None = None) -> types.Personas:
         """List the personas that you wrote, newest first, drafts too: `GET /me/personas`."""
-        reply: types.Personas = (self._connection.reply(ApiCall("GET", "/me/personas"))).body()
+        reply: types.Personas = (
+            self._connection.reply(ApiCall("GET", "/me/personas", query={"fields": fields}))
+        ).body()
         return reply
 
-    def get_own_persona(self, id: str) -> types.OwnPersonaPage:
+    def get_own_persona(self, id: str, *, fields: str | None = None) -> types.OwnPersonaPage:
         """Read a persona that you wrote, a draft too: `GET /me/personas/{id}`."""
-        reply: types.OwnPersonaPage = (self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}"))).body()
+        reply: types.OwnPersonaPage = (
+            self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}", query={"fields": fields}))
+        ).body()
         return reply
 
-    def get_own_persona_article(self, id: str, slug: str) -> types.ArticleEnvelope:
+    def get_own_persona_article(self, id: str, slug: str, *, fields: str | None = None) -> types.ArticleEnvelope:
         """Read an article of yours, a draft too, with its body: `GET /me/personas/{id}/articles/{slug}`."""
         reply: types.ArticleEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/me/personas/{in_path(id)}/articles/{in_path(slug)}"))
+            self._connection.reply(
+                ApiCall("GET", f"/me/personas/{in_path(id)}/articles/{in_path(slug)}", query={"fields": fields})
+            )
         ).body()
         return reply
 
     def list_models(
         self,
         *,
+        fields: str | None = None,
         provider: Literal[
             "anthropic", "deepseek", "gemini", "google", "groq", "mistral", "nous", "openai", "openrouter", "xai"
         ]
         | None = None,
     ) -> types.Models:
         """List the models: `GET /models`."""
-        reply: types.Models = (self._connection.reply(ApiCall("GET", "/models", query={"provider": provider}))).body()
+        reply: types.Models = (
+            self._connection.reply(ApiCall("GET", "/models", query={"fields": fields, "provider": provider}))
+        ).body()
         return reply
 
-    def get_payment_providers(self) -> types.PaymentProvidersEnvelope:
+    def get_payment_providers(self, *, fields: str | None = None) -> types.PaymentProvidersEnvelope:
         """List the ways to pay: `GET /payment-providers`."""
-        reply: types.PaymentProvidersEnvelope = (self._connection.reply(ApiCall("GET", "/payment-providers"))).body()
+        reply: types.PaymentProvidersEnvelope = (
+            self._connection.reply(ApiCall("GET", "/payment-providers", query={"fields": fields}))
+        ).body()
         return reply
 
     def list_personas(
@@ -1025,6 +1129,7 @@ class Calls:
         *,
         category: Literal["study", "creative", "gaming", "career", "life", "social", "tech", "fun", ""] | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         lang: Literal["en", "ru", "es", "pt", "tr", "ind", ""] | None = None,
         limit: int | None = None,
         q: str | None = None,
@@ -1036,7 +1141,15 @@ class Calls:
                 ApiCall(
                     "GET",
                     "/personas",
-                    query={"category": category, "cursor": cursor, "lang": lang, "limit": limit, "q": q, "tier": tier},
+                    query={
+                        "category": category,
+                        "cursor": cursor,
+                        "fields": fields,
+                        "lang": lang,
+                        "limit": limit,
+                        "q": q,
+                        "tier": tier,
+                    },
                 )
             )
         ).body()
@@ -1046,6 +1159,7 @@ class Calls:
         self,
         *,
         category: Literal["study", "creative", "gaming", "career", "life", "social", "tech", "fun", ""] | None = None,
+        fields: str | None = None,
         lang: Literal["en", "ru", "es", "pt", "tr", "ind", ""] | None = None,
         limit: int | None = None,
         q: str | None = None,
@@ -1054,7 +1168,9 @@ class Calls:
         """List, filter and search the personas: `GET /personas`."""
         return self._connection.rows(
             ApiCall(
-                "GET", "/personas", query={"category": category, "lang": lang, "limit": limit, "q": q, "tier": tier}
+                "GET",
+                "/personas",
+                query={"category": category, "fields": fields, "lang": lang, "limit": limit, "q": q, "tier": tier},
             ),
             "personas",
         )
@@ -1066,9 +1182,11 @@ class Calls:
         ).body()
         return reply
 
-    def get_persona(self, id: str) -> types.PersonaPage:
+    def get_persona(self, id: str, *, fields: str | None = None) -> types.PersonaPage:
         """Read a persona: `GET /personas/{id}`."""
-        reply: types.PersonaPage = (self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}"))).body()
+        reply: types.PersonaPage = (
+            self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}", query={"fields": fields}))
+        ).body()
         return reply
 
     def update_persona(
@@ -1095,10 +1213,12 @@ class Calls:
         ).body()
         return reply
 
-    def get_persona_article(self, id: str, slug: str) -> types.ArticleEnvelope:
+    def get_persona_article(self, id: str, slug: str, *, fields: str | None = None) -> types.ArticleEnvelope:
         """Read an article: `GET /personas/{id}/articles/{slug}`."""
         reply: types.ArticleEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/personas/{in_path(id)}/articles/{in_path(slug)}"))
+            self._connection.reply(
+                ApiCall("GET", f"/personas/{in_path(id)}/articles/{in_path(slug)}", query={"fields": fields})
+            )
         ).body()
         return reply
 
@@ -1135,9 +1255,9 @@ class Calls:
         ).body()
         return reply
 
-    def get_stars(self) -> types.StarsEnvelope:
+    def get_stars(self, *, fields: str | None = None) -> types.StarsEnvelope:
         """Tell whether Telegram Stars can be paid with, and what a star is worth here: `GET /stars`."""
-        reply: types.StarsEnvelope = (self._connection.reply(ApiCall("GET", "/stars"))).body()
+        reply: types.StarsEnvelope = (self._connection.reply(ApiCall("GET", "/stars", query={"fields": fields}))).body()
         return reply
 
     def list_stars_orders(
@@ -1145,6 +1265,7 @@ class Calls:
         *,
         agent_id: str | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> types.StarsOrdersEnvelope:
@@ -1154,7 +1275,7 @@ class Calls:
                 ApiCall(
                     "GET",
                     "/stars/orders",
-                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit, "status": status},
                 )
             )
         ).body()
@@ -1164,12 +1285,16 @@ class Calls:
         self,
         *,
         agent_id: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> Generator[types.StarsOrder, None]:
         """List your orders, newest first: `GET /stars/orders`."""
         return self._connection.rows(
-            ApiCall("GET", "/stars/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+            ApiCall(
+                "GET", "/stars/orders", query={"agentId": agent_id, "fields": fields, "limit": limit, "status": status}
+            ),
+            "orders",
         )
 
     def create_stars_order(
@@ -1189,21 +1314,23 @@ class Calls:
         ).body()
         return reply
 
-    def get_stars_order(self, id: str) -> types.StarsOrderEnvelope:
+    def get_stars_order(self, id: str, *, fields: str | None = None) -> types.StarsOrderEnvelope:
         """Read one order: `paid` once its stars have come in, `expired` when nobody paid within the hour: `GET /stars/orders/{id}`."""
         reply: types.StarsOrderEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/stars/orders/{in_path(id)}"))
+            self._connection.reply(ApiCall("GET", f"/stars/orders/{in_path(id)}", query={"fields": fields}))
         ).body()
         return reply
 
-    def get_status(self) -> types.Platform:
+    def get_status(self, *, fields: str | None = None) -> types.Platform:
         """The platform's health, always 200: `GET /status`."""
-        reply: types.Platform = (self._connection.reply(ApiCall("GET", "/status"))).body()
+        reply: types.Platform = (self._connection.reply(ApiCall("GET", "/status", query={"fields": fields}))).body()
         return reply
 
-    def list_status_incidents(self) -> types.Incidents:
+    def list_status_incidents(self, *, fields: str | None = None) -> types.Incidents:
         """The newest 100 incidents, open and resolved, newest first: `GET /status/incidents`."""
-        reply: types.Incidents = (self._connection.reply(ApiCall("GET", "/status/incidents"))).body()
+        reply: types.Incidents = (
+            self._connection.reply(ApiCall("GET", "/status/incidents", query={"fields": fields}))
+        ).body()
         return reply
 
     def list_stripe_orders(
@@ -1211,6 +1338,7 @@ class Calls:
         *,
         agent_id: str | None = None,
         cursor: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> types.StripeOrdersEnvelope:
@@ -1220,7 +1348,7 @@ class Calls:
                 ApiCall(
                     "GET",
                     "/stripe/orders",
-                    query={"agentId": agent_id, "cursor": cursor, "limit": limit, "status": status},
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit, "status": status},
                 )
             )
         ).body()
@@ -1230,12 +1358,16 @@ class Calls:
         self,
         *,
         agent_id: str | None = None,
+        fields: str | None = None,
         limit: int | None = None,
         status: Literal["pending", "paid", "expired"] | None = None,
     ) -> Generator[types.StripeOrder, None]:
         """List your orders, newest first: `GET /stripe/orders`."""
         return self._connection.rows(
-            ApiCall("GET", "/stripe/orders", query={"agentId": agent_id, "limit": limit, "status": status}), "orders"
+            ApiCall(
+                "GET", "/stripe/orders", query={"agentId": agent_id, "fields": fields, "limit": limit, "status": status}
+            ),
+            "orders",
         )
 
     def create_stripe_order(
@@ -1255,10 +1387,10 @@ class Calls:
         ).body()
         return reply
 
-    def get_stripe_order(self, id: str) -> types.StripeOrderEnvelope:
+    def get_stripe_order(self, id: str, *, fields: str | None = None) -> types.StripeOrderEnvelope:
         """Read one order: `paid` once its card was charged, `expired` when nobody paid within the hour: `GET /stripe/orders/{id}`."""
         reply: types.StripeOrderEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/stripe/orders/{in_path(id)}"))
+            self._connection.reply(ApiCall("GET", f"/stripe/orders/{in_path(id)}", query={"fields": fields}))
         ).body()
         return reply
 
@@ -1268,22 +1400,32 @@ class Calls:
         return reply
 
     def list_subscriptions(
-        self, *, agent_id: str | None = None, cursor: str | None = None, limit: int | None = None
+        self,
+        *,
+        agent_id: str | None = None,
+        cursor: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
     ) -> types.SubscriptionsEnvelope:
         """List your subscriptions, newest first, with their licence keys: `GET /subscriptions`."""
         reply: types.SubscriptionsEnvelope = (
             self._connection.reply(
-                ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "cursor": cursor, "limit": limit})
+                ApiCall(
+                    "GET",
+                    "/subscriptions",
+                    query={"agentId": agent_id, "cursor": cursor, "fields": fields, "limit": limit},
+                )
             )
         ).body()
         return reply
 
     def each_of_subscriptions(
-        self, *, agent_id: str | None = None, limit: int | None = None
+        self, *, agent_id: str | None = None, fields: str | None = None, limit: int | None = None
     ) -> Generator[types.Subscription, None]:
         """List your subscriptions, newest first, with their licence keys: `GET /subscriptions`."""
         return self._connection.rows(
-            ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "limit": limit}), "subscriptions"
+            ApiCall("GET", "/subscriptions", query={"agentId": agent_id, "fields": fields, "limit": limit}),
+            "subscriptions",
         )
 
     def create_subscription(
@@ -1330,10 +1472,10 @@ class Calls:
         ).body()
         return reply
 
-    def get_subscription_next_plan(self, id: str) -> types.NextPlanEnvelope:
+    def get_subscription_next_plan(self, id: str, *, fields: str | None = None) -> types.NextPlanEnvelope:
         """Tell which plan follows when the paid time ends: `GET /subscriptions/{id}/next-plan`."""
         reply: types.NextPlanEnvelope = (
-            self._connection.reply(ApiCall("GET", f"/subscriptions/{in_path(id)}/next-plan"))
+            self._connection.reply(ApiCall("GET", f"/subscriptions/{in_path(id)}/next-plan", query={"fields": fields}))
         ).body()
         return reply
 
@@ -1374,6 +1516,7 @@ class Calls:
         period: Literal["monthly", "annual"],
         provider: Literal["gumroad", "lemonsqueezy", "usdt", "usdc", "stars", "stripe"],
         coupon: str | None = None,
+        fields: str | None = None,
         tier: Literal["tiny", "small", "medium", "large"] | None = None,
     ) -> types.QuoteEnvelope:
         """Tell what a period would cost, and until when the agent would be paid: `GET /subscriptions/quote`."""
@@ -1382,20 +1525,32 @@ class Calls:
                 ApiCall(
                     "GET",
                     "/subscriptions/quote",
-                    query={"agentId": agent_id, "coupon": coupon, "period": period, "provider": provider, "tier": tier},
+                    query={
+                        "agentId": agent_id,
+                        "coupon": coupon,
+                        "fields": fields,
+                        "period": period,
+                        "provider": provider,
+                        "tier": tier,
+                    },
                 )
             )
         ).body()
         return reply
 
-    def list_tiers(self) -> types.Tiers:
+    def list_tiers(self, *, fields: str | None = None) -> types.Tiers:
         """List the plans: `GET /tiers`."""
-        reply: types.Tiers = (self._connection.reply(ApiCall("GET", "/tiers"))).body()
+        reply: types.Tiers = (self._connection.reply(ApiCall("GET", "/tiers", query={"fields": fields}))).body()
         return reply
 
     def list_tools(
-        self, *, engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None
+        self,
+        *,
+        engine: Literal["claude-code", "hermes", "n8n", "openclaw", "opencode", "pi"] | None = None,
+        fields: str | None = None,
     ) -> types.Tools:
         """List the toolsets: `GET /tools`."""
-        reply: types.Tools = (self._connection.reply(ApiCall("GET", "/tools", query={"engine": engine}))).body()
+        reply: types.Tools = (
+            self._connection.reply(ApiCall("GET", "/tools", query={"engine": engine, "fields": fields}))
+        ).body()
         return reply
