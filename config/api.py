@@ -217,7 +217,7 @@ class ApiViewSet(GenericViewSet[Any]):
     changed_by: Mapping[str, str] = {}
     no_dry_run: Mapping[str, str] = {}
     own_fields: Collection[str] = ()
-    _shown: shown_fields.ShownFields | None = None
+    _shown_fields: shown_fields.ShownFields | None = None
     max_body_bytes = USUAL_BODY_BYTES  # of a request; a larger body is answered with 413 before it is parsed
     # No OPTIONS: the framework would describe our serializers in its own format, and fail where a view has none.
     # /openapi.json describes them.
@@ -255,7 +255,7 @@ class ApiViewSet(GenericViewSet[Any]):
         if self.schema is not None and request.method in _WRITING and dry_run.is_asked(request.query_params):
             self._only_try(request)
         if request.method not in _WRITING and shown_fields.PARAMETER in request.query_params:
-            self._shown = shown_fields.ShownFields.asked(request, self)
+            self._shown_fields = shown_fields.ShownFields.asked(request, self)
         if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
             raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
 
@@ -323,8 +323,8 @@ class ApiViewSet(GenericViewSet[Any]):
         The framework's requests and serializers refer to each other in cycles, so only a full garbage collection would
         free them. A body of 1 MiB can be 50 MB of objects.
         """
-        if self._shown is not None:
-            self._shown.narrow(response)
+        if self._shown_fields is not None:
+            self._shown_fields.narrow(response)
         response = super().finalize_response(request, response, *args, **kwargs)
         vars(request).update(_data=Empty, _full_data=Empty)
         if self.schema is not None:
