@@ -324,7 +324,10 @@ class ApiViewSet(GenericViewSet[Any]):
         free them. A body of 1 MiB can be 50 MB of objects.
         """
         if self._shown_fields is not None:
-            self._shown_fields.narrow(response)
+            try:
+                self._shown_fields.narrow(response)
+            except BadRequest as refusal:
+                response = self.handle_exception(refusal)
         response = super().finalize_response(request, response, *args, **kwargs)
         vars(request).update(_data=Empty, _full_data=Empty)
         if self.schema is not None:

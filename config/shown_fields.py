@@ -20,11 +20,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from config.errors import BadRequest
 from config.json_answers import encoded
 
 PARAMETER = "fields"
 DESCRIPTION = "Only these fields of each, with commas between their names: a shorter answer."
 MAX_CHARACTERS = 2_000
+# A longer answer is kept as bytes, and its objects would take seconds and hundreds of megabytes.
+MAX_BYTES = 2 * 1024 * 1024
 _SHOWN_CHARACTERS = 100  # of a received name, in a message
 _JSON = "application/json"
 
@@ -88,7 +91,10 @@ class ShownFields:
         return cls(subject, names, request.META.pop("HTTP_IF_NONE_MATCH", ""))
 
     def narrow(self, response: HttpResponseBase) -> None:
-        """Leave the chosen fields in the response, and choose them on its next page too."""
+        """Leave the chosen fields in the response, and choose them on its next page too.
+
+        Raises BadRequest for a list that is too long to be read whole.
+        """
         if response.status_code != 200:
             return
         if isinstance(response, Response):
@@ -100,6 +106,8 @@ class ShownFields:
             response.headers["Link"] = f"{url}&{urlencode({PARAMETER: ','.join(self.names)})}{is_next}{rest}"
 
     def _rewrite(self, response: HttpResponse) -> None:
+        if len(response.content) > MAX_BYTES:
+            raise BadRequest(f"fields: the whole answer has more than {MAX_BYTES} bytes; ask for pages with limit, too")
         response.content = encoded(self._of(orjson.loads(response.content)))
         if response.has_header("Content-Length"):
             response["Content-Length"] = str(len(response.content))

@@ -9,6 +9,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from agents.models import Agent
+from config import shown_fields
 from config.docs import document as openapi
 from tests.agents.conftest import PERSONA
 
@@ -81,6 +82,17 @@ def test_a_chosen_answer_has_an_etag_of_its_own(api: APIClient, catalog: None) -
     assert api.get("/personas?fields=name", HTTP_IF_NONE_MATCH=whole["ETag"]).status_code == 200
     assert api.get("/personas", HTTP_IF_NONE_MATCH=names["ETag"]).status_code == 200
     assert api.get("/personas", HTTP_IF_NONE_MATCH=whole["ETag"]).status_code == 304
+
+
+def test_a_list_that_is_too_long_to_be_read_whole_is_asked_for_in_pages(
+    api: APIClient, catalog: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_fields, "MAX_BYTES", 100_000)
+    answer = api.get("/personas?fields=id")
+    assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
+    assert answer.json()["message"].startswith("fields: ")
+    assert api.get("/personas").status_code == 200
+    assert api.get("/personas?fields=id&limit=1").status_code == 200
 
 
 def test_the_next_page_has_the_same_fields(api: APIClient, catalog: None) -> None:
