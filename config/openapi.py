@@ -193,9 +193,7 @@ class AutoSchema(BaseAutoSchema):
         tries = OpenApiParameter(
             name=dry_run.PARAMETER,
             type=bool,
-            description=f"`true`: all checks, and the answer that would come; nothing is changed, and its ids and "
-            f"secrets are nobody's; what another service would make is empty. `{dry_run.HEADER}: true` says so, "
-            f"`{dry_run.COST}` what the call would cost.",
+            description="`true`: all checks, and the answer that would come, partly made up; nothing is changed.",
         )
         chooses = OpenApiParameter(name=shown_fields.PARAMETER, type=str, description=shown_fields.DESCRIPTION)
         settles = getattr(getattr(self.view, getattr(self.view, "action", ""), None), "settles", False)

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
+from config import shown_fields
 from config.docs import document
 from pages.public.docs import calls, prose
 from pages.public.docs.calls import Example, ExampleCall
@@ -158,6 +159,8 @@ class _Reader:
 
     def _parameter(self, one: Mapping[str, Any]) -> Field:
         kind = f"{one['in']}, {self._kind(one['schema'])}"
+        if one["name"] == shown_fields.PARAMETER:  # every read takes it, and the first page of the reference tells it
+            return Field(one["name"], kind, bool(one.get("required")), SafeString(""))
         return Field(one["name"], kind, bool(one.get("required")), prose.html(one.get("description", "")))
 
     def _fields(self, schema: Schema, *, before: str = "", depth: int = 0) -> Iterator[Field]:
