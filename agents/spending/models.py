@@ -127,14 +127,9 @@ class SpendingBook(models.Model):
         return f"{self.name} of {self.agent_id}: {self.number}"
 
 
-class ModelUsage(models.Model):
-    """What the model calls of one agent, day, model and conversation took."""
+class CallFigures(models.Model):
+    """What model calls took: their number, token units, and USD."""
 
-    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="model_usage", db_index=False)
-    day = models.DateField()
-    model = models.CharField(max_length=240, help_text="<provider>:<model name>")
-    kind = models.CharField(max_length=12, help_text="What asked for it: chat, a2a, test, shared or engine.")
-    session = models.CharField(max_length=128, blank=True)
     calls = models.BigIntegerField(default=0)
     failed = models.BigIntegerField(default=0)
     estimated = models.BigIntegerField(default=0)
@@ -145,6 +140,19 @@ class ModelUsage(models.Model):
     output = models.BigIntegerField(default=0)
     reasoning = models.BigIntegerField(default=0)
     usd = models.DecimalField(max_digits=USD_DIGITS, decimal_places=USD_PLACES, default=Decimal(0))
+
+    class Meta:
+        abstract = True
+
+
+class ModelUsage(CallFigures):
+    """What the model calls of one agent, day, model and conversation took."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="model_usage", db_index=False)
+    day = models.DateField()
+    model = models.CharField(max_length=240, help_text="<provider>:<model name>")
+    kind = models.CharField(max_length=12, help_text="What asked for it: chat, a2a, test, shared or engine.")
+    session = models.CharField(max_length=128, blank=True)
 
     class Meta:
         app_label = "agents"
@@ -158,7 +166,7 @@ class ModelUsage(models.Model):
         return f"{self.agent_id} {self.day} {self.model}"
 
 
-class KeyUsage(models.Model):
+class KeyUsage(CallFigures):
     """What the model calls of turns took that an API key started, by day and agent. A call for which turns of two keys
     were open is counted for both.
     """
@@ -166,16 +174,6 @@ class KeyUsage(models.Model):
     api_key = models.ForeignKey("accounts.ApiKey", on_delete=models.CASCADE, related_name="model_usage", db_index=False)
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="key_usage")
     day = models.DateField()
-    calls = models.BigIntegerField(default=0)
-    failed = models.BigIntegerField(default=0)
-    estimated = models.BigIntegerField(default=0)
-    unpriced = models.BigIntegerField(default=0)
-    input = models.BigIntegerField(default=0)
-    cached = models.BigIntegerField(default=0)
-    written = models.BigIntegerField(default=0)
-    output = models.BigIntegerField(default=0)
-    reasoning = models.BigIntegerField(default=0)
-    usd = models.DecimalField(max_digits=USD_DIGITS, decimal_places=USD_PLACES, default=Decimal(0))
 
     class Meta:
         app_label = "agents"
