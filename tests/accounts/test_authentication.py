@@ -53,6 +53,7 @@ def test_what_is_no_good_token_is_a_clear_401(
     assert answer["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db
 @given(header=st.text(alphabet=st.characters(max_codepoint=255)))
 @settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -124,6 +124,7 @@ def test_a_mail_server_that_fails_keeps_the_letter_due_until_it_works(smtp: Smtp
     assert len(smtp.mails) == 1
 
 
+@pytest.mark.sampled
 def test_a_mail_server_that_is_away_for_two_days_ends_in_an_error(
     settings: Settings, user: User, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -83,6 +83,7 @@ def test_there_are_words_for_every_mail_in_every_language_and_no_others() -> Non
     assert there == {f"{name}.{lang}.txt" for name in (*FORMS, "frame") for lang in LANGUAGES}
 
 
+@pytest.mark.sampled
 def test_every_mail_is_whole_in_every_language() -> None:
     for name, form, values, mail in mails():
         seen = Marks(mail.html)
@@ -100,6 +101,7 @@ def test_every_mail_is_whole_in_every_language() -> None:
             assert f"{form.call.split(' ')[0]} https://pods.example/" in mail.text
 
 
+@pytest.mark.sampled
 def test_every_link_of_a_mail_is_a_page_of_ours_or_the_bill_that_it_was_given() -> None:
     for name, form, values, mail in mails():
         seen = Marks(mail.html)
@@ -123,6 +125,7 @@ def leads_to_a_page(path: str) -> bool:
     return issubclass(view, AccountPageViewSet | PublicPageViewSet) and view is not ElsewherePage and "get" in actions
 
 
+@pytest.mark.sampled
 def test_a_mail_loads_nothing_and_needs_no_pictures() -> None:
     for name, _, _, mail in mails():
         seen = Marks(mail.html)
@@ -133,6 +136,7 @@ def test_a_mail_loads_nothing_and_needs_no_pictures() -> None:
         assert not seen.open
 
 
+@pytest.mark.sampled
 def test_what_others_write_does_a_mail_no_harm() -> None:
     for name, _, _, mail in mails(HOSTILE):
         seen = Marks(mail.html)

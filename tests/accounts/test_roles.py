@@ -231,6 +231,7 @@ def test_an_owner_has_all_actions_but_those_on_the_roles_themselves() -> None:
         assert missing == ({"delete_rows"} if name(console) == "groups" else set()), console
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("address", "allowed"),
     [
@@ -248,6 +249,7 @@ def test_every_page_of_its_own_is_for_its_roles(address: str, allowed: set[str])
     assert {role for role, status in answers.items() if status != 403} == allowed
 
 
+@pytest.mark.sampled
 def test_a_test_mail_is_sent_by_operators_alone() -> None:
     address = "/admin/accounts/letter/mails/pod_stops/en/send"
     sent = {role for role in JOBS if signed_in(person(role)).post(address).status_code == 302}
@@ -265,6 +267,7 @@ def test_migrate_makes_the_roles_as_the_table_says_and_brings_them_back() -> Non
     assert {one.codename.partition("_")[0] for one in group.permissions.all()} == {"view"}
 
 
+@pytest.mark.sampled
 def test_an_owner_says_who_has_which_role_and_the_log_has_it() -> None:
     owner, ann = person("owner"), User.objects.create_user("ann@example.com")
     support = Group.objects.get(name="support")
@@ -280,6 +283,7 @@ def test_an_owner_says_who_has_which_role_and_the_log_has_it() -> None:
     assert sorted(row.changes) == [["groups", "", "support"], ["is staff", "no", "yes"]]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("role", JOBS)
 def test_nobody_raises_their_own_rights(role: str) -> None:
     user = person(role)
@@ -298,6 +302,7 @@ def test_nobody_raises_their_own_rights(role: str) -> None:
     assert own.permissions.count() == before
 
 
+@pytest.mark.sampled
 def test_nobody_takes_over_or_stops_who_stands_above_them() -> None:
     above, owner = User.objects.create_superuser("above@example.com", PASSWORD), person("owner")
     typed = {"password1": PASSWORD * 2, "password2": PASSWORD * 2, "usable_password": "true"}
@@ -320,6 +325,7 @@ def test_nobody_takes_over_or_stops_who_stands_above_them() -> None:
     assert owner.groups.count() == 1
 
 
+@pytest.mark.sampled
 def test_nobody_edits_or_deletes_a_ready_made_role_in_the_console() -> None:
     client = signed_in(User.objects.create_superuser("above@example.com"))
     group = Group.objects.get(name="support")

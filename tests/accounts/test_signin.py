@@ -72,6 +72,7 @@ def test_wrong_tries_at_once_are_all_counted() -> None:
     assert WrongTry.objects.count() == signin.TRIES_PER_CODE
 
 
+@pytest.mark.sampled
 def test_strangers_at_once_have_no_more_tries_together_than_one_after_the_other() -> None:
     code = _request()
 

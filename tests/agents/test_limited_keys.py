@@ -55,6 +55,7 @@ def test_a_key_for_one_agent_sees_it_alone_in_every_list(keyed: Keyed, mine: Age
     assert len(client.get("/keys").json()["keys"]) == 1
 
 
+@pytest.mark.sampled
 def test_another_agent_is_404_by_every_path(keyed: Keyed, mine: Agent, another: Agent) -> None:
     client = keyed(scopes=set(Scope), agent_id=mine.pk)
     assert client.get(f"/agents/{mine.pk}").status_code == 200

@@ -127,6 +127,7 @@ def test_an_account_closed_before_suspensions_were_written_down_can_be_restored(
     assert settle(running).status == Status.RUNNING
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("one_clock")
 def test_the_term_stands_still(owner: User, make_agent: MakeAgent) -> None:
     with time_machine.travel(NOON, tick=False) as clock:

@@ -41,6 +41,7 @@ def _use_up(client: APIClient, count: int) -> None:
         assert client.delete(f"/agents/{made.json()['agent']['id']}").status_code == 204
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_deleting_and_creating_again_gives_ten_trials_in_thirty_days_and_not_one_more(
     client: APIClient, settings: Settings
@@ -64,6 +65,7 @@ def test_deleting_and_creating_again_gives_ten_trials_in_thirty_days_and_not_one
         assert _create(client).status_code == 400, "the next one a day later"
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_the_refusal_names_both_ways_out_and_paying_is_one(client: APIClient) -> None:
     _use_up(client, 9)
@@ -75,6 +77,7 @@ def test_the_refusal_names_both_ways_out_and_paying_is_one(client: APIClient) ->
     assert _create(client).status_code == 200
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -89,6 +92,7 @@ def test_all_accounts_of_a_mailbox_share_its_trials(catalog: None, first: str, s
     assert _create(signed_in(User.objects.create_user("y@example.com"))).status_code == 200
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_another_address_of_the_account_gives_no_trials(owner: User, client: APIClient) -> None:
     _use_up(client, 10)
@@ -96,6 +100,7 @@ def test_another_address_of_the_account_gives_no_trials(owner: User, client: API
     assert _create(client).status_code == 400
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_operators_choose_how_many(client: APIClient, settings: Settings) -> None:
     settings.MAX_TRIALS, settings.MAX_TRIALS_DAYS = 2, 1
@@ -117,6 +122,7 @@ def test_a_lost_answer_asked_for_again_is_no_second_trial(client: APIClient, set
     assert first.json()["agent"]["id"] == again.json()["agent"]["id"]
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_the_first_wrong_field_is_named_before_the_trials(client: APIClient) -> None:
     _use_up(client, 10)
@@ -124,6 +130,7 @@ def test_the_first_wrong_field_is_named_before_the_trials(client: APIClient) -> 
     assert refused.json()["message"].startswith("tier: ")
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_of_many_creates_of_one_mailbox_at_once_only_so_many_are_trials(
     catalog: None, runtime: ScriptedRuntime, settings: Settings

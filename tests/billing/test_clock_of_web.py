@@ -90,6 +90,7 @@ def test_a_page_that_is_sent_then_changes_nothing(owner: User, running: Agent, t
     assert Order.objects.count() == 1
 
 
+@pytest.mark.sampled
 def test_an_operators_step_is_refused_and_says_why(admin_client: Client, running: Agent) -> None:
     with off(timedelta(minutes=2)):
         page = operating.act(admin_client, "/admin/billing/agentterm/", "credit", running, days=30)

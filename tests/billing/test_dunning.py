@@ -80,6 +80,7 @@ def test_each_warning_is_mailed_in_the_agents_language(
     assert all(f"/renew/{agent.pk}" in letter.text for letter in letters)
 
 
+@pytest.mark.sampled
 def test_a_worker_that_slept_for_a_week_sends_no_burst_and_deletes_nothing_early(free: Agent, clock: Clock) -> None:
     clock.at(NOON + TRIAL + 6 * DAY)
     agent = tick(free, clock)
@@ -96,6 +97,7 @@ def test_a_worker_that_wakes_between_two_warnings_sends_the_later_one_alone(free
     assert warnings(tick(free, clock)) == [2]
 
 
+@pytest.mark.sampled
 def test_a_step_taken_again_and_again_says_everything_once(free: Agent, clock: Clock) -> None:
     for moment in (TRIAL - 3 * DAY, TRIAL - 3 * DAY + MINUTE, TRIAL - 2 * DAY):
         clock.at(NOON + moment)
@@ -151,6 +153,7 @@ def test_what_its_owner_had_stopped_stays_so_when_it_is_paid_for(free: Agent, cl
     assert tick(free, clock).status == Status.STOPPED
 
 
+@pytest.mark.sampled
 def test_when_the_paid_time_is_over_grace_is_counted_from_then(
     free: Agent, clock: Clock, pay: Pay, owner: User
 ) -> None:
@@ -166,6 +169,7 @@ def test_when_the_paid_time_is_over_grace_is_counted_from_then(
     assert warnings(agent) == [3, None]
 
 
+@pytest.mark.sampled
 def test_while_the_account_is_suspended_the_term_stands_still(free: Agent, clock: Clock, owner: User) -> None:
     clock.at(NOON + 2 * DAY)
     suspension.suspend(owner, reason="spam", actor="operator:x")

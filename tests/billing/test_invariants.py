@@ -26,6 +26,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
     return running
 
 
+@pytest.mark.sampled
 def test_whatever_the_rules_do_breaks_none(agent: Agent, make_agent: MakeAgent, pay: Pay, clock: Clock) -> None:
     paid, granted = settle(make_agent()), settle(make_agent())
     pay(paid)
@@ -112,6 +113,7 @@ def test_events_that_wait_for_more_than_ten_minutes_are_found(agent: Agent, cloc
     ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", BREAKS)
 def test_a_hand_in_the_database_is_found_printed_and_mailed(
     agent: Agent, clock: Clock, words: str, settings: Any

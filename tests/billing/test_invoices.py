@@ -179,6 +179,7 @@ def test_an_invoice_never_changes_whatever_its_buyer_says_later(agent: Agent, pa
             change()
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_numbers_have_no_gaps_and_no_doubles_when_many_pay_at_once_and_some_fail(
     make_agent: MakeAgent, clock: Clock

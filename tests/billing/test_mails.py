@@ -86,6 +86,7 @@ def test_a_receipt_names_the_coins_that_came(order: Order, coins: Chain, clock: 
     assert subjects(agent) == [f"Paid: 7.25 USDT for “{agent.name}”"]
 
 
+@pytest.mark.sampled
 def test_coins_that_go_back_have_the_decimals_of_their_order_whatever_was_ordered_since(
     order: Order, coins: Chain, clock: Clock, agent: Agent
 ) -> None:
@@ -161,6 +162,7 @@ def test_a_few_days_are_not_announced_to_end_as_they_begin(agent: Agent, clock: 
     assert len(subjects(agent)) == 2
 
 
+@pytest.mark.sampled
 def test_what_runs_without_an_end_beside_it_is_not_announced_to_end(agent: Agent, clock: Clock, pay: Pay) -> None:
     pay(agent)
     end = Subscription.objects.get().current_period_end
@@ -189,6 +191,7 @@ def test_what_its_provider_renews_is_not_announced_to_end(
     assert len(subjects(agent)) == 1
 
 
+@pytest.mark.sampled
 def test_but_it_is_where_it_was_cancelled_there(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
@@ -200,6 +203,7 @@ def test_but_it_is_where_it_was_cancelled_there(
     assert len(subjects(agent)) == 2
 
 
+@pytest.mark.sampled
 def test_also_where_it_was_cancelled_long_after_its_agent_was_last_looked_at(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:

@@ -186,6 +186,7 @@ def test_each_part_has_a_credit_note(agent: Agent, clock: Clock, settings: Any) 
     assert [note.total_usd for note in notes] == [Decimal("2.00"), Decimal("1.00")]
 
 
+@pytest.mark.sampled
 def test_parts_too_small_for_a_credit_note_are_on_the_last_one(agent: Agent, clock: Clock, settings: Any) -> None:
     """$5.00 in coins: ten refunds of less than half a cent, then the rest."""
     settings.SELLER_NAME = "Pods Ltd"
@@ -197,6 +198,7 @@ def test_parts_too_small_for_a_credit_note_are_on_the_last_one(agent: Agent, clo
     assert sum(notes) == Decimal("5.00")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("typed", "noted"), [("2.50", 250), ("2.5", 250), ("2", 200), (" 0.01 ", 1)])
 def test_an_operator_notes_it_in_the_ledger(
     agent: Agent, payment: Payment, admin_client: Client, typed: str, noted: int

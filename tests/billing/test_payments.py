@@ -262,6 +262,7 @@ def test_a_second_licence_on_one_agent_is_refused_and_leaves_nothing(agent: Agen
     assert Payment.objects.count() == 1
 
 
+@pytest.mark.sampled
 def test_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     corrections.refund(agent, reason="asked", actor=OPERATOR, now=clock.now)
@@ -346,6 +347,7 @@ def test_the_database_itself_refuses_a_second_one(
         row.save(force_insert=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_fifty_threads_that_confirm_one_payment_make_one_subscription_and_one_event(
     owner: User, make_agent: MakeAgent

@@ -32,6 +32,7 @@ HOUR = timedelta(hours=1)
 PRICES = {"tiny": Decimal("5.00"), "small": Decimal("10.00")}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("days", [0, 3, 14])
 def test_another_length_of_trials_is_for_agents_that_are_new(
     owner: User, client: APIClient, running: Agent, clock: Clock, settings: Settings, days: int
@@ -149,6 +150,7 @@ class Twins:
         self.wait(0)
 
 
+@pytest.mark.sampled
 @given(history=acts)
 @settings(
     deadline=None,

@@ -23,6 +23,7 @@ def agent(clock: Clock, running: Agent) -> Agent:
     return running
 
 
+@pytest.mark.sampled
 def test_an_upgrade_at_the_provider_changes_the_plan_and_nothing_else(
     agent: Agent, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -46,6 +47,7 @@ def test_an_upgrade_at_the_provider_changes_the_plan_and_nothing_else(
     assert (list(charged), len(confirmed(agent))) == (["payment"], 1), "no charge that nobody told of"
 
 
+@pytest.mark.sampled
 def test_who_changes_from_yearly_to_monthly_is_paid_for_the_month(
     agent: Agent, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -62,6 +64,7 @@ def test_who_changes_from_yearly_to_monthly_is_paid_for_the_month(
     assert kinds(agent) == ["payment", "new plan", "renewal"]
 
 
+@pytest.mark.sampled
 def test_what_was_bought_beside_it_keeps_its_value_when_the_plan_changes(
     agent: Agent, clock: Clock, gumroad: GumroadServer, pay: Pay
 ) -> None:

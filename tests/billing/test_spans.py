@@ -53,6 +53,7 @@ def test_free_days_come_first(agent: Agent, pay: Pay, clock: Clock) -> None:
     assert agent_terms.term(agent, now=clock.now).mode == TermMode.PAID
 
 
+@pytest.mark.sampled
 def test_who_changes_the_plan_in_the_free_days_keeps_them(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     clock.go(3 * DAY)
@@ -61,6 +62,7 @@ def test_who_changes_the_plan_in_the_free_days_keeps_them(agent: Agent, pay: Pay
     assert till(agent, clock) == FREE_UNTIL + MONTH + row.converted
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_refund_takes_what_its_payment_bought_and_the_rest_moves_up(
     agent: Agent, pay: Pay, clock: Clock, which: int
@@ -74,6 +76,7 @@ def test_a_refund_takes_what_its_payment_bought_and_the_rest_moves_up(
         refund(rows[which], clock)
 
 
+@pytest.mark.sampled
 def test_only_what_is_left_of_it_goes(agent: Agent, pay: Pay, clock: Clock) -> None:
     first = pay(agent)
     pay(agent, "two")
@@ -82,6 +85,7 @@ def test_only_what_is_left_of_it_goes(agent: Agent, pay: Pay, clock: Clock) -> N
     assert till(agent, clock) == clock.now + NEXT_MONTH
 
 
+@pytest.mark.sampled
 def test_of_a_payment_that_is_used_up_the_money_goes_back_once_and_no_time(
     agent: Agent, pay: Pay, clock: Clock
 ) -> None:
@@ -106,6 +110,7 @@ def test_given_days_survive_a_refund(agent: Agent, pay: Pay, clock: Clock) -> No
         corrections.refund(agent, reason="asked", actor=OPERATOR, now=clock.now)
 
 
+@pytest.mark.sampled
 def test_what_was_converted_is_refunded_as_what_it_became(agent: Agent, pay: Pay, clock: Clock) -> None:
     first = pay(agent)
     second = pay(agent, "two", tier="small", price_usd=Decimal(10))
@@ -115,6 +120,7 @@ def test_what_was_converted_is_refunded_as_what_it_became(agent: Agent, pay: Pay
     assert agent_terms.term(agent, now=clock.now).mode == TermMode.GRACE
 
 
+@pytest.mark.sampled
 def test_a_suspension_takes_nothing_of_anybodys(agent: Agent, pay: Pay, clock: Clock, owner: User) -> None:
     clock.at(FREE_UNTIL)
     first = pay(agent)
@@ -136,6 +142,7 @@ def test_a_licence_survives_a_refund_of_what_was_beside_it(agent: Agent, pay: Pa
     assert (till(agent, clock), Subscription.objects.paid().get().provider) == (ends, "gumroad")
 
 
+@pytest.mark.sampled
 def test_what_is_beside_a_licence_survives_it_and_is_refunded_by_itself(agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     coins = pay(agent, "coins")
@@ -147,6 +154,7 @@ def test_what_is_beside_a_licence_survives_it_and_is_refunded_by_itself(agent: A
     assert agent_terms.term(agent, now=clock.now).mode == TermMode.GRACE
 
 
+@pytest.mark.sampled
 def test_a_refund_of_a_licence_leaves_what_was_beside_it(agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     pay(agent, "coins")
@@ -163,6 +171,7 @@ def test_given_time_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, c
     assert row.converted == timedelta(days=36, hours=12)
 
 
+@pytest.mark.sampled
 def test_a_discount_prices_no_other_money(agent: Agent, pay: Pay, clock: Clock) -> None:
     """The rest of five dollars buys time at the new plan's list price, however little was paid for the new plan."""
     pay(agent)
@@ -178,6 +187,7 @@ def test_the_ledger_says_how_much_went_back(agent: Agent, pay: Pay, clock: Clock
     assert (back.external_id, back.reason, back.actor) == (f"{row.external_id}:refund", "asked", OPERATOR)
 
 
+@pytest.mark.sampled
 def test_an_operator_refunds_one_payment_of_two_in_the_ledger(agent: Agent, pay: Pay, clock: Clock) -> None:
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com"))

@@ -50,6 +50,7 @@ def lines(answer: Any) -> list[list[str]]:
     return sorted(found)
 
 
+@pytest.mark.sampled
 def test_a_list_of_payments_sums_each_kind_and_currency_alone(
     clock: Clock, console: Client, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_list_of_payments_sums_each_kind_and_currency_alone(
     assert operating.staff("view_deposit").get(f"{PAYMENTS}totals/").status_code == 403
 
 
+@pytest.mark.sampled
 def test_a_search_that_did_not_look_at_everybody_is_not_summed(
     clock: Clock, console: Client, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

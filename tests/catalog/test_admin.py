@@ -75,6 +75,7 @@ def test_saving_a_row_as_it_stands_edits_nothing(console: Client, model: type[Ca
     assert loading.load().kept == []
 
 
+@pytest.mark.sampled
 def test_an_edit_reaches_all_processes_and_outlives_the_next_load(console: Client) -> None:
     before, engine = token(), Engine.objects.get(id="pi")
     console.post(
@@ -87,6 +88,7 @@ def test_an_edit_reaches_all_processes_and_outlives_the_next_load(console: Clien
     assert "edited: label, toolsets" in console.get(url(engine)).content.decode()
 
 
+@pytest.mark.sampled
 def test_an_edit_of_a_localization_inside_its_persona_reaches_all_processes(console: Client) -> None:
     before, persona = token(), Persona.objects.get(id="exam-coach")
     sent = opened(console, url(persona))
@@ -98,6 +100,7 @@ def test_an_edit_of_a_localization_inside_its_persona_reaches_all_processes(cons
     assert loading.load().kept == ["localization exam-coach ru (name)"]
 
 
+@pytest.mark.sampled
 def test_a_save_keeps_the_deployments_counted_meanwhile(console: Client) -> None:
     persona = Persona.objects.get(id="exam-coach")
     sent = opened(console, url(persona))
@@ -197,6 +200,7 @@ def test_an_id_that_no_persona_can_have_is_refused_beside_its_field(console: Cli
     assert errors["persona"] == ["Null characters are not allowed."]
 
 
+@pytest.mark.sampled
 def test_optional_texts_are_emptied_to_nothing(console: Client) -> None:
     persona = Persona.objects.get(id="exam-coach")
     sent = opened(console, url(persona))
@@ -205,6 +209,7 @@ def test_optional_texts_are_emptied_to_nothing(console: Client) -> None:
     assert (persona.disclaimer, persona.demo, persona.does_examples) == (None, None, None)
 
 
+@pytest.mark.sampled
 def test_an_operator_adds_a_persona_of_the_house(console: Client) -> None:
     address = url(Persona, "add/")
     sent = opened(console, address)
@@ -262,6 +267,7 @@ def test_a_list_takes_the_same_queries_for_any_number_of_rows(console: Client, m
     assert counts[1] <= max(counts[0], 8)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("digits", ["40", "0f"])  # the admin writes `_40` and the like differently in its addresses
 def test_articles_are_written_found_and_deleted_for_all_processes(
     console: Client, digits: str, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +297,7 @@ def test_articles_are_written_found_and_deleted_for_all_processes(
     assert len({before, written, token()}) == 3
 
 
+@pytest.mark.sampled
 def test_an_edited_article_is_shown_as_it_is_now(console: Client, community: Persona) -> None:
     article = Article.objects.create(persona=community, slug="first", title="First", body="# Hello")
     sent = opened(console, url(article))
@@ -308,6 +315,7 @@ def test_the_version_is_shown_and_never_edited(console: Client) -> None:
     assert console.post("/admin/catalog/catalogversion/1/change/", {"token": "x"}).status_code == 403
 
 
+@pytest.mark.sampled
 def test_authored_text_is_never_markup(console: Client, community: Persona) -> None:
     evil = "<script>alert(1)</script>"
     Persona.objects.filter(id=community.id).update(name=evil, tagline=evil, soul=evil, author=evil)

@@ -81,6 +81,7 @@ def test_every_field_of_a_persona_is_written_or_refused(writer: Writer) -> None:
     assert set(PersonaSerializer().fields) == set(PatchPersonaSerializer().fields) | set(PERSONA)
 
 
+@pytest.mark.sampled
 def test_ids_are_made_of_the_name_and_never_the_same(writer: Writer) -> None:
     names = {"Night Owl": "night-owl-", "Exam Coach": "exam-coach-", "Ночная сова": "persona-", "a_-_b": "a-b-"}
     for name, start in names.items():
@@ -90,12 +91,14 @@ def test_ids_are_made_of_the_name_and_never_the_same(writer: Writer) -> None:
     assert len(writer.post("/personas", {"name": "a" * 80})["persona"]["id"]) == 47
 
 
+@pytest.mark.sampled
 def test_personas_are_listed_newest_first(writer: Writer, stranger: Writer) -> None:
     ids = [writer.draft()["id"], writer.published()["id"], writer.draft()["id"]]
     stranger.draft()
     assert [persona["id"] for persona in writer.get("/me/personas")["personas"]] == ids[::-1]
 
 
+@pytest.mark.sampled
 def test_the_list_takes_the_same_queries_for_any_number(
     writer: Writer, django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +167,7 @@ def test_the_largest_persona_is_published(writer: Writer) -> None:
     assert {name: published[name] for name in LARGEST} == LARGEST
 
 
+@pytest.mark.sampled
 def test_a_change_of_what_is_published_is_live_and_waits_for_the_moderators(writer: Writer, api: APIClient) -> None:
     path = f"/personas/{writer.published()['id']}"
     row = Persona.objects.filter(owner=writer.user)
@@ -185,6 +189,7 @@ def test_a_change_to_the_same_is_no_change(writer: Writer) -> None:
     assert (CatalogVersion.objects.get().token, list(Persona.objects.values())) == before
 
 
+@pytest.mark.sampled
 def test_what_is_published_stays_complete(writer: Writer, api: APIClient) -> None:
     persona = writer.published()
     path = f"/personas/{persona['id']}"
@@ -238,6 +243,7 @@ def test_what_is_used_is_not_deleted(writer: Writer, monkeypatch: pytest.MonkeyP
     writer.delete(path)
 
 
+@pytest.mark.sampled
 def test_another_ones_persona_is_not_there_and_a_built_in_one_not_to_be_written(
     writer: Writer, stranger: Writer, api: APIClient
 ) -> None:
@@ -261,6 +267,7 @@ def test_a_malformed_body_is_refused_before_the_persona_is_looked_for(writer: Wr
         assert writer.refusal("POST", "/personas", body).startswith("body: must be an object")
 
 
+@pytest.mark.sampled
 def test_an_account_has_so_many_personas(writer: Writer, stranger: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert authoring.PERSONAS_PER_AUTHOR == 64
     monkeypatch.setattr(authoring, "PERSONAS_PER_AUTHOR", 3)
@@ -273,6 +280,7 @@ def test_an_account_has_so_many_personas(writer: Writer, stranger: Writer, monke
     writer.draft()
 
 
+@pytest.mark.sampled
 def test_a_banned_author_reads_unpublishes_and_deletes(writer: Writer, api: APIClient) -> None:
     path, draft = f"/personas/{writer.published()['id']}", f"/personas/{writer.draft()['id']}"
     article = {"title": "A", "lang": "en", "body": "x"}
@@ -322,6 +330,7 @@ def crowd(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Writer:
     return Writer(User.objects.create_user("author@example.com"))
 
 
+@pytest.mark.sampled
 def test_at_once_an_account_has_no_more_than_its_limit_and_loses_no_change(
     crowd: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +345,7 @@ def test_at_once_an_account_has_no_more_than_its_limit_and_loses_no_change(
     assert {name: persona[name] for name in texts} == texts
 
 
+@pytest.mark.sampled
 def test_at_once_publishing_and_breaking_leave_nothing_incomplete(crowd: Writer) -> None:
     for _ in range(3):
         path = f"/personas/{crowd.draft()['id']}"

@@ -67,6 +67,7 @@ def test_loading_again_changes_nothing_and_wakes_nobody(catalog: loading.Report)
     assert token() == before
 
 
+@pytest.mark.sampled
 def test_a_changed_file_updates_its_row_and_wakes_every_process(catalog: loading.Report, source: Path) -> None:
     before = token()
     change(source, "tiers.yaml", "name: Tiny", "name: Teeny")
@@ -85,11 +86,13 @@ def test_a_row_edited_in_the_admin_is_kept_and_reported(catalog: loading.Report,
     assert (tier.name, tier.monthly_usd) == ("Mini", Decimal(5))
 
 
+@pytest.mark.sampled
 def test_an_edited_row_is_reported_by_every_load(catalog: loading.Report) -> None:
     edit(Tier.objects.get(id="tiny"), name="Mini")
     assert loading.load().kept == loading.load().kept == ["tier tiny (name)"]
 
 
+@pytest.mark.sampled
 def test_overwrite_replaces_an_edited_row(catalog: loading.Report) -> None:
     edit(Tier.objects.get(id="tiny"), name="Mini")
     assert loading.load(overwrite=True).updated == ["tier tiny"]
@@ -105,6 +108,7 @@ def test_an_edit_that_was_taken_back_is_none(catalog: loading.Report, source: Pa
     assert loading.load(source).updated == ["tier tiny"]
 
 
+@pytest.mark.sampled
 def test_an_edit_that_the_files_come_to_agree_with_is_none(catalog: loading.Report, source: Path) -> None:
     edit(Tier.objects.get(id="tiny"), name="Teeny")
     change(source, "tiers.yaml", "name: Tiny", "name: Teeny")
@@ -119,6 +123,7 @@ def test_a_row_hidden_by_an_operator_stays_hidden(catalog: loading.Report) -> No
     assert not Toolset.objects.get(id="tts").offered
 
 
+@pytest.mark.sampled
 def test_a_row_gone_from_the_files_is_hidden_and_comes_back(catalog: loading.Report, source: Path) -> None:
     drop_speech(source)
     assert loading.load(source).hidden == ["toolset tts"]
@@ -129,6 +134,7 @@ def test_a_row_gone_from_the_files_is_hidden_and_comes_back(catalog: loading.Rep
     assert Toolset.objects.get(id="tts").offered
 
 
+@pytest.mark.sampled
 def test_a_row_gone_from_the_files_comes_back_as_the_files_now_have_it(catalog: loading.Report, source: Path) -> None:
     drop_speech(source)
     loading.load(source)
@@ -141,6 +147,7 @@ def test_a_row_gone_from_the_files_comes_back_as_the_files_now_have_it(catalog: 
     assert Toolset.objects.get(id="tts").name == "Music"
 
 
+@pytest.mark.sampled
 def test_an_edited_row_gone_from_the_files_is_hidden_with_its_edit(catalog: loading.Report, source: Path) -> None:
     edit(Toolset.objects.get(id="tts"), name="Music")
     drop_speech(source)
@@ -168,6 +175,7 @@ def test_an_edited_localization_is_kept_while_the_persona_is_updated(catalog: lo
     assert report.kept == ["localization exam-coach ru (name)"]
 
 
+@pytest.mark.sampled
 def test_optional_columns_are_emptied_as_the_files_empty_them(catalog: loading.Report, source: Path) -> None:
     path = source / "personas" / "exam-coach.yaml"
     text = path.read_text(encoding="utf-8")
@@ -189,6 +197,7 @@ def test_rows_made_by_hand_are_left_alone(catalog: loading.Report, community: Pe
     assert Toolset.objects.get(id="abacus").offered
 
 
+@pytest.mark.sampled
 def test_a_row_made_by_hand_with_an_id_of_the_files_is_kept(catalog: loading.Report, source: Path) -> None:
     drop_speech(source)
     Toolset.objects.filter(id="tts").delete()
@@ -227,6 +236,7 @@ def test_wrong_files_write_nothing(catalog: loading.Report, source: Path) -> Non
     assert token() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_loads_at_the_same_time_on_an_empty_database_create_each_row_once() -> None:
     reports: list[loading.Report] = []

@@ -338,6 +338,7 @@ def test_an_operators_edit_is_kept_through_a_refresh_and_a_load() -> None:
     assert (found.label, found.input_usd) == ("Our favourite", Decimal(1))
 
 
+@pytest.mark.sampled
 def test_a_model_that_the_files_drop_but_the_list_has_is_the_refreshs_own(source: Path) -> None:
     path = source / "models.yaml"
     head, _, rest = path.read_text(encoding="utf-8").partition(f"- id: {UNUSED}\n")

@@ -130,6 +130,7 @@ def test_threads_that_come_together_read_the_catalog_once() -> None:
     assert len({id(one) for one in found}) == 1
 
 
+@pytest.mark.sampled
 def test_two_web_processes_see_a_change_within_a_second(webs: list[Web]) -> None:
     for price in range(6, 9):
         assert all(web.get("/tiers").ok for web in webs)  # both have just checked the catalog

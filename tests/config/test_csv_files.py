@@ -66,6 +66,7 @@ def test_too_many_rows_are_refused_in_words(console: Client, monkeypatch: pytest
     assert "at most 2 rows" in answer.content.decode()
 
 
+@pytest.mark.sampled
 def test_every_list_that_offers_actions_offers_its_file_to_those_who_may_see_it(console: Client) -> None:
     for model, own in some(list(admin.site._registry.items())):
         place = reverse(f"admin:{own.opts.app_label}_{own.opts.model_name}_changelist")

@@ -120,10 +120,12 @@ def _schema(filename: str, desired_version: str) -> object:
 _read_schema = kubernetes_validate.utils.schema_contents
 
 
+@pytest.mark.sampled
 def test_helms_own_linter_finds_nothing() -> None:
     assert chart.lint(chart.MINIMAL) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("minor", [OLDEST, NEWEST])
 def test_every_combination_renders_objects_that_a_cluster_takes(minor: str) -> None:
     for one in all_objects():
@@ -261,6 +263,7 @@ def test_web_starts_as_make_run_starts_it_but_for_every_address() -> None:
     assert grace > given.drain_seconds + given.stop_seconds
 
 
+@pytest.mark.sampled
 def test_every_command_of_manage_py_exists() -> None:
     used = {
         container["command"][2]

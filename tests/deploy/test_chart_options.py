@@ -63,6 +63,7 @@ def test_a_label_that_is_given_does_not_decide_which_pods_are_a_programs() -> No
         assert "team" not in program["spec"]["selector"]["matchLabels"]
 
 
+@pytest.mark.sampled
 def test_what_is_said_of_one_program_stands_in_place_of_what_is_said_of_all() -> None:
     web, worker = (of_kind("Deployment")[f"agentpods-{name}"]["spec"]["template"]["spec"] for name in ("web", "worker"))
     assert (web["nodeSelector"], web["tolerations"], web["priorityClassName"]) == ({"pool": "web"}, [OWN], "console")

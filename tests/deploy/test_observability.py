@@ -136,6 +136,7 @@ def test_every_alert_says_how_bad_it_is_and_what_happens() -> None:
         assert rule["annotations"]["summary"].endswith(".")
 
 
+@pytest.mark.sampled
 def test_every_alert_was_made_to_fire_by_breaking_the_thing_and_its_runbook_was_followed() -> None:
     """By a test that has the name of the alert. They are slow: `make test-slow`."""
     modules = [ast.parse(path.read_text(encoding="utf-8")) for path in PROOFS.glob("test_*.py")]

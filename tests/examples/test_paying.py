@@ -76,6 +76,7 @@ def reached(outside: Outside, settings: Settings, monkeypatch: pytest.MonkeyPatc
     settings.CRYPTO_TOKENS = env.pairs("CRYPTO_TOKENS")
 
 
+@pytest.mark.sampled
 def test_every_step_holds(reached: None, paying: Paying) -> None:
     paying.read_ways()
     for step in paying.steps():
@@ -87,6 +88,7 @@ def test_a_service_that_sells_nothing_does_not_fit(paying: Paying) -> None:
         paying.read_ways()
 
 
+@pytest.mark.sampled
 def test_a_service_that_asks_another_seller_does_not_fit(reached: None, paying: Paying, settings: Settings) -> None:
     with Outside() as another:
         settings.GUMROAD_URL = another.gumroad.url

@@ -57,6 +57,7 @@ def test_the_official_client_waits_until_an_agent_runs(official: OfficialClients
     assert made.structured_content["agent"]["status"] == "running"
 
 
+@pytest.mark.sampled
 def test_reading_tools_answer_what_their_schemas_say(model: HandWritten, make_agent: MakeAgent) -> None:
     agent = make_agent()
     schemas = {tool["name"]: tool["outputSchema"] for tool in model.ask("tools/list")["result"]["tools"]}

@@ -38,6 +38,7 @@ def delete(agent: Agent) -> None:
     settle(agent)
 
 
+@pytest.mark.sampled
 def test_what_is_prepared_ahead_is_prepared_once(official: OfficialClients) -> None:
     warming.start(after=0).join()
     prepared = loop.begin()

@@ -7,6 +7,7 @@ line until one fails.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import resource
@@ -164,6 +165,8 @@ class ChangedModule:
         exec(compile(code, self.path, "exec", dont_inherit=True), own)
         for namespace, key, name in self._copies:
             namespace[key] = own[name]
+        for clear in _clearings(self.module):
+            clear()
 
 
 def _keepers(module: ModuleType, name: str, value: object) -> Iterator[tuple[dict[str, object], str]]:
@@ -177,6 +180,15 @@ def _keepers(module: ModuleType, name: str, value: object) -> Iterator[tuple[dic
             yield from ((namespace, key) for key, kept in list(namespace.items()) if kept is value)
         elif name in namespace and namespace[name] is value and not isinstance(value, ModuleType | type):
             yield namespace, name
+
+
+def _clearings(module: ModuleType) -> Iterator[Callable[[], None]]:
+    """What empties the caches of functions of the same room: an answer in them may hold an object of the old code."""
+    room = f"{module.__name__.partition('.')[0]}."
+    for other in [known for name, known in list(sys.modules.items()) if name.startswith(room)]:
+        for value in list(vars(other).values()):
+            if isinstance(value, functools._lru_cache_wrapper):
+                yield value.cache_clear
 
 
 class LineWatch:

@@ -94,6 +94,7 @@ def test_the_compiled_texts_are_those_of_the_translators(language: str) -> None:
     assert said(compiled) == said(read(language))
 
 
+@pytest.mark.sampled
 @each_language
 def test_no_text_has_gone_unnoticed_since_they_were_made(language: str) -> None:
     assert said(translations.renewed(language)) == said(read(language))

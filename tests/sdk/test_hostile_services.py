@@ -62,6 +62,7 @@ def test_answers_that_are_none_are_errors_of_ours(hostile: Hostile) -> None:
             pods.agents.get("agt_1")
 
 
+@pytest.mark.sampled
 def test_a_bomb_is_not_unpacked_whole(hostile: Hostile) -> None:
     bomb = gzip.compress(b" " * (80 * 1024 * 1024), 1)
     hostile.answers(status(200, JSON, "Content-Encoding: gzip", body=bomb))

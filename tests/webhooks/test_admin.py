@@ -48,6 +48,7 @@ def test_each_list_opens_searches_and_costs_no_query_per_row(
     assert page.content.count(b"agt_") >= 8
 
 
+@pytest.mark.sampled
 def test_no_page_shows_a_secret_or_the_query_of_a_receiver(console: Client, subscribed: Agent) -> None:
     _, secret = hooks.install(subscribed, url=URL, now=NOON)
     hook, event = hook_of(subscribed), emit(subscribed)
@@ -77,6 +78,7 @@ def test_nothing_can_be_added_changed_or_deleted(console: Client, subscribed: Ag
 DELIVERIES = "/admin/webhooks/delivery/"
 
 
+@pytest.mark.sampled
 def test_an_operator_sends_a_delivery_again_and_is_named(console: Client, operator: User, subscribed: Agent) -> None:
     event = emit(subscribed)
     Delivery.objects.update(state=State.FAILED, attempts=3, finished_at=NOON)
@@ -100,6 +102,7 @@ def test_who_may_only_look_cannot_send_again(subscribed: Agent) -> None:
     assert client.get(reverse("admin:webhooks_delivery_changelist")).status_code == 403
 
 
+@pytest.mark.sampled
 def test_a_delivery_s_page_sends_it_again_unless_it_is_on_its_way(console: Client, subscribed: Agent) -> None:
     delivery = delivery_of(emit(subscribed, now=NOON))
     page = reverse("admin:webhooks_delivery_change", args=[quote(delivery.pk)])

@@ -52,6 +52,7 @@ def add_app(browser: Client, name: str = "phone") -> list[str]:
     return codes_on(said(answer))
 
 
+@pytest.mark.sampled
 def test_an_operator_adds_an_app_and_is_asked_for_it_from_then_on(clock: Any) -> None:
     user = operator("support")
     elsewhere, browser = log_in(user), log_in(user)
@@ -86,6 +87,7 @@ def connection_rows(table: str) -> Any:
         return cursor.fetchall()
 
 
+@pytest.mark.sampled
 def test_the_password_alone_opens_no_page_of_who_has_a_factor() -> None:
     user = with_app(operator())
     browser = log_in(user)
@@ -156,6 +158,7 @@ def test_a_code_works_once_and_its_neighbours_too(clock: Any) -> None:
             assert is_right, code
 
 
+@pytest.mark.sampled
 def test_wrong_codes_are_limited_for_the_person_and_the_person_is_told(clock: Any) -> None:
     user = with_app(operator())
     browsers = [log_in(user, REMOTE_ADDR=f"192.0.2.{number}") for number in range(checking.TRIES)]
@@ -181,6 +184,7 @@ def test_a_day_has_twenty_wrong_codes(clock: Any) -> None:
         checking.code(user, shown_by_app(), now=timezone.now())
 
 
+@pytest.mark.sampled
 def test_a_recovery_code_works_once_however_it_is_typed(clock: Any) -> None:
     user = operator()
     codes = add_app(log_in(user))
@@ -249,6 +253,7 @@ def test_the_second_step_leads_nowhere_else(to: str) -> None:
     assert answer["Location"] == "/admin/"
 
 
+@pytest.mark.sampled
 def test_pages_that_change_the_sign_in_ask_for_the_factor_again(clock: Any) -> None:
     user = with_app(operator())
     browser = log_in(user)
@@ -265,6 +270,7 @@ def test_pages_that_change_the_sign_in_ask_for_the_factor_again(clock: Any) -> N
     assert browser.get(page).status_code == 200
 
 
+@pytest.mark.sampled
 def test_the_last_factor_of_who_needs_one_stays(clock: Any) -> None:
     user = operator()
     browser = log_in(user)
@@ -292,6 +298,7 @@ def test_new_recovery_codes_replace_the_old_ones(clock: Any) -> None:
     assert checking.code(user, new[0], now=timezone.now()) == "recovery"
 
 
+@pytest.mark.sampled
 def test_an_owner_resets_the_sign_in_of_another_and_the_person_is_told(clock: Any) -> None:
     ann, owner = with_app(operator("support")), log_in(operator())
     theirs = log_in(ann)
@@ -306,6 +313,7 @@ def test_an_owner_resets_the_sign_in_of_another_and_the_person_is_told(clock: An
     assert "removed by an owner" in Letter.objects.get(user=ann).text
 
 
+@pytest.mark.sampled
 def test_nobody_resets_their_own_sign_in_or_a_superusers(clock: Any) -> None:
     root = with_app(User.objects.create_superuser("root@example.com", PASSWORD))
     me = operator()

@@ -248,6 +248,7 @@ def test_a_key_does_not_expire(ann: APIClient) -> None:
         assert agent.get("/me").status_code == 200
 
 
+@pytest.mark.sampled
 def test_an_account_has_a_hundred_live_keys_and_revoking_one_makes_room(ann: APIClient, bob: APIClient) -> None:
     user = User.objects.get(email="ann@example.com")
     made = [keys.create(user, name=f"key {number}", now=NOON)[0] for number in range(100)]

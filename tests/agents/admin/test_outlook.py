@@ -44,6 +44,7 @@ def test_a_new_agent_whose_pod_is_not_made_yet(console: Client, make_agent: Make
     assert said["Next step"] == f"{STEPS[PlanStep.DEPLOY]} Due now."
 
 
+@pytest.mark.sampled
 def test_a_failed_agent_says_why_on_its_page_and_in_the_list(console: Client, running: Agent) -> None:
     told = "the engine <ended> three times"
     Agent.objects.filter(pk=running.pk).update(status="failed", cause="CRASH_LOOP", cause_message=told)
@@ -55,6 +56,7 @@ def test_a_failed_agent_says_why_on_its_page_and_in_the_list(console: Client, ru
     assert "Why" not in shown(console, running)
 
 
+@pytest.mark.sampled
 def test_a_page_that_only_shows_has_nothing_to_save(console: Client, running: Agent) -> None:
     shown, form = (
         f"/admin/agents/agent/{quote(running.pk)}/change/",
@@ -71,6 +73,7 @@ def test_an_agent_that_runs_rests(console: Client, running: Agent) -> None:
     assert said["Next step"] == f"{STEPS[PlanStep.REST]} Nothing is due."
 
 
+@pytest.mark.sampled
 def test_a_paused_agent_whose_pod_still_runs_is_stopped_next(console: Client, running: Agent) -> None:
     lifecycle.pause(running, reason=Reason.OPERATOR, actor="operator:1")
     said = shown(console, running)
@@ -84,6 +87,7 @@ def test_a_lost_pod_is_made_again_next(console: Client, running: Agent, runtime:
     assert (said["Seen"], said["Next step"]) == ("no pod", f"{STEPS[PlanStep.RECOVER]} Nothing is due.")
 
 
+@pytest.mark.sampled
 def test_what_is_due_later_and_what_a_worker_has_taken(console: Client, running: Agent) -> None:
     now = timezone.now()
     Agent.objects.filter(pk=running.pk).update(reconcile_at=now + timedelta(minutes=5, seconds=30))

@@ -170,6 +170,7 @@ def test_old_backups_and_failed_drills_degrade_the_status_and_say_so(pod: Agent,
     assert shown("backups")[0] == "ok"
 
 
+@pytest.mark.sampled
 def test_an_operator_sees_the_last_drill_and_asks_for_one(pod: Agent) -> None:
     Repository.objects.filter(pk=pod.pk).update(
         drilled_at=timezone.now(), drill_failure="not whole", drill_due_at=timezone.now() + timedelta(days=5)

@@ -98,6 +98,7 @@ def test_accounts_whose_pods_never_end_theirs_hold_up_nobody_for_longer_than_a_p
     assert left == taking.AT_ONCE, "theirs go on, and may end"
 
 
+@pytest.mark.sampled
 def test_a_free_place_is_for_the_backup_that_waits_longest(
     pod: Agent, steps: Steps, make_agent: MakeAgent, stranger: User
 ) -> None:
@@ -275,6 +276,7 @@ def test_one_without_a_backup_fails_and_its_next_rebuild_goes_on_with_what_is_th
     assert (agent.restores, agent.data_expected) == ("", False)
 
 
+@pytest.mark.sampled
 def test_a_stop_waits_for_a_backup_so_that_a_stopped_agent_has_a_fresh_one(pod: Agent, steps: Steps) -> None:
     agent = settle(lifecycle.pause(pod, reason=Reason.OWNER, actor="user:x"))
     assert agent.status == Status.RUNNING
@@ -288,6 +290,7 @@ def test_a_stop_waits_for_a_backup_so_that_a_stopped_agent_has_a_fresh_one(pod: 
     assert kinds(agent) == ["stop"]
 
 
+@pytest.mark.sampled
 def test_a_stop_waits_for_no_backup_that_takes_long_nor_for_a_suspended_account(
     pod: Agent, bridge: BridgeDouble, steps: Steps
 ) -> None:

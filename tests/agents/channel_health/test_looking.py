@@ -82,6 +82,7 @@ def test_what_is_no_json_changes_nothing(
     assert (told(agent), ChannelState.objects.get().since) == ([], None)
 
 
+@pytest.mark.sampled
 def test_a_pod_that_answers_a_byte_now_and_then_holds_nobody_up_for_long(
     make_listening: MakeListening, lying: Lie, watch: MinuteWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ def test_each_agent_is_asked_once_a_minute_and_one_without_other_channels_never(
     assert (len(listening.asked), other.asked) == (4, [])
 
 
+@pytest.mark.sampled
 def test_no_account_keeps_others_waiting(
     make_listening: MakeListening, stranger: User, watch: MinuteWatch, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_round_that_has_lasted_for_long_begins_no_further_calls(
     assert (watch.look(), gateway.asked) == (1, [])
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_workers_at_once_ask_each_pod_once_and_tell_once(
     make_listening: MakeListening, lying: Lie, watch: MinuteWatch

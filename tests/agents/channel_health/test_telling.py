@@ -39,6 +39,7 @@ def others(explanation: Any) -> list[str]:
     return [line.split(":")[0].removeprefix("also ") for line in explanation["evidence"] if line.startswith("also ")]
 
 
+@pytest.mark.sampled
 def test_a_channel_that_is_silent_for_two_minutes_is_explained_with_the_call_that_sets_a_new_token(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -99,6 +100,7 @@ def test_its_owner_is_written_to_once_however_long_it_lasts(
     assert told(listening) == [SILENT]
 
 
+@pytest.mark.sampled
 def test_one_that_hears_again_is_well_and_on_the_timeline(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -110,6 +112,7 @@ def test_one_that_hears_again_is_well_and_on_the_timeline(
     assert told(listening) == [SILENT, "telegram hears again"]
 
 
+@pytest.mark.sampled
 def test_a_silence_shorter_than_two_minutes_is_none(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     for _ in range(5):
         bridge.channels["telegram"] = REFUSED
@@ -139,6 +142,7 @@ def test_a_silence_soon_after_another_is_mailed_when_it_still_lasts_an_hour_afte
     assert len(mailed()) == 2
 
 
+@pytest.mark.sampled
 def test_a_pod_that_does_not_answer_or_has_no_engine_says_nothing_of_channels(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -172,6 +176,7 @@ def test_an_agent_without_a_model_key_waits_for_it(
     assert (told(agent), ChannelState.objects.count()) == ([], 0)
 
 
+@pytest.mark.sampled
 def test_a_paused_agent_is_not_written_about_and_its_silence_begins_anew(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -190,6 +195,7 @@ def test_a_paused_agent_is_not_written_about_and_its_silence_begins_anew(
     assert told(agent) == [SILENT]
 
 
+@pytest.mark.sampled
 def test_a_silence_goes_on_over_a_pod_that_was_lost(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, runtime: ScriptedRuntime, gateway_of: GatewayOf
 ) -> None:
@@ -224,6 +230,7 @@ def test_an_owner_who_is_suspended_is_not_written_to(
     assert mailed() == []
 
 
+@pytest.mark.sampled
 def test_what_is_worse_comes_first_and_an_engine_that_is_down_alone(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -238,6 +245,7 @@ def test_what_is_worse_comes_first_and_an_engine_that_is_down_alone(
     assert (found["cause"], others(found)) == ("QUOTA_GRACE", ["DISK_FULL"])
 
 
+@pytest.mark.sampled
 def test_a_key_that_was_not_checked_comes_behind_it_and_a_model_that_fails_before_it(
     client: APIClient, make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -253,6 +261,7 @@ def test_a_key_that_was_not_checked_comes_behind_it_and_a_model_that_fails_befor
     assert (found["cause"], others(found)) == ("MODEL_UNREACHABLE", ["CHANNEL_SILENT"])
 
 
+@pytest.mark.sampled
 def test_after_another_configuration_nothing_is_known_until_the_next_look(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -296,6 +305,7 @@ def test_the_mail_is_in_the_agents_language_and_has_no_word_of_the_pod(
     assert "{" not in letter.text
 
 
+@pytest.mark.sampled
 def test_no_secret_control_character_or_flood_of_words_is_stored(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -339,6 +349,7 @@ def test_a_worker_that_is_killed_at_the_mail_has_told_nothing_and_the_next_tells
     assert (told(listening), len(mailed())) == ([SILENT], 1)
 
 
+@pytest.mark.sampled
 def test_another_revision_than_the_one_that_was_asked_for_says_nothing(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, runtime: ScriptedRuntime
 ) -> None:
@@ -350,6 +361,7 @@ def test_another_revision_than_the_one_that_was_asked_for_says_nothing(
     assert told(listening) == []
 
 
+@pytest.mark.sampled
 def test_operators_see_it_on_the_agents_page(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)

@@ -82,6 +82,7 @@ def test_while_the_engine_restarts_messages_wait_and_keep_their_order(
     assert waiting() == []
 
 
+@pytest.mark.sampled
 def test_a_message_that_the_engine_always_refuses_holds_up_those_behind_it_for_minutes_and_not_for_a_day(
     agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:

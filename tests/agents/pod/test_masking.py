@@ -104,6 +104,7 @@ KEY = "sk-proj-Zq7kP2mVx9Lw4Rt6Yb1Nc8Hd"
 TEXT = st.text(alphabet="sk-projZq %\\u0", max_size=20)
 
 
+@pytest.mark.sampled
 @given(
     before=TEXT,
     after=TEXT,

@@ -87,6 +87,7 @@ def texts_with_a_secret(draw: st.DrawFn) -> tuple[str, str]:
     return secret, "".join(pieces)
 
 
+@pytest.mark.sampled
 @given(texts_with_a_secret(), st.lists(st.integers(0, 300), max_size=4))
 def test_a_text_is_masked_as_the_rule_says_however_it_can_be_read_and_whatever_its_pieces_are(
     given_texts: tuple[str, str], cuts: list[int]
@@ -146,6 +147,7 @@ def test_the_work_grows_as_the_text_and_not_faster_whatever_repeats_itself(secre
     assert large < 4.5 * small
 
 
+@pytest.mark.sampled
 def test_a_text_that_comes_letter_by_letter_costs_no_more_than_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masking, "MUCH", 32)
     small, large = (calls_for("a" * 2 * size, "a" * size, piece=1) for size in (200, 800))
@@ -153,6 +155,7 @@ def test_a_text_that_comes_letter_by_letter_costs_no_more_than_its_length(monkey
     assert large < 4.5 * small
 
 
+@pytest.mark.sampled
 def test_the_end_of_a_long_beginning_waits_a_little_and_nothing_is_lost() -> None:
     secret = "".join(f"{number:03d}" for number in range(200))
     mask = StreamMask([secret])

@@ -70,6 +70,7 @@ def test_after_the_switch_nothing_is_stored_whoever_was_first(running: Agent) ->
     assert ReplayEntry.objects.count() == before
 
 
+@pytest.mark.sampled
 def test_the_newest_deletions_of_conversations_are_remembered(running: Agent) -> None:
     recording.delete(running, actor=ACTOR)
     for number in range(60):

@@ -122,6 +122,7 @@ def stopped(agent: Agent) -> Agent:
     return saved(lifecycle.came_down(paused(agent), now=NOON), **WRONG, attempts=5, reconcile_at=None)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("request_of", REQUESTS)
 def test_a_request_is_taken_up_at_once_however_often_the_last_one_failed(
     up: Agent, request_of: str, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks

@@ -33,6 +33,7 @@ NONE = {"usdPerDay": None, "usdPerMonth": None}
 UNSPENT = {"usdToday": 0, "usdThisMonth": 0}
 
 
+@pytest.mark.sampled
 def test_limits_are_set_with_the_key_or_later_and_are_read_again(client: APIClient, owner: User) -> None:
     body = {"name": "a", "scopes": ["operate"], "usdPerDay": 2.5, "usdPerMonth": 25}
     made = client.post("/keys", body, format="json").json()
@@ -97,6 +98,7 @@ def test_a_limited_key_reads_its_own_limits_alone(
     assert client.put("/keys/key_0/limits", {}, format="json").status_code == 404
 
 
+@pytest.mark.sampled
 def test_a_key_with_nothing_left_starts_no_turn(
     client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -233,6 +235,7 @@ def test_a_key_whose_turns_are_limited_does_not_see_what_opens_other_doors(
     assert limited.get(f"/agents/{agent.pk}").json()["agent"]["a2aToken"] == made["a2aToken"]
 
 
+@pytest.mark.sampled
 def test_no_answer_to_a_change_shows_such_a_key_what_opens_other_doors(
     client: APIClient, agent: Agent, make_key: MakeKey, dns: NameServer, settings: Any
 ) -> None:

@@ -100,6 +100,7 @@ def test_an_engine_cannot_name_another_key_or_none(
     assert by_key(client, agent) == {"driver": taken(1)}
 
 
+@pytest.mark.sampled
 def test_what_an_engine_calls_just_after_the_turn_counts_for_its_key(
     client: APIClient, agent: Agent, serve: Serve, key: KeyClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +197,7 @@ def test_a_pod_cannot_write_figures_of_another_accounts_key(agent: Agent, strang
     assert not KeyUsage.objects.exists()
 
 
+@pytest.mark.sampled
 def test_a_revoked_keys_figures_stay(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:

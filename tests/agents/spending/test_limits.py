@@ -81,6 +81,7 @@ def test_a_limit_that_is_too_small_or_too_large_is_refused_with_the_bound(client
     assert said == ["usdPerDay: must be at least 0.01, not -1.00", "requestsPerMinute: must be at least 1, not 0"]
 
 
+@pytest.mark.sampled
 def test_strangers_neither_see_nor_set_limits(other: APIClient, agent: Agent) -> None:
     assert other.get(f"/agents/{agent.pk}/limits").status_code == 404
     assert put(other, agent, stopped=True).status_code == 404

@@ -47,6 +47,7 @@ def test_another_token_is_made_when_asked_for(client: APIClient, running: Agent)
     assert put(client, running, enabled=True, rotateToken=True)["a2aToken"] not in {None, first}
 
 
+@pytest.mark.sampled
 def test_the_toolset_says_the_same_as_the_switch_once_toolsets_were_chosen(client: APIClient, running: Agent) -> None:
     assert put(client, running, enabled=True)["tools"] is None
     client.put(f"/agents/{running.pk}/tools", {"enabled": ["file"], "mcpServers": []}, format="json")
@@ -56,6 +57,7 @@ def test_the_toolset_says_the_same_as_the_switch_once_toolsets_were_chosen(clien
     assert put(client, running, enabled=False)["tools"]["enabled"] == ["file"]
 
 
+@pytest.mark.sampled
 def test_a_listing_is_kept_until_its_owner_says_otherwise(client: APIClient, running: Agent) -> None:
     assert put(client, running, enabled=True, listed=True)["a2aListed"] is True
     assert put(client, running, enabled=True)["a2aListed"] is True

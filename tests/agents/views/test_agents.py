@@ -129,6 +129,7 @@ def test_a_body_that_is_no_object_is_a_400(client: APIClient, body: Any) -> None
     assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
 
 
+@pytest.mark.sampled
 def test_every_engine_that_is_listed_is_taken_and_no_other(client: APIClient, settings: Any) -> None:
     settings.MAX_FREE_AGENTS = 10
     listed = {engine["id"]: engine for engine in client.get("/engines").json()["engines"]}

@@ -210,6 +210,7 @@ def restore(client: APIClient, agent: Agent, name: str) -> Any:
     return client.post(f"/agents/{agent.pk}/backups/{name}/restore")
 
 
+@pytest.mark.sampled
 def test_a_restore_is_a_rebuild_whose_pod_gets_the_order(
     client: APIClient, pod: Agent, bridge: BridgeDouble, runtime: ScriptedRuntime, gateway_of: GatewayOf
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_restore_is_a_rebuild_whose_pod_gets_the_order(
     assert pod.transitions.filter(reason=Reason.RESTORE, note=f"from backup {name}").exists()
 
 
+@pytest.mark.sampled
 def test_a_restore_that_fails_is_told_and_a_rebuild_gives_it_up(
     client: APIClient, pod: Agent, runtime: ScriptedRuntime, gateway_of: GatewayOf
 ) -> None:
@@ -243,6 +245,7 @@ def test_a_restore_that_fails_is_told_and_a_rebuild_gives_it_up(
     assert pods.spec_of(pod).restore == ""
 
 
+@pytest.mark.sampled
 def test_while_it_is_provisioned_an_agent_is_not_restored(
     client: APIClient, pod: Agent, runtime: ScriptedRuntime
 ) -> None:
@@ -255,6 +258,7 @@ def test_while_it_is_provisioned_an_agent_is_not_restored(
     assert client.delete(f"/agents/{pod.pk}/backups/{name}").status_code == 409
 
 
+@pytest.mark.sampled
 def test_a_backup_that_is_deleted_is_gone_and_the_agent_shows_the_one_before(client: APIClient, pod: Agent) -> None:
     older, newer = one(client, pod), one(client, pod)
     before = listed(client, pod)[1]["createdAt"]

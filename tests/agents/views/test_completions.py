@@ -201,6 +201,7 @@ def test_what_the_agent_decides_itself_is_ignored_and_named(ai: openai.OpenAI) -
     assert answer.headers["Ignored-Fields"] == "max_tokens,temperature"
 
 
+@pytest.mark.sampled
 def test_failures_are_what_its_client_knows(ai: openai.OpenAI, running: Agent, bridge: BridgeDouble) -> None:
     bridge.turn = lambda turn: [{"type": "error", "hop": "model", "message": "the provider refused the key"}]
     with pytest.raises(openai.InternalServerError) as failed:

@@ -96,6 +96,7 @@ def test_an_event_that_is_committed_late_is_not_skipped(client: APIClient, make_
     assert ids(client) == [early.pk, late[0].pk]
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_readers_at_the_same_time_see_one_order_and_miss_nothing(client: APIClient, make_agent: MakeAgent) -> None:
     agents = [make_agent(), make_agent()]

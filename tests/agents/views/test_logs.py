@@ -120,6 +120,7 @@ def test_the_last_lines_of_a_stopped_pod_are_there_and_say_that_it_is_gone(
     assert (texts(rest), rest.json()["gap"]) == (NUMBERS[4:], False)
 
 
+@pytest.mark.sampled
 def test_the_log_goes_on_from_the_pod_that_is_gone_to_the_next(
     client: APIClient, talking: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, tmp_path: Any
 ) -> None:

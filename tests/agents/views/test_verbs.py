@@ -30,6 +30,7 @@ def explain(client: APIClient, agent: Agent) -> Any:
     return answer.json()["explanation"]
 
 
+@pytest.mark.sampled
 def test_pause_resume_and_rebuild_answer_with_the_agent(client: APIClient, running: Agent) -> None:
     paused = client.post(f"/agents/{running.id}/pause")
     assert (paused.status_code, paused.json()["agent"]["status"]) == (200, "running")

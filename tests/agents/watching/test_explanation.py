@@ -80,6 +80,7 @@ def test_a_pod_near_its_limit_says_so_where_nothing_else_is_wrong(running: Agent
     assert explanation.of(agent).cause == "QUOTA_WARN"
 
 
+@pytest.mark.sampled
 def test_the_most_urgent_cause_is_named_and_the_others_are_listed(
     running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:

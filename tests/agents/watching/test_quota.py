@@ -120,6 +120,7 @@ def test_whoever_stays_below_85_percent_hears_nothing(pcts: list[float]) -> None
     assert set(statuses(pcts)) <= {"ok"}
 
 
+@pytest.mark.sampled
 @given(readings, st.lists(st.floats(0, 0.7999), min_size=10, max_size=20))
 def test_ten_quiet_minutes_end_every_warning_and_every_grace_that_is_not_over(
     pcts: list[float], quiet: list[float]

@@ -129,6 +129,7 @@ def test_an_idempotency_key_gives_the_first_answer_again(agent: Agent, mine: API
     assert (second.json(), second["Idempotent-Replayed"]) == (first.json(), "true")
 
 
+@pytest.mark.sampled
 def test_the_snapshot_of_what_was_bought_has_the_fields_of_a_tier_alone(
     agent: Agent, mine: APIClient, gumroad: GumroadServer
 ) -> None:
@@ -149,6 +150,7 @@ def test_the_list_shows_keys_to_their_owner_alone(
     assert signed_in(stranger).get("/subscriptions").json() == {"subscriptions": []}
 
 
+@pytest.mark.sampled
 def test_the_list_is_newest_first_and_in_pages(agent: Agent, mine: APIClient, make_agent: MakeAgent, pay: Pay) -> None:
     others = [make_agent() for _ in range(2)]
     for number, one in enumerate([agent, *others]):

@@ -23,6 +23,7 @@ def test_until_it_is_set_the_name_says_nothing_of_the_person(writer: Writer) -> 
     assert "author@example.com" not in str(writer.get("/me/personas"))
 
 
+@pytest.mark.sampled
 def test_the_name_is_shown_with_all_personas_at_once(writer: Writer, stranger: Writer, api: APIClient) -> None:
     public, draft = writer.published(), writer.draft()
     other = stranger.published()

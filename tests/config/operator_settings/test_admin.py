@@ -66,6 +66,7 @@ def sign_up(api: APIClient, email: str) -> Any:
     return api.post("/auth/verify", {"email": email, "code": requested.json()["devCode"]}, format="json")
 
 
+@pytest.mark.sampled
 def test_a_changed_limit_works_in_the_api_at_once(act: Step, settings: Settings) -> None:
     settings.MAX_KEYS = 2
     user = User.objects.create_user("ann@example.com")
@@ -79,6 +80,7 @@ def test_a_changed_limit_works_in_the_api_at_once(act: Step, settings: Settings)
     assert ann.post("/keys", {"name": "three"}, format="json").status_code == 400, "the environment's value again"
 
 
+@pytest.mark.sampled
 def test_closed_sign_ups_refuse_new_accounts_and_let_existing_ones_in(api: APIClient, act: Step) -> None:
     User.objects.create_user("ann@example.com")
     act("choose", "SIGN_UPS_OPEN", value="0")
@@ -107,6 +109,7 @@ def test_only_the_right_code_tells_that_sign_ups_are_closed(api: APIClient, sett
     assert told[0] == told[1]
 
 
+@pytest.mark.sampled
 def test_what_is_kept_of_the_catalog_follows_at_once(api: APIClient, act: Step) -> None:
     assert api.get("/tiers").json()["trial"]["days"] == 7
     act("choose", "TRIAL_DAYS", value="30")
@@ -137,6 +140,7 @@ def test_the_page_shows_each_setting_with_its_value_and_where_it_comes_from(
     assert "Christmas" in page
 
 
+@pytest.mark.sampled
 def test_the_page_costs_as_many_statements_however_much_was_changed(
     console: Client, act: Step, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -182,6 +186,7 @@ def test_lists_may_be_entered_line_by_line(act: Step) -> None:
     assert row.value == "tiny=https://shop.example/t,small=https://shop.example/s"
 
 
+@pytest.mark.sampled
 def test_the_history_says_who_changed_what_and_why(console: Client, operator: User, act: Step) -> None:
     act("choose", "MAX_KEYS", value="9", reason="a big customer")
     act("choose", "GRACE_DAYS", value="4")
@@ -195,6 +200,7 @@ def test_the_history_says_who_changed_what_and_why(console: Client, operator: Us
     assert LogEntry.objects.filter(object_id="MAX_KEYS").get().change_message == "no value → 9: a big customer"
 
 
+@pytest.mark.sampled
 def test_nobody_writes_the_history_in_the_console(console: Client, act: Step) -> None:
     act("choose", "MAX_KEYS", value="9")
     page = f"{HISTORY}{SettingChange.objects.get().pk}/"

@@ -11,6 +11,7 @@ from tests.config.serving.application import POURED, UNREAD_SECONDS
 from tests.config.serving.front import FrontProcess, is_ended
 
 
+@pytest.mark.sampled
 def test_a_download_that_nobody_reads_is_not_gathered(front: FrontProcess) -> None:
     """Otherwise the server would keep a whole backup in its memory."""
     before = front.memory()

@@ -191,6 +191,7 @@ def waiting_call(account: str, server: socket.socket) -> bytes:
     return f"GET /wait?account={account}&port={port} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
 
 
+@pytest.mark.sampled
 def test_calls_that_wait_leave_the_threads_to_others(front: FrontProcess, silent: socket.socket) -> None:
     with ExitStack() as stack:
         for account in range(RUNNING * 4):
@@ -199,6 +200,7 @@ def test_calls_that_wait_leave_the_threads_to_others(front: FrontProcess, silent
         assert front.get("/echo").status_code == 200
 
 
+@pytest.mark.sampled
 def test_an_account_has_its_share_and_takes_nobody_elses(front: FrontProcess, silent: socket.socket) -> None:
     with ExitStack() as stack:
         for _ in range(4):

@@ -102,6 +102,7 @@ def _copies(agent: Agent) -> list[Agent]:
     return made
 
 
+@pytest.mark.sampled
 def test_a_hundred_agents_take_as_many_queries_as_one(
     clock: Clock, visitor: Visitor, make_agent: MakeAgent, pay: Pay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_hundred_agents_take_as_many_queries_as_one(
     assert len(lines(visitor.open(ACCOUNT), "agents")) == 101
 
 
+@pytest.mark.sampled
 def test_the_list_of_agents_has_pages(visitor: Visitor, make_agent: MakeAgent) -> None:
     agent = make_agent(name="The first")
     a_hundred(agent)
@@ -159,6 +161,7 @@ def test_the_same_form_sent_twice_makes_one_key_and_shows_its_secret_once(visito
     assert ApiKey.objects.count() == 1
 
 
+@pytest.mark.sampled
 def test_who_goes_back_and_types_another_name_may_make_another_key(visitor: Visitor) -> None:
     page = visitor.open(ACCOUNT)
     shown(visitor.send(page, "/account/keys", name="laptop"))

@@ -20,6 +20,8 @@ from config import personal
 from tests.billing.conftest import NOON, Clock, Pay
 from tests.pages.account.visitor import Visitor, shown, text
 
+pytestmark = pytest.mark.sampled
+
 PATH = "/account/data"
 
 

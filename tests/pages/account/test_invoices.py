@@ -26,6 +26,7 @@ def test_without_an_invoice_it_says_so(visitor: Visitor) -> None:
     assert "There are none yet" in text(visitor.open(PATH))
 
 
+@pytest.mark.sampled
 def test_each_invoice_is_there_with_its_file(visitor: Visitor, running: Agent, pay: Pay) -> None:
     pay(running)
     row = Invoice.objects.get()
@@ -36,6 +37,7 @@ def test_each_invoice_is_there_with_its_file(visitor: Visitor, running: Agent, p
     assert visitor.open(f"/account/agents/{running.pk}").all("a", href=f"{PATH}/{row.pk}")
 
 
+@pytest.mark.sampled
 def test_of_many_the_next_page_has_the_rest(visitor: Visitor, running: Agent, pay: Pay, clock: Clock) -> None:
     for number in range(21):
         pay(running, str(number))

@@ -29,6 +29,7 @@ def words(content: bytes) -> str:
     return " ".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
 
 
+@pytest.mark.sampled
 def test_a_payment_has_a_page_and_a_receipt_in_its_owners_language(
     visitor: Visitor, owner: User, stranger: User, running: Agent, pay: Pay
 ) -> None:

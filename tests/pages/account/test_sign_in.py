@@ -125,6 +125,7 @@ def test_a_used_code_is_used(visitor: Visitor) -> None:
     assert "was used" in text(shown(other.post("/sign-in/code", **form_of_other), status=401))
 
 
+@pytest.mark.sampled
 def test_after_five_wrong_codes_the_page_says_to_have_a_new_one_sent_and_that_works(visitor: Visitor) -> None:
     with time_machine.travel(datetime(2026, 11, 21, 12, tzinfo=UTC), tick=False) as clock:
         page, code = asked(visitor)
@@ -137,6 +138,7 @@ def test_after_five_wrong_codes_the_page_says_to_have_a_new_one_sent_and_that_wo
         assert visitor.send(page, "/sign-in/code", code=page.one("code").text).status_code == 303
 
 
+@pytest.mark.sampled
 def test_the_limit_by_address_is_the_apis_and_counts_with_it(visitor: Visitor, api: APIClient) -> None:
     for _ in range(5):
         assert api.post("/auth/request", {"email": ANN}, format="json").status_code == 202

@@ -60,6 +60,7 @@ def sample(minutes_ago: float, *down: str, requests: int = 0, failed: int = 0) -
     HealthSample.objects.create(at=at, down=list(down), requests=requests, failed=failed)
 
 
+@pytest.mark.sampled
 def test_the_api_is_measured_in_half_minutes_and_one_that_nobody_saw_is_bad() -> None:
     sample(5)  # the first of all: nothing is said about the time before it
     sample(4.5, "mail", "queue")

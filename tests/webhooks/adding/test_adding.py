@@ -69,6 +69,7 @@ def test_its_owners_pages_name_it(owner: User, renamed: Agent) -> None:
     assert webhook.count("The agent was renamed") == 3  # among the types, the delivery, and its button's label
 
 
+@pytest.mark.sampled
 def test_the_console_shows_it_and_the_note_on_the_timeline(renamed: Agent) -> None:
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com", "a long password"))
@@ -77,6 +78,7 @@ def test_the_console_shows_it_and_the_note_on_the_timeline(renamed: Agent) -> No
     assert "renamed" in console.get(f"/admin/agents/agent/{renamed.pk}/change/").content.decode()
 
 
+@pytest.mark.sampled
 def test_the_description_of_the_api_has_it(client: APIClient) -> None:
     described: dict[str, Any] = client.get("/openapi.json").json()
     operation = described["webhooks"][NEW]["post"]
@@ -87,6 +89,7 @@ def test_the_description_of_the_api_has_it(client: APIClient) -> None:
     assert "The agent got another name" in client.get("/docs/events").content.decode()
 
 
+@pytest.mark.sampled
 def test_the_migration_changes_choices_alone(db: None) -> None:
     """No table is touched."""
     told = StringIO()

@@ -167,6 +167,7 @@ def test_a_database_that_is_a_link_is_not_opened(tmp_path: Path) -> None:
     assert memory.read(ROWS, tmp_path).sessions == 0
 
 
+@pytest.mark.sampled
 def test_files_that_go_while_they_are_read_are_no_error(tmp_path: Path) -> None:
     ended = threading.Event()
 

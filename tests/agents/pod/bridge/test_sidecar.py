@@ -76,6 +76,7 @@ def test_one_that_ends_by_itself_is_started_again(
     assert running(tmp_path) == []
 
 
+@pytest.mark.sampled
 def test_another_one_takes_the_place_of_the_first_and_none_ends_it(
     supervisor: SidecarSupervisor, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def test_every_cause_has_words_for_people() -> None:
     assert {reason.upper() for reason in explanation.STOP_MESSAGES} <= set(Cause)
 
 
+@pytest.mark.sampled
 def test_every_call_that_explain_names_has_a_button_that_leads_to_a_page(visitor: Visitor, running: Agent) -> None:
     calls = [*(call.replace("{id}", running.pk) for call in BUTTONS), renew_url(running.pk)]
     for call in calls:
@@ -99,6 +100,7 @@ def test_each_cause_has_its_button_and_what_is_shared_has_one(running: Agent) ->
     assert len(links) == len(set(links)) == len(set(BUTTONS.values()))
 
 
+@pytest.mark.sampled
 def test_the_strongest_button_is_the_one_that_helps(
     visitor: Visitor, running: Agent, gateway_of: GatewayOf, settings: Settings
 ) -> None:

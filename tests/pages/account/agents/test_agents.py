@@ -216,6 +216,7 @@ def test_money_that_an_operator_has_decided_about_is_looked_into_no_more(
     assert not any("we are looking into it" in line for line in lines)
 
 
+@pytest.mark.sampled
 def test_the_list_of_payments_has_pages_and_a_fixed_number_of_queries(
     clock: Clock, visitor: Visitor, running: Agent
 ) -> None:

@@ -33,6 +33,7 @@ def here(agent: Agent) -> str:
     return f"/account/agents/{agent.pk}"
 
 
+@pytest.mark.sampled
 def test_where_only_the_buyer_can_stop_the_card_it_says_where(
     visitor: Visitor, agent: Agent, sale: GumroadSale
 ) -> None:
@@ -48,6 +49,7 @@ def test_where_only_the_buyer_can_stop_the_card_it_says_where(
     assert after.all("a", href="https://app.gumroad.com/library")
 
 
+@pytest.mark.sampled
 def test_where_we_can_the_card_is_stopped(
     visitor: Visitor, agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any
 ) -> None:

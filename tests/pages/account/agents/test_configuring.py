@@ -95,6 +95,7 @@ def test_an_engine_on_the_web_alone_says_so(visitor: Visitor, running: Agent) ->
     assert not page.all("input", name="channel")
 
 
+@pytest.mark.sampled
 def test_a_channel_is_connected_with_its_secret_which_is_not_shown(visitor: Visitor, hermes: Agent) -> None:
     answer = send(visitor, hermes, "channels", boxes=[("channel", "telegram")], telegramToken="  1:abc ")
     assert answer.status_code == 303
@@ -146,6 +147,7 @@ def test_a_form_takes_no_longer_secrets_than_the_api(visitor: Visitor, hermes: A
     assert (settle(hermes).channel_secrets, settle(hermes).tool_secrets) == ({}, None)
 
 
+@pytest.mark.sampled
 def test_what_no_column_can_hold_is_left_out_or_refused(visitor: Visitor, hermes: Agent) -> None:
     assert send(visitor, hermes, "settings", name="x", lang="en", extra_soul="Be\0 brief.").status_code == 303
     assert settle(hermes).extra_soul == "Be brief."

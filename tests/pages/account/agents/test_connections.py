@@ -98,6 +98,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
 ]
 
 
+@pytest.mark.sampled
 def test_what_is_wrong_with_a_server_is_said(visitor: Visitor, hermes: Agent) -> None:
     for typed, words in WRONG:
         assert words in said(send(visitor, hermes, "mcp", **{"headers": "", **typed}))
@@ -142,6 +143,7 @@ def test_saving_tools_leaves_a2a_on_which_was_switched_on_alone(visitor: Visitor
     assert ticked == {"file", "memory", "session_search", "todo", "skills", "a2a"}
 
 
+@pytest.mark.sampled
 def test_peers_are_named_with_tokens_which_are_not_shown_and_removed(visitor: Visitor, running: Agent) -> None:
     for name, token in (("ann", "secret-of-ann"), ("bob", "")):
         given = {"name": name, "url": f"https://{name}.example.com/a2a", "token": token}

@@ -37,6 +37,7 @@ def table(page: Page) -> list[str]:
     return [" ".join(one.text.replace("Copy", "").split()) for one in rows]
 
 
+@pytest.mark.sampled
 def test_it_is_set_with_records_to_copy_which_are_found_once_they_are_there_and_removed(
     visitor: Visitor, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -90,6 +91,7 @@ def test_an_address_copied_from_a_browser_names_the_domain(
     assert DomainClaim.objects.get().domain == NAME
 
 
+@pytest.mark.sampled
 def test_a_domain_of_another_agent_is_taken_over_by_whoever_proves_it(
     visitor: Visitor, running: Agent, make_agent: MakeAgent, stranger: User, dns: NameServer, owner: User
 ) -> None:

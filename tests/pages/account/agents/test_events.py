@@ -40,6 +40,7 @@ def told(page: Page) -> list[str]:
     return [one.text.strip() for one in page.all("p") if any(up is timeline for up in one.within)]
 
 
+@pytest.mark.sampled
 def test_events_are_told_in_words_the_newest_first(visitor: Visitor, running: Agent) -> None:
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")
     settle(running)
@@ -89,6 +90,7 @@ def test_every_reason_to_stop_is_told(visitor: Visitor, running: Agent) -> None:
         assert len(told(visitor.open(place(running)))[0]) > len("The agent stopped. ")
 
 
+@pytest.mark.sampled
 def test_events_have_pages_and_a_fixed_number_of_queries(visitor: Visitor, running: Agent) -> None:
     for_one = statements(visitor, place(running))
     for number in range(60):

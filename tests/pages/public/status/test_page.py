@@ -66,6 +66,7 @@ def test_days_before_the_oldest_incident_that_is_read_are_unknown_not_well(api: 
     assert len(unknown) == 9 * (89 - (now.date() - (now - timedelta(hours=99)).date()).days)
 
 
+@pytest.mark.sampled
 def test_what_the_operator_tells_is_read_in_its_order_on_the_page_and_in_the_feed(
     api: APIClient, client: Client
 ) -> None:

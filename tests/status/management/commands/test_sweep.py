@@ -56,6 +56,7 @@ def test_in_development_it_can_be_another_time(owner: User) -> None:
     assert Event.objects.count() == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_pod_over_its_quota_is_stopped_as_of_an_hour_later(
     make_agent: MakeAgent,
@@ -71,6 +72,7 @@ def test_a_pod_over_its_quota_is_stopped_as_of_an_hour_later(
     assert (agent.desired, agent.operation) == ("stopped", "quota")
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("runtime")
 @pytest.mark.parametrize("days", [None, 0, 30])

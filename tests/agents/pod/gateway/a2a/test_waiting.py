@@ -151,6 +151,7 @@ def test_history_is_the_newest_messages_as_many_as_are_asked_for(
     assert len(bridge.turns) == 2
 
 
+@pytest.mark.sampled
 def test_the_history_of_a_task_does_not_grow_for_ever(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = asks
     task = waiting(peerable)

@@ -126,6 +126,7 @@ def test_changes_reach_a_live_gateway_at_once(broker: Broker, engine: Engine, fa
     assert len(far.requests) == 2
 
 
+@pytest.mark.sampled
 def test_what_is_large_passes_both_ways_and_is_counted(broker: Broker, engine: Engine, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     session = engine(gateway)

@@ -172,6 +172,7 @@ def test_names_below_localhost_are_this_machine(start_gateway: StartGateway, pee
     assert ask(gateway)["reply"] == "as you say"
 
 
+@pytest.mark.sampled
 def test_few_calls_are_under_way_at_a_time(asking: GatewayProcess, peer: PeerDouble) -> None:
     ask(asking)
     go = threading.Event()
@@ -261,6 +262,7 @@ def test_the_last_agent_of_a_chain_asks_nobody(asking: GatewayProcess, peer: Pee
     assert peer.calls == []
 
 
+@pytest.mark.sampled
 def test_two_agents_that_ask_each_other_for_ever_come_to_an_end(
     start_gateway: StartGateway, asking: GatewayProcess, bridge: BridgeDouble
 ) -> None:

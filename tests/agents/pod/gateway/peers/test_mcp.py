@@ -114,6 +114,7 @@ def test_wrong_arguments_are_told_to_the_model(
     assert peer.calls == []
 
 
+@pytest.mark.sampled
 def test_peers_change_at_once_and_without_the_engine(fresh_asking: GatewayProcess, peer: PeerDouble) -> None:
     renamed = {"name": "robert", "url": f"{peer.url}/rpc"}
     fresh_asking.configure(**with_peers(renamed))

@@ -128,6 +128,7 @@ def test_no_secret_of_the_agent_is_recorded(
         assert secret[:12] not in told
 
 
+@pytest.mark.sampled
 def test_texts_are_one_short_line(recorded: GatewayProcess, reader: ReplayReader) -> None:
     recorded.chat("a\n\x1b[31mb\x00 " + "c" * 50_000)
     entry = reader.exchange().only("turn.began")
@@ -244,6 +245,7 @@ def test_a_killed_gateway_loses_a_second_and_no_call(start_gateway: StartGateway
     assert reader.only("model.call")["error"] == "the pod's gateway ended before this did"
 
 
+@pytest.mark.sampled
 def test_an_engine_that_floods_is_counted_and_takes_no_more_room(
     start_gateway: StartGateway, provider: ModelVendor
 ) -> None:
