@@ -73,6 +73,7 @@ def test_a_login_leads_nowhere_else(operator: User, to: str) -> None:
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
 
 
+@pytest.mark.sampled
 def test_login_tries_are_limited_by_address(operator: User) -> None:
     client = Client()
     for _ in range(ADMIN_LOGIN.times):
@@ -114,6 +115,7 @@ def test_an_ipv6_network_is_one_address(operator: User) -> None:
     assert _login(Client(), REMOTE_ADDR="2001:db8:0:1::1").status_code == 302
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("redis_away")
 def test_login_works_and_is_limited_without_redis(operator: User) -> None:
     assert _login(Client()).status_code == 302

@@ -17,6 +17,7 @@ from tests.operating import choose, send
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db
 def test_the_console_sets_no_cookie_but_its_session_and_its_csrf_token() -> None:
     """Where BASE_URL is https, these two are `__Host-` cookies; a cookie of the framework would not be."""

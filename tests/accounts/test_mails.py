@@ -156,6 +156,7 @@ def test_a_mail_with_other_values_than_its_form_has_is_a_mistake() -> None:
         outgoing_mail.rendered("sign_in_code", lang="en", code="123456", minutes=10)
 
 
+@pytest.mark.sampled
 def test_nobody_is_told_to_write_to_an_address_that_nobody_reads(settings: Settings) -> None:
     settings.SUPPORT_EMAIL = "no-reply@pods.example"
     for _, _, _, mail in mails():

@@ -211,6 +211,7 @@ def test_a_role_has_the_actions_of_its_job_and_no_others(role: str) -> None:
             assert (answers == {403}) == (step.name not in expected), (console, step.name)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("role", ["auditor", "support"])
 def test_an_action_of_others_is_not_done_for_who_posts_it(role: str) -> None:
     client = signed_in(person(role))
@@ -256,6 +257,7 @@ def test_a_test_mail_is_sent_by_operators_alone() -> None:
     assert sent == {"operator", "owner"}
 
 
+@pytest.mark.sampled
 def test_migrate_makes_the_roles_as_the_table_says_and_brings_them_back() -> None:
     known = {
         f"{one.content_type.app_label}.{one.codename}" for one in Permission.objects.select_related("content_type")
@@ -336,6 +338,7 @@ def test_nobody_edits_or_deletes_a_ready_made_role_in_the_console() -> None:
     assert Group.objects.filter(name="support").exists()
 
 
+@pytest.mark.sampled
 def test_an_auditor_sees_no_secret_and_no_button() -> None:
     client, ann = signed_in(person("auditor")), User.objects.create_user("ann@example.com", PASSWORD)
     page = client.get(reverse("admin:accounts_user_change", args=[ann.pk])).content.decode()

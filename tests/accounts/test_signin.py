@@ -102,6 +102,7 @@ def _tagged(number: int) -> str:
     return ANN.replace("@", f"+{number}@")
 
 
+@pytest.mark.sampled
 def test_mails_count_by_address_and_those_of_one_stranger_by_mailbox(settings: Settings) -> None:
     settings.SHOW_DEV_CODES = False
     _at_once(lambda number: _request(household=f"192.0.2.{number}"), 24)

@@ -57,6 +57,7 @@ def test_it_is_not_running_before_its_pod_has_been_told(make_agent: MakeAgent, r
     assert settle(agent).status == Status.RUNNING
 
 
+@pytest.mark.sampled
 def test_its_pod_is_told_once(running: Agent, runtime: ScriptedRuntime) -> None:
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:test")
     lifecycle.resume(settle(running), actor="user:test")

@@ -52,6 +52,7 @@ def test_running_agents_stop_with_their_event_and_on_the_timeline(
     assert (asked.reason, asked.actor) == (Reason.SUSPENDED, OPERATOR)
 
 
+@pytest.mark.sampled
 def test_what_the_suspension_stopped_comes_back_and_what_the_owner_had_stopped_stays(
     owner: User, make_agent: MakeAgent
 ) -> None:

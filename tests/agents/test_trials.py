@@ -192,6 +192,7 @@ def test_after_the_trial_a_larger_plan_is_paid_for(
         assert _to(client, agent, "small").status_code == 409, "that is larger again"
 
 
+@pytest.mark.sampled
 def test_during_the_trial_plans_are_tried_at_will(client: APIClient, make_agent: MakeAgent) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         agent = settle(make_agent(tier="small"))

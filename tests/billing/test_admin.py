@@ -80,6 +80,7 @@ def test_no_days_are_no_credit(console: Client, agent: Agent, clock: Clock, days
     assert mode(agent, clock) == "trial"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("action", ["grant", "revoke", "credit", "refund"])
 def test_nothing_is_done_without_a_reason(console: Client, agent: Agent, action: str) -> None:
     assert "This field is required" in act(console, action, agent, reason="  ", days=3)

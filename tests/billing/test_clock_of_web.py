@@ -66,6 +66,7 @@ def test_what_is_asked_of_a_web_process_whose_clock_is_wrong_is_503(
     assert rows() == [0] * 5
 
 
+@pytest.mark.sampled
 def test_stars_that_were_charged_are_told_again_and_count_once_the_clock_is_right(
     client: APIClient, running: Agent, telegram: TelegramPayments
 ) -> None:
@@ -79,6 +80,7 @@ def test_stars_that_were_charged_are_told_again_and_count_once_the_clock_is_righ
     assert Payment.objects.get().subscription is not None
 
 
+@pytest.mark.sampled
 def test_a_page_that_is_sent_then_changes_nothing(owner: User, running: Agent, telegram: TelegramPayments) -> None:
     visitor, there = Visitor(owner), f"/renew/{running.pk}"
     page = visitor.open(f"{there}?tier={running.tier}&period=monthly&provider=stars")

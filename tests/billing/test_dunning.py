@@ -106,6 +106,7 @@ def test_a_step_taken_again_and_again_says_everything_once(free: Agent, clock: C
     assert warnings(free) == [3, 2]
 
 
+@pytest.mark.sampled
 def test_what_its_owner_had_stopped_gets_the_notice_but_no_second_stop(free: Agent, clock: Clock) -> None:
     lifecycle.pause(free, reason=Reason.OWNER, actor="user:x")
     settle(free)
@@ -116,6 +117,7 @@ def test_what_its_owner_had_stopped_gets_the_notice_but_no_second_stop(free: Age
     assert Lapse.objects.get(agent=agent).stopped_at == NOON
 
 
+@pytest.mark.sampled
 def test_what_had_failed_gets_the_notice_but_no_agent_stopped(make_agent: MakeAgent, clock: Clock) -> None:
     agent = settle(make_agent())
     lifecycle.fail(agent, generation=agent.generation, cause="PORT", message="taken", evidence=[], now=clock.now)
@@ -125,6 +127,7 @@ def test_what_had_failed_gets_the_notice_but_no_agent_stopped(make_agent: MakeAg
     assert "agent.stopped" not in event_types(agent)
 
 
+@pytest.mark.sampled
 def test_a_payment_between_stop_and_deletion_brings_the_agent_back(free: Agent, clock: Clock, pay: Pay) -> None:
     clock.at(NOON + TRIAL + MINUTE)
     agent = tick(free, clock)
@@ -137,6 +140,7 @@ def test_a_payment_between_stop_and_deletion_brings_the_agent_back(free: Agent, 
     assert tick(agent, clock).status == Status.RUNNING
 
 
+@pytest.mark.sampled
 def test_a_payment_one_second_before_the_stop_prevents_it(free: Agent, clock: Clock, pay: Pay) -> None:
     clock.at(NOON + TRIAL - timedelta(seconds=1))
     tick(free, clock)
@@ -146,6 +150,7 @@ def test_a_payment_one_second_before_the_stop_prevents_it(free: Agent, clock: Cl
     assert (agent.status, warnings(agent)) == (Status.RUNNING, [1])
 
 
+@pytest.mark.sampled
 def test_what_its_owner_had_stopped_stays_so_when_it_is_paid_for(free: Agent, clock: Clock, pay: Pay) -> None:
     lifecycle.pause(free, reason=Reason.OWNER, actor="user:x")
     settle(free)
@@ -211,6 +216,7 @@ def test_the_due_scan_reads_its_index(free: Agent) -> None:
         assert "agent_term_due" in query.explain()
 
 
+@pytest.mark.sampled
 def test_an_agent_whose_step_fails_does_not_hold_up_the_others(
     make_agent: MakeAgent, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +238,7 @@ def test_an_agent_whose_step_fails_does_not_hold_up_the_others(
     assert warnings(broken) == [3]
 
 
+@pytest.mark.sampled
 def test_a_payment_that_meets_the_deletion_waits_for_it_and_is_kept_for_an_operator(
     free: Agent, clock: Clock, pay: Pay
 ) -> None:

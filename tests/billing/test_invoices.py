@@ -104,6 +104,7 @@ def test_without_a_seller_nothing_is_invoiced(agent: Agent, pay: Pay, settings: 
     assert Invoice.objects.count() == 0
 
 
+@pytest.mark.sampled
 def test_what_goes_back_gets_a_credit_note_in_a_series_of_its_own(agent: Agent, pay: Pay, clock: Clock) -> None:
     TaxRate.objects.create(country="", name="VAT", percent=Decimal(25))
     row = pay(agent)
@@ -280,6 +281,7 @@ def test_details_that_are_wrong_are_refused_by_name(mine: APIClient, wrong: dict
     assert not BillingDetails.objects.exists()
 
 
+@pytest.mark.sampled
 def test_the_console_shows_invoices_and_their_pdf(agent: Agent, pay: Pay) -> None:
     pay(agent)
     console = Client()

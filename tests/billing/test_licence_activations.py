@@ -82,6 +82,7 @@ def test_the_licence_of_a_deleted_agent_is_given_back_within_a_day(
     assert licence_of(agent).check_at == clock.now + DAY  # the card may be charged again
 
 
+@pytest.mark.sampled
 def test_a_provider_that_refuses_the_activation_pays_for_nothing(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_key_that_is_used_up_elsewhere_is_refused_before_anything(
     assert not Subscription.objects.exists()
 
 
+@pytest.mark.sampled
 def test_an_activation_without_an_answer_is_made_later(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -206,6 +208,7 @@ def test_an_activation_whose_name_nobody_knows_is_used_by_the_next_agent(
     assert (licence_of(agent).instance, lemon.made, len(licence.instances)) == ("", 1, 1)
 
 
+@pytest.mark.sampled
 def test_what_cannot_be_given_back_now_is_given_back_later(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:

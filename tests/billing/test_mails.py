@@ -79,6 +79,7 @@ def test_a_payment_that_is_told_again_gets_no_second_receipt(agent: Agent, pay: 
     assert len(subjects(agent)) == 1
 
 
+@pytest.mark.sampled
 def test_a_receipt_names_the_coins_that_came(order: Order, coins: Chain, clock: Clock, agent: Agent) -> None:
     pays(coins.usdt, order(), 7_250_000)
     coins.final()
@@ -107,6 +108,7 @@ def test_who_pays_for_a_deleted_agent_reads_that_it_bought_nothing(agent: Agent,
     assert "It did not pay for anything" in Letter.objects.get().text
 
 
+@pytest.mark.sampled
 def test_what_is_given_gets_no_receipt(agent: Agent, clock: Clock) -> None:
     corrections.credit(agent, days=3, now=clock.now, **WHO)
     corrections.grant(agent, now=clock.now, **WHO)
@@ -140,6 +142,7 @@ def test_seven_days_and_one_day_before_the_end_its_owner_is_told_each_once(
     assert all(f"/renew/{agent.pk}" in letter.text for letter in told)
 
 
+@pytest.mark.sampled
 def test_who_renews_meanwhile_is_told_before_the_new_end_only(agent: Agent, clock: Clock, pay: Pay) -> None:
     pay(agent)
     end = Subscription.objects.get().current_period_end
@@ -182,6 +185,7 @@ def test_a_worker_that_slept_over_both_sends_one(agent: Agent, clock: Clock, pay
     assert len(subjects(agent)) == 2
 
 
+@pytest.mark.sampled
 def test_what_its_provider_renews_is_not_announced_to_end(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
@@ -228,6 +232,7 @@ def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops
     assert "it is stopped on Dec. 24, 2026, 12:00 UTC" in letter.text
 
 
+@pytest.mark.sampled
 def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
@@ -238,6 +243,7 @@ def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(
     assert len(subjects(agent)) == 1
 
 
+@pytest.mark.sampled
 def test_what_its_owner_had_cancelled_did_not_fail(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:

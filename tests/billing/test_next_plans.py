@@ -56,6 +56,7 @@ def test_the_owner_reads_what_was_chosen(client: APIClient, agent: Agent, clock:
     assert told["tierSnapshot"]["monthlyUsd"] == 5
 
 
+@pytest.mark.sampled
 def test_an_operator_sees_what_was_chosen(client: APIClient, agent: Agent) -> None:
     choose(client)
     console = Client()
@@ -103,6 +104,7 @@ def test_more_time_of_the_same_plan_puts_it_off(client: APIClient, agent: Agent,
     assert tick(agent, clock).tier == "small"
 
 
+@pytest.mark.sampled
 def test_another_plan_that_is_bought_meanwhile_ends_the_choice(
     client: APIClient, agent: Agent, clock: Clock, pay: Pay
 ) -> None:
@@ -163,6 +165,7 @@ def test_what_has_no_end_of_its_own_takes_no_next_plan(client: APIClient, agent:
     assert (answer.status_code, "gumroad" in answer.json()["message"]) == (409, True)
 
 
+@pytest.mark.sampled
 def test_another_account_has_no_such_subscription(agent: Agent, stranger: Any) -> None:
     theirs = signed_in(stranger)
     assert theirs.get(at(row())).status_code == 404

@@ -61,6 +61,7 @@ def test_new_agents_get_the_new_length(
     assert client.get("/tiers").json()["trial"]["days"] == 14
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("days", [1, 4, 6])
 def test_credited_days_come_after_the_free_ones(running: Agent, clock: Clock, days: int) -> None:
     corrections.credit(running, days=days, reason="an outage", actor=OPERATOR, now=clock.now)
@@ -77,6 +78,7 @@ def test_a_grant_that_is_revoked_at_once_leaves_the_trial_its_days(running: Agen
     assert agent_terms.term(running, now=clock.now).stops_at == NOON + 7 * DAY
 
 
+@pytest.mark.sampled
 def test_days_are_credited_on_the_plan_that_is_paid(running: Agent, pay: Pay, clock: Clock) -> None:
     pay(running, tier="tiny", price_usd=PRICES["tiny"])
     Agent.objects.filter(pk=running.pk).update(tier="small")

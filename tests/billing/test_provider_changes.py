@@ -81,6 +81,7 @@ def test_what_was_bought_beside_it_keeps_its_value_when_the_plan_changes(
         assert beside.total_seconds() == 5 * 365 * 86_400 // (usd * 12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("purchase", "went_back"), [({"refunded": True}, True), ({"disputed": True}, True), ({"chargebacked": True}, True)]
 )
@@ -94,6 +95,7 @@ def test_the_ledger_says_how_much_went_back_at_the_provider(
     assert licence_of(agent).status == SubscriptionStatus.EXPIRED
 
 
+@pytest.mark.sampled
 def test_what_merely_ends_takes_no_money_back(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     sale.purchase = {"subscription_ended_at": "2026-11-21T13:00:00Z"}
     check(clock, DAY)

@@ -45,6 +45,7 @@ def refund(row: Payment, clock: Clock) -> Payment:
     return corrections.refund_payment(row, reason="asked", actor=OPERATOR, now=clock.now)
 
 
+@pytest.mark.sampled
 def test_free_days_come_first(agent: Agent, pay: Pay, clock: Clock) -> None:
     clock.go(2 * DAY)
     pay(agent)
@@ -100,6 +101,7 @@ def test_of_a_payment_that_is_used_up_the_money_goes_back_once_and_no_time(
     assert till(agent, clock) == before
 
 
+@pytest.mark.sampled
 def test_given_days_survive_a_refund(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     corrections.credit(agent, days=5, reason="an outage", actor=OPERATOR, now=clock.now)
@@ -133,6 +135,7 @@ def test_a_suspension_takes_nothing_of_anybodys(agent: Agent, pay: Pay, clock: C
     assert till(agent, clock) == clock.now + NEXT_MONTH
 
 
+@pytest.mark.sampled
 def test_a_licence_survives_a_refund_of_what_was_beside_it(agent: Agent, pay: Pay, clock: Clock) -> None:
     ends = NOON + 30 * DAY
     pay(agent, provider=Provider.GUMROAD, licence=licence(ends))
@@ -163,6 +166,7 @@ def test_a_refund_of_a_licence_leaves_what_was_beside_it(agent: Agent, pay: Pay,
     assert till(agent, clock) == FREE_UNTIL + 30 * DAY
 
 
+@pytest.mark.sampled
 def test_given_time_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, clock: Clock) -> None:
     """73 given days of a plan for $5 a month are $12: 36.5 days of a plan for $10."""
     corrections.credit(agent, days=73, reason="an outage", actor=OPERATOR, now=clock.now)
@@ -180,6 +184,7 @@ def test_a_discount_prices_no_other_money(agent: Agent, pay: Pay, clock: Clock) 
     assert row.converted == timedelta(seconds=5 * 365 * 86_400 // 120)
 
 
+@pytest.mark.sampled
 def test_the_ledger_says_how_much_went_back(agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent, period=Period.ANNUAL, price_usd=Decimal(50))
     back = refund(row, clock)

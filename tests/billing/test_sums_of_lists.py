@@ -109,6 +109,7 @@ def test_coins_are_summed_to_the_last_unit_and_for_each_chain_alone(
     assert "There are more kinds" in page.content.decode()
 
 
+@pytest.mark.sampled
 def test_two_tokens_of_one_coin_are_not_added(console: Client, make_agent: MakeAgent) -> None:
     """Their decimals may differ. A sweep from an earlier release is of the only token that came to its address."""
     ann, ben = (

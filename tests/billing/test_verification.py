@@ -129,6 +129,7 @@ def test_a_cancellation_in_the_future_keeps_the_pod_running_until_then(
     assert (row.status, row.expired_at, mode(agent, clock)) == (EXPIRED, END, TermMode.GRACE)
 
 
+@pytest.mark.sampled
 def test_a_cancellation_that_is_taken_back_there_is_taken_back_here(
     agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
@@ -242,6 +243,7 @@ def test_a_licence_that_no_worker_asked_about_is_held_from_deletion(
     assert tick(agent, clock).desired == Desired.STOPPED
 
 
+@pytest.mark.sampled
 def test_a_refusal_of_our_settings_touches_no_subscription(
     agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -251,6 +253,7 @@ def test_a_refusal_of_our_settings_touches_no_subscription(
     assert "check its settings" in caplog.text
 
 
+@pytest.mark.sampled
 def test_settings_that_are_gone_are_no_answer_either(
     agent: Agent, sale: GumroadSale, clock: Clock, settings: Any
 ) -> None:
@@ -351,6 +354,7 @@ def test_a_provider_that_is_silent_is_left_alone_until_the_next_run(
     assert Subscription.objects.filter(unknown_since=None).count() == 2
 
 
+@pytest.mark.sampled
 def test_holding_ourselves_back_is_no_silence_of_the_provider(
     agent: Agent, sale: GumroadSale, clock: Clock, settings: Any, gumroad: GumroadServer
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_wrong_value_is_refused_beside_its_field(
     assert token() == before
 
 
+@pytest.mark.sampled
 def test_a_new_price_is_kept_with_the_old_one_and_who_set_it(console: Client) -> None:
     address = url(Tier.objects.get(pk="tiny"))
     before = Tier.objects.get(pk="tiny").monthly_usd
@@ -191,6 +192,7 @@ def test_json_that_cannot_be_stored_is_refused_beside_its_field(console: Client,
     assert token() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("model", [Article, PersonaL10n])
 def test_an_id_that_no_persona_can_have_is_refused_beside_its_field(console: Client, model: type[CatalogRow]) -> None:
     address = url(model, "add/")
@@ -255,6 +257,7 @@ def test_rows_are_found_and_filtered(console: Client, model: type[CatalogRow]) -
     assert console.get(url(model), {"q": "no such row"}).context["cl"].result_count == 0
 
 
+@pytest.mark.sampled
 @each_table
 def test_a_list_takes_the_same_queries_for_any_number_of_rows(console: Client, model: type[CatalogRow]) -> None:
     counts = []

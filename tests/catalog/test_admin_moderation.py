@@ -69,6 +69,7 @@ def test_the_queue_holds_what_nobody_has_passed_the_oldest_first(console: Client
     assert [row.pk for row in rows] == ["early", "late", "night-owl"]
 
 
+@pytest.mark.sampled
 def test_the_queue_takes_the_same_queries_for_any_number_of_personas(console: Client, community: Persona) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
@@ -136,6 +137,7 @@ def test_a_moderator_passes_what_is_on_the_page(console: Client, community: Pers
     assert 'value="Approve"' not in console.get(review(community)).content.decode()
 
 
+@pytest.mark.sampled
 def test_what_was_changed_meanwhile_has_to_be_looked_at_again(console: Client, community: Persona) -> None:
     page = console.get(review(community)).content.decode()
     authoring.change(community, texts={"tagline": "Pay me"}, now=NOON)

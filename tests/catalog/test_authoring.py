@@ -109,6 +109,7 @@ def test_the_list_takes_the_same_queries_for_any_number(
             writer.get("/me/personas")
 
 
+@pytest.mark.sampled
 def test_what_is_absent_stays_and_null_removes(writer: Writer) -> None:
     draft = writer.draft()
     path = f"/personas/{draft['id']}"
@@ -129,6 +130,7 @@ def test_what_an_operator_hid_stays_hidden_when_its_author_changes_it(writer: Wr
     assert PersonaL10n.objects.filter(persona_id=draft["id"], lang="ru", name="Филин", hidden=True).exists()
 
 
+@pytest.mark.sampled
 def test_a_localization_is_replaced_whole(writer: Writer) -> None:
     path = f"/personas/{writer.draft()['id']}"
     other = {"name": "Сова", "tagline": "Ночь", "forWho": "Всем", "does": ["Раз", "Два"]}
@@ -161,6 +163,7 @@ def test_text_that_no_column_can_hold_is_refused(writer: Writer) -> None:
             assert "NUL or unpaired surrogates" in answer.json()["message"]
 
 
+@pytest.mark.sampled
 def test_the_largest_persona_is_published(writer: Writer) -> None:
     persona = writer.post("/personas", LARGEST)["persona"]
     published = writer.post(f"/personas/{persona['id']}/publish")["persona"]
@@ -181,6 +184,7 @@ def test_a_change_of_what_is_published_is_live_and_waits_for_the_moderators(writ
         assert changed["status"] == "published"
 
 
+@pytest.mark.sampled
 def test_a_change_to_the_same_is_no_change(writer: Writer) -> None:
     path = f"/personas/{writer.published()['id']}"
     Persona.objects.update(reviewed_at=timezone.now())
@@ -207,6 +211,7 @@ def test_what_is_published_stays_complete(writer: Writer, api: APIClient) -> Non
     assert api.get(path).json()["persona"] == persona == _own(writer, persona)
 
 
+@pytest.mark.sampled
 def test_drafts_are_nobodys_news(writer: Writer) -> None:
     before = CatalogVersion.objects.get().token
     draft = writer.draft()
@@ -220,6 +225,7 @@ def test_a_new_name_keeps_the_id(writer: Writer) -> None:
     assert writer.patch(f"/personas/{draft['id']}", {"name": "Other"})["persona"]["id"] == draft["id"]
 
 
+@pytest.mark.sampled
 def test_a_deleted_persona_is_gone_with_all_that_belongs_to_it(writer: Writer, api: APIClient) -> None:
     path = f"/personas/{writer.published()['id']}"
     writer.post(f"{path}/articles", {"title": "A", "lang": "en", "body": "x", "status": "published"})
@@ -232,6 +238,7 @@ def test_a_deleted_persona_is_gone_with_all_that_belongs_to_it(writer: Writer, a
     assert not Persona.objects.filter(owner=writer.user).exists()
 
 
+@pytest.mark.sampled
 def test_what_is_used_is_not_deleted(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     path = f"/personas/{writer.published()['id']}"
     monkeypatch.setitem(usage._users, "agents", path.endswith)
@@ -359,6 +366,7 @@ def _said(writer: Writer, method: str, path: str, body: Any) -> None:
     assert answer.status_code in {200, 204, 400, 404}
 
 
+@pytest.mark.sampled
 def test_the_first_two_drafts_of_an_account_make_one_author(crowd: Writer) -> None:
     _at_once([lambda: crowd.draft(name="Owl")] * 4)
     assert Author.objects.get().name == authors.of(crowd.user.pk).name

@@ -77,6 +77,7 @@ def test_a_changed_file_updates_its_row_and_wakes_every_process(catalog: loading
     assert token() != before
 
 
+@pytest.mark.sampled
 def test_a_row_edited_in_the_admin_is_kept_and_reported(catalog: loading.Report, source: Path) -> None:
     edit(Tier.objects.get(id="tiny"), name="Mini")
     change(source, "tiers.yaml", 'monthly_usd: "5"', 'monthly_usd: "6"')
@@ -100,6 +101,7 @@ def test_overwrite_replaces_an_edited_row(catalog: loading.Report) -> None:
     assert loading.load().unchanged == len(catalog.created)
 
 
+@pytest.mark.sampled
 def test_an_edit_that_was_taken_back_is_none(catalog: loading.Report, source: Path) -> None:
     tier = Tier.objects.get(id="tiny")
     edit(tier, name="Mini")
@@ -117,6 +119,7 @@ def test_an_edit_that_the_files_come_to_agree_with_is_none(catalog: loading.Repo
     assert loading.load(source).updated == ["tier tiny"]
 
 
+@pytest.mark.sampled
 def test_a_row_hidden_by_an_operator_stays_hidden(catalog: loading.Report) -> None:
     edit(Toolset.objects.get(id="tts"), hidden=True)
     assert loading.load().kept == ["toolset tts (hidden)"]
@@ -158,6 +161,7 @@ def test_an_edited_row_gone_from_the_files_is_hidden_with_its_edit(catalog: load
     assert (toolset.name, toolset.offered) == ("Music", True)
 
 
+@pytest.mark.sampled
 def test_a_persona_gone_from_the_files_takes_its_localizations_with_it(catalog: loading.Report, source: Path) -> None:
     (source / "personas" / "game-master.yaml").unlink()
     report = loading.load(source)
@@ -167,6 +171,7 @@ def test_a_persona_gone_from_the_files_takes_its_localizations_with_it(catalog: 
     assert Persona.objects.filter(id="game-master").exists()
 
 
+@pytest.mark.sampled
 def test_an_edited_localization_is_kept_while_the_persona_is_updated(catalog: loading.Report, source: Path) -> None:
     edit(PersonaL10n.objects.get(persona="exam-coach", lang="ru"), name="Репетитор")
     change(source, "personas/exam-coach.yaml", 'name: "Exam Coach"', 'name: "Exam Trainer"')
@@ -191,6 +196,7 @@ def test_optional_columns_are_emptied_as_the_files_empty_them(catalog: loading.R
     assert loading.load(source).updated == []
 
 
+@pytest.mark.sampled
 def test_rows_made_by_hand_are_left_alone(catalog: loading.Report, community: Persona) -> None:
     Toolset.objects.create(id="abacus", name="Abacus", description="Counts.", group="thinking")
     assert not loading.load().changed
@@ -212,6 +218,7 @@ def test_a_community_persona_never_becomes_a_built_in_one(catalog: loading.Repor
         loading.load(overwrite=True)
 
 
+@pytest.mark.sampled
 def test_counts_and_owners_are_not_the_files_business(catalog: loading.Report, source: Path) -> None:
     Persona.objects.filter(id="exam-coach").update(deployed_count=7)
     change(source, "personas/exam-coach.yaml", 'name: "Exam Coach"', 'name: "Exam Trainer"')
@@ -219,6 +226,7 @@ def test_counts_and_owners_are_not_the_files_business(catalog: loading.Report, s
     assert Persona.objects.get(id="exam-coach").deployed_count == 7
 
 
+@pytest.mark.sampled
 def test_a_column_newer_than_the_last_load_is_no_edit(catalog: loading.Report) -> None:
     row = Tier.objects.get(id="tiny")
     remembered = {name: digest for name, digest in row.loaded.items() if name != "cpu"}

@@ -288,6 +288,7 @@ WHOLE = provider(
 )
 
 
+@pytest.mark.sampled
 def test_a_later_load_of_the_same_files_undoes_nothing_of_a_refresh() -> None:
     refresh(WHOLE)
     after = everything()
@@ -328,6 +329,7 @@ def test_another_label_in_the_files_arrives_and_the_refreshed_price_stays(source
     assert (found.label, found.input_usd) == ("GLM 5.3", Decimal(1))
 
 
+@pytest.mark.sampled
 def test_an_operators_edit_is_kept_through_a_refresh_and_a_load() -> None:
     edited = row("openrouter:z-ai/glm-5.3")
     edited.label = "Our favourite"

@@ -59,6 +59,7 @@ def test_no_cell_is_a_formula(console: Client, title: str) -> None:
     assert row[0] == f"'{title}"
 
 
+@pytest.mark.sampled
 def test_too_many_rows_are_refused_in_words(console: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "MOST", 2)
     first, *_ = incidents("one", "two", "three")

@@ -300,6 +300,7 @@ def test_secrets_are_in_secrets_alone() -> None:
 BUCKET = {"BACKUP_ACCESS_KEY": "opens it", "BACKUP_SECRET_KEY": "opens it too"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "given",
     [
@@ -326,6 +327,7 @@ def test_only_the_endpoint_and_the_workers_have_what_opens_the_bucket_of_backups
     assert have == {"agentpods-backups", "agentpods-worker", "agentpods-worker-webhooks"}
 
 
+@pytest.mark.sampled
 def test_pods_start_anew_when_the_charts_own_secret_changes() -> None:
     cases = [SECRETS, {**SECRETS, "SECRET_KEY": "another"}]
     marks = set()

@@ -102,6 +102,7 @@ def test_images_of_agents_pods_are_brought_to_their_nodes_by_pods_that_may_do_no
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
+@pytest.mark.sampled
 def test_without_being_asked_for_there_is_none_of_it() -> None:
     kinds = {one["kind"] for one in chart.render()}
     assert not kinds & {"HorizontalPodAutoscaler", "DaemonSet"}

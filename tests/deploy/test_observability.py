@@ -97,6 +97,7 @@ def known(db: None) -> dict[str, set[str]]:
     return exported(figures.read())
 
 
+@pytest.mark.sampled
 def test_everything_that_is_asked_for_is_a_metric_of_the_product(known: dict[str, set[str]]) -> None:
     for expression in expressions():
         for selector in selectors(promql_parser.parse(expression)):

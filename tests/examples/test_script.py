@@ -32,6 +32,7 @@ def talk(shell: str, port: int, **more: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shell", SHELLS)
 def test_where_nothing_runs_the_first_line_says_so_and_is_the_last(shell: str, closed_port: int) -> None:
     done = talk(shell, closed_port)

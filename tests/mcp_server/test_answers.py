@@ -71,6 +71,7 @@ def test_what_a_pod_answers_fits_the_schemas(model: HandWritten, pod: Agent, bri
     assert checked("restore_backup", backup=name, **agent)["agent"]["status"] == "provisioning"
 
 
+@pytest.mark.sampled
 def test_what_an_agent_did_comes_in_pages(model: HandWritten, make_agent: MakeAgent) -> None:
     checked, agent = Checked(model), settle(make_agent())
     stored(agent, 5, session="a")

@@ -49,6 +49,7 @@ def test_the_official_client_reads_resources_and_prompts(official: OfficialClien
     official.run(era, work)
 
 
+@pytest.mark.sampled
 def test_the_official_client_waits_until_an_agent_runs(official: OfficialClients, worker: None) -> None:
     async def work(client: Any) -> Any:
         return await client.call_tool("create_agent", {"personaId": PERSONA, "tier": "tiny", "waitSeconds": 60})

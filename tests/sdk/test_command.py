@@ -198,6 +198,7 @@ def test_what_an_agent_says_does_not_steer_the_terminal(hostile: Hostile, tmp_pa
     assert all(line.isascii() for line in terminal.types("talk", "agt_1", "hi", "--json").stdout.splitlines())
 
 
+@pytest.mark.sampled
 def test_secrets_are_hidden_unless_they_are_asked_for(hostile: Hostile, tmp_path: Path) -> None:
     terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
     agent: dict[str, Any] = {"id": "agt_1", "dashPassword": "hush", "a2aToken": None}

@@ -36,6 +36,7 @@ def subscribed(make_agent: MakeAgent) -> Agent:
     return make_agent(URL)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("model", ["hook", "event", "delivery"])
 def test_each_list_opens_searches_and_costs_no_query_per_row(
     console: Client, make_agent: MakeAgent, model: str, django_assert_max_num_queries: object
@@ -88,6 +89,7 @@ def test_an_operator_sends_a_delivery_again_and_is_named(console: Client, operat
     assert LogEntry.objects.get().object_id == event.pk
 
 
+@pytest.mark.sampled
 def test_what_is_still_being_delivered_is_not_sent_again(console: Client, subscribed: Agent) -> None:
     event = emit(subscribed)
     act(console, DELIVERIES, "resend_deliveries", delivery_of(event))

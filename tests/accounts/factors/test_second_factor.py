@@ -126,6 +126,7 @@ def test_the_setting_says_who_needs_one(role: str, setting: str, needs: bool) ->
         assert is_in(browser)
 
 
+@pytest.mark.sampled
 def test_another_role_or_a_right_of_ones_own_makes_an_auditor_need_one() -> None:
     choose_setting("SECOND_FACTOR", "required")
     user = operator("auditor")
@@ -173,6 +174,7 @@ def test_wrong_codes_are_limited_for_the_person_and_the_person_is_told(clock: An
     assert log_in(user).post(CONFIRM, {"code": shown_by_app()}).status_code == 302
 
 
+@pytest.mark.sampled
 def test_a_day_has_twenty_wrong_codes(clock: Any) -> None:
     user = with_app(operator())
     for _ in range(checking.TRIES_A_DAY // checking.TRIES):
@@ -197,6 +199,7 @@ def test_a_recovery_code_works_once_however_it_is_typed(clock: Any) -> None:
     assert codes[1].replace("-", "") not in str(connection_rows("accounts_recoverycode"))
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_of_many_at_once_one_code_opens_one_session_and_wrong_ones_are_all_counted() -> None:
     user = with_app(operator())
@@ -244,6 +247,7 @@ def test_the_second_step_is_open_for_ten_minutes_and_starts_a_new_session_key(cl
     assert not is_in(stolen)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "to", ["https://evil.example/", "//evil.example", "/\\evil.example", "/account", "javascript:1"]
 )
@@ -286,6 +290,7 @@ def test_the_last_factor_of_who_needs_one_stays(clock: Any) -> None:
     assert is_in(browser)
 
 
+@pytest.mark.sampled
 def test_new_recovery_codes_replace_the_old_ones(clock: Any) -> None:
     browser = log_in(operator())
     old = add_app(browser)

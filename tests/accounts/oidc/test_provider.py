@@ -79,6 +79,7 @@ def test_without_settings_there_is_no_such_sign_in() -> None:
     assert START not in said(Client().get("/admin/login/"))
 
 
+@pytest.mark.sampled
 def test_somebody_whose_group_has_a_role_gets_in_with_it(provider: OidcProvider) -> None:
     assert f"{START}?next=/admin/" in said(Client().get("/admin/login/?next=/admin/"))
     browser = Client()
@@ -137,6 +138,7 @@ def test_an_operators_address_that_is_not_verified_opens_nothing(
     assert not ProviderIdentity.objects.exists()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("who", ["stranger", "customer", "suspended", "another subject"])
 def test_who_is_no_operator_stays_out(provider: OidcProvider, who: str) -> None:
     if who != "stranger":
@@ -247,6 +249,7 @@ def test_a_provider_that_is_away_is_said_and_the_password_still_works(
     assert "does not answer" in said(browser.get(START, follow=True)), "never without https elsewhere"
 
 
+@pytest.mark.sampled
 def test_tries_are_limited_by_address(provider: OidcProvider) -> None:
     browser = Client()
     for _ in range(throttling.ADMIN_LOGIN.times):

@@ -209,6 +209,7 @@ def test_a_request_with_a_key_is_one_query_and_one_write_a_minute(ann: APIClient
     assert len(queries) == 1
 
 
+@pytest.mark.sampled
 def test_more_than_a_page_of_keys_comes_in_pages(ann: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "PAGE_SIZE", 2)
     with time_machine.travel(datetime.now(UTC), tick=False):  # all at the same time, so the id decides

@@ -102,6 +102,7 @@ def _stored() -> list[dict[str, str | None]]:
         return [row if isinstance(row, dict) else json.loads(row) for (row,) in cursor.fetchall()]
 
 
+@pytest.mark.sampled
 def test_ten_requests_in_ten_minutes_and_the_eleventh_waits(api: APIClient) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         for number in range(10):
@@ -155,6 +156,7 @@ def test_strangers_get_three_mails_an_hour_and_then_one_every_five_minutes(api: 
             assert len(mail.outbox) == mails
 
 
+@pytest.mark.sampled
 def test_the_last_mailed_code_still_works_when_strangers_ask_for_more(api: APIClient, settings: Settings) -> None:
     settings.SHOW_DEV_CODES = False
     for number in range(10):

@@ -124,6 +124,7 @@ def test_what_an_operator_paused_is_told_as_that_and_its_owner_may_resume_it(
     assert settle(running).status == "running"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("action", ["pause_agents", "resume_agents", "rebuild_agents", "delete_agents"])
 def test_who_may_only_look_at_agents_changes_none(running: Agent, action: str) -> None:
     looker = User.objects.create_user("looker@example.com", "a-long-password", is_staff=True)
@@ -144,6 +145,7 @@ def test_a_refused_action_says_why_and_goes_on_with_the_others(
     assert "rebuild: not possible while the agent is provisioning" in page
 
 
+@pytest.mark.sampled
 def test_the_timeline_of_all_agents_is_read_only(console: Client, running: Agent) -> None:
     assert running.id in console.get("/admin/agents/transition/").content.decode()
     assert console.get("/admin/agents/transition/add/").status_code == 403

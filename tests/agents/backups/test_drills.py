@@ -151,6 +151,7 @@ def test_a_drill_holds_no_thread_of_a_worker_and_begins_no_second_one(
     assert (tmp_path / "began").read_text() == "once\n"
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_old_backups_and_failed_drills_degrade_the_status_and_say_so(pod: Agent, api: APIClient, settings: Any) -> None:
     def shown(id: str) -> tuple[str, str]:

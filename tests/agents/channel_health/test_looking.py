@@ -72,6 +72,7 @@ def test_what_is_no_word_about_a_channel_of_the_agent_changes_nothing(
     assert gateway.asked[0] == "GET /channels HTTP/1.1"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"channels":' * 20_000, b"\xff\xfe", b"", b'"\\ud800"'])
 def test_what_is_no_json_changes_nothing(
     make_listening: MakeListening, lying: Lie, watch: MinuteWatch, body: bytes
@@ -96,6 +97,7 @@ def test_a_pod_that_answers_a_byte_now_and_then_holds_nobody_up_for_long(
     assert (told(slow), len(told(quick))) == ([], 1)
 
 
+@pytest.mark.sampled
 def test_each_agent_is_asked_once_a_minute_and_one_without_other_channels_never(
     make_listening: MakeListening, make_agent: MakeAgent, lying: Lie, watch: MinuteWatch
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_channel_that_is_silent_for_two_minutes_is_explained_with_the_call_tha
     assert told(listening) == [SILENT]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("channel", "names", "why"),
     [
@@ -165,6 +166,7 @@ def test_a_pod_that_does_not_answer_or_has_no_engine_says_nothing_of_channels(
     assert told(listening) == [SILENT], "that the engine is down does not mean that it hears again"
 
 
+@pytest.mark.sampled
 def test_an_agent_without_a_model_key_waits_for_it(
     make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -213,6 +215,7 @@ def test_a_silence_goes_on_over_a_pod_that_was_lost(
     assert (told(listening), len(mailed())) == ([SILENT], 1)
 
 
+@pytest.mark.sampled
 def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(1)
@@ -221,6 +224,7 @@ def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble
     assert (told(listening), mailed(), watch.look()) == ([], [], 0)
 
 
+@pytest.mark.sampled
 def test_an_owner_who_is_suspended_is_not_written_to(
     listening: Agent, owner: User, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -277,6 +281,7 @@ def test_after_another_configuration_nothing_is_known_until_the_next_look(
     assert told(listening) == [SILENT]
 
 
+@pytest.mark.sampled
 def test_a_channel_that_was_given_up_is_forgotten(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, client: APIClient
 ) -> None:
@@ -335,6 +340,7 @@ def killed_at_the_mail() -> Iterator[None]:
     outgoing_mail.carried_by(letters.carry)
 
 
+@pytest.mark.sampled
 def test_a_worker_that_is_killed_at_the_mail_has_told_nothing_and_the_next_tells_all(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, killed_at_the_mail: None
 ) -> None:

@@ -93,6 +93,7 @@ def history() -> list[str]:
 # The form.
 
 
+@pytest.mark.sampled
 def test_credentials_are_kept_sealed_and_never_shown(console: Client) -> None:
     save(console, kubeconfig=KUBECONFIG, pull_secret=PULL_SECRET)
     cluster = Cluster.objects.get()
@@ -142,6 +143,7 @@ def test_credentials_whose_key_is_lost_are_given_anew(console: Client, settings:
     assert "very-secret-token" in str(Cluster.objects.get().kubeconfig)
 
 
+@pytest.mark.sampled
 def test_a_clusters_own_networks_are_asked_for(console: Client) -> None:
     assert "Pods cannot connect to them" in console.get(f"{LIST}add/").content.decode()
     save(console, own_cidrs="198.51.100.0/24, 2a01:4f8::/32")
@@ -193,6 +195,7 @@ def test_what_cannot_be_is_refused_on_the_form(console: Client, given: dict[str,
     assert not Cluster.objects.exists()
 
 
+@pytest.mark.sampled
 def test_a_form_leaves_alone_what_the_observer_writes(console: Client) -> None:
     cluster = make_cluster("one", observed_at=None)
     page = console.get(page_of(cluster)).content.decode()

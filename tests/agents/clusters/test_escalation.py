@@ -129,6 +129,7 @@ def test_a_worker_can_only_make_pods_of_agents(writer: Connection, subtests: pyt
             assert refused.value.status == 403, refused.value
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("writer", WRITERS, indirect=True)
 def test_what_agents_pods_are_made_of_can_be_made(writer: Connection) -> None:
     """Without this, the test before would prove nothing."""
@@ -162,6 +163,7 @@ def may(connection: Connection, verb: str, group: str, resource: str, place: str
     return bool(connection.post(path, {**review, "spec": {"resourceAttributes": asked}})["status"].get("allowed"))
 
 
+@pytest.mark.sampled
 @pytest.mark.skipif(is_real, reason="of a real cluster, one account is given")
 def test_an_observer_changes_nothing_at_all(connected: Callable[[str], Connection]) -> None:
     connection, accepted = connected("observe"), []

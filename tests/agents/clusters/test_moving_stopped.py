@@ -98,6 +98,7 @@ def test_one_that_does_not_come_up_there_goes_back_to_its_disk(
     assert come_up(back, runtime).status == Status.RUNNING
 
 
+@pytest.mark.sampled
 def test_what_a_stopped_one_wrote_after_its_newest_backup_is_not_left_behind(
     stopped: Agent,
     there: Cluster,
@@ -112,6 +113,7 @@ def test_what_a_stopped_one_wrote_after_its_newest_backup_is_not_left_behind(
     assert place(stopped) == ("here", "", "")
 
 
+@pytest.mark.sampled
 def test_one_whose_disk_is_elsewhere_still_does_not_move_on(stopped: Agent, here: Cluster, there: Cluster) -> None:
     move(stopped, there)
     with pytest.raises(NotMovable, match="its data is on cluster here until it is started on there"):
@@ -160,6 +162,7 @@ def test_a_failed_one_whose_pod_makes_a_backup_moves_as_one_that_runs(
     assert (moved.status, place(moved)) == (Status.RUNNING, ("there", MoveStage.OVER, "here"))
 
 
+@pytest.mark.sampled
 def test_a_failed_one_whose_pod_makes_none_is_built_again_where_it_is(
     failed: Agent,
     there: Cluster,

@@ -96,6 +96,7 @@ def test_a_huge_answer_is_read_over_tcp_and_not_kept_whole(dns: NameServer, monk
     assert len(seen.addresses) <= 2 * records.MAX_SHOWN
 
 
+@pytest.mark.sampled
 def test_a_thousand_looks_at_a_silent_server_hold_no_more_threads_than_there_are(
     dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

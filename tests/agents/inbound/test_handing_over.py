@@ -157,6 +157,7 @@ def test_names_are_forgotten_after_meta_has_stopped_to_bring_the_message(agent: 
         assert InboundMessage.objects.count() == 0
 
 
+@pytest.mark.sampled
 def test_two_workers_at_once_hand_over_once(agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble) -> None:
     gateway_of(agent)
     names = [f"wamid.{number}" for number in range(10)]

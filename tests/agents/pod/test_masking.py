@@ -69,6 +69,28 @@ def test_what_cannot_begin_a_secret_is_not_held_back() -> None:
     assert mask.feed(b"solute\n\n") == b"sk-absolute\n\n"
 
 
+@pytest.mark.parametrize(("held", "pieces"), [(255, 1), (256, 37), (257, 37), (259, 37), (260, 38)])
+def test_more_than_256_held_bytes_are_looked_at_again_when_an_eighth_of_them_is_new(held: int, pieces: int) -> None:
+    mask = StreamMask(["a" * 1000])
+    assert mask.feed(b"a" * held) == b""
+    shown = [mask.feed(b"-") for _ in range(pieces)]
+    assert shown == [b""] * (pieces - 1) + [MASK.encode() + b"-" * pieces]
+
+
+@pytest.mark.parametrize("spelling", ["ü", "\\u00fc", "\\u00FC", "%c3%bc"])
+def test_a_chunk_may_end_anywhere_in_the_first_character_of_a_secret(spelling: str) -> None:
+    text = f"{spelling}ber-secret".encode()
+    for cut in range(1, len(spelling.encode())):
+        mask = StreamMask(["über-secret"])
+        assert mask.feed(text[:cut]) == b""
+        assert mask.feed(text[cut:]) + mask.finish() == MASK.encode()
+
+
+@pytest.mark.parametrize("end", ["%6", "%73", "\\u006", "\\t"])
+def test_an_end_in_a_character_that_does_not_begin_the_secret_is_not_held_back(end: str) -> None:
+    assert StreamMask(["xtse-secret"]).feed(f"100{end}".encode()) == f"100{end}".encode()
+
+
 def test_log_lines_and_their_tracebacks_are_masked() -> None:
     formatter = MaskingFormatter(lambda: [SECRET])
     with pytest.raises(ValueError, match="sk-") as raised:
@@ -181,6 +203,7 @@ def test_the_secrets_of_a_pod_are_those_of_its_channels_and_of_its_tool_servers(
 NAMED = "sk-secret-of-a-channel"
 
 
+@pytest.mark.sampled
 @given(
     other=st.text("abcdefghijklmnopqrstuvwxyz-", min_size=8, max_size=12),
     before=st.sampled_from(["", "the key is ", "-"]),

@@ -106,6 +106,19 @@ def test_a_secret_that_reads_like_an_escape_is_masked_where_another_program_cut_
     assert mask_text(f"{secret[:25]}... is bad", [secret]) == f"{MASK}... is bad"
 
 
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        ("secret-%2", "secret-%25/", f"{MASK}5/"),  # `%25` could be a further character, but none follows
+        ("secret-%2", "secret-%25", f"{MASK}5"),
+        ("%abababab", "%ababababab", f"{MASK}ab"),  # `%ab` is no spelling of `%`
+        ("a\bsecret", "a\\bsecret a\\Bsecret", f"{MASK} a\\Bsecret"),  # only digits of an escape have two cases
+    ],
+)
+def test_what_only_looks_like_a_spelling_is_not_masked(secret: str, text: str, shown: str) -> None:
+    assert mask_text(text, [secret]) == shown
+
+
 def calls_for(text: str, secret: str, *, piece: int | None = None) -> int:
     """How many calls of Python functions masking makes, if the text comes in pieces of this size."""
     mask_text("a text", [secret])  # makes its tables
@@ -167,3 +180,12 @@ def test_the_end_of_a_long_beginning_waits_a_little_and_nothing_is_lost() -> Non
 def test_a_text_without_the_secret_costs_no_more_when_it_is_long() -> None:
     secret = "sk-a-secret-of-some-length"
     assert calls_for("an ordinary text. " * 1000, secret) == calls_for("an ordinary text. " * 10, secret)
+
+
+def test_a_text_of_mere_beginnings_is_read_once() -> None:
+    """Once for the whole secret and once for a truncated one: a call for each byte, and few others. Where one is there,
+    a second look finds where it begins.
+    """
+    secret = "abcd-a-secret-of-some-length"
+    text = f"{secret[:15]}. " * 100
+    assert calls_for(text, secret) < 2 * 1.2 * len(text)

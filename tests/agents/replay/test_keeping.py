@@ -24,6 +24,7 @@ def kinds(agent: Agent) -> list[str]:
     return list(ReplayEntry.objects.filter(agent=agent).order_by("created_at", "id").values_list("kind", flat=True))
 
 
+@pytest.mark.sampled
 def test_a_turn_and_its_price_come_from_the_pod_to_the_table(agent: Agent, serve: ServeRecorded) -> None:
     gateway = serve(agent)
     say(gateway, "which owls?", session="ses_owls")

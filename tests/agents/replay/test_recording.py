@@ -31,6 +31,7 @@ def at_once(*actions: Callable[[], object]) -> None:
         list(threads.map(done, actions))
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_deletions_and_batches_at_the_same_time_leave_nothing_old(
     running: Agent, monkeypatch: pytest.MonkeyPatch

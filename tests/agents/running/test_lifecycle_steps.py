@@ -71,6 +71,7 @@ def wrong(agent: Agent) -> tuple[str, str, list[str]]:
     return agent.cause, agent.cause_message, agent.cause_evidence
 
 
+@pytest.mark.sampled
 def test_every_step_of_a_life_is_on_the_timeline_with_who_asked_for_it_and_why(new: Agent) -> None:
     hours = iter(range(1, 20))
 
@@ -237,6 +238,7 @@ def told(agent: Agent) -> list[dict[str, str]]:
     return [json.loads(event.body)["data"] for event in events]
 
 
+@pytest.mark.sampled
 def test_an_event_names_where_the_agent_came_from(new: Agent) -> None:
     """A pod that came up or failed names the last settled status; a stop, a deletion and a second failure the one
     before."""

@@ -90,6 +90,7 @@ def test_an_agent_may_take_what_all_of_them_have_left(owner: User, agent: Agent,
     assert (told(agent), told(second)) == ({"day": 8} | ours, {"day": 7} | ours)
 
 
+@pytest.mark.sampled
 def test_the_narrower_limit_holds(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, day_usd=Decimal(10), month_usd=Decimal(100))
     limits.replace(agent, day_usd=Decimal(4), minute_calls=9)
@@ -98,6 +99,7 @@ def test_the_narrower_limit_holds(owner: User, agent: Agent, second: Agent) -> N
     assert told(second) == {"day": 10, "account_day": True, "month": 100, "account_month": True}
 
 
+@pytest.mark.sampled
 def test_when_they_have_taken_more_than_the_limit_none_may_take_more(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, day_usd=Decimal(1))
     spend(second, "1.25")
@@ -105,6 +107,7 @@ def test_when_they_have_taken_more_than_the_limit_none_may_take_more(owner: User
     assert told(second) == {"day": 1.25, "account_day": True}
 
 
+@pytest.mark.sampled
 def test_a_deleted_agent_counts(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, month_usd=Decimal(3))
     spend(second, "3")
@@ -130,6 +133,7 @@ def test_what_another_agent_took_refuses_a_call(owner: User, agent: Agent, secon
     assert "this agent's limit of 0.01 USD for a day is reached" in words_of(gateway)
 
 
+@pytest.mark.sampled
 def test_the_switch_stops_all_agents(owner: User, agent: Agent, serve: Serve) -> None:
     gateway = serve(agent)
     exchanging.exchange(agent.pk)

@@ -126,6 +126,7 @@ def test_a_key_with_nothing_left_starts_no_turn(
     assert limited.chat(agent).status_code == 200
 
 
+@pytest.mark.sampled
 def test_turns_with_all_agents_count_together_and_deleted_ones_too(
     client: APIClient, agent: Agent, make_agent: MakeAgent, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -188,6 +189,7 @@ def test_with_more_keys_than_are_told_a_gateway_forgets_none(
     assert ([one["name"] for one in told["states"]], told["all"]) == (["used"], False)
 
 
+@pytest.mark.sampled
 def test_the_owner_is_told_once_at_eighty_and_once_at_a_hundred_percent(
     client: APIClient, agent: Agent, make_key: MakeKey
 ) -> None:
@@ -216,6 +218,7 @@ def test_a_key_whose_turns_are_limited_opens_no_page(agent: Agent, serve: Serve,
     assert [one.post(f"/agents/{agent.pk}/ticket").status_code for one in (limited, free)] == [403, 200]
 
 
+@pytest.mark.sampled
 def test_a_key_whose_turns_are_limited_does_not_see_what_opens_other_doors(
     client: APIClient, agent: Agent, make_key: MakeKey
 ) -> None:

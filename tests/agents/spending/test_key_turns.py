@@ -42,6 +42,7 @@ def taken(calls: int) -> tuple[int, int, float]:
     return calls, 10 * calls, float(ONE_CALL * calls)
 
 
+@pytest.mark.sampled
 def test_a_keys_turns_are_counted_to_the_token(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient, model: ModelServer
 ) -> None:
@@ -56,6 +57,7 @@ def test_a_keys_turns_are_counted_to_the_token(
     assert row["keyId"] == key.key.pk
 
 
+@pytest.mark.sampled
 def test_every_way_to_start_a_turn_counts(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:
@@ -68,6 +70,7 @@ def test_every_way_to_start_a_turn_counts(
     assert by_key(client, agent) == {"driver": taken(3)}
 
 
+@pytest.mark.sampled
 def test_what_no_key_started_belongs_to_no_key(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:
@@ -83,6 +86,7 @@ def test_what_no_key_started_belongs_to_no_key(
     assert client.get(f"/agents/{agent.pk}/usage").json()["usage"]["total"]["calls"] == 3
 
 
+@pytest.mark.sampled
 def test_an_engine_cannot_name_another_key_or_none(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient, make_key: MakeKey
 ) -> None:
@@ -127,6 +131,7 @@ def test_while_turns_of_two_keys_are_open_a_call_counts_for_both(
     assert client.get(f"/agents/{agent.pk}/usage").json()["usage"]["total"]["calls"] == 3
 
 
+@pytest.mark.sampled
 def test_a_batch_whose_confirmation_was_lost_counts_once(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:
@@ -141,6 +146,7 @@ def test_a_batch_whose_confirmation_was_lost_counts_once(
     assert by_key(client, agent) == {"driver": taken(1)}
 
 
+@pytest.mark.sampled
 def test_a_gateway_killed_in_a_turn_loses_no_call_of_the_key(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient, model: ModelServer
 ) -> None:

@@ -127,6 +127,7 @@ def test_a_limit_that_is_lowered_holds_in_the_turn_that_runs(
         both.wait()
 
 
+@pytest.mark.sampled
 def test_the_limit_of_a_revoked_key_holds_in_the_turn_that_runs(
     client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -145,6 +146,7 @@ def test_the_limit_of_a_revoked_key_holds_in_the_turn_that_runs(
     assert news.of([agent], now=later)[agent.pk]["keys"] == {"all": True, "states": []}
 
 
+@pytest.mark.sampled
 def test_while_a_turn_of_a_limited_key_is_open_calls_of_others_are_refused_too(
     agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, key: KeyClient
 ) -> None:

@@ -41,6 +41,7 @@ def test_on_mints_a_token_and_an_address_and_off_takes_both_away(client: APIClie
     assert put(client, running, enabled=True)["a2aToken"] not in {None, on["a2aToken"]}
 
 
+@pytest.mark.sampled
 def test_another_token_is_made_when_asked_for(client: APIClient, running: Agent) -> None:
     first = put(client, running, enabled=True)["a2aToken"]
     assert put(client, running, enabled=True, rotateToken=False)["a2aToken"] == first
@@ -67,6 +68,7 @@ def test_a_listing_is_kept_until_its_owner_says_otherwise(client: APIClient, run
     assert put(client, running, enabled=True, listed=False)["a2aListed"] is False
 
 
+@pytest.mark.sampled
 def test_peers_are_replaced_and_their_tokens_are_kept_by_name_and_never_shown(
     client: APIClient, running: Agent
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_token_is_not_sent_to_another_host_by_somebody_who_does_not_know_it(
     assert tokens(running) == {"bob": None}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("body", "named"),
     [
@@ -146,6 +149,7 @@ def test_nobody_sets_it_of_anothers_agent(other: APIClient, running: Agent) -> N
     assert refused(other, running, enabled=True)[0] == 404
 
 
+@pytest.mark.sampled
 def test_a_peers_token_is_for_the_gateway_alone_and_only_while_a2a_is_on(client: APIClient, running: Agent) -> None:
     put(client, running, enabled=True, peers=[BOB])
     running.refresh_from_db()

@@ -59,6 +59,7 @@ def test_the_timeline_begins_with_the_key_that_created_the_agent(owner: User, ca
     assert agent.transitions.get().actor == f"key:{key.pk}"
 
 
+@pytest.mark.sampled
 def test_every_option_of_creation_is_taken(client: APIClient) -> None:
     body = {
         "engine": "pi", "tier": "small", "name": "Ada", "channels": ["web"], "lang": "ru", "timezone": "Europe/Berlin",

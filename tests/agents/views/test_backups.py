@@ -58,6 +58,7 @@ def listed(client: APIClient, agent: Agent) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sampled
 def test_a_backup_is_made_listed_and_shown_by_its_agent(client: APIClient, pod: Agent, bridge: BridgeDouble) -> None:
     assert listed(client, pod) == []
     answer = take(client, pod)
@@ -74,6 +75,7 @@ def test_a_backup_is_made_listed_and_shown_by_its_agent(client: APIClient, pod: 
     assert note.actor.startswith("user:")
 
 
+@pytest.mark.sampled
 def test_the_newest_is_first(client: APIClient, pod: Agent) -> None:
     names = [take(client, pod).json()["backup"]["name"] for _ in range(3)]
     assert [entry["name"] for entry in listed(client, pod)] == names[::-1]
@@ -102,6 +104,7 @@ def test_a_repeat_joins_the_one_that_is_being_made(client: APIClient, pod: Agent
     assert len(bridge.backups) == 1
 
 
+@pytest.mark.sampled
 def test_one_that_takes_long_is_503_and_goes_on(
     client: APIClient, pod: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +155,7 @@ def test_a_size_that_cannot_be_is_bounded(client: APIClient, pod: Agent, bridge:
     assert take(client, pod).json()["backup"]["size"] == 2 * 2 * 2**30
 
 
+@pytest.mark.sampled
 def test_a_pod_that_does_not_answer_fails_it_in_the_end(
     client: APIClient, pod: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +282,7 @@ def test_a_name_that_is_no_backup_is_404(client: APIClient, pod: Agent, name: st
     assert {answer.status_code for answer in answers} == {404}
 
 
+@pytest.mark.sampled
 def test_anothers_backup_is_404(other: APIClient, client: APIClient, pod: Agent) -> None:
     path = f"/agents/{pod.pk}/backups/{one(client, pod)}"
     answers = [other.get(path), other.delete(path), other.post(f"{path}/restore")]

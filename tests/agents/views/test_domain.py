@@ -98,6 +98,7 @@ def test_a_name_that_nothing_shows_to_be_its_claimants_does_not_serve(
     assert serves() is None
 
 
+@pytest.mark.sampled
 def test_a_name_serves_once_its_txt_record_carries_the_accounts_value(
     client: APIClient, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -199,6 +200,7 @@ def test_an_address_that_flips_away_takes_an_unproved_name_with_it(
     assert Agent.objects.get(pk=running.pk).domain_ready_at is None
 
 
+@pytest.mark.sampled
 def test_a_name_that_another_account_once_had_serves_by_txt_alone(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -214,6 +216,7 @@ def test_a_name_that_another_account_once_had_serves_by_txt_alone(
 # Two agents that want the same name.
 
 
+@pytest.mark.sampled
 def test_a_second_claim_is_a_conflict_that_tells_how_to_prove_it(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -226,6 +229,7 @@ def test_a_second_claim_is_a_conflict_that_tells_how_to_prove_it(
     assert domain_of(other, theirs) == NAME
 
 
+@pytest.mark.sampled
 def test_another_agent_of_ones_own_is_a_conflict_too(
     client: APIClient, make_agent: MakeAgent, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -290,6 +294,7 @@ def test_a_released_name_is_its_accounts_for_thirty_days(
     assert serves() == theirs.pk
 
 
+@pytest.mark.sampled
 def test_after_thirty_days_anybody_may_claim_it(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer
 ) -> None:
@@ -308,6 +313,7 @@ def test_deleting_an_agent_releases_its_name(client: APIClient, running: Agent, 
     assert put(client, running).status_code == 404
 
 
+@pytest.mark.sampled
 def test_another_name_takes_the_place_of_the_first(
     client: APIClient, running: Agent, dns: NameServer, owner: User
 ) -> None:

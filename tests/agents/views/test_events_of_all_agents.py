@@ -37,6 +37,7 @@ def ids(client: APIClient, after: Event | str | None = None) -> list[str]:
     return [event["id"] for event in listed(client, f"?after={last}" if last else "")]
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db
 def test_the_last_event_of_a_deleted_agent_is_found_by_its_owner_alone(
     client: APIClient, other: APIClient, make_agent: MakeAgent

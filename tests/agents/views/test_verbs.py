@@ -164,6 +164,7 @@ def test_a_hostname_with_a_certificate_of_ones_own_authority_is_trusted_where_th
     assert answer == {"liveness": {"reachable": True, "serving": serving}}
 
 
+@pytest.mark.sampled
 def test_explain_names_the_missing_key_and_the_call_that_installs_it(
     client: APIClient, running: Agent, gateway_of: GatewayOf
 ) -> None:

@@ -98,6 +98,7 @@ def test_the_most_urgent_cause_is_named_and_the_others_are_listed(
     assert line.endswith(f"next: PATCH /agents/{agent.pk}")
 
 
+@pytest.mark.sampled
 def test_an_agent_that_is_down_also_says_what_would_keep_it_down(
     make_agent: MakeAgent, runtime: ScriptedRuntime
 ) -> None:

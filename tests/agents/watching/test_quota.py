@@ -97,6 +97,7 @@ def test_whoever_has_come_below_the_limit_in_time_is_not_stopped_by_the_same_mea
     assert below.status == WARN
 
 
+@pytest.mark.sampled
 @given(readings, st.sampled_from(QuotaStatus))
 def test_only_the_moves_of_the_table_happen_and_since_tells_when(pcts: list[float], of: QuotaStatus) -> None:
     for before, after in pairwise(course(pcts, of=of)):

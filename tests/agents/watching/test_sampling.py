@@ -258,6 +258,7 @@ def test_a_larger_tier_ends_every_state_and_a_smaller_one_none(
     assert shown["quotaStatus"] == "grace"
 
 
+@pytest.mark.sampled
 def test_an_owner_who_paused_first_is_not_stopped_for_quota(
     client: APIClient, clock: MinuteClock, agent: Agent
 ) -> None:

@@ -99,6 +99,7 @@ def test_any_minutes_in_any_order_of_agents_come_out_as_the_highest_of_each_hour
         assert history(agent, now) == expected
 
 
+@pytest.mark.sampled
 def test_it_takes_one_statement_more_once_an_hour_for_any_number_of_agents(
     make_agent: MakeAgent, measure: Measure
 ) -> None:

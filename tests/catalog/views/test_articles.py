@@ -82,6 +82,7 @@ def test_changing_one_field_keeps_the_others(writer: Writer, persona: str) -> No
         before = after
 
 
+@pytest.mark.sampled
 def test_the_slug_of_an_article_is_for_good(writer: Writer, persona: str) -> None:
     path = _article(writer, persona, slug="first")
     assert writer.refusal("PATCH", path, {"title": "Other", "slug": "second"}).startswith("slug: ")
@@ -135,12 +136,14 @@ def test_a_field_that_is_wrong_is_named(writer: Writer, persona: str) -> None:
     assert Article.objects.count() == 1
 
 
+@pytest.mark.sampled
 def test_title_language_and_body_are_needed(writer: Writer, persona: str) -> None:
     for field in TEXT:
         body = {name: value for name, value in TEXT.items() if name != field}
         assert writer.refusal("POST", f"{persona}/articles", body).startswith(f"{field}: ")
 
 
+@pytest.mark.sampled
 def test_a_body_may_have_64_kib(writer: Writer, persona: str, api: APIClient) -> None:
     path = _article(writer, persona, body="ы" * 32_768, status="published")
     snapshot.forget()
@@ -216,6 +219,7 @@ def test_a_deleted_article_is_gone(writer: Writer, persona: str, api: APIClient)
     writer.refusal("PATCH", path, {"title": "x"}, status=404)
 
 
+@pytest.mark.sampled
 def test_only_the_author_writes_articles(writer: Writer, stranger: Writer, persona: str, api: APIClient) -> None:
     path = _article(writer, persona)
     for method, where in (("POST", f"{persona}/articles"), ("PATCH", path), ("DELETE", path), ("GET", f"/me{path}")):

@@ -119,6 +119,7 @@ def test_what_is_kept_of_the_catalog_follows_at_once(api: APIClient, act: Step) 
     assert api.get("/tiers", HTTP_IF_NONE_MATCH=answer["ETag"]).json()["trial"]["days"] == 7
 
 
+@pytest.mark.sampled
 def test_the_page_shows_each_setting_with_its_value_and_where_it_comes_from(
     console: Client, act: Step, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
@@ -170,6 +171,7 @@ def test_a_wrong_value_is_refused_beside_its_field(act: Step, name: str, value: 
     assert not SettingChange.objects.exists()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if not setting.is_credential])
 def test_the_form_of_each_setting_takes_the_value_that_it_shows(console: Client, act: Step, name: str) -> None:
     step = "choose-guarded" if SETTINGS[name].group in GUARDED else "choose"
@@ -212,6 +214,7 @@ def test_nobody_writes_the_history_in_the_console(console: Client, act: Step) ->
     assert console.post(f"{PAGE}MAX_KEYS/delete/", {"post": "yes"}).status_code == 403
 
 
+@pytest.mark.sampled
 def test_of_two_operators_at_once_the_second_is_told(console: Client) -> None:
     second = Client()
     second.force_login(User.objects.create_superuser("second@example.com"))
@@ -223,6 +226,7 @@ def test_of_two_operators_at_once_the_second_is_told(console: Client) -> None:
     assert SettingChange.objects.count() == 1
 
 
+@pytest.mark.sampled
 def test_a_value_that_cannot_be_read_is_told_and_can_be_reset(console: Client, act: Step) -> None:
     OperatorSetting.objects.create(name="MAX_KEYS", value="soon")
     OperatorSetting.objects.create(name="FORMER_SETTING", value="1")
@@ -231,6 +235,7 @@ def test_a_value_that_cannot_be_read_is_told_and_can_be_reset(console: Client, a
     assert "Reset: MAX_KEYS" in act("reset", "MAX_KEYS")
 
 
+@pytest.mark.sampled
 def test_only_who_has_the_right_changes_settings() -> None:
     assert operating.staff().get(PAGE).status_code == 403
     reader = operating.staff("view_operatorsetting")

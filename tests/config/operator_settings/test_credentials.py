@@ -209,6 +209,7 @@ def test_production_refuses_a_key_of_the_test_mode(act: Step, settings: Settings
     assert not OperatorSetting.objects.exists()
 
 
+@pytest.mark.sampled
 def test_the_owner_is_told_what_is_missing_beside(act: Step, settings: Settings) -> None:
     settings.STRIPE_WEBHOOK_SECRETS = []
     assert "Not set yet: STRIPE_WEBHOOK_SECRETS." in act("set-credential", "STRIPE_SECRET_KEY", secret=KEY)
@@ -237,6 +238,7 @@ def test_credentials_of_the_environment_may_lie_in_a_file(monkeypatch: pytest.Mo
     assert "hush" not in str(told.value)
 
 
+@pytest.mark.sampled
 def test_a_credential_moves_to_the_newest_encryption_key(act: Step, settings: Settings) -> None:
     old, new = settings.SECRETS_KEYS[0], Fernet.generate_key().decode()
     act("set-credential", "STRIPE_SECRET_KEY", secret=KEY)

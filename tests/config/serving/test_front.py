@@ -253,6 +253,7 @@ def test_many_follow_without_a_thread(front: FrontProcess) -> None:
     assert front.get("/closed").json() == {"closed": True}
 
 
+@pytest.mark.sampled
 def test_many_wait_for_their_answer_without_a_thread(front: FrontProcess) -> None:
     threads = front.worker().num_threads()
     with ExitStack() as stack:

@@ -218,6 +218,7 @@ def test_anothers_key_is_not_there_and_not_revoked(visitor: Visitor, stranger: U
     assert ApiKey.objects.get(pk=key.pk).revoked_at is None
 
 
+@pytest.mark.sampled
 def test_the_list_of_keys_has_pages(visitor: Visitor, owner: User) -> None:
     for number in range(account.ON_A_PAGE + 1):
         keys.create(owner, name=f"key {number}", now=timezone.now())
@@ -239,6 +240,7 @@ def test_past_the_most_keys_the_page_says_to_revoke_one(visitor: Visitor, owner:
     assert visitor.send(page, "/account/keys", name="one more").status_code == 200
 
 
+@pytest.mark.sampled
 def test_names_are_text_and_nothing_else(visitor: Visitor, make_agent: MakeAgent) -> None:
     plain = visitor.open(ACCOUNT)
     make_agent(name="plain")

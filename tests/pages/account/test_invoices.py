@@ -47,6 +47,7 @@ def test_of_many_the_next_page_has_the_rest(visitor: Visitor, running: Agent, pa
     assert visitor.client.get(f"{PATH}?{older}").content.decode().count(f'href="{PATH}/inv_') == 1
 
 
+@pytest.mark.sampled
 def test_who_buys_says_what_stands_on_the_next_invoice(visitor: Visitor, running: Agent, pay: Pay) -> None:
     sent = {"name": " Bücher GmbH ", "address": "Straße 1\r\nBerlin", "country": "de", "taxId": "DE1"}
     assert visitor.send(visitor.open(PATH), PATH, **sent).status_code == 303

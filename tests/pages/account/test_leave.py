@@ -231,6 +231,7 @@ def test_without_the_address_and_a_fresh_code_nothing_is_deleted(
     assert not AccountDeletion.objects.exists()
 
 
+@pytest.mark.sampled
 def test_who_may_open_the_console_stays_and_is_offered_no_button(visitor: Visitor, owner: User) -> None:
     page = visitor.open(PATH)
     User.objects.filter(pk=owner.pk).update(is_staff=True)

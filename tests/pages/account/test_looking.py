@@ -180,6 +180,7 @@ def test_the_start_the_pages_and_the_end_are_in_the_audit_log_and_the_person_see
     assert "ticket 7" not in told
 
 
+@pytest.mark.sampled
 def test_a_look_ends_with_its_time_and_the_operators_own_account_is_not_shown_in_its_place(
     console: Client, operator: User, owner: User
 ) -> None:
@@ -262,6 +263,7 @@ def test_a_page_sent_twice_begins_one_look(console: Client, owner: User) -> None
     assert (StaffLook.objects.count(), console.cookies[settings.LOOK_COOKIE_NAME].value) == (1, token)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("reason", ["", "\u200b\u2060", "x" * 1_000_000, "nul \0"])
 def test_nobody_looks_without_a_reason(console: Client, owner: User, reason: str) -> None:
     answer = begin(console, owner, reason=reason)

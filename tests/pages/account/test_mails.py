@@ -20,6 +20,7 @@ from tests.pages.account.visitor import Visitor, text
 PATH = "/account/mails"
 
 
+@pytest.mark.sampled
 def test_reminders_are_muted_and_money_is_told_all_the_same(
     clock: Clock, owner: User, running: Agent, pay: Pay
 ) -> None:

@@ -55,6 +55,7 @@ def test_what_moved_no_money_has_no_receipt(visitor: Visitor, running: Agent, cl
     assert visitor.client.get(f"{PATH}/{row.pk}/receipt").status_code == 404
 
 
+@pytest.mark.sampled
 def test_names_show_whatever_letters_they_have(visitor: Visitor, running: Agent, pay: Pay, settings: Settings) -> None:
     settings.SELLER_NAME = "Pods Ltd"
     details = {"address": "محمد علي\nالقاهرة", "country": "EG", "taxId": ""}

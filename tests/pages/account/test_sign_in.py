@@ -97,6 +97,7 @@ def test_wrong_digits_are_told_and_the_right_ones_still_work(visitor: Visitor) -
     assert visitor.send(again, "/sign-in/code", code=code).status_code == 303
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "１２３４５６", "12345\0"])
 def test_what_is_no_code_is_told_without_counting_as_a_try(visitor: Visitor, typed: str) -> None:
     page, code = asked(visitor)
@@ -218,6 +219,7 @@ def test_a_wrong_code_does_not_lose_the_way_back(visitor: Visitor) -> None:
     assert visitor.send(again, form(again), code=code).headers["Location"] == "/account/agents/agt_1"
 
 
+@pytest.mark.sampled
 def test_signing_in_again_ends_the_session_of_before(visitor: Visitor) -> None:
     page, code = asked(visitor)
     visitor.send(page, "/sign-in/code", code=code)

@@ -119,6 +119,7 @@ def test_endless_words_and_heaps_of_accents_are_text(open_page: Open) -> None:
             open_page(path)
 
 
+@pytest.mark.sampled
 def test_what_a_visitor_types_is_data_too(open_page: Open, community: Persona) -> None:
     shape = open_page("/en/search?q=qqq").shape
     for text in HOSTILE:

@@ -46,6 +46,7 @@ def measured(console: Client, clock: Clock) -> dict[str, Any]:
     return cards(console.get("/admin/"))
 
 
+@pytest.mark.sampled
 def test_agents_are_counted_by_status_engine_and_tier(console: Client, clock: Clock, make_agent: MakeAgent) -> None:
     for tier in ("tiny", "small"):
         make_agent(tier=tier)
@@ -143,12 +144,14 @@ def test_money_of_each_month_by_provider_leads_to_its_payments_and_reports(
     assert "2026-11" in console.get(november.link).content.decode()
 
 
+@pytest.mark.sampled
 def test_who_may_not_see_reports_sees_no_months(clock: Clock, running: Agent, pay: Pay) -> None:
     pay(running)
     facts.measure(now=clock.now)
     assert operating.staff("view_agent").get("/admin/").context["months"] == []
 
 
+@pytest.mark.sampled
 def test_the_oldest_due_work_of_each_kind_is_told_and_the_largest_is_the_number(
     console: Client, clock: Clock, make_agent: MakeAgent
 ) -> None:
@@ -207,6 +210,7 @@ def test_a_key_that_is_gone_is_no_longer_shown(console: Client, clock: Clock, ru
     assert parts(measured(console, clock)["agents_by_tier"]) == {"small": "1"}
 
 
+@pytest.mark.sampled
 def test_a_measure_that_fails_leaves_the_others_alone(
     console: Client, clock: Clock, running: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +258,7 @@ def test_a_plot_begins_with_the_second_day(console: Client, clock: Clock, runnin
     assert b'aria-label="By status: 2 days, lowest 1, highest 1"' in console.get("/admin/").content
 
 
+@pytest.mark.sampled
 def test_a_person_sees_only_the_cards_of_lists_that_they_may_see(clock: Clock) -> None:
     facts.measure(now=clock.now)
     found = cards(operating.staff("view_delivery").get("/admin/"))

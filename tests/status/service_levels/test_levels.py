@@ -73,6 +73,7 @@ def test_the_api_is_measured_in_half_minutes_and_one_that_nobody_saw_is_bad() ->
     assert kept("api").budget_says == "missed"
 
 
+@pytest.mark.sampled
 def test_a_start_is_good_if_the_agent_runs_within_two_minutes(person: User, clock: time_machine.Traveller) -> None:
     clock.move_to(NOON - timedelta(hours=1))
 
@@ -99,6 +100,7 @@ def test_a_start_is_good_if_the_agent_runs_within_two_minutes(person: User, cloc
     assert counted("running") == (2, 3)  # a counter never falls
 
 
+@pytest.mark.sampled
 def test_an_event_is_good_if_its_first_attempt_begins_within_30_seconds(person: User) -> None:
     def ended(seconds: float, *, slow: bool = False, **columns: object) -> None:
         agent = agent_of(person, url="https://receiver.example.com/hook")

@@ -126,6 +126,7 @@ def test_an_incident_that_an_operator_updated_is_the_operators(day: PlatformDay,
     assert told(incident)[1:] == ["The provider has a fire.", "It works again."]
 
 
+@pytest.mark.sampled
 def test_one_that_an_operator_closed_while_it_lasts_opens_again_only_after_five_more_minutes(
     day: PlatformDay, console: Client
 ) -> None:
@@ -184,6 +185,7 @@ def with_updates(db: None) -> Incident:
     return incident
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_the_page_shows_the_newest_updates_in_the_readers_language_and_as_text(
     with_updates: Incident, api: APIClient

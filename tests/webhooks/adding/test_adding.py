@@ -42,6 +42,7 @@ def renamed(secret: str, running: Agent) -> Agent:
     return agent
 
 
+@pytest.mark.sampled
 def test_it_is_delivered_and_signed(renamed: Agent, secret: str, receiver: Receiver) -> None:
     (request,) = receiver.received
     body = json.loads(request.body)
@@ -53,6 +54,7 @@ def test_it_is_delivered_and_signed(renamed: Agent, secret: str, receiver: Recei
     assert body["agent"]["name"] == "Grace"
 
 
+@pytest.mark.sampled
 def test_the_api_lists_it(client: APIClient, renamed: Agent, receiver: Receiver) -> None:
     sent = json.loads(receiver.received[0].body)
     assert client.get(f"/agents/{renamed.pk}/events").json()["events"][-1] == sent
@@ -61,6 +63,7 @@ def test_the_api_lists_it(client: APIClient, renamed: Agent, receiver: Receiver)
     assert client.get(f"/agents/{renamed.pk}").json()["agent"]["webhookLastEvent"] == NEW
 
 
+@pytest.mark.sampled
 def test_its_owners_pages_name_it(owner: User, renamed: Agent) -> None:
     visitor = Visitor(owner)
     assert "The agent was renamed" in text(visitor.open(f"/account/agents/{renamed.pk}/events"))

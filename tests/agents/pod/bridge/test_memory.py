@@ -70,6 +70,7 @@ def test_contents_beyond_256_kib_are_cut_and_say_by_how_much(tmp_path: Path) -> 
     assert found.is_cut
 
 
+@pytest.mark.sampled
 def test_more_than_500_names_are_cut(tmp_path: Path) -> None:
     for number in range(501):
         write(tmp_path / "memories" / f"{number:03}.md")

@@ -59,6 +59,7 @@ def test_it_runs_as_soon_as_it_is_wanted_and_ends_with_all_that_it_started(
     assert running(tmp_path) == []
 
 
+@pytest.mark.sampled
 def test_one_that_ends_by_itself_is_started_again(
     supervisor: SidecarSupervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ def test_the_runtime_reads_the_revision_in_force_from_a_file(start_gateway: Star
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.sampled
 def test_all_listeners_are_on_loopback(whole: GatewayProcess) -> None:
     ports = {whole.start.public_port, whole.start.management_port, whole.start.llm_port}
     listening = [(c.laddr.ip, c.laddr.port) for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr]
@@ -221,6 +222,7 @@ def test_an_unusable_start_document_is_refused_without_repeating_it(document: by
     assert b"unusable start document" in done.stderr
 
 
+@pytest.mark.sampled
 def test_a_ticket_from_before_the_gateways_start_is_not_taken(start_gateway: StartGateway) -> None:
     first = start_gateway()
     ticket = first.ticket()

@@ -112,6 +112,7 @@ def test_one_without_a_key_is_given_one(visitor: Visitor, running: Agent, gatewa
     assert "sk-mine" not in visitor.client.get(f"{page_of(agent)}/model-key").content.decode()
 
 
+@pytest.mark.sampled
 def test_an_empty_key_keeps_the_present_one(visitor: Visitor, running: Agent) -> None:
     send(visitor, running, "model-key", on="/model-key", key="sk-mine", provider="openai", model="")
     send(visitor, running, "model-key", on="/model-key", key="", provider="openai", model="openai:gpt-6-luna")
@@ -141,6 +142,7 @@ def test_what_is_wrong_with_a_key_is_said(
     assert settle(running).llm_key is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("act", ["pause", "resume", "rebuild", "delete", "model-key"])
 def test_a_strangers_agent_is_not_there(running: Agent, stranger: User, act: str) -> None:
     other = Visitor(stranger)

@@ -114,6 +114,7 @@ def test_the_strongest_button_is_the_one_that_helps(
     assert "Start it again. Write to help@example.com to ask why." in text(page)
 
 
+@pytest.mark.sampled
 def test_a_silent_channel_leads_to_the_channels(
     visitor: Visitor, make_agent: MakeAgent, gateway_of: GatewayOf, settings: Settings
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_quota_of_the_cluster_is_no_full_disk_of_the_agent(visitor: Visitor, m
     assert "for an hour" not in said
 
 
+@pytest.mark.sampled
 def test_a_free_agent_takes_a_larger_plan_and_a_paid_one_is_led_to_paying(
     visitor: Visitor, running: Agent, settings: Settings
 ) -> None:

@@ -77,6 +77,7 @@ def test_other_causes_are_told_beside_the_most_urgent_one(visitor: Visitor, runn
     assert "it has no model key. Give it a working model key." in said
 
 
+@pytest.mark.sampled
 def test_a_paused_agent_says_who_paused_it(visitor: Visitor, running: Agent) -> None:
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")
     settle(running)
@@ -144,6 +145,7 @@ def test_an_agent_that_is_not_there_is_not_there(visitor: Visitor, agent_id: str
     assert "gone or is not yours" in text(visitor.open(f"/account/agents/{agent_id}", status=404))
 
 
+@pytest.mark.sampled
 def test_anothers_agent_is_not_there_and_gives_no_ticket(
     visitor: Visitor, make_agent: MakeAgent, stranger: User, running: Agent
 ) -> None:
@@ -160,6 +162,7 @@ def test_a_deleted_agent_is_gone(visitor: Visitor, running: Agent) -> None:
     assert visitor.client.get(place(running)).status_code == 404
 
 
+@pytest.mark.sampled
 def test_payments_are_told_in_what_they_were_paid_in(
     clock: Clock, visitor: Visitor, running: Agent, pay: Pay, owner: User
 ) -> None:
@@ -205,6 +208,7 @@ def test_payments_are_told_in_what_they_were_paid_in(
     )
 
 
+@pytest.mark.sampled
 def test_money_that_an_operator_has_decided_about_is_looked_into_no_more(
     clock: Clock, visitor: Visitor, running: Agent
 ) -> None:

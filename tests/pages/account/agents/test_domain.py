@@ -73,6 +73,7 @@ def test_it_is_set_with_records_to_copy_which_are_found_once_they_are_there_and_
     assert running.transitions.filter(reason="domain", actor=f"user:{owner.pk}").exists()
 
 
+@pytest.mark.sampled
 def test_what_is_no_domain_is_said_and_kept_to_mend(visitor: Visitor, running: Agent, dns: NameServer) -> None:
     for typed in ("localhost", "x", "<b>", "a" * 2000, "bot.example.org\x00", ""):
         answer = set_to(visitor, running, typed)

@@ -84,6 +84,7 @@ def test_who_switched_and_deleted_the_replay_is_told(visitor: Visitor, running: 
     ]
 
 
+@pytest.mark.sampled
 def test_every_reason_to_stop_is_told(visitor: Visitor, running: Agent) -> None:
     for reason in (Reason.OPERATOR, Reason.TRIAL, Reason.PAYMENT, Reason.QUOTA, Reason.SUSPENDED):
         emit(running, EventType.AGENT_STOPPED, reason=reason, to="stopped")
@@ -105,6 +106,7 @@ def test_events_have_pages_and_a_fixed_number_of_queries(visitor: Visitor, runni
         assert visitor.client.get(f"{place(running)}?before={junk}").status_code == 400
 
 
+@pytest.mark.sampled
 def test_usage_is_drawn_and_written_beside_it(visitor: Visitor, running: Agent) -> None:
     assert "Nothing was measured yet." in text(visitor.open(place(running, "usage")))
     now = timezone.now()

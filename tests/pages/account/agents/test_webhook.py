@@ -108,6 +108,7 @@ def test_an_address_that_cannot_be_is_said(visitor: Visitor, running: Agent) -> 
     assert not Hook.objects.exists()
 
 
+@pytest.mark.sampled
 def test_what_cannot_be_done_is_said(visitor: Visitor, running: Agent, receiver: Receiver) -> None:
     hooks.install(running, url=receiver.url, now=timezone.now())
     page = visitor.open(place(running))

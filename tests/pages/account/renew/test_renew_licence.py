@@ -241,6 +241,7 @@ def test_what_is_no_key_is_refused(person: Person, agent: Agent, gumroad: Gumroa
     assert page.all("script", src="") == page.all("script", type="")
 
 
+@pytest.mark.sampled
 def test_what_is_left_of_a_coin_s_plan_is_told_before_the_key_is_bought(
     person: Person, agent: Agent, pay: Pay, gumroad: GumroadServer
 ) -> None:
@@ -265,6 +266,7 @@ def test_beside_a_licence_only_its_own_plan_is_sold(
     led_to(person.send(page), f"/renew/{agent.pk}")
 
 
+@pytest.mark.sampled
 def test_a_key_of_a_plan_below_the_engine_is_refused(
     person: Person, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:

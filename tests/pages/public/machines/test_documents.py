@@ -37,6 +37,7 @@ def test_each_operation_is_in_both(api: APIClient) -> None:
     assert [call for call in calls if f"### {call} (" not in full] == []
 
 
+@pytest.mark.sampled
 def test_every_link_leads_somewhere(api: APIClient) -> None:
     found = set(re.findall(rf"\]\({re.escape(settings.BASE_URL)}([^)#]*)\)", text(api, SHORT)))
     assert len(found) > 10

@@ -56,6 +56,7 @@ def test_a_component_shows_90_days_and_on_which_an_incident_named_it(api: APICli
     assert "Some parts do not work as they should" in page.html
 
 
+@pytest.mark.sampled
 def test_days_before_the_oldest_incident_that_is_read_are_unknown_not_well(api: APIClient) -> None:
     now = timezone.now()
     Incident.objects.bulk_create(

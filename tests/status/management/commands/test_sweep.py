@@ -95,6 +95,7 @@ def test_an_event_whose_receiver_always_fails_is_tried_once_a_run(
     assert set(Delivery.objects.values_list("state", "attempts")) == {("pending", 1)}
 
 
+@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("runtime")
 def test_what_a_killed_drain_still_holds_is_left_to_the_next(

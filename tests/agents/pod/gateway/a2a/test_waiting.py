@@ -53,6 +53,7 @@ def texts(messages: Any) -> list[tuple[str, str]]:
     return [(message["role"], message["parts"][0]["text"]) for message in messages]
 
 
+@pytest.mark.sampled
 @BOTH
 def test_a_remark_is_answered_by_a_message_and_leaves_no_task(
     fresh_peerable: GatewayProcess, bridge: BridgeDouble, version: str
@@ -224,6 +225,7 @@ def test_a_task_that_is_being_worked_on_takes_no_message(peerable: GatewayProces
     released.set()
 
 
+@pytest.mark.sampled
 @BOTH
 def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
     start_gateway: StartGateway, bridge: BridgeDouble, version: str

@@ -265,6 +265,7 @@ def test_there_are_only_so_many_places_and_they_come_free_again(
         pass
 
 
+@pytest.mark.sampled
 def test_thousands_of_connections_cost_little(broker: Broker, far: FarHost) -> None:
     gateway = broker(rules(only=[f"one.far.localhost:{far.port}"]))
     before = psutil.Process(gateway.pid).memory_info().rss
@@ -343,6 +344,7 @@ def test_a_reader_that_takes_nothing_fills_no_memory(broker: Broker, far: FarHos
         assert psutil.Process(gateway.pid).memory_info().rss - before < 50 * 2**20
 
 
+@pytest.mark.sampled
 def test_many_requests_at_once_are_all_answered(broker: Broker, engine: Engine, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     sessions = [engine(gateway) for _ in range(32)]

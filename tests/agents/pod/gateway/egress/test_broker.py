@@ -163,6 +163,7 @@ def test_an_answer_that_cannot_be_masked_is_refused(broker: Broker, engine: Engi
     assert engine(gateway).get(f"https://api.localhost:{far.port}/odd", timeout=20).status_code == 502
 
 
+@pytest.mark.sampled
 def test_the_secret_goes_only_to_a_host_that_proves_its_name(
     broker: Broker, engine: Engine, world: Certificates
 ) -> None:

@@ -105,6 +105,7 @@ def test_a_body_of_another_kind_is_refused(gateway: GatewayProcess, provider: Mo
     assert provider.requests == []
 
 
+@pytest.mark.sampled
 def test_a_body_may_nest_as_deeply_as_it_likes(gateway: GatewayProcess, provider: ModelVendor) -> None:
     body = b'{"model": "gpt-5", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     assert gateway.call_model(data=body, headers=JSON).status_code == 200

@@ -21,6 +21,7 @@ def post(gateway: GatewayProcess, raw: bytes, **headers: str) -> requests.Respon
     return requests.post(gateway.llm + PEERS_PATH, data=raw, headers=sent, timeout=10)
 
 
+@pytest.mark.sampled
 def test_the_official_client_finds_two_tools_and_uses_them(asking: GatewayProcess, peer: PeerDouble) -> None:
     async def run() -> list[str]:
         headers = {"Authorization": f"Bearer {LLM_TOKEN}"}

@@ -73,6 +73,7 @@ def test_a_call_outside_of_turns_is_the_engines_own(recorded: GatewayProcess, re
     assert "turn" not in entry
 
 
+@pytest.mark.sampled
 def test_turns_at_the_same_time_share_their_calls(
     recorded: GatewayProcess, reader: ReplayReader, bridge: BridgeDouble
 ) -> None:
@@ -183,6 +184,7 @@ def test_a_turn_that_fails_says_who_failed(
     assert (failed["hop"], failed["cause"]) == ("model", "MODEL_KEY_REFUSED")
 
 
+@pytest.mark.sampled
 def test_off_means_that_nothing_is_recorded(recorded: GatewayProcess, reader: ReplayReader) -> None:
     recorded.chat("before")
     reader.exchange(replay=False)
@@ -272,6 +274,7 @@ def test_an_engine_that_floods_is_counted_and_takes_no_more_room(
     assert len(reader.entries) + sum(reader.not_kept.values()) == 40 * (1 + 40)
 
 
+@pytest.mark.sampled
 def test_a_day_without_room_costs_no_reading_and_is_counted(
     recorded: GatewayProcess, reader: ReplayReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
