@@ -109,7 +109,12 @@ def _later(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     """Answer after as many seconds as the query says: `seconds=1`."""
     start("200 OK", [("Content-Type", "application/json")])
     seconds = float(environ["QUERY_STRING"].partition("=")[2])
-    return LaterAnswer(partial(asyncio.sleep, seconds), lambda: b'{"later": true}', end=_closed.set)
+    return LaterAnswer(partial(asyncio.sleep, seconds), _later_body, end=_closed.set)
+
+
+def _later_body(answer: LaterAnswer) -> bytes:
+    answer["ETag"] = '"after-the-wait"'
+    return b'{"later": true}'
 
 
 def _flood(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
