@@ -22,13 +22,13 @@ from rest_framework.response import Response
 
 from config.errors import BadRequest
 from config.json_answers import encoded
+from config.refusals import shown
 
 PARAMETER = "fields"
 DESCRIPTION = "Only these fields of each, with commas between their names: a shorter answer."
 MAX_CHARACTERS = 2_000
 # A longer answer is kept as bytes, and its objects would take seconds and hundreds of megabytes.
 MAX_BYTES = 2 * 1024 * 1024
-_SHOWN_CHARACTERS = 100  # of a received name, in a message
 _JSON = "application/json"
 
 
@@ -62,8 +62,7 @@ def names_of(text: str, known: Iterable[str]) -> list[str]:
     named = [name.strip() for name in text.split(",")]
     for name in named:
         if name not in allowed:
-            shown = name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…"
-            raise serializers.ValidationError(f"{shown!r} is not one of {', '.join(allowed)}")
+            raise serializers.ValidationError(f"{shown(name)} is not one of {', '.join(allowed)}")
     return named
 
 
@@ -151,7 +150,7 @@ def _declared(view: Any) -> Any:
 
 def _checked(text: str) -> str:
     if not text.strip():
-        raise serializers.ValidationError("This field may not be blank.")
+        raise serializers.ValidationError("came blank; give names of fields")
     if len(text) > MAX_CHARACTERS:
         raise serializers.ValidationError(f"has {len(text)} characters; at most {MAX_CHARACTERS}")
     return text

@@ -60,7 +60,7 @@ def test_a_read_shows_the_chosen_field_alone_and_refuses_an_unknown_one(
     message = refused.json()["message"]
     assert (refused.status_code, message.partition("one of ")[0]) == (400, "fields: 'colour' is not ")
     assert field in message.partition("one of ")[2].split(", ")
-    assert client.get(and_fields(path, "")).json()["message"] == "fields: This field may not be blank."
+    assert client.get(and_fields(path, "")).json()["message"] == "fields: came blank; give names of fields"
 
 
 def test_every_read_of_json_says_that_it_takes_fields() -> None:

@@ -34,13 +34,20 @@ def served() -> front.Front:
     front.MAX_QUEUED = 4
     front.QUEUE_SECONDS = 1.0
     waiters = waiting.turns.threads + waiting.looks.total
-    return front.Front(_application, running=RUNNING, waiting=waiters, alive=b'{"status": "ok"}')
+    return front.Front(
+        _application,
+        running=RUNNING,
+        waiting=waiters,
+        alive=b'{"status": "ok"}',
+        help_link='<https://x/docs#errors>; rel="help"',
+    )
 
 
 def _application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     answers = {
         "/echo": _echo,
         "/busy": _busy,
+        "/health": lambda _, start: _said(start, {"left": "to Django"}),
         "/wait": _wait,
         "/stream": _stream,
         "/follow": _follow,
