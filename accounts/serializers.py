@@ -15,7 +15,7 @@ from accounts import mailbox
 from accounts.keys import KeyLimits
 from accounts.models import ID_LENGTH, KEY_NAME_LENGTH, KEY_PREFIX_LENGTH, ApiKey
 from accounts.scopes import Scope
-from config.api import Choice, FieldNames, ModelSerializer, Serializer, Several, Text, json_type
+from config.api import Choice, ExactSerializer, FieldNames, ModelSerializer, Serializer, Several, Text, json_type
 from config.moments import Moment
 from config.numbers import UsdNumber
 
@@ -121,7 +121,7 @@ class MeSerializer(Serializer):
     user = UserSerializer()
 
 
-class CreateKeySerializer(Serializer):
+class CreateKeySerializer(ExactSerializer):
     name = KeyName(trim_whitespace=True)
     scopes = Several(
         child=Choice(choices=[scope.value for scope in Scope]),

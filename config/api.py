@@ -13,7 +13,7 @@ from rest_framework import exceptions, serializers
 from rest_framework.request import Empty, Request
 from rest_framework.viewsets import GenericViewSet
 
-from config import dry_run, help_links, rate_limits, shown_fields
+from config import dry_run, help_links, query_names, rate_limits, shown_fields
 from config.errors import BadRequest, ErrorCode
 from config.parsing import USUAL_BODY_BYTES
 from config.refusals import shown
@@ -156,6 +156,15 @@ class Serializer(_CamelCase, serializers.Serializer[Any]):
         return every if self._only is None else {name: every[name] for name in every if name in self._only}
 
 
+# A name that it does not know is refused, not ignored: a misspelt limit would be no limit.
+class ExactSerializer(Serializer):
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and (unknown := [str(name) for name in data if name not in self.fields]):
+            words = f"this call takes nothing of this name; allowed: {', '.join(self.fields)}"
+            raise serializers.ValidationError({unknown[0][:80]: words})
+        return super().to_internal_value(data)
+
+
 class FieldNames(Text):
     """The query parameter `fields` of a read that chooses them itself (`own_fields`): names of fields of `of`."""
 
@@ -208,6 +217,11 @@ class ApiViewSet(GenericViewSet[Any]):
     # Quick ways of reads that clients call all the time, by the action's name: None leaves a request to the action.
     quick_reads: Mapping[str, QuickRead] = {}
     _quick_failure: Exception | None = None
+
+    @property
+    def chosen_fields(self) -> Collection[str] | None:
+        """The fields that `?fields=` chooses, for an action that can make a narrow answer at once."""
+        return self._shown_fields.names if self._shown_fields else None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return self._quick_answer(request, **kwargs) or super().dispatch(request, *args, **kwargs)
@@ -318,7 +332,7 @@ class ApiViewSet(GenericViewSet[Any]):
             for name, value in rate_limits.headers().items():
                 response[name] = value
         rate_limits.forget()
-        if ignored := getattr(self, "ignored", None):
+        if ignored := [*getattr(self, "ignored", ()), *query_names.unknown(self, request)]:
             safe = [key for key in ignored if key.isascii() and key.replace("_", "").replace("-", "").isalnum()]
             response["Ignored-Fields"] = ",".join(safe)[:500]
         return response

@@ -325,6 +325,9 @@ def test_a_limited_key_sees_itself_alone_and_makes_no_key(ann: APIClient) -> Non
     ("limits", "problem"),
     [
         ({"scopes": []}, "scopes"),
+        ({"usdPerDy": 5}, "usdPerDy: this call takes nothing of this name; allowed: name, scopes, agentId, expiresAt"),
+        ({"scopes": ["read"], "agentID": "agt_1"}, "agentID: this call takes nothing of this name; allowed: name"),
+        ({"x" * 5000: 5}, "x" * 80 + ": this call"),
         ({"scopes": "read"}, "scopes: must be an array, not a string"),
         ({"scopes": ["admin"]}, "scopes[0]: 'admin' is not one of read, operate, pay"),
         ({"scopes": ["read"] * 4}, "scopes: has 4 elements; at most 3"),
