@@ -105,9 +105,11 @@ class ShownFields:
             response.headers["Link"] = f"{url}&{urlencode({PARAMETER: ','.join(self.names)})}{is_next}{rest}"
 
     def _rewrite(self, response: HttpResponse) -> None:
-        if len(response.content) > MAX_BYTES:
-            raise BadRequest(f"fields: the whole answer has more than {MAX_BYTES} bytes; ask for pages with limit, too")
-        response.content = encoded(self._of(orjson.loads(response.content)))
+        if not getattr(response, "has_chosen_fields", False):
+            if len(response.content) > MAX_BYTES:
+                words = f"fields: the whole answer has more than {MAX_BYTES} bytes; ask for pages with limit, too"
+                raise BadRequest(words)
+            response.content = encoded(self._of(orjson.loads(response.content)))
         if response.has_header("Content-Length"):
             response["Content-Length"] = str(len(response.content))
         if response.has_header("ETag"):

@@ -24,7 +24,7 @@ from catalog.serializers.catalog import NoSuchPersonaSerializer, PersonaPageSeri
 from catalog.serializers.search import FindPersonasSerializer
 from catalog.views import publication
 from catalog.views.authored import AuthoredViewSet
-from catalog.views.base import CatalogViewSet
+from catalog.views.base import CatalogViewSet, narrowed
 from config.parsing import MAX_BODY_BYTES
 
 
@@ -46,11 +46,14 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
         one is in `Link: <…>; rel="next"`. A parameter without a value counts as not given.
         """
         asked = self.asked(request)
-        if not asked:
+        page = search.find(search.PersonaQuery(**asked)) if asked else None
+        if self.chosen_fields is not None:
+            response = narrowed(publication.narrowed(page and page.personas, self.chosen_fields))
+        elif page is None:
             return self.preferred(request, publication.all_personas())
-        page = search.find(search.PersonaQuery(**asked))
-        response = self.preferred(request, publication.joined(page.personas))
-        if page.cursor:
+        else:
+            response = self.preferred(request, publication.joined(page.personas))
+        if page and page.cursor:
             following = urlencode({**asked, "cursor": page.cursor})
             response["Link"] = f'<{settings.BASE_URL}/personas?{following}>; rel="next"'
         return response
