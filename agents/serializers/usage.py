@@ -57,7 +57,9 @@ class UsageRowSerializer(_Amounts):
     """The calls of one day, model, conversation or API key. Only the names that `by` asked for are there."""
 
     day = serializers.DateField(required=False)
-    model = serializers.CharField(required=False, help_text="`<provider>:<model name>`")
+    model = serializers.CharField(
+        required=False, help_text="`<provider>:<model name>`; `*` are the further ones of a day with very many."
+    )
     kind = serializers.ChoiceField(
         choices=[kind.value for kind in TurnKind],
         required=False,
