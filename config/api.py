@@ -332,7 +332,10 @@ class ApiViewSet(GenericViewSet[Any]):
             for name, value in rate_limits.headers().items():
                 response[name] = value
         rate_limits.forget()
-        if ignored := [*getattr(self, "ignored", ()), *query_names.unknown(self, request)]:
+        ignored = [*getattr(self, "ignored", ())]
+        if response.status_code < 400:  # a query that cannot be read is refused, and would be read again here
+            ignored += query_names.unknown(self, request)
+        if ignored:
             safe = [key for key in ignored if key.isascii() and key.replace("_", "").replace("-", "").isalnum()]
             response["Ignored-Fields"] = ",".join(safe)[:500]
         return response

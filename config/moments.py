@@ -10,7 +10,7 @@ from rest_framework import serializers
 from config.refusals import shown
 
 
-class Day(serializers.DateField):
+class DayText(serializers.DateField):
     """A day in UTC."""
 
     def to_internal_value(self, value: Any) -> date:

@@ -31,6 +31,8 @@ MAX_CHARACTERS = 2_000
 MAX_BYTES = 2 * 1024 * 1024
 _JSON = "application/json"
 
+_subjects: dict[tuple[type[Any], str | None], AnswerSubject | None] = {}  # by view and action
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerSubject:
@@ -77,7 +79,7 @@ class ShownFields:
     @classmethod
     def asked(cls, request: Request, view: Any) -> Self | None:
         """What this request chooses; None if its answer is no JSON, or the view does it. Raises ValidationError."""
-        subject = None if view.schema is None or view.action in view.own_fields else subject_of(_declared(view))
+        subject = None if view.schema is None or view.action in view.own_fields else _subject(view)
         if subject is None:
             return None
         text = request.query_params[PARAMETER]
@@ -135,6 +137,14 @@ class ShownFields:
         if not isinstance(shown, Mapping):
             return shown
         return {name: value for name, value in shown.items() if name in self.names}
+
+
+def _subject(view: Any) -> AnswerSubject | None:
+    """The subject of the view's action. Making all serializers takes milliseconds, so it is found once."""
+    key = type(view), view.action
+    if key not in _subjects:
+        _subjects[key] = subject_of(_declared(view))
+    return _subjects[key]
 
 
 def _declared(view: Any) -> Any:

@@ -10,7 +10,7 @@ from agents.pod.gateway.spending.open_turns import TurnKind
 from agents.spending.usage import UsageBy
 from catalog.serializers.catalog import Usd
 from config.api import Choice, Serializer, envelope
-from config.moments import Day
+from config.moments import DayText
 
 
 class UsageQuerySerializer(Serializer):
@@ -18,12 +18,12 @@ class UsageQuerySerializer(Serializer):
 
     def get_fields(self) -> dict[str, Any]:  # `from` is no name in Python
         return {
-            "from": Day(
+            "from": DayText(
                 required=False,
                 source="first",
                 help_text="First day, UTC; the first of the month of `to` if absent.",
             ),
-            "to": Day(required=False, source="last", help_text="The last day; today if absent."),
+            "to": DayText(required=False, source="last", help_text="The last day; today if absent."),
             "by": Choice(
                 choices=[one.value for one in UsageBy],
                 required=False,

@@ -27,6 +27,8 @@ from catalog.views.authored import AuthoredViewSet
 from catalog.views.base import CatalogViewSet, narrowed
 from config.parsing import MAX_BODY_BYTES
 
+_FILTERS = tuple(FindPersonasSerializer().fields)
+
 
 class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
     changed_by = PERSONA
@@ -48,7 +50,7 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
         asked = self.asked(request)
         page = search.find(search.PersonaQuery(**asked)) if asked else None
         if self.chosen_fields is not None:
-            response = narrowed(publication.narrowed(page and page.personas, self.chosen_fields))
+            response = narrowed(publication.narrowed(page.personas if page else None, self.chosen_fields))
         elif page is None:
             return self.preferred(request, publication.all_personas())
         else:
@@ -62,10 +64,11 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
         """The parameters that have a value."""
         if not request.META.get("QUERY_STRING"):
             return {}
-        given = {name: self.filter_of(request, name) for name in FindPersonasSerializer().get_fields()}
-        query = FindPersonasSerializer(
-            data={name: value for name, value in given.items() if value and not value.isspace()}
-        )
+        given = {name: self.filter_of(request, name) for name in _FILTERS}
+        filled = {name: value for name, value in given.items() if value and not value.isspace()}
+        if not filled:
+            return {}
+        query = FindPersonasSerializer(data=filled)
         query.is_valid(raise_exception=True)
         asked: dict[str, Any] = query.validated_data
         return asked

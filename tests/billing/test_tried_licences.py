@@ -50,7 +50,8 @@ def test_another_tier_is_shown_as_it_was_asked_for(client: APIClient, agent: Age
 def test_a_key_that_pays_for_the_agent_already_changes_nothing(client: APIClient, agent: Agent) -> None:
     made = post(client, agent, dry=False).json()
     assert post(client, agent).json() == made
-    for wanted in ({"tier": "small"}, {"period": "annual"}):
+    others: tuple[dict[str, Any], ...] = ({"tier": "small"}, {"period": "annual"})
+    for wanted in others:
         real, dry = post(client, agent, dry=False, **wanted), post(client, agent, **wanted)
         assert (real.status_code, dry.content) == (400, real.content)
 
