@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from accounts.scopes import CredentialLimits, Need
 from config.errors import BadRequest, Conflict, Forbidden, InvalidCode, NotFound, RateLimited, Unauthorized
 from config.operator_settings import operator_settings
@@ -16,6 +18,10 @@ _KEYS_WITH = {
 }
 
 
+def _utc(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 class NoCredential(Unauthorized):
     message = "Authorization: send `Bearer <token>` with an API key, or with the token of POST /auth/verify"
 
@@ -26,6 +32,13 @@ class MalformedCredential(Unauthorized):
 
 class InvalidKey(Unauthorized):
     message = "Invalid or revoked API key"
+
+
+class ExpiredKey(InvalidKey):
+    """Only for who has the key's secret: others must not learn that there was such a key."""
+
+    def __init__(self, expires_at: datetime) -> None:
+        super().__init__(f"Authorization: this API key expired at {_utc(expires_at)}; {_NEW_KEY}")
 
 
 class InvalidSession(Unauthorized):
@@ -122,7 +135,8 @@ class LimitWithoutOperate(WrongLimit):
 
 
 class ExpiresInThePast(WrongLimit):
-    message = "expiresAt: must be in the future"
+    def __init__(self, expires_at: datetime, *, now: datetime) -> None:
+        super().__init__(f"expiresAt: {_utc(expires_at)} is not in the future: it is {_utc(now)}")
 
 
 class UnknownAgentOfKey(WrongLimit):

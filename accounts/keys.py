@@ -18,6 +18,7 @@ from django.db.models.functions import Cast
 
 from accounts.errors import (
     BadCursor,
+    ExpiredKey,
     ExpiresInThePast,
     InvalidKey,
     LimitWithoutOperate,
@@ -106,7 +107,7 @@ def check(user: User, limits: KeyLimits, *, now: datetime) -> None:
     if limits.of_models:
         check_operates(limits.scopes)
     if limits.expires_at is not None and limits.expires_at <= now:
-        raise ExpiresInThePast
+        raise ExpiresInThePast(limits.expires_at, now=now)
     if limits.agent_id is not None and not _owns(user, limits.agent_id):
         raise UnknownAgentOfKey
 
@@ -172,12 +173,21 @@ _with_secret = CompiledModel(ApiKey, _valid_with, values=("digest", "limited_dig
 
 
 def find(secret: str, *, now: datetime) -> ApiKey:
-    """The valid key with this secret. Its use is recorded. Raises InvalidKey."""
-    key = _with_secret.first(digest=digest(secret), limited_digest=limited_digest(secret), now=now.isoformat())
+    """The valid key with this secret. Its use is recorded. Raises InvalidKey, ExpiredKey."""
+    digests = digest(secret), limited_digest(secret)
+    key = _with_secret.first(digest=digests[0], limited_digest=digests[1], now=now.isoformat())
     if key is None:
-        raise InvalidKey
+        raise _refusal(digests)
     key.last_used_at = note_use(key.pk, key.last_used_at, now=now)
     return key
+
+
+def _refusal(digests: Collection[str]) -> InvalidKey:
+    """Why no key with one of these digests is valid. A key that was revoked counts as revoked, also after its end."""
+    expired = ApiKey.objects.filter(
+        digest__in=digests, revoked_at__isnull=True, user__is_active=True, expires_at__isnull=False
+    ).first()
+    return ExpiredKey(expired.expires_at) if expired and expired.expires_at else InvalidKey()
 
 
 def told(key: ApiKey) -> str:

@@ -15,7 +15,8 @@ from accounts import mailbox
 from accounts.keys import KeyLimits
 from accounts.models import ID_LENGTH, KEY_NAME_LENGTH, KEY_PREFIX_LENGTH, ApiKey
 from accounts.scopes import Scope
-from config.api import Choice, FieldNames, ModelSerializer, Serializer, Several, Text, json_type
+from config.api import Choice, ExactSerializer, FieldNames, ModelSerializer, Serializer, Several, Text, json_type
+from config.moments import Moment
 from config.numbers import UsdNumber
 
 ATTRIBUTION_LENGTH = 2_048
@@ -52,8 +53,10 @@ class KeyName(Text):
         return name
 
 
-class Moment(serializers.DateTimeField):
+class ZonedMoment(Moment):
     """A point in time with its zone."""
+
+    wanted = "no moment with its zone,"
 
     def to_internal_value(self, value: Any) -> datetime:
         if not isinstance(value, str):
@@ -62,7 +65,7 @@ class Moment(serializers.DateTimeField):
 
     def enforce_timezone(self, value: datetime) -> datetime:
         if value.tzinfo is None:
-            raise serializers.ValidationError("must have a zone, such as 2026-11-21T06:30:00Z")
+            raise serializers.ValidationError("must have a zone")
         return super().enforce_timezone(value)
 
 
@@ -118,7 +121,7 @@ class MeSerializer(Serializer):
     user = UserSerializer()
 
 
-class CreateKeySerializer(Serializer):
+class CreateKeySerializer(ExactSerializer):
     name = KeyName(trim_whitespace=True)
     scopes = Several(
         child=Choice(choices=[scope.value for scope in Scope]),
@@ -136,7 +139,7 @@ class CreateKeySerializer(Serializer):
         max_length=ID_LENGTH,
         help_text="The only agent that the key may see and change. Without it: all of the account.",
     )
-    expires_at = Moment(
+    expires_at = ZonedMoment(
         required=False, allow_null=True, default=None, help_text="When the key stops working by itself, with its zone."
     )
     spend_limit_usd = UsdLimit(

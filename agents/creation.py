@@ -193,7 +193,10 @@ def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
     check_tier(engine, known_tier(wanted.tier))
     entitlement.refuse_above_trial(known_tier(wanted.tier))
     if engine.requires_domain and domain is None:
-        raise BadRequest(f"domain: {engine.label} needs one")
+        raise BadRequest(
+            f"domain: is missing, and {engine.label} needs one: a name of yours, such as agent.example.com;"
+            " GET /engines tells which engines do"
+        )
 
 
 def _refuse_early(user: User, wanted: NewAgent) -> None:

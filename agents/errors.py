@@ -183,11 +183,12 @@ class BackupTakesLong(Unavailable):
 
 
 class HopFailed(Unavailable):
-    """A turn failed at one hop: gateway, engine or model."""
+    """A turn failed at one hop: gateway, engine or model. `retry_after` are the seconds until one may succeed, where
+    that is known."""
 
-    def __init__(self, hop: str, reason: str) -> None:
+    def __init__(self, hop: str, reason: str, *, retry_after: int | None = None) -> None:
         self.hop = hop
-        super().__init__(f"{hop}: {reason}; GET /agents/{{id}}/explain tells why", retry_after=10)
+        super().__init__(f"{hop}: {reason}; GET /agents/{{id}}/explain tells why", retry_after=retry_after or 10)
 
 
 def renew_url(agent_id: str) -> str:

@@ -26,6 +26,7 @@ from billing import (
     payments,
     prices,
     subscriptions,
+    tried_licences,
     unplaced_charges,
 )
 from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid, TakenBack
@@ -39,7 +40,7 @@ from billing.subscriptions import Licence, Purchase
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
-from config import crypto, waiting
+from config import crypto, dry_run, waiting
 from config.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -129,6 +130,10 @@ def activate(
     driver = registry.licence_driver(key.provider)
     _refuse_used(agent, key)
     throttling.spend(ACTIVATIONS, by=agent.user_id, now=now)
+    if dry_run.skips(tried_licences.UNASKED):
+        return tried_licences.subscription_by(
+            agent, key.provider, key.text, key.fingerprint, tier=tier, period=period, now=now
+        )
     with waiting.turns.take(agent.user_id):
         licence_activations.release_unused(
             driver, _elsewhere(agent, key).filter(license_fingerprint=key.fingerprint), now=now

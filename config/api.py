@@ -1,42 +1,27 @@
-"""What all of the API shares: camelCase serializers, strict JSON types, the base class of views, error answers."""
+"""What all of the API shares: camelCase serializers, strict JSON types, the base class of views."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, cast
 
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError
-from django.http import Http404, HttpRequest, HttpResponse
-from django.http.multipartparser import MultiPartParserError
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework import exceptions, serializers
 from rest_framework.request import Empty, Request
-from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from config import dry_run, help_links, rate_limits, shown_fields
-from config.database import is_outage
-from config.errors import BadRequest, ErrorCode, ServiceError, Unavailable
+from config import dry_run, help_links, query_names, rate_limits, shown_fields
+from config.errors import BadRequest, ErrorCode
 from config.parsing import USUAL_BODY_BYTES
-from config.requests import request_id
-
-log = logging.getLogger(__name__)
+from config.refusals import shown
 
 QuickRead = Callable[..., HttpResponse | None]  # of the request and what its path names
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _WRITING = (*_WITH_BODY, "DELETE")
-_CODES = {
-    401: ErrorCode.UNAUTHORIZED,
-    403: ErrorCode.FORBIDDEN,
-    404: ErrorCode.NOT_FOUND,
-    409: ErrorCode.CONFLICT,
-    429: ErrorCode.RATE_LIMITED,
-}
-
 
 # Strict JSON types: 5 is not a string, "true" is not a boolean. Numbers are in config/numbers.py.
 
@@ -60,10 +45,6 @@ class Flag(serializers.BooleanField):
         return data
 
 
-SHOWN_CHARACTERS = 100  # of a received value, in a message
-MESSAGE_CHARACTERS = 1_000  # of a whole message, however long the names and values in it are
-
-
 class Choice(serializers.ChoiceField):
     """An enum. The error message has the received value and the allowed values."""
 
@@ -71,8 +52,7 @@ class Choice(serializers.ChoiceField):
         if not isinstance(data, str):
             raise serializers.ValidationError(f"must be a string, not {json_type(data)}")
         if data not in self.choices:
-            came = data if len(data) <= SHOWN_CHARACTERS else f"{data[:SHOWN_CHARACTERS]}…"
-            raise serializers.ValidationError(f"{came!r} is not one of {', '.join(map(str, self.choices))}")
+            raise serializers.ValidationError(f"{shown(data)} is not one of {', '.join(map(str, self.choices))}")
         return super().to_internal_value(data)
 
 
@@ -92,6 +72,8 @@ class Several(serializers.ListField):
             raise serializers.ValidationError(f"must be an array, not {json_type(data)}")
         if self.max_length is not None and len(data) > self.max_length:
             raise serializers.ValidationError(f"has {len(data)} elements; at most {self.max_length}")
+        if self.min_length is not None and len(data) < self.min_length:
+            raise serializers.ValidationError(f"has {len(data)} elements; at least {self.min_length}")
         return super().to_internal_value(data)
 
 
@@ -174,6 +156,15 @@ class Serializer(_CamelCase, serializers.Serializer[Any]):
         return every if self._only is None else {name: every[name] for name in every if name in self._only}
 
 
+# A name that it does not know is refused, not ignored: a misspelt limit would be no limit.
+class ExactSerializer(Serializer):
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and (unknown := [str(name) for name in data if name not in self.fields]):
+            words = f"this call takes nothing of this name; allowed: {', '.join(self.fields)}"
+            raise serializers.ValidationError({unknown[0][:80]: words})
+        return super().to_internal_value(data)
+
+
 class FieldNames(Text):
     """The query parameter `fields` of a read that chooses them itself (`own_fields`): names of fields of `of`."""
 
@@ -226,6 +217,11 @@ class ApiViewSet(GenericViewSet[Any]):
     # Quick ways of reads that clients call all the time, by the action's name: None leaves a request to the action.
     quick_reads: Mapping[str, QuickRead] = {}
     _quick_failure: Exception | None = None
+
+    @property
+    def chosen_fields(self) -> Collection[str] | None:
+        """The fields that `?fields=` chooses, for an action that can make a narrow answer at once."""
+        return self._shown_fields.names if self._shown_fields else None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return self._quick_answer(request, **kwargs) or super().dispatch(request, *args, **kwargs)
@@ -336,64 +332,10 @@ class ApiViewSet(GenericViewSet[Any]):
             for name, value in rate_limits.headers().items():
                 response[name] = value
         rate_limits.forget()
-        if ignored := getattr(self, "ignored", None):
+        ignored = [*getattr(self, "ignored", ())]
+        if response.status_code < 400:  # a query that cannot be read is refused, and would be read again here
+            ignored += query_names.unknown(self, request)
+        if ignored:
             safe = [key for key in ignored if key.isascii() and key.replace("_", "").replace("-", "").isalnum()]
             response["Ignored-Fields"] = ",".join(safe)[:500]
         return response
-
-
-# Errors.
-
-_OF_DJANGO: dict[type[Exception], tuple[int, ErrorCode, str]] = {
-    Http404: (404, ErrorCode.NOT_FOUND, "not found"),
-    PermissionDenied: (403, ErrorCode.FORBIDDEN, "not allowed"),
-    MultiPartParserError: (400, ErrorCode.BAD_REQUEST, "body: not a form that can be read"),
-    SuspiciousOperation: (400, ErrorCode.BAD_REQUEST, "body: not a form that can be read"),
-}
-
-
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Turn any exception into the error body `{error, message}`."""
-    match error:
-        case ServiceError():
-            return _answer(error.status, error.code, error.message, error.headers)
-        case exceptions.ValidationError():
-            return _answer(400, ErrorCode.BAD_REQUEST, first_problem(error.detail))
-        case exceptions.Throttled():
-            wait = str(max(1, round(getattr(error, "wait", None) or 1)))
-            return _answer(
-                429, ErrorCode.RATE_LIMITED, f"too many requests: try again in {wait} s", {"Retry-After": wait}
-            )
-        case exceptions.APIException():
-            code = _CODES.get(
-                error.status_code, ErrorCode.BAD_REQUEST if error.status_code < 500 else ErrorCode.INTERNAL
-            )
-            return _answer(error.status_code, code, str(error.detail))
-        case Http404() | PermissionDenied() | MultiPartParserError() | SuspiciousOperation():
-            return _answer(*_OF_DJANGO[next(kind for kind in _OF_DJANGO if isinstance(error, kind))])
-        case DatabaseError() | InterfaceError() if is_outage(error):
-            log.warning("database unavailable", exc_info=error)
-            return exception_handler(Unavailable("the database is not available: try again"), context)
-    log.error("unhandled exception", exc_info=error)
-    return _answer(500, ErrorCode.INTERNAL, f"something went wrong on our side; quote {request_id.get()}")
-
-
-def _answer(status: int, code: ErrorCode, message: str, headers: dict[str, str] | None = None) -> Response:
-    if status == 401:
-        headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
-    message = message if len(message) <= MESSAGE_CHARACTERS else f"{message[:MESSAGE_CHARACTERS]}…"
-    return Response({"error": code.value, "message": message}, status=status, headers=headers)
-
-
-def first_problem(detail: Any, path: str = "") -> str:
-    """The path and message of the first invalid field, e.g. `tools.mcpServers[0].name: This field is required.`"""
-    if isinstance(detail, Mapping):
-        key, inner = next(iter(detail.items()))
-        if key == "non_field_errors":
-            return first_problem(inner, path)
-        step = f"[{key}]" if isinstance(key, int) else (f".{key}" if path else str(key))
-        return first_problem(inner, path + step)
-    if isinstance(detail, list):
-        index, inner = next((i, item) for i, item in enumerate(detail) if item)
-        return first_problem(inner, f"{path}[{index}]" if isinstance(inner, Mapping) else path)
-    return f"{path or 'body'}: {detail}"

@@ -62,7 +62,7 @@ ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
         "NotJson",
         ErrorCode.BAD_REQUEST,
         "The body is not JSON by its Content-Type.",
-        'Unsupported media type "text/plain" in request.',
+        "Content-Type: 'text/plain' is not taken here; allowed: application/json",
     ),
     422: (
         "OtherBody",

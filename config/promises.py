@@ -18,8 +18,9 @@ from django.utils.log import log_response
 from rest_framework.request import Request
 
 from config import callers, help_links
-from config.api import ApiViewSet, exception_handler
+from config.api import ApiViewSet
 from config.json_answers import QuickJsonRenderer
+from config.refusals import exception_handler
 from config.streams import EVENT_STREAM, Beginning, Pieces, Promise, PromisedAnswer, PromiseHere
 
 _JSON = {"Content-Type": "application/json"}

@@ -284,7 +284,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PARSER_CLASSES": ["config.parsing.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.json_answers.QuickJsonRenderer"],
     "DEFAULT_SCHEMA_CLASS": "config.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "config.api.exception_handler",
+    "EXCEPTION_HANDLER": "config.refusals.exception_handler",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.JsonAlways",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }

@@ -22,14 +22,16 @@ from rest_framework.response import Response
 
 from config.errors import BadRequest
 from config.json_answers import encoded
+from config.refusals import shown
 
 PARAMETER = "fields"
 DESCRIPTION = "Only these fields of each, with commas between their names: a shorter answer."
 MAX_CHARACTERS = 2_000
 # A longer answer is kept as bytes, and its objects would take seconds and hundreds of megabytes.
 MAX_BYTES = 2 * 1024 * 1024
-_SHOWN_CHARACTERS = 100  # of a received name, in a message
 _JSON = "application/json"
+
+_subjects: dict[tuple[type[Any], str | None], AnswerSubject | None] = {}  # by view and action
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,7 @@ def names_of(text: str, known: Iterable[str]) -> list[str]:
     named = [name.strip() for name in text.split(",")]
     for name in named:
         if name not in allowed:
-            shown = name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…"
-            raise serializers.ValidationError(f"{shown!r} is not one of {', '.join(allowed)}")
+            raise serializers.ValidationError(f"{shown(name)} is not one of {', '.join(allowed)}")
     return named
 
 
@@ -78,7 +79,7 @@ class ShownFields:
     @classmethod
     def asked(cls, request: Request, view: Any) -> Self | None:
         """What this request chooses; None if its answer is no JSON, or the view does it. Raises ValidationError."""
-        subject = None if view.schema is None or view.action in view.own_fields else subject_of(_declared(view))
+        subject = None if view.schema is None or view.action in view.own_fields else _subject(view)
         if subject is None:
             return None
         text = request.query_params[PARAMETER]
@@ -106,9 +107,11 @@ class ShownFields:
             response.headers["Link"] = f"{url}&{urlencode({PARAMETER: ','.join(self.names)})}{is_next}{rest}"
 
     def _rewrite(self, response: HttpResponse) -> None:
-        if len(response.content) > MAX_BYTES:
-            raise BadRequest(f"fields: the whole answer has more than {MAX_BYTES} bytes; ask for pages with limit, too")
-        response.content = encoded(self._of(orjson.loads(response.content)))
+        if not getattr(response, "has_chosen_fields", False):
+            if len(response.content) > MAX_BYTES:
+                words = f"fields: the whole answer has more than {MAX_BYTES} bytes; ask for pages with limit, too"
+                raise BadRequest(words)
+            response.content = encoded(self._of(orjson.loads(response.content)))
         if response.has_header("Content-Length"):
             response["Content-Length"] = str(len(response.content))
         if response.has_header("ETag"):
@@ -136,6 +139,14 @@ class ShownFields:
         return {name: value for name, value in shown.items() if name in self.names}
 
 
+def _subject(view: Any) -> AnswerSubject | None:
+    """The subject of the view's action. Making all serializers takes milliseconds, so it is found once."""
+    key = type(view), view.action
+    if key not in _subjects:
+        _subjects[key] = subject_of(_declared(view))
+    return _subjects[key]
+
+
 def _declared(view: Any) -> Any:
     """The answers of the view's action, as `/openapi.json` has them. A method that is not taken has no action."""
     action = getattr(view, view.action or "", None)
@@ -151,7 +162,7 @@ def _declared(view: Any) -> Any:
 
 def _checked(text: str) -> str:
     if not text.strip():
-        raise serializers.ValidationError("This field may not be blank.")
+        raise serializers.ValidationError("came blank; give names of fields")
     if len(text) > MAX_CHARACTERS:
         raise serializers.ValidationError(f"has {len(text)} characters; at most {MAX_CHARACTERS}")
     return text

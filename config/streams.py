@@ -71,11 +71,15 @@ class LaterAnswer(AsyncAnswer):
     is_endless = False
 
     def __init__(
-        self, wait: Callable[[], Awaitable[None]], body: Callable[[], bytes], *, end: Callable[[], None]
+        self, wait: Callable[[], Awaitable[None]], body: Callable[[LaterAnswer], bytes], *, end: Callable[[], None]
     ) -> None:
-        """`body` makes the body in a thread; it may be empty."""
+        """`body` makes the body in a thread; it may be empty. It may also set headers of the answer that it gets."""
         self._wait, self._body = wait, body
         super().__init__(self._after_the_wait, end=end, content_type="application/json")
+
+    def head(self) -> tuple[int, list[tuple[str, str]]]:
+        """The status and the headers, once the body is there."""
+        return self.status_code, list(self.items())
 
     async def _after_the_wait(self) -> Pieces:
         try:
@@ -83,7 +87,7 @@ class LaterAnswer(AsyncAnswer):
         except asyncio.CancelledError:
             if task := asyncio.current_task():
                 task.uncancel()
-        yield await asyncio.to_thread(self._body)
+        yield await asyncio.to_thread(self._body, self)
 
 
 @dataclass(frozen=True, slots=True)

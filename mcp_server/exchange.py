@@ -132,7 +132,7 @@ class Exchange:
         """On the server's loop, after the request's thread has left."""
         await asyncio.shield(asyncio.wrap_future(self._done))
 
-    def _body_now(self) -> bytes:
+    def _body_now(self, _: LaterAnswer) -> bytes:
         """The body, soon: where the process stops, the wait is cut short."""
         if self._waiting is not None:
             self._waiting.get_loop().call_soon_threadsafe(self._waiting.cancel)

@@ -7,6 +7,7 @@ from django.conf import settings
 from config import dry_run, waiting
 from config.errors import BadRequest
 from config.public_networks import Address
+from config.refusals import shown
 from webhooks import networks, receiver_url, resolving
 from webhooks.receiver_url import BadReceiverUrl, ReceiverUrl
 
@@ -33,8 +34,13 @@ def check(url: str, *, field: str = "url") -> str:
         receiver = receiver_url.parse(url)
         _check_host(receiver)
     except BadReceiverUrl as refusal:
-        raise BadRequest(f"{field}: {refusal}") from refusal
+        raise BadRequest(f"{field}: {refusal}{_came(url)}") from refusal
     return str(receiver)
+
+
+def _came(url: str) -> str:
+    """What came, without its query and without credentials."""
+    return f"; got {shown(url.partition('?')[0])}" if url and "@" not in url else ""
 
 
 def authority(url: str) -> str:

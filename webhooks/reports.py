@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from config import dry_run, waiting
 from config.errors import Unavailable
 from config.shared_looks import SharedLook
-from webhooks.models import Delivery, State
+from webhooks.models import Delivery, Problem, State
 
 # Three attempts take up to 80 s if the receiver never answers; the rest is for the queue. Proxies give up after 130 s.
 PATIENCE_SECONDS = 88.0
@@ -40,6 +41,23 @@ class AwaitedDelivery:
                 f"{self.event_id} is still being delivered: call again to wait for its outcome", retry_after=10
             )
         return found
+
+
+# A dry run sends nothing.
+UNSENT = DeliveryReport(ok=False, status=None, attempts=0, error=Problem.CANCELED)
+
+
+def awaited(send: Callable[[], str], *, account: str) -> AwaitedDelivery | DeliveryReport:
+    """The delivery whose id `send` returns, with a place among the account's waiting calls. A dry run takes no place
+    and waits for nothing.
+
+    Raises what `send` raises, and Unavailable when too many calls wait.
+    """
+    if dry_run.skips("delivery (its receiver)"):
+        send()
+        return UNSENT
+    with waiting.turns.held(account) as leave:
+        return AwaitedDelivery(send(), leave)
 
 
 def _ended(event_ids: list[str]) -> dict[str, DeliveryReport]:

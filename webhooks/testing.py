@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from config import waiting
 from config.errors import Conflict
-from webhooks import events
+from webhooks import events, reports
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Hook
-from webhooks.reports import AwaitedDelivery
+from webhooks.reports import AwaitedDelivery, DeliveryReport
 
 if TYPE_CHECKING:
     from agents.models import Agent
@@ -21,13 +20,12 @@ if TYPE_CHECKING:
 NOTE = "A test event, sent on request. Nothing has happened to the agent."
 
 
-def begin(agent: Agent) -> AwaitedDelivery:
+def begin(agent: Agent) -> AwaitedDelivery | DeliveryReport:
     """Send a `test` event whose outcome can be waited for. If a test is already running, that one is meant.
 
-    Raises Conflict if there is no hook, and Unavailable when too many calls wait.
+    A dry run gets a report at once. Raises Conflict if there is no hook, and Unavailable when too many calls wait.
     """
-    with waiting.turns.held(agent.user_id) as leave:
-        return AwaitedDelivery(start(agent, now=timezone.now()), leave)
+    return reports.awaited(lambda: start(agent, now=timezone.now()), account=agent.user_id)
 
 
 @transaction.atomic

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from time import monotonic, sleep
 
+from django.utils import timezone
+
 from agents.backups import repositories, taking
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.errors import BackupFailed, BackupTakesLong, NoSuchBackup, WrongState
 from agents.models import Agent, Desired, Status
-from config import waiting
+from config import dry_run, waiting
 
 WAIT_SECONDS = 60.0
 STEP_SECONDS = 0.5
@@ -23,6 +25,8 @@ def take(agent: Agent, *, actor: str) -> Backup:
     Raises BackupsAreOff, WrongState while no pod could be asked, BackupFailed, BackupTakesLong.
     """
     refuse(agent)
+    if dry_run.skips("backup (its pod)"):
+        return _tried(agent, actor=actor)
     with waiting.turns.take(agent.user_id):
         return _waited_for(taking.ask(agent, kind=Kind.ASKED, actor=actor))
 
@@ -54,6 +58,14 @@ def named(agent: Agent, name: str) -> Backup:
     if found is None:
         raise NoSuchBackup(agent.pk)
     return found
+
+
+def _tried(agent: Agent, *, actor: str) -> Backup:
+    """The backup that a dry run answers with: the one that is being made, or a new one. Its size is not known yet."""
+    now = timezone.now()
+    backup = taking.open_of(agent) or taking.new(agent, kind=Kind.ASKED, actor=actor, now=now)
+    backup.taken_at = backup.taken_at or now
+    return backup
 
 
 def _waited_for(backup: Backup) -> Backup:

@@ -59,20 +59,30 @@ def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -
     now = timezone.now()
     try:
         with transaction.atomic():
-            backup = Backup.objects.create(
-                agent=agent,
-                kind=kind,
-                actor=actor,
-                asked_at=now,
-                name=f"{now:%Y%m%d-%H%M%S}-{now.microsecond:06d}",
-                namespace=namespace or agent.namespace,
-                generation=agent.generation,
-            )
+            backup = new(agent, kind=kind, actor=actor, namespace=namespace, now=now)
+            backup.save(force_insert=True)
     except IntegrityError:
-        open_one = Backup.objects.filter(agent=agent, stage__in=OPEN).first()
-        return open_one or ask(agent, kind=kind, actor=actor, namespace=namespace)
+        return open_of(agent) or ask(agent, kind=kind, actor=actor, namespace=namespace)
     background.on_commit(TASK, backup.id)
     return backup
+
+
+def new(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None, now: datetime) -> Backup:
+    """A backup of this agent, not saved yet."""
+    return Backup(
+        agent=agent,
+        kind=kind,
+        actor=actor,
+        asked_at=now,
+        name=f"{now:%Y%m%d-%H%M%S}-{now.microsecond:06d}",
+        namespace=namespace or agent.namespace,
+        generation=agent.generation,
+    )
+
+
+def open_of(agent: Agent) -> Backup | None:
+    """The backup that is being made, if one is."""
+    return Backup.objects.filter(agent=agent, stage__in=OPEN).first()
 
 
 def take_due(now: datetime | None = None) -> int:

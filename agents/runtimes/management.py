@@ -32,6 +32,7 @@ TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and the checks before and after it
 TIMINGS_SECONDS = 5.0
 TIMINGS_BYTES = 64 * 1024
 MAX_SESSIONS = 2**31 - 1
+MONTH_SECONDS = 31 * 24 * 3600
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 LATE = "the pod's gateway did not answer in time"
@@ -285,7 +286,12 @@ def object_of(status: int, raw: bytes | bytearray, *needed: str) -> dict[str, An
         raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered {status} without a JSON body")
     if status != 200:
         message = str(body.get("message") or f"the pod's gateway answered {status}")
-        raise HopFailure(Hop.GATEWAY.or_behind(body.get("hop")), message)
+        raise HopFailure(Hop.GATEWAY.or_behind(body.get("hop")), message, retry_after=_seconds(body.get("retry_after")))
     if missing := [name for name in needed if name not in body]:
         raise HopFailure(Hop.GATEWAY, f"the pod's gateway answered without {' and '.join(missing)}")
     return body
+
+
+def _seconds(told: object) -> int | None:
+    """A gateway may be hostile: the seconds that it tells are at most a month."""
+    return min(told, MONTH_SECONDS) if type(told) is int and told > 0 else None

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from agents.egress import rules
 from agents.pod.gateway.egress.hosts import MOST_CHARACTERS
 from config.api import Choice, Serializer, Several, Text, envelope
+from config.moments import DayText
 
 _HOST_CHARACTERS = MOST_CHARACTERS + 10
 
@@ -86,10 +87,10 @@ class EgressLogQuerySerializer(Serializer):
 
     def get_fields(self) -> dict[str, Any]:  # `from` is no name in Python
         return {
-            "from": serializers.DateField(
+            "from": DayText(
                 required=False, source="first", help_text="First day, UTC; six days before `to` if absent."
             ),
-            "to": serializers.DateField(required=False, source="last", help_text="The last day; today if absent."),
+            "to": DayText(required=False, source="last", help_text="The last day; today if absent."),
         }
 
 

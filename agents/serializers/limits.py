@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 
 from accounts.serializers import UsdLimit
 from catalog.serializers.catalog import Usd
-from config.api import Flag, Serializer, envelope
+from config.api import ExactSerializer, Flag, Serializer, envelope
 from config.numbers import UsdNumber, Whole
 
 MOST_TOKENS, MOST_CALLS = 1_000_000_000, 100_000
@@ -19,17 +18,7 @@ def _usd(words: str) -> UsdNumber:
     return UsdNumber(required=False, allow_null=True, max_digits=12, help_text=words)
 
 
-class AllLimits(Serializer):
-    """All limits at once. One that is absent or null is none, so a misspelt name would lift a limit: it is refused."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, Mapping) and (unknown := [str(name) for name in data if name not in self.fields]):
-            known = ", ".join(self.fields)
-            raise serializers.ValidationError({unknown[0][:80]: f"no limit has this name; allowed: {known}"})
-        return super().to_internal_value(data)
-
-
-class PutLimitsSerializer(AllLimits):
+class PutLimitsSerializer(ExactSerializer):
     """All limits of an agent."""
 
     usd_per_day = _usd("For a day, UTC, by the catalog's prices.")
@@ -56,7 +45,7 @@ class LimitsSerializer(Serializer):
     stopped = serializers.BooleanField(source="is_stopped")
 
 
-class PutAccountLimitsSerializer(AllLimits):
+class PutAccountLimitsSerializer(ExactSerializer):
     """All limits of an account."""
 
     usd_per_day = _usd("For a day, UTC, by the catalog's prices.")
@@ -77,7 +66,7 @@ class AccountLimitsSerializer(Serializer):
     stopped = serializers.BooleanField(source="is_stopped")
 
 
-class PutKeyLimitsSerializer(AllLimits):
+class PutKeyLimitsSerializer(ExactSerializer):
     """Both limits of a key."""
 
     usd_per_day = UsdLimit(

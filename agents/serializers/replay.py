@@ -11,6 +11,7 @@ from agents.pod.turns.failures import Hop
 from agents.replay.models import SESSION
 from catalog.serializers.catalog import Usd
 from config.api import Choice, FieldNames, Flag, Serializer, Text, envelope
+from config.moments import Moment
 from config.numbers import QueryNumber
 from config.paging import MAX_CURSOR, MAX_PAGE
 
@@ -79,8 +80,8 @@ class ListReplaySerializer(Serializer):
 
     def get_fields(self) -> dict[str, Any]:  # `from` is no name in Python
         span = {
-            "from": serializers.DateTimeField(required=False, source="first", help_text="Not before this moment."),
-            "to": serializers.DateTimeField(required=False, source="last", help_text="Not after this moment."),
+            "from": Moment(required=False, source="first", help_text="Not before this moment."),
+            "to": Moment(required=False, source="last", help_text="Not after this moment."),
         }
         return {**span, **super().get_fields()}
 

@@ -10,6 +10,7 @@ from agents.pod.gateway.spending.open_turns import TurnKind
 from agents.spending.usage import UsageBy
 from catalog.serializers.catalog import Usd
 from config.api import Choice, Serializer, envelope
+from config.moments import DayText
 
 
 class UsageQuerySerializer(Serializer):
@@ -17,12 +18,12 @@ class UsageQuerySerializer(Serializer):
 
     def get_fields(self) -> dict[str, Any]:  # `from` is no name in Python
         return {
-            "from": serializers.DateField(
+            "from": DayText(
                 required=False,
                 source="first",
                 help_text="First day, UTC; the first of the month of `to` if absent.",
             ),
-            "to": serializers.DateField(required=False, source="last", help_text="The last day; today if absent."),
+            "to": DayText(required=False, source="last", help_text="The last day; today if absent."),
             "by": Choice(
                 choices=[one.value for one in UsageBy],
                 required=False,
@@ -56,7 +57,9 @@ class UsageRowSerializer(_Amounts):
     """The calls of one day, model, conversation or API key. Only the names that `by` asked for are there."""
 
     day = serializers.DateField(required=False)
-    model = serializers.CharField(required=False, help_text="`<provider>:<model name>`")
+    model = serializers.CharField(
+        required=False, help_text="`<provider>:<model name>`; `*` are the further ones of a day with very many."
+    )
     kind = serializers.ChoiceField(
         choices=[kind.value for kind in TurnKind],
         required=False,

@@ -16,7 +16,7 @@ from agents.pod.gateway.spending.limits import UNITS_A_USD
 from agents.pod.gateway.spending.tokens import Tokens
 from agents.replay import keeping
 from agents.runtimes.pod_spending import COUNTS, CountedRow, KeyCountedRow, SpendingBatch
-from agents.spending import prices
+from agents.spending import bounding, prices
 from agents.spending.models import SpendingBook
 from config import sql
 
@@ -42,22 +42,25 @@ ON CONFLICT (agent_id, day) DO UPDATE SET usd = agents_spentday.usd + excluded.u
 @transaction.atomic
 def add(agent: Agent, batch: SpendingBatch, *, now: datetime) -> bool:
     """Add the batch, unless it was added before. Returns whether it was added."""
-    SpendingBook.objects.get_or_create(agent=agent, name=batch.book, defaults={"number": 0, "read_at": now})
+    _, made = SpendingBook.objects.get_or_create(agent=agent, name=batch.book, defaults={"number": 0, "read_at": now})
+    if made:
+        bounding.forget_books(agent)
     book = SpendingBook.objects.select_for_update().get(agent=agent, name=batch.book)
     is_new = batch.number > book.number
     book.number, book.read_at = max(book.number, batch.number), now
     book.save(update_fields=["number", "read_at"])
     if is_new:
-        _add_rows(agent, batch.rows)
-        _add_key_rows(agent, batch.key_rows)
+        _add_rows(agent, batch.rows, now=now)
+        _add_key_rows(agent, batch.key_rows, now=now)
         keeping.keep(agent, batch.replay, now=now)
     return is_new
 
 
-def _add_rows(agent: Agent, rows: Iterable[CountedRow]) -> None:
+def _add_rows(agent: Agent, rows: Iterable[CountedRow], *, now: datetime) -> None:
     """In the order of the keys, so that two workers never wait for each other."""
     days: dict[date, Decimal] = defaultdict(Decimal)
-    for row in sorted(rows, key=lambda row: (row.day, row.model, row.kind, row.session)):
+    named = bounding.counted_as(agent, rows, now=now)
+    for row in sorted(named, key=lambda row: (row.day, row.model, row.kind, row.session)):
         sums = _priced(row)
         days[row.day] += sums["usd"]
         key = {"agent": agent.pk, "day": row.day, "model": row.model, "kind": row.kind, "session": row.session}
@@ -66,7 +69,7 @@ def _add_rows(agent: Agent, rows: Iterable[CountedRow]) -> None:
         sql.execute(_ADD_DAY, [agent.pk, day, usd])
 
 
-def _add_key_rows(agent: Agent, rows: Collection[KeyCountedRow]) -> None:
+def _add_key_rows(agent: Agent, rows: Collection[KeyCountedRow], *, now: datetime) -> None:
     """Keys of other accounts are left out, and those that are gone: a pod may say anything."""
     if not rows:
         return
@@ -74,7 +77,8 @@ def _add_key_rows(agent: Agent, rows: Collection[KeyCountedRow]) -> None:
     known = set(own.values_list("pk", flat=True))
     for row in sorted(rows, key=lambda row: (row.api_key, row.day, row.model)):
         if row.api_key in known:
-            sql.execute(_ADD_BY_KEY, {"api_key": row.api_key, "agent": agent.pk, "day": row.day, **_priced(row)})
+            key = {"api_key": row.api_key, "agent": agent.pk, "day": bounding.day_of(row.day, now=now)}
+            sql.execute(_ADD_BY_KEY, {**key, **_priced(row)})
 
 
 def _priced(row: CountedRow | KeyCountedRow) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except HopFailure as failure:
-        raise HopFailed(failure.hop, failure.message) from failure
+        raise HopFailed(failure.hop, failure.message, retry_after=failure.retry_after) from failure
 
 
 async def await_key(endpoint: Endpoint, access: Access) -> None:

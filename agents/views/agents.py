@@ -16,6 +16,7 @@ from agents import creation, listing
 from agents.configuring import profile
 from agents.configuring.changed_by import CHANGED_BY
 from agents.running import lifecycle
+from agents.serializers import etag
 from agents.serializers.agents import (
     AgentEnvelope,
     AgentsEnvelope,
@@ -65,7 +66,8 @@ class AgentsViewSet(AgentViewSet):
         wanted = creation.checked(user, creation.NewAgent(**creation.values_of(self.valid(request))))
         with transaction.atomic():
             agent, secret = creation.create(user, wanted, actor=self.actor())
-            return keep(Response({"agent": self.json_of(agent), "webhookSecret": secret}))
+            body = self.json_of(agent)
+            return keep(Response({"agent": body, "webhookSecret": secret}, headers={"ETag": etag.etag_of(body)}))
 
     @extend_schema(parameters=[ListAgentsSerializer], responses=AgentsEnvelope)
     def list(self, request: Request) -> Response:

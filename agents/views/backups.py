@@ -17,7 +17,6 @@ GZIP = "application/gzip"
 
 class BackupsViewSet(AgentViewSet):
     refusals = {"create": {409}, "destroy": {409}}
-    no_dry_run = {"create": "the pod makes the backup, and the call waits for it"}
 
     @extend_schema(responses=BackupsEnvelope)
     def list(self, request: Request, id: str) -> Response:

@@ -32,7 +32,6 @@ _ENDED = {
 
 class DeliveriesViewSet(AgentViewSet):
     refusals = {"redeliver": {409}}
-    no_dry_run = {"redeliver": "it sends an event to the receiver"}
 
     @extend_schema(
         parameters=[ListDeliveriesSerializer],
@@ -66,5 +65,4 @@ class DeliveriesViewSet(AgentViewSet):
         call again. A redelivery that runs already is joined. 409 while the event is being delivered for the first time,
         and without a webhook: set one with `PUT /agents/{id}/webhook`.
         """
-        awaited = redelivery.begin(self.own_agent(id), delivery, actor=self.actor())
-        return answered(self, request, awaited)
+        return answered(self, request, redelivery.begin(self.own_agent(id), delivery, actor=self.actor()))

@@ -21,6 +21,7 @@ from rest_framework.response import Response
 
 from agents.models import Agent, Status
 from agents.running import settling
+from agents.serializers import etag
 from agents.views.base import AgentViewSet
 from config import dry_run, preferences, waiting
 from config.errors import Unavailable
@@ -54,7 +55,7 @@ def settles(
         )
         later.status_code = answer.status_code
         for name, value in answer.items():
-            # The agent changes, and an answer that is not rendered does not know its type yet.
+            # The agent changes: `_body` sets its ETag. An answer that is not rendered does not know its type yet.
             if name not in {"ETag", "Content-Type"}:
                 later[name] = value
         if answer.data is None:
@@ -66,13 +67,16 @@ def settles(
     return waits
 
 
-def _body(view: AgentViewSet, answered: dict[str, Any] | None, agent_id: str) -> bytes:
-    """What was answered, with the agent as it is now. One whose row is gone by then is shown as deleted."""
+def _body(view: AgentViewSet, answered: dict[str, Any] | None, agent_id: str, later: LaterAnswer) -> bytes:
+    """What was answered, with the agent as it is now and its ETag. One whose row is gone by then is shown as deleted,
+    without an ETag."""
     if answered is None:
         return b""
     try:
         agent = Agent.objects.select_related("hook", "quota_snapshot").filter(pk=agent_id).first()
         shown = view.json_of(agent) if agent else {**answered["agent"], "status": Status.DELETED.value}
+        if agent and view.chosen is None:
+            later["ETag"] = etag.etag_of(shown)
         return bytes(encoded({**answered, "agent": shown}))
     finally:
         connection.close()

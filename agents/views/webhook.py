@@ -33,7 +33,6 @@ class WebhookViewSet(AgentViewSet):
     changed_by = CHANGED_BY
     serializer_class = ReceiverSerializer
     refusals = {"test": {409}}
-    no_dry_run = {"test": "it sends an event to the receiver"}
 
     @extend_schema(
         request=ReceiverSerializer,

@@ -23,7 +23,7 @@ from billing.serializers.subscriptions import (
     SubscriptionsEnvelope,
     SubscriptionSerializer,
 )
-from billing.views.orders import QUOTES, page_of
+from billing.views.orders import page_of
 from billing.vocabulary import Provider
 from config import clock
 
@@ -32,7 +32,6 @@ class SubscriptionsViewSet(AgentViewSet):
     queryset = Subscription.objects.none()  # type: ignore[assignment]  # the type of {id} for the OpenAPI document
     serializer_class = AnySubscriptionSerializer
     refusals = {"create": {403, 404, 409, 422, 429}, "list": {400, 403, 404}}
-    no_dry_run = {"create": f"it asks the seller of the key; {QUOTES}"}
 
     @extend_schema(request=CreateSubscriptionSerializer, responses=SubscriptionEnvelope)
     @idempotent

@@ -46,6 +46,13 @@ class CatalogViewSet(ApiViewSet):
         return values[0] if values else None
 
 
+def narrowed(body: bytes) -> HttpResponse:
+    """An answer that has the chosen fields only. Its ETag is made later (config/shown_fields.py)."""
+    response = HttpResponse(body, content_type="application/json", headers={**_headers(""), "Content-Length": ""})
+    response.has_chosen_fields = True  # type: ignore[attr-defined]
+    return response
+
+
 def _ok(representation: Representation) -> HttpResponse:
     headers = {**_headers(representation.etag), "Content-Length": str(representation.size)}
     if representation.encoding:

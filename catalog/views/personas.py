@@ -24,8 +24,10 @@ from catalog.serializers.catalog import NoSuchPersonaSerializer, PersonaPageSeri
 from catalog.serializers.search import FindPersonasSerializer
 from catalog.views import publication
 from catalog.views.authored import AuthoredViewSet
-from catalog.views.base import CatalogViewSet
+from catalog.views.base import CatalogViewSet, narrowed
 from config.parsing import MAX_BODY_BYTES
+
+_FILTERS = tuple(FindPersonasSerializer().fields)
 
 
 class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
@@ -46,11 +48,14 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
         one is in `Link: <…>; rel="next"`. A parameter without a value counts as not given.
         """
         asked = self.asked(request)
-        if not asked:
+        page = search.find(search.PersonaQuery(**asked)) if asked else None
+        if self.chosen_fields is not None:
+            response = narrowed(publication.narrowed(page.personas if page else None, self.chosen_fields))
+        elif page is None:
             return self.preferred(request, publication.all_personas())
-        page = search.find(search.PersonaQuery(**asked))
-        response = self.preferred(request, publication.joined(page.personas))
-        if page.cursor:
+        else:
+            response = self.preferred(request, publication.joined(page.personas))
+        if page and page.cursor:
             following = urlencode({**asked, "cursor": page.cursor})
             response["Link"] = f'<{settings.BASE_URL}/personas?{following}>; rel="next"'
         return response
@@ -59,10 +64,11 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
         """The parameters that have a value."""
         if not request.META.get("QUERY_STRING"):
             return {}
-        given = {name: self.filter_of(request, name) for name in FindPersonasSerializer().get_fields()}
-        query = FindPersonasSerializer(
-            data={name: value for name, value in given.items() if value and not value.isspace()}
-        )
+        given = {name: self.filter_of(request, name) for name in _FILTERS}
+        filled = {name: value for name, value in given.items() if value and not value.isspace()}
+        if not filled:
+            return {}
+        query = FindPersonasSerializer(data=filled)
         query.is_valid(raise_exception=True)
         asked: dict[str, Any] = query.validated_data
         return asked

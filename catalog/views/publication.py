@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from catalog.models import Persona
 from catalog.serializers.catalog import ArticleInfoSerializer, PersonaSerializer
 from catalog.tiers import tier_of
 from catalog.views import gzipped
+from catalog.views.narrowing import FieldPlaces
 
 ETAG_DIGITS = 32
 # A server copies each chunk before it sends it. Chunks of this size cost half of what one large body costs.
@@ -63,13 +64,20 @@ class Part:
         return cls(plain, gzipped.part(plain), hashlib.sha256(plain).digest())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Piece:
     """An encoded persona. Valid while the snapshot has the same object and its tier has the same spec and price."""
 
     persona: Persona
     terms: tuple[str, str]
     part: Part
+    places: FieldPlaces | None = None  # once somebody has chosen fields
+
+    def only(self, names: Collection[str]) -> bytes:
+        """The persona with these fields."""
+        if self.places is None:
+            self.places = FieldPlaces(self.part.plain, encode=_encoded)
+        return self.places.only(self.part.plain, names)
 
 
 _LIST, _COMMA, _LIST_END = Part.of(b'{"personas":['), Part.of(b","), Part.of(b"]}")
@@ -135,8 +143,15 @@ def joined(personas: Iterable[Persona]) -> Published:
     for persona in personas:
         if len(parts) > 1:
             parts.append(_COMMA)
-        parts.append(_part(persona))
+        parts.append(_piece(persona).part)
     return _together([*parts, _LIST_END])
+
+
+def narrowed(personas: Iterable[Persona] | None, names: Collection[str]) -> bytes:
+    """`{personas}` with these fields of these personas, or of all public ones."""
+    found = rules.public(_current().snapshot) if personas is None else personas
+    shown = [_piece(persona).only(names) for persona in found]
+    return b"".join([_LIST.plain, b",".join(shown), _LIST_END.plain])
 
 
 def page(persona_id: str) -> Published:
@@ -145,7 +160,7 @@ def page(persona_id: str) -> Published:
     Joined again each time, which costs very little. Keeping ten thousand of these answers would fill the memory.
     """
     persona = rules.shown(persona_id, _current().snapshot)
-    return _together([_PAGE, _part(persona), _ARTICLES, _articles(persona), _PAGE_END])
+    return _together([_PAGE, _piece(persona).part, _ARTICLES, _articles(persona), _PAGE_END])
 
 
 def _current() -> _Answers:
@@ -165,14 +180,14 @@ def _use(answers: _Answers) -> _Answers:
     return answers
 
 
-def _part(persona: Persona) -> Part:
+def _piece(persona: Persona) -> _Piece:
     tier = tier_of(persona.tier)
     terms = (tier.spec, tier.price)
     piece = _pieces.get(persona.id)
     if piece is None or piece.persona is not persona or piece.terms != terms:
         piece = _Piece(persona, terms, Part.of(_encoded(_fields().to_representation(persona))))
         _pieces[persona.id] = piece
-    return piece.part
+    return piece
 
 
 @functools.cache

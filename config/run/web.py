@@ -27,7 +27,7 @@ KILL_TIMEOUT_SECONDS = 3
 def application() -> Any:
     """Called in granian's child process. The child must not live longer than its parent, which holds the port."""
     launch.end_with_parent(signal.SIGKILL)
-    from config import heap, waiting  # noqa: PLC0415 # imported in the child, after the line above
+    from config import heap, help_links, waiting  # noqa: PLC0415 # imported in the child, after the line above
     from config.metrics import listener  # noqa: PLC0415
     from config.serving.front import Front  # noqa: PLC0415
     from config.serving.server import DRAIN  # noqa: PLC0415
@@ -40,7 +40,8 @@ def application() -> Any:
     heap.settle()
     _warm()
     waiters = waiting.turns.threads + waiting.looks.total + waiting.names.total
-    front = Front(django, running=THREADS, waiting=waiters, alive=json.dumps(ALIVE).encode())
+    alive, help_link = json.dumps(ALIVE).encode(), help_links.link(help_links.ERRORS)
+    front = Front(django, running=THREADS, waiting=waiters, alive=alive, help_link=help_link)
     signal.signal(DRAIN, lambda *_: front.drain())
     listener.serve()
     Watcher().start()

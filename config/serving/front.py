@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 
 LIVENESS = "/health"
 READINESS = "/health/ready"
+FIELDS = "fields="  # an answer with chosen fields is Django's to make
 MAX_QUEUED = 1024  # requests that wait for a thread
 QUEUE_SECONDS = 10.0
 WRITE_SECONDS = 30.0  # for one piece of a stream
@@ -52,12 +53,17 @@ Result = TypeVar("Result")
 class Front:
     """An RSGI application around a WSGI application."""
 
-    def __init__(self, application: WSGIApplication, *, running: int, waiting: int, alive: bytes) -> None:
-        """`running` and `waiting` are numbers of threads; `alive` is the JSON body of `/health`."""
+    def __init__(
+        self, application: WSGIApplication, *, running: int, waiting: int, alive: bytes, help_link: str
+    ) -> None:
+        """`running` and `waiting` are numbers of threads; `alive` is the JSON body of `/health`. `help_link` is the
+        header `Link` of refusals.
+        """
         self._application = application
         self._bodies = Bodies()
         self._shelf = AnswerFiles()
         self._alive = alive
+        self._help_link = help_link
         self._threads = ThreadPoolExecutor(running + waiting, thread_name_prefix="web")
         self._turns = FairQueue(running=running, queued=MAX_QUEUED)
         self._farewell: wsgi.Headers = []  # headers that are added to each answer
@@ -72,11 +78,11 @@ class Front:
         unread.watch()
 
     async def __rsgi__(self, scope: Scope, proto: HTTPProtocol) -> None:
-        if scope.path == LIVENESS and scope.method in {"GET", "HEAD"}:
+        if scope.path == LIVENESS and scope.method in {"GET", "HEAD"} and FIELDS not in scope.query_string:
             _respond(proto, HTTPStatus.OK, self._alive, self._farewell)
             return
         if scope.path == READINESS and self._farewell:
-            _refuse(proto, BodyRefused(HTTPStatus.SERVICE_UNAVAILABLE, "this process is stopping"))
+            self._refuse(proto, BodyRefused(HTTPStatus.SERVICE_UNAVAILABLE, "this process is stopping"))
             return
         try:
             async with self._bodies.read(scope, proto) as body:
@@ -87,7 +93,15 @@ class Front:
             if followed:
                 await self._followers.serve(scope, proto, followed, headers=self._farewell)
         except BodyRefused as refusal:
-            _refuse(proto, refusal)
+            self._refuse(proto, refusal)
+
+    def _refuse(self, proto: HTTPProtocol, refusal: BodyRefused) -> None:
+        REFUSED.labels(refusal.status.value).inc()
+        code = ErrorCode.INTERNAL if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ErrorCode.BAD_REQUEST
+        headers = [("connection", "close"), ("link", self._help_link)]
+        if refusal.retry_after is not None:
+            headers.append(("retry-after", str(refusal.retry_after)))
+        _respond(proto, refusal.status, _error(refusal.message, code), headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +227,6 @@ async def _sent(arrivals: Arrivals, send: Callable[[bytes], Awaitable[None]], pi
     async with asyncio.timeout(WRITE_SECONDS):
         await arrivals.room_for(piece)
         await send(piece)
-
-
-def _refuse(proto: HTTPProtocol, refusal: BodyRefused) -> None:
-    REFUSED.labels(refusal.status.value).inc()
-    code = ErrorCode.INTERNAL if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ErrorCode.BAD_REQUEST
-    headers = [("connection", "close")]
-    if refusal.retry_after is not None:
-        headers.append(("retry-after", str(refusal.retry_after)))
-    _respond(proto, refusal.status, _error(refusal.message, code), headers)
 
 
 def _error(message: str, code: ErrorCode = ErrorCode.INTERNAL) -> bytes:

@@ -10,9 +10,10 @@ from psycopg_pool import PoolTimeout
 from rest_framework import exceptions, serializers
 from rest_framework.test import APIClient
 
-from config.api import Choice, Flag, Serializer, Text, TextMap, exception_handler
+from config.api import Choice, Flag, Serializer, Text, TextMap
 from config.errors import Conflict
 from config.numbers import Whole
+from config.refusals import exception_handler
 
 
 class Pets(Serializer):
@@ -42,12 +43,20 @@ def test_names_are_camel_case_outside_and_snake_case_inside() -> None:
     assert Pets({"pet_name": "Tom", "is_tame": True}).data == {"petName": "Tom", "isTame": True}
 
 
+def test_a_body_of_another_type_is_refused_with_what_came_and_what_is_taken() -> None:
+    for came in ("text/plain", "text/" + "x" * 5000):
+        answer = APIClient().post("/auth/request", "email=a@example.com", content_type=came)
+        shown = came if len(came) < 100 else f"{came[:100]}…"
+        words = f"Content-Type: '{shown}' is not taken here; allowed: application/json"
+        assert (answer.status_code, answer.json()["message"]) == (415, words)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "petName: This field is required."),
+        ({}, "petName: is missing, and this call needs it"),
         ({"petName": 5}, "petName: must be a string, not a number"),
-        ({"petName": None}, "petName: This field may not be null."),
+        ({"petName": None}, "petName: came as null; give a value"),
         ({"petName": "Tom", "isTame": "true"}, "isTame: must be true or false, not a string"),
         ({"petName": "Tom", "isTame": 1}, "isTame: must be true or false, not a number"),
         ({"petName": "Tom", "legCount": "4"}, "legCount: must be a whole number, not a string"),
@@ -57,6 +66,7 @@ def test_names_are_camel_case_outside_and_snake_case_inside() -> None:
         ({"petName": "Tom", "kindOfPet": "c" * 900_000}, f"kindOfPet: '{'c' * 100}…' is not one of cat, dog"),
         ({"petName": "Tom", "kindOfPet": ["cat"]}, "kindOfPet: must be a string, not an array"),
         ({"petName": "Tom", "ownWords": {"a": 1}}, "ownWords.a: must be a string, not a number"),
+        ({"petName": ""}, "petName: came blank; give a text"),
         ([], "body: must be an object"),
     ],
 )
@@ -110,5 +120,5 @@ def test_messages_are_the_same_for_every_reader(api: APIClient) -> None:
     """Programs and language models read the messages; only mails and pages are translated."""
     for asked in ("ru", "en", "de, ru;q=0.5"):
         answer = api.post("/auth/verify", {"email": "a@example.com"}, format="json", headers={"Accept-Language": asked})
-        assert answer.json()["message"] == "code: This field is required."
+        assert answer.json()["message"] == "code: is missing, and this call needs it"
         assert "Accept-Language" not in answer.headers.get("Vary", "")

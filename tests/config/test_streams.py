@@ -17,7 +17,7 @@ ASKED = ContextVar("asked", default="nobody")
 
 def test_who_waits_is_answered_when_the_process_stops() -> None:
     async def stopped() -> bytes:
-        answer = LaterAnswer(partial(asyncio.sleep, 600), lambda: b"as it is now", end=lambda: None)
+        answer = LaterAnswer(partial(asyncio.sleep, 600), lambda _: b"as it is now", end=lambda: None)
         begin, _ = answer.hand_over()
         waiting = asyncio.create_task(anext(begin()))
         await asyncio.sleep(0)

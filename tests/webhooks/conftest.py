@@ -22,7 +22,7 @@ from tests.doubles.receiver import Receiver
 from webhooks import delivery_loop, events, hooks, sender, testing
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event, Hook
-from webhooks.reports import DeliveryReport
+from webhooks.reports import AwaitedDelivery, DeliveryReport
 
 MakeAgent = Callable[..., Agent]
 
@@ -126,6 +126,7 @@ def emit(agent: Agent, event_type: EventType = EventType.AGENT_RUNNING, *, now: 
 def outcome_of_test(agent: Agent) -> DeliveryReport:
     """Send a `test` event and wait for its outcome, as the API does."""
     awaited = testing.begin(agent)
+    assert isinstance(awaited, AwaitedDelivery)
     try:
         return asyncio.run(awaited.report())
     finally:

@@ -55,7 +55,7 @@ def test_the_services_own_host_is_refused(settings: Any, names: Names) -> None:
     settings.BASE_URL = "https://api.example.com"
     names["api.example.com"] = ["8.8.8.8"]
     for url in ("https://api.example.com/x", "http://API.example.com/", "https://api.example.com:8443/"):
-        assert refusal(url) == "url: must not be an address of this service"
+        assert refusal(url) == f"url: must not be an address of this service; got '{url}'"
 
 
 def test_in_development_another_port_of_the_services_own_host_is_taken(settings: Any) -> None:
@@ -67,6 +67,13 @@ def test_in_development_another_port_of_the_services_own_host_is_taken(settings:
 
 def test_the_refusal_names_the_field_it_came_in() -> None:
     assert refusal("http://10.0.0.1/", field="webhookUrl").startswith("webhookUrl: ")
+
+
+def test_what_came_is_shown_without_what_may_be_secret() -> None:
+    assert refusal("http://10.0.0.1/hook?token=abc").endswith("; got 'http://10.0.0.1/hook'")
+    assert refusal("https://ann:secret@example.com/") == "url: must not contain credentials"
+    assert refusal("") == "url: must not be empty"
+    assert len(refusal("http://" + "a" * 5000)) < 300
 
 
 def test_the_refusal_says_nothing_of_what_the_name_resolved_to(names: Names) -> None:

@@ -183,7 +183,9 @@ class GatewayTurns:
         it better than the engine.
         """
         seen = self._models.failure_since(started)
-        return HopFailure(Hop.MODEL, seen.message, reason=of_model(seen)) if seen else failure
+        if seen is None:
+            return failure
+        return HopFailure(Hop.MODEL, seen.message, reason=of_model(seen), retry_after=seen.retry_after)
 
     def slow_hop(self) -> Hop:
         """The hop that delays a turn which does not end."""

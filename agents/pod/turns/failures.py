@@ -23,17 +23,19 @@ class Hop(StrEnum):
 
 class HopFailure(Exception):
     """This hop did not do its part. The message is shown to people. `reason` is a word for which the chat page has a
-    text (agents/pod/gateway/reasons.py).
+    text (agents/pod/gateway/reasons.py). `retry_after` are the seconds until a turn may succeed, if they are known.
     """
 
-    def __init__(self, hop: Hop, message: str, *, reason: str | None = None) -> None:
+    def __init__(self, hop: Hop, message: str, *, reason: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.hop = hop
         self.message = message
         self.reason = reason
+        self.retry_after = retry_after
 
     def wire(self) -> dict[str, Any]:
-        return {"hop": self.hop, **({"reason": self.reason} if self.reason else {}), "message": self.message}
+        beside = {"reason": self.reason, "retry_after": self.retry_after}
+        return {"hop": self.hop, **{name: value for name, value in beside.items() if value}, "message": self.message}
 
 
 class EngineError(HopFailure):

@@ -146,13 +146,13 @@ def test_the_document_says_of_names_what_the_service_does(ann: APIClient, name: 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        (None, "name: This field may not be null."),
+        (None, "name: came as null; give a value"),
         (5, "name: must be a string, not a number"),
         (False, "name: must be a string, not a boolean"),
         (["a"], "name: must be a string, not an array"),
         ({"a": "b"}, "name: must be a string, not an object"),
-        ("", "name: This field may not be blank."),
-        ("   \t\n", "name: This field may not be blank."),
+        ("", "name: came blank; give a text"),
+        ("   \t\n", "name: came blank; give a text"),
         ("x" * 61, "name: has 61 characters; at most 60"),
         ("x" * 60_000, "name: has 60000 characters; at most 60"),
         ("a\nb", "name: may not contain control characters"),
@@ -169,7 +169,7 @@ def test_a_wrong_name_is_refused_by_name(ann: APIClient, name: object, problem: 
 
 
 def test_a_missing_name_and_a_body_that_is_no_object_are_refused(ann: APIClient) -> None:
-    assert ann.post("/keys", {}, format="json").json()["message"] == "name: This field is required."
+    assert ann.post("/keys", {}, format="json").json()["message"] == "name: is missing, and this call needs it"
     for raw in ("[]", "5", "null", "{", '{"name": "\\u0000"}', "x" * 1_100_000):
         answer = ann.post("/keys", raw, content_type="application/json")
         assert answer.status_code in {400, 413}
@@ -327,6 +327,9 @@ def test_a_limited_key_sees_itself_alone_and_makes_no_key(ann: APIClient) -> Non
     ("limits", "problem"),
     [
         ({"scopes": []}, "scopes"),
+        ({"usdPerDy": 5}, "usdPerDy: this call takes nothing of this name; allowed: name, scopes, agentId, expiresAt"),
+        ({"scopes": ["read"], "agentID": "agt_1"}, "agentID: this call takes nothing of this name; allowed: name"),
+        ({"x" * 5000: 5}, "x" * 80 + ": this call"),
         ({"scopes": "read"}, "scopes: must be an array, not a string"),
         ({"scopes": ["admin"]}, "scopes[0]: 'admin' is not one of read, operate, pay"),
         ({"scopes": ["read"] * 4}, "scopes: has 4 elements; at most 3"),
@@ -335,9 +338,9 @@ def test_a_limited_key_sees_itself_alone_and_makes_no_key(ann: APIClient) -> Non
         ({"scopes": ["read"], "agentId": "agt_" + "0" * 24}, "agentId: you have no such agent"),
         ({"scopes": ["read"], "agentId": "x" * 5000}, "agentId"),
         ({"scopes": ["read"], "agentId": 5}, "agentId: must be a string"),
-        ({"expiresAt": "2001-01-01T00:00:00Z"}, "expiresAt: must be in the future"),
-        ({"expiresAt": "2099-01-01T00:00:00"}, "expiresAt: must have a zone"),
-        ({"expiresAt": "tomorrow"}, "expiresAt"),
+        ({"expiresAt": "2001-01-01T00:00:00Z"}, "expiresAt: 2001-01-01T00:00:00Z is not in the future: it is "),
+        ({"expiresAt": "2099-01-01T00:00:00"}, "expiresAt: '2099-01-01T00:00:00' is no moment with its zone, such as"),
+        ({"expiresAt": "tomorrow"}, "expiresAt: 'tomorrow' is no moment with its zone, such as 2026-11-21T06:30:00Z"),
         ({"expiresAt": "9999-12-31T23:59:59-23:59"}, "expiresAt"),
         ({"expiresAt": 4070908800}, "expiresAt: must be a string"),
         ({"spendLimitUsd": 5}, "spendLimitUsd: a full key has no such limit"),
@@ -367,7 +370,21 @@ def test_a_key_stops_working_at_its_end_and_makes_room_for_another(ann: APIClien
         assert client.get("/me").status_code == 200
     with time_machine.travel(end, tick=False):
         refused = client.get("/me")
-        assert (refused.status_code, refused.json()["message"]) == (401, "Invalid or revoked API key")
+        told = f"Authorization: this API key expired at {end:%Y-%m-%dT%H:%M:%SZ}; "
+        assert (refused.status_code, refused.json()["message"][: len(told)]) == (401, told)
+        assert with_token(f"{made['secret'][:-1]}?").get("/me").status_code == 401
+
+
+def test_that_a_key_expired_is_told_to_who_has_it_alone(ann: APIClient) -> None:
+    end = datetime.now(UTC) + timedelta(days=1)
+    made, other = (ann.post("/keys", {"name": "a", "expiresAt": end.isoformat()}, format="json").json() for _ in "ab")
+    ann.delete(f"/keys/{other['key']['id']}")
+    wrong = f"{made['secret'][:-1]}{'a' if made['secret'][-1] != 'a' else 'b'}"
+    with time_machine.travel(end + timedelta(days=1), tick=False):
+        for secret in (wrong, other["secret"]):
+            assert with_token(secret).get("/me").json()["message"] == "Invalid or revoked API key"
+        User.objects.update(is_active=False)
+        assert with_token(made["secret"]).get("/me").json()["message"] == "Invalid or revoked API key"
 
 
 def test_the_secret_of_a_limited_key_is_found_by_no_older_release(ann: APIClient) -> None:

@@ -180,12 +180,12 @@ def test_where_codes_are_shown_one_is_shown_even_past_the_limit_of_mails(api: AP
 @pytest.mark.parametrize(
     ("email", "problem"),
     [
-        (None, "email: This field may not be null."),
+        (None, "email: came as null; give a value"),
         (5, "email: must be a string, not a number"),
         (True, "email: must be a string, not a boolean"),
         (["ann@example.com"], "email: must be a string, not an array"),
         ({"a": 1}, "email: must be a string, not an object"),
-        ("", "email: This field may not be blank."),
+        ("", "email: came blank; give a text"),
         ("ann", "email: must be an e-mail address such as ann@example.com"),
         ("@example.com", "email: must be an e-mail address such as ann@example.com"),
         ("ann@", "email: must be an e-mail address such as ann@example.com"),
@@ -211,7 +211,7 @@ def test_a_wrong_email_is_refused_by_name(api: APIClient, email: object, problem
 @pytest.mark.parametrize("body", ["{}", '{"mail": "ann@example.com"}'])
 def test_a_missing_email_is_named(api: APIClient, body: str) -> None:
     answer = api.post("/auth/request", body, content_type="application/json")
-    assert answer.json() == {"error": "BAD_REQUEST", "message": "email: This field is required."}
+    assert answer.json() == {"error": "BAD_REQUEST", "message": "email: is missing, and this call needs it"}
 
 
 @pytest.mark.parametrize("body", ["", "[]", '"x"', "null", "5", "{", '{"email": "ann\\u0000@example.com"}', "\xff"])

@@ -188,9 +188,9 @@ def test_attribution_may_come_later_be_null_or_stay_away(sign_in: SignIn) -> Non
         (5, "attribution"),
         ("x", "attribution"),
         ([], "attribution"),
-        ({}, "attribution.anonId: This field is required."),
-        ({"anonId": None}, "attribution.anonId: This field may not be null."),
-        ({"anonId": ""}, "attribution.anonId: This field may not be blank."),
+        ({}, "attribution.anonId: is missing, and this call needs it"),
+        ({"anonId": None}, "attribution.anonId: came as null; give a value"),
+        ({"anonId": ""}, "attribution.anonId: came blank; give a text"),
         ({"anonId": 5}, "attribution.anonId: must be a string, not a number"),
         ({"anonId": "x" * 3000}, "attribution.anonId: "),
         ({"anonId": "x", "utmSource": 5}, "attribution.utmSource: must be a string, not a number"),
@@ -213,11 +213,11 @@ def test_a_wrong_attribution_is_refused_by_name_and_uses_up_nothing(
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        (None, "code: This field may not be null."),
+        (None, "code: came as null; give a value"),
         (123456, "code: must be a string, not a number"),
         (True, "code: must be a string, not a boolean"),
         ([], "code: must be a string, not an array"),
-        ("", "code: This field may not be blank."),
+        ("", "code: came blank; give a text"),
         ("12345", "code: must be exactly six digits"),
         ("1234567", "code: must be exactly six digits"),
         ("12345a", "code: must be exactly six digits"),
@@ -247,7 +247,7 @@ def test_a_missing_field_is_named(api: APIClient, missing: str) -> None:
     body = {"email": "ann@example.com", "code": "123456"}
     del body[missing]
     answer = api.post("/auth/verify", body, format="json")
-    assert answer.json() == {"error": "BAD_REQUEST", "message": f"{missing}: This field is required."}
+    assert answer.json() == {"error": "BAD_REQUEST", "message": f"{missing}: is missing, and this call needs it"}
 
 
 def test_nul_and_surrogates_are_refused(api: APIClient) -> None:

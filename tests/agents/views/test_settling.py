@@ -63,6 +63,25 @@ def test_each_verb_waits_for_its_own_end(client: APIClient, running: Agent, verb
     worker.join()
 
 
+def test_the_answer_has_the_etag_of_the_read_after_it(client: APIClient, runtime: ScriptedRuntime) -> None:
+    made = client.post("/agents", {"personaId": PERSONA, "tier": "tiny"}, format="json", HTTP_PREFER="wait=30")
+    worker = soon(lambda: settle(Agent.objects.get()))
+    path = f"/agents/{told(made)['agent']['id']}"
+    worker.join()
+    paused = client.post(f"{path}/pause", HTTP_PREFER="wait=30")
+    worker = soon(lambda: settle(Agent.objects.get()))
+    told(paused)
+    worker.join()
+    read, waited = client.get(path), client.get(path, HTTP_PREFER="wait=1")
+    told(waited)
+    assert paused["ETag"] == read["ETag"] == waited["ETag"] != made["ETag"]
+    assert client.patch(path, {"name": "Ann"}, format="json", HTTP_IF_MATCH=made["ETag"]).status_code == 412
+    assert client.patch(path, {"name": "Ann"}, format="json", HTTP_IF_MATCH=paused["ETag"]).status_code == 200
+    chosen = client.get(f"{path}?fields=id", HTTP_PREFER="wait=1")
+    told(chosen)
+    assert not chosen.has_header("ETag")
+
+
 def test_deleting_answers_when_the_data_is_gone(client: APIClient, running: Agent) -> None:
     answer: Any = client.delete(f"/agents/{running.pk}", HTTP_PREFER="wait=30")
     worker = soon(lambda: settle(running))

@@ -30,6 +30,26 @@ def test_an_answer_is_encoded_once_per_version() -> None:
     assert publication.published("test", content).plain.chunks == (b'{"value":2}',)
 
 
+def test_chosen_fields_are_cut_out_of_what_is_encoded_already() -> None:
+    api = APIClient()
+    persona = Persona.objects.order_by("pk").first()
+    assert persona is not None
+    persona.tagline = 'Odd: \u2028 \u2029 ",":{}[] \\" "id": é 😀'
+    persona.save()
+    snapshot.forget()
+    whole = api.get("/personas").json()["personas"]
+    assert any("\u2028" in one["tagline"] for one in whole)
+    names = sorted({name for one in whole for name in one})
+    for chosen in (names, *([name] for name in names), names[::2], names[1::2]):
+        only = [{name: value for name, value in one.items() if name in chosen} for one in whole]
+        shown = api.get(f"/personas?fields={','.join(chosen)}")
+        assert shown.json() == {"personas": only}
+        assert [[*one] for one in shown.json()["personas"]] == [[*one] for one in only]
+    page = api.get("/personas?fields=id,name&limit=2&category=")
+    assert [[*one] for one in page.json()["personas"]] == [["id", "name"]] * 2
+    assert "fields=id%2Cname" in page["Link"]
+
+
 def test_threads_that_come_together_encode_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # other threads cannot see this test's database
     made: list[int] = []

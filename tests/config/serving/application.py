@@ -34,13 +34,20 @@ def served() -> front.Front:
     front.MAX_QUEUED = 4
     front.QUEUE_SECONDS = 1.0
     waiters = waiting.turns.threads + waiting.looks.total
-    return front.Front(_application, running=RUNNING, waiting=waiters, alive=b'{"status": "ok"}')
+    return front.Front(
+        _application,
+        running=RUNNING,
+        waiting=waiters,
+        alive=b'{"status": "ok"}',
+        help_link='<https://x/docs#errors>; rel="help"',
+    )
 
 
 def _application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     answers = {
         "/echo": _echo,
         "/busy": _busy,
+        "/health": lambda _, start: _said(start, {"left": "to Django"}),
         "/wait": _wait,
         "/stream": _stream,
         "/follow": _follow,
@@ -109,7 +116,12 @@ def _later(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     """Answer after as many seconds as the query says: `seconds=1`."""
     start("200 OK", [("Content-Type", "application/json")])
     seconds = float(environ["QUERY_STRING"].partition("=")[2])
-    return LaterAnswer(partial(asyncio.sleep, seconds), lambda: b'{"later": true}', end=_closed.set)
+    return LaterAnswer(partial(asyncio.sleep, seconds), _later_body, end=_closed.set)
+
+
+def _later_body(answer: LaterAnswer) -> bytes:
+    answer["ETag"] = '"after-the-wait"'
+    return b'{"later": true}'
 
 
 def _flood(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

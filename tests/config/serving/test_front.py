@@ -72,6 +72,7 @@ def test_a_body_longer_than_a_mebibyte_is_refused_before_it_is_whole(front: Fron
     refused = front.post("/echo", iter([body[:1000], body[1000:]]) if in_chunks else body)
     assert refused.status_code == 413
     assert refused.json() == {"error": "BAD_REQUEST", "message": f"body: larger than {MAX_BYTES} bytes"}
+    assert refused.headers["Link"] == '<https://x/docs#errors>; rel="help"'
     assert refused.headers["Request-Id"].startswith("req_")
 
 
@@ -251,6 +252,11 @@ def test_many_follow_without_a_thread(front: FrontProcess) -> None:
         assert front.worker().num_threads() < threads + 20
         assert front.get("/echo").status_code == 200
     assert front.get("/closed").json() == {"closed": True}
+
+
+def test_chosen_fields_of_health_are_left_to_django(front: FrontProcess) -> None:
+    assert front.get("/health?fields=status").json() == {"left": "to Django"}
+    assert front.get("/health?probe=1").json() == {"status": "ok"}
 
 
 @pytest.mark.sampled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -22,8 +23,14 @@ class ModelFailure:
     message: str  # contains no key, so it may be shown to people
     of_key: bool = False  # a limit of the API key refused it: the agent itself is well
     of_limit: bool = False  # a limit of the owner's refused it: the model was not asked
+    ends: float | None = None  # the monotonic time at which that limit begins anew
     tick: float = field(default_factory=time.monotonic)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def retry_after(self) -> int | None:
+        """The seconds until the limit that refused the call begins anew."""
+        return None if self.ends is None else max(1, math.ceil(self.ends - time.monotonic()))
 
 
 class ModelLog:
@@ -44,8 +51,18 @@ class ModelLog:
         finally:
             self.in_flight -= 1
 
-    def failed(self, status: int | None, message: str, *, of_key: bool = False, of_limit: bool = False) -> ModelFailure:
-        failure = ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH], of_key, of_limit)
+    def failed(
+        self,
+        status: int | None,
+        message: str,
+        *,
+        of_key: bool = False,
+        of_limit: bool = False,
+        seconds: int | None = None,
+    ) -> ModelFailure:
+        """Note a failure. `seconds` until the limit that refused the call begins anew."""
+        ends = None if seconds is None else time.monotonic() + seconds
+        failure = ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH], of_key, of_limit, ends)
         self._failures.append(failure)
         return failure
 

@@ -23,6 +23,7 @@ from agents.pod.gateway.llm.target import ModelCall
 from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.spending.calls import MeteredCall
+from agents.pod.gateway.spending.limits import LimitReached
 from agents.pod.gateway.spending.meter import Meter
 from agents.pod.gateway.spending.tokens import protocol_of
 from agents.pod.masking import StreamMask
@@ -103,7 +104,11 @@ class KeyProxy:
             self._meter.check(metered)
         except Refusal as refusal:
             metered.failure = self._models.failed(
-                refusal.status, refusal.message, of_key=metered.is_at_keys_limit, of_limit=True
+                refusal.status,
+                refusal.message,
+                of_key=metered.is_at_keys_limit,
+                of_limit=True,
+                seconds=refusal.seconds if isinstance(refusal, LimitReached) else None,
             )
             metered.cause = Cause.CALLS_STOPPED if self._meter.limits.is_stopped else Cause.SPENDING_LIMIT
             raise

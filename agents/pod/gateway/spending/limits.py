@@ -6,10 +6,12 @@ exceeded by one call, and by what the calls under way take above their estimates
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Self
 
@@ -64,7 +66,16 @@ class Spent:
     month: int = 0
 
 
-_AGAIN = {"day": "at midnight UTC", "month": "next month"}
+class LimitReached(Refusal):
+    """A limit of money is used up. `seconds` until it begins anew; the engine is not told, it must not ask again."""
+
+    def __init__(self, message: str, *, seconds: int) -> None:
+        super().__init__(REACHED, message)
+        self.seconds = seconds
+
+
+# The month first: it holds longer.
+_AGAIN = {"month": "next month", "day": "at midnight UTC"}
 
 
 def check_stop(limits: SpendingLimits) -> None:
@@ -74,18 +85,28 @@ def check_stop(limits: SpendingLimits) -> None:
         raise Refusal(REACHED, f"the owner has switched the model calls {whose} off")
 
 
-def check_money(limits: SpendingLimits, spent: Spent, reserved: int) -> None:
-    """Raises Refusal at a limit of money. `reserved` is what calls under way will probably cost."""
-    for name, again in _AGAIN.items():
-        limit: int | None = getattr(limits, name)
-        if limit is None:
-            continue
-        whose = _whose(limits, name, limit)
+def check_money(limits: SpendingLimits, spent: Spent, reserved: int, *, now: float) -> None:
+    """Raises Refusal at a limit of money, LimitReached where it is used up. `reserved` is what calls under way will
+    probably cost, `now` the time in Unix seconds.
+    """
+    set_limits = {name: getattr(limits, name) for name in _AGAIN if getattr(limits, name) is not None}
+    for name, limit in set_limits.items():
         if getattr(spent, name) >= limit:
-            raise Refusal(REACHED, f"{whose} is reached. {_goes_on(limits, again)}")
+            words = f"{_whose(limits, name, limit)} is reached. {_goes_on(limits, _AGAIN[name])}"
+            raise LimitReached(words, seconds=seconds_left(name, now=now))
+    for name, limit in set_limits.items():
         if getattr(spent, name) + reserved >= limit:
-            words = f"the calls under way may reach {whose}; the next is sent after them"
+            words = f"the calls under way may reach {_whose(limits, name, limit)}; the next is sent after them"
             raise Refusal(TOO_FAST, words, Retry_After="2")
+
+
+def seconds_left(period: str, *, now: float) -> int:
+    """The seconds until the next `day` or `month` begins in UTC, at least 1."""
+    today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    ends = today + timedelta(days=1)
+    if period == "month":
+        ends = (today.replace(day=1) + timedelta(days=31)).replace(day=1)
+    return max(1, math.ceil(ends.timestamp() - now))
 
 
 def _goes_on(limits: SpendingLimits, again: str) -> str:

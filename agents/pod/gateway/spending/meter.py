@@ -125,7 +125,8 @@ class Meter:
             return
         if limits.of_money:
             told = self._priced(call.key)
-            rules.check_money(limits, self._spent(told, call.key.day), self._expected(told, self._calls.values()))
+            spent, expected = self._spent(told, call.key.day), self._expected(told, self._calls.values())
+            rules.check_money(limits, spent, expected, now=self.clock.now())
         for key in self.keys.of(call.api_keys):
             self._check_key(key, call)
         waiting = sum(one.expected.input + one.expected.output for one in self._calls.values())
@@ -139,7 +140,7 @@ class Meter:
         rows = ((row_key, row) for row_key, row in self._book.key_rows(key.book, key.ack) if row_key.api_key == key.id)
         spent = key.spent_on(call.key.day, _sum(told, rows, call.key.day))
         try:
-            rules.check_money(key.limits, spent, self._expected(told, under_way))
+            rules.check_money(key.limits, spent, self._expected(told, under_way), now=self.clock.now())
         except Refusal:
             call.is_at_keys_limit = True
             raise

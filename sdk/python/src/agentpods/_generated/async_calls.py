@@ -157,11 +157,15 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def create_agent_backup(self, id: str, *, if_match: str | None = None) -> types.BackupEnvelope:
+    async def create_agent_backup(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.BackupEnvelope:
         """Back up the agent's data now: `POST /agents/{id}/backups`."""
         reply: types.BackupEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", f"/agents/{in_path(id)}/backups", headers={"If-Match": if_match})
+                ApiCall(
+                    "POST", f"/agents/{in_path(id)}/backups", query={"dryRun": dry_run}, headers={"If-Match": if_match}
+                )
             )
         ).body()
         return reply
@@ -637,11 +641,15 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def create_agent_ticket(self, id: str, *, if_match: str | None = None) -> types.TicketEnvelope:
+    async def create_agent_ticket(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.TicketEnvelope:
         """Make a link that opens the pod's own page for a person: once, within 60 seconds: `POST /agents/{id}/ticket`."""
         reply: types.TicketEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", f"/agents/{in_path(id)}/ticket", headers={"If-Match": if_match})
+                ApiCall(
+                    "POST", f"/agents/{in_path(id)}/ticket", query={"dryRun": dry_run}, headers={"If-Match": if_match}
+                )
             )
         ).body()
         return reply
@@ -787,7 +795,7 @@ class AsyncCalls:
         )
 
     async def redeliver_agent_webhook_delivery(
-        self, id: str, delivery: str, *, if_match: str | None = None
+        self, id: str, delivery: str, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.WebhookDeliveryEnvelope:
         """Send an event again and wait for its outcome: `POST /agents/{id}/webhook/deliveries/{delivery}/redeliver`."""
         reply: types.WebhookDeliveryEnvelope = (
@@ -795,17 +803,25 @@ class AsyncCalls:
                 ApiCall(
                     "POST",
                     f"/agents/{in_path(id)}/webhook/deliveries/{in_path(delivery)}/redeliver",
+                    query={"dryRun": dry_run},
                     headers={"If-Match": if_match},
                 )
             )
         ).body()
         return reply
 
-    async def test_agent_webhook(self, id: str, *, if_match: str | None = None) -> types.WebhookDeliveryEnvelope:
+    async def test_agent_webhook(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.WebhookDeliveryEnvelope:
         """Send a `test` event with all retries and wait for its outcome: `POST /agents/{id}/webhook/test`."""
         reply: types.WebhookDeliveryEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", f"/agents/{in_path(id)}/webhook/test", headers={"If-Match": if_match})
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/webhook/test",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                )
             )
         ).body()
         return reply
@@ -1416,9 +1432,11 @@ class AsyncCalls:
         ).body()
         return reply
 
-    async def open_stripe_portal(self) -> types.PortalEnvelope:
+    async def open_stripe_portal(self, *, dry_run: bool | None = None) -> types.PortalEnvelope:
         """Open Stripe's page where a person changes the card, reads Stripe's receipts and cancels: `POST /stripe/portal`."""
-        reply: types.PortalEnvelope = (await self._connection.reply(ApiCall("POST", "/stripe/portal"))).body()
+        reply: types.PortalEnvelope = (
+            await self._connection.reply(ApiCall("POST", "/stripe/portal", query={"dryRun": dry_run}))
+        ).body()
         return reply
 
     async def list_subscriptions(
@@ -1451,12 +1469,18 @@ class AsyncCalls:
         )
 
     async def create_subscription(
-        self, body: types.CreateSubscriptionRequest, *, idempotency_key: str | None = None
+        self, body: types.CreateSubscriptionRequest, *, dry_run: bool | None = None, idempotency_key: str | None = None
     ) -> types.SubscriptionEnvelope:
         """Pay for an agent with a licence key: `POST /subscriptions`."""
         reply: types.SubscriptionEnvelope = (
             await self._connection.reply(
-                ApiCall("POST", "/subscriptions", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+                ApiCall(
+                    "POST",
+                    "/subscriptions",
+                    query={"dryRun": dry_run},
+                    headers={"Idempotency-Key": idempotency_key or new_key()},
+                    body=body,
+                )
             )
         ).body()
         return reply

@@ -157,10 +157,16 @@ class Calls:
         ).body()
         return reply
 
-    def create_agent_backup(self, id: str, *, if_match: str | None = None) -> types.BackupEnvelope:
+    def create_agent_backup(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.BackupEnvelope:
         """Back up the agent's data now: `POST /agents/{id}/backups`."""
         reply: types.BackupEnvelope = (
-            self._connection.reply(ApiCall("POST", f"/agents/{in_path(id)}/backups", headers={"If-Match": if_match}))
+            self._connection.reply(
+                ApiCall(
+                    "POST", f"/agents/{in_path(id)}/backups", query={"dryRun": dry_run}, headers={"If-Match": if_match}
+                )
+            )
         ).body()
         return reply
 
@@ -633,10 +639,16 @@ class Calls:
         ).body()
         return reply
 
-    def create_agent_ticket(self, id: str, *, if_match: str | None = None) -> types.TicketEnvelope:
+    def create_agent_ticket(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.TicketEnvelope:
         """Make a link that opens the pod's own page for a person: once, within 60 seconds: `POST /agents/{id}/ticket`."""
         reply: types.TicketEnvelope = (
-            self._connection.reply(ApiCall("POST", f"/agents/{in_path(id)}/ticket", headers={"If-Match": if_match}))
+            self._connection.reply(
+                ApiCall(
+                    "POST", f"/agents/{in_path(id)}/ticket", query={"dryRun": dry_run}, headers={"If-Match": if_match}
+                )
+            )
         ).body()
         return reply
 
@@ -781,7 +793,7 @@ class Calls:
         )
 
     def redeliver_agent_webhook_delivery(
-        self, id: str, delivery: str, *, if_match: str | None = None
+        self, id: str, delivery: str, *, dry_run: bool | None = None, if_match: str | None = None
     ) -> types.WebhookDeliveryEnvelope:
         """Send an event again and wait for its outcome: `POST /agents/{id}/webhook/deliveries/{delivery}/redeliver`."""
         reply: types.WebhookDeliveryEnvelope = (
@@ -789,17 +801,25 @@ class Calls:
                 ApiCall(
                     "POST",
                     f"/agents/{in_path(id)}/webhook/deliveries/{in_path(delivery)}/redeliver",
+                    query={"dryRun": dry_run},
                     headers={"If-Match": if_match},
                 )
             )
         ).body()
         return reply
 
-    def test_agent_webhook(self, id: str, *, if_match: str | None = None) -> types.WebhookDeliveryEnvelope:
+    def test_agent_webhook(
+        self, id: str, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> types.WebhookDeliveryEnvelope:
         """Send a `test` event with all retries and wait for its outcome: `POST /agents/{id}/webhook/test`."""
         reply: types.WebhookDeliveryEnvelope = (
             self._connection.reply(
-                ApiCall("POST", f"/agents/{in_path(id)}/webhook/test", headers={"If-Match": if_match})
+                ApiCall(
+                    "POST",
+                    f"/agents/{in_path(id)}/webhook/test",
+                    query={"dryRun": dry_run},
+                    headers={"If-Match": if_match},
+                )
             )
         ).body()
         return reply
@@ -1394,9 +1414,11 @@ class Calls:
         ).body()
         return reply
 
-    def open_stripe_portal(self) -> types.PortalEnvelope:
+    def open_stripe_portal(self, *, dry_run: bool | None = None) -> types.PortalEnvelope:
         """Open Stripe's page where a person changes the card, reads Stripe's receipts and cancels: `POST /stripe/portal`."""
-        reply: types.PortalEnvelope = (self._connection.reply(ApiCall("POST", "/stripe/portal"))).body()
+        reply: types.PortalEnvelope = (
+            self._connection.reply(ApiCall("POST", "/stripe/portal", query={"dryRun": dry_run}))
+        ).body()
         return reply
 
     def list_subscriptions(
@@ -1429,12 +1451,18 @@ class Calls:
         )
 
     def create_subscription(
-        self, body: types.CreateSubscriptionRequest, *, idempotency_key: str | None = None
+        self, body: types.CreateSubscriptionRequest, *, dry_run: bool | None = None, idempotency_key: str | None = None
     ) -> types.SubscriptionEnvelope:
         """Pay for an agent with a licence key: `POST /subscriptions`."""
         reply: types.SubscriptionEnvelope = (
             self._connection.reply(
-                ApiCall("POST", "/subscriptions", headers={"Idempotency-Key": idempotency_key or new_key()}, body=body)
+                ApiCall(
+                    "POST",
+                    "/subscriptions",
+                    query={"dryRun": dry_run},
+                    headers={"Idempotency-Key": idempotency_key or new_key()},
+                    body=body,
+                )
             )
         ).body()
         return reply
