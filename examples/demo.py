@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from agentpods.errors import AgentpodsError, NoAnswerError
 from examples.checks import NotPrepared, Wrong
+from examples.kept_session import KeptSession
 from examples.outside import Outside
 from examples.own_service import own_service
 from examples.steps import DemoSteps
@@ -34,10 +35,10 @@ from examples.steps import DemoSteps
 PORT = 8090  # the demo uses this port and the next two
 
 
-def run(base: str, outside: Outside) -> None:
+def run(base: str, outside: Outside, *, kept: KeptSession | None = None) -> None:
     """Run all steps against the service at `base`. Raises Wrong or NotPrepared."""
     print(f"Agentpods at {base}; model server at {outside.model.base_url}")
-    demo = DemoSteps(base, outside)
+    demo = DemoSteps(base, outside, kept=kept)
     try:
         demo.walk()
     except NoAnswerError as error:
@@ -70,7 +71,7 @@ def main() -> int:
     print("Starting the servers that the service needs. The first time, npm installs the test chain.", flush=True)
     with Outside(chosen.model_port) as outside:
         try:
-            run(chosen.base_url.rstrip("/"), outside)
+            run(chosen.base_url.rstrip("/"), outside, kept=KeptSession())
         except NotPrepared as reason:
             print(f"This demo cannot use {chosen.base_url}: {reason}.")
             if not chosen.start:

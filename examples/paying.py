@@ -39,6 +39,7 @@ class Paying:
         self.order: types.CryptoOrder  # once `order_in_usdt` has placed it
         self.payment: types.CryptoPayment
         self.paid_by = ""
+        self.old: set[str] = set()  # subscriptions of earlier runs with the same session
 
     def steps(self) -> list[Callable[[], None]]:
         return [
@@ -130,7 +131,7 @@ class Paying:
         return {"agentId": self.agent_id, "provider": "gumroad", "period": "monthly", "licenseKey": key}
 
     def bought(self) -> list[types.Subscription]:
-        return list(self.pods.api.each_of_subscriptions())
+        return [one for one in self.pods.api.each_of_subscriptions() if one["id"] not in self.old]
 
     def term(self) -> types.AgentTerm:
         found = self.pods.api.get_agent_term(self.agent_id)["term"]

@@ -13,6 +13,7 @@ from agentpods import Agentpods, ChatDelta, ChatDone, types
 from agentpods.errors import AgentpodsError, ApiError, NotSettledError
 from examples.checks import AGENT_FIELDS, SETTLE_SECONDS, WEBHOOK_FIELDS, NotPrepared, Wrong, every, expect, refused
 from examples.events import all_genuine, came
+from examples.kept_session import KeptSession
 from examples.outside import TIER, Outside
 from examples.paying import Paying
 from examples.peer import Peer
@@ -24,9 +25,11 @@ BOOT_SECONDS = 600  # the first agent on a machine installs its engine
 class DemoSteps:
     """The steps of the demo; each step builds on the steps before it."""
 
-    def __init__(self, base: str, outside: Outside) -> None:
+    def __init__(self, base: str, outside: Outside, *, kept: KeptSession | None = None) -> None:
         self.base = base
+        self.kept = kept  # None: the service ends with the demo, and so does the session
         self.public = Agentpods(base, "")  # without a credential
+        self.old_keys: set[str] = set()  # of earlier runs with the same session
         self.account = self.pods = self.public  # with the session, and with the API key, once there are any
         self.model = outside.model
         self.receiver = WebhookReceiver()
@@ -36,6 +39,7 @@ class DemoSteps:
         self.peer = Peer()
         self.agent: types.Agent | None = None
         self.backup: str | None = None
+        self.key_id = ""
 
     @property
     def id(self) -> str:
@@ -81,7 +85,13 @@ class DemoSteps:
         ]
 
     def sign_in(self) -> None:
-        """Sign in with a mailed code."""
+        """Sign in with a mailed code, or go on with the session of an earlier run."""
+        account = self.kept and self.kept.account(self.base)
+        if account:
+            self.account = account
+            self.old_keys = {key["id"] for key in account.api.each_of_keys()}
+            self.paying.old = {one["id"] for one in account.api.each_of_subscriptions()}
+            return
         asked = self.public.api.request_sign_in_code({"email": self.email})
         expect(asked["ok"] is True, f"not accepted: {asked}")
         if "devCode" not in asked:
@@ -89,6 +99,8 @@ class DemoSteps:
         answer = self.public.api.verify_sign_in_code({"email": self.email, "code": asked["devCode"]})
         expect(answer["user"]["email"] == self.email, f"another's account: {answer}")
         self.account = Agentpods(self.base, answer["token"])
+        if self.kept:
+            self.kept.keep(self.base, answer["token"])
 
     def make_key(self) -> None:
         """Make an API key and use it from now on; a key cannot make keys."""
@@ -98,7 +110,7 @@ class DemoSteps:
         self.key_id, self.pods = made["key"]["id"], Agentpods(self.base, made["secret"])
         self.paying.pods = self.peer.pods = self.pods
         refused(lambda: self.pods.api.create_key({"name": "another"}), status=403)
-        listed = [key["id"] for key in self.pods.api.each_of_keys()]
+        listed = [key["id"] for key in self.pods.api.each_of_keys() if key["id"] not in self.old_keys]
         expect(listed == [self.key_id], f"not the one key: {listed}")
 
     def read_catalog(self) -> None:
@@ -268,7 +280,7 @@ class DemoSteps:
         self.pods.agents.delete(self.id)
         refused(lambda: self.pods.agents.get(self.id), status=404)
         came(self.receiver, "agent.deleted", {"to": "deleted"})
-        expect(list(self.pods.agents.list()) == [], "it is still listed")
+        expect(self.id not in [agent["id"] for agent in self.pods.agents.list()], "it is still listed")
 
     def check_events(self) -> None:
         """Every event came signed, with its headers, once."""
@@ -287,7 +299,9 @@ class DemoSteps:
         expect(refusal.message == "Invalid or revoked API key", f"another message: {refusal}")
 
     def sign_out(self) -> None:
-        """Sign out."""
+        """Sign out, unless the next run on this machine goes on with the session."""
+        if self.kept:
+            return
         self.account.api.end_session()
         refused(self.account.api.get_account, status=401)
 
@@ -328,5 +342,8 @@ class DemoSteps:
         for agent in filter(None, (self.agent, self.peer.agent)):
             with suppress(AgentpodsError):  # it is deleted already, or the service is gone
                 self.pods.agents.delete(agent["id"])
+        if self.key_id:
+            with suppress(AgentpodsError):
+                self.account.api.delete_key(self.key_id)
         self.receiver.shutdown()
         self.receiver.server_close()

@@ -28,6 +28,8 @@ SECTIONS = {
     "payment-providers": "getPaymentProviders",
 }
 
+SPENDING = ("usage", "limits", "keys")
+
 
 def _section(arguments: Arguments) -> str:
     section = arguments.get("section")
@@ -38,6 +40,24 @@ def _section(arguments: Arguments) -> str:
 
 def _whose_events(arguments: Arguments) -> str:
     return "listAgentEvents" if "agentId" in arguments else "listEvents"
+
+
+def _spending(arguments: Arguments) -> str:
+    """The operation that tells it. Raises ToolRefused."""
+    show, agent, key = arguments.get("show"), arguments.get("agentId"), arguments.get("keyId")
+    if agent and key:
+        raise ToolRefused("keyId: give agentId or keyId, not both")
+    match show:
+        case "usage" if agent:
+            return "getAgentUsage"
+        case "usage":
+            raise ToolRefused("agentId: `usage` is told of one agent; list_agents names them")
+        case "limits":
+            return "getAgentLimits" if agent else "getKeyLimits" if key else "getAccountLimits"
+        case "keys":
+            return "listKeys"
+        case _:
+            raise ToolRefused(f"show: {str(show)[:100]!r} is not one of {', '.join(SPENDING)}")
 
 
 READING = (
@@ -176,6 +196,26 @@ READING = (
         read_only=True,
         about="What the agent is and has learned: its system prompt, skills, memories, and how many conversations it "
         "keeps.",
+    ),
+    Tool(
+        name="get_spending",
+        title="Read what models cost, and their limits",
+        operations=("getAgentUsage", "getAgentLimits", "getKeyLimits", "getAccountLimits", "listKeys"),
+        choose=_spending,
+        takes=("show", "agentId", "keyId", "by", "from", "to"),
+        needs=("show",),
+        own={"show": {"type": "string", "enum": list(SPENDING), "description": "What to tell."}},
+        told={
+            "keyId": "With `limits`: those of this API key, and what it has spent.",
+            "by": "With `usage`: a row for each day, model, conversation or API key.",
+            "from": "With `usage`: the first day, as 2026-11-01; else the first of this month.",
+            "to": "With `usage`: the last day; else today.",
+        },
+        shows=("usage", "limits", *(f"keys.{name}" for name in ("id", "name", "prefix", "createdAt", "revokedAt"))),
+        read_only=True,
+        about="What an agent's model calls took (`usage`: tokens, and USD by the catalog's prices), and what they may "
+        "take (`limits`): of the agent, of the API key `keyId`, or without either of the whole account; null is no "
+        "limit. `keys` names your API keys; a limited key sees itself alone. set_limits changes an agent's limits.",
     ),
     Tool(
         name="list_events",

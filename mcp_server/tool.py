@@ -34,7 +34,7 @@ OWN: Mapping[str, Schema] = {
     CONFIRM: {"type": "string", "description": "The agent's present name, to show that you mean this one."},
 }
 # In the path of an operation these arguments have other names.
-IN_PATH = {"agentId": "id", "personaId": "id", "backup": "name"}
+IN_PATH = {"agentId": "id", "personaId": "id", "keyId": "id", "backup": "name"}
 ABOUT_AGENT = "The id of the agent (agt_…), from list_agents or create_agent."
 
 _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,199}")

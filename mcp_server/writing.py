@@ -125,6 +125,21 @@ WRITING = (
         "that its gateway adds for some hosts, without their values; a person sets them by `agentpods egress secret`.",
     ),
     Tool(
+        name="set_limits",
+        title="Limit what an agent's model may cost",
+        operations=("setAgentLimits",),
+        takes=("agentId", "usdPerDay", "usdPerMonth", "tokensPerTurn", "requestsPerMinute", "stopped"),
+        told={
+            "tokensPerTurn": "The most tokens of one turn.",
+            "requestsPerMinute": "The most model calls in a minute.",
+        },
+        destructive=True,
+        idempotent=True,
+        about="Set all limits of an agent's model calls at once: one that is not named, or null, is lifted, so read "
+        "them with get_spending first. Calls over a limit are refused. `stopped` refuses all of them. Ask the user "
+        "before you lift or raise a limit.",
+    ),
+    Tool(
         name="talk_to_agent",
         title="Talk to an agent",
         operations=("chatWithAgent",),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +16,12 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
+from typer.testing import CliRunner, Result
 
 from accounts import keys
 from accounts.models import User
 from agentpods import Agentpods
+from agentpods.cli.app import app
 from agents.models import Agent
 from agents.running import reconciler
 from tests.agents.conftest import bridge, catalog, gateway_of, make_agent, owner, runtime
@@ -88,6 +92,25 @@ def hostile() -> Iterator[Hostile]:
     with Hostile().listening() as listening:
         assert isinstance(listening, Hostile)
         yield listening
+
+
+class Terminal:
+    """Types commands where nobody can be asked. The key comes from the environment."""
+
+    def __init__(self, url: str, key: str, home: Path) -> None:
+        self.environment = {"AGENTPODS_URL": url, "AGENTPODS_API_KEY": key, "HOME": str(home), "COLUMNS": "200"}
+        self.environment["XDG_CONFIG_HOME"] = str(home / ".config")
+
+    def types(self, *words: str, said: str = "", **more: str) -> Result:
+        done = CliRunner().invoke(app, words, input=said, env=self.environment | more)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done
+
+    def tells(self, *words: str, said: str = "") -> list[Any]:
+        """The objects of a command that must succeed."""
+        done = self.types(*words, "--json", said=said)
+        assert done.exit_code == 0, done.output
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def streamed(*pieces: bytes) -> list[bytes]:

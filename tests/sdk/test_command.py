@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from accounts.models import User
 from agentpods.cli import signing_in
-from agentpods.cli.app import app
 from agentpods.cli.output import plain
 from agentpods.cli.signing_in import BrowserSignIn
 from agentpods.errors import UnexpectedAnswerError
@@ -25,28 +23,9 @@ from tests.config.conftest import ROOT
 from tests.doubles.receiver import Receiver, raw, status
 from tests.pages.account.visitor import Visitor, shown
 from tests.ports import free_port
-from tests.sdk.conftest import Hostile, LiveService, streamed
+from tests.sdk.conftest import Hostile, LiveService, Terminal, streamed
 
 pytestmark = pytest.mark.unmeasured
-
-
-class Terminal:
-    """Types commands where nobody can be asked. The key comes from the environment."""
-
-    def __init__(self, url: str, key: str, home: Path) -> None:
-        self.environment = {"AGENTPODS_URL": url, "AGENTPODS_API_KEY": key, "HOME": str(home), "COLUMNS": "200"}
-        self.environment["XDG_CONFIG_HOME"] = str(home / ".config")
-
-    def types(self, *words: str, said: str = "", **more: str) -> Result:
-        done = CliRunner().invoke(app, words, input=said, env=self.environment | more)
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return done
-
-    def tells(self, *words: str, said: str = "") -> list[Any]:
-        """The objects of a command that must succeed."""
-        done = self.types(*words, "--json", said=said)
-        assert done.exit_code == 0, done.output
-        return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def _allow_hosts(terminal: Terminal, agent: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Unpack
 
+from agentpods._async.events import AsyncEventCalls
 from agentpods._generated import types
 from agentpods._generated.async_calls import AsyncCalls
 from agentpods._wire.chat import ChatDone, ChatEvent, chat_event
@@ -14,9 +15,7 @@ from agentpods._wire.following import Follow
 from agentpods._wire.sse import ServerEvent
 from agentpods._wire.watching import AgentWatch, Goal
 from agentpods._wire.words import AgentStatus, LogSource
-from agentpods.errors import ApiError, NoAnswerError, NotFoundError, StreamCutError, UnexpectedAnswerError
-
-EVENTS_A_PAGE = 1_000
+from agentpods.errors import ApiError, NoAnswerError, NotFoundError, StreamCutError
 
 
 class AsyncAgentCalls:
@@ -135,14 +134,6 @@ class AsyncAgentCalls:
                 pause = follow.pause_after(failure)
             await asyncio.sleep(pause)
 
-    async def events(self, id: str, *, after: str | None = None) -> AsyncGenerator[types.LoggedEvent, None]:
+    def events(self, id: str, *, after: str | None = None) -> AsyncGenerator[types.LoggedEvent, None]:
         """The events of the last thirty days that came after the one with this id, oldest first."""
-        while True:
-            page = (await self._api.list_agent_events(id, after=after, limit=EVENTS_A_PAGE))["events"]
-            for event in page:
-                yield event
-            if len(page) < EVENTS_A_PAGE:
-                return
-            if page[-1]["id"] == after:
-                raise UnexpectedAnswerError("the list of events does not go on")
-            after = page[-1]["id"]
+        return AsyncEventCalls(self._api).list(id, after=after)

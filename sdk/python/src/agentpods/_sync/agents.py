@@ -10,14 +10,13 @@ from typing import Unpack
 
 from agentpods._generated import types
 from agentpods._generated.calls import Calls
+from agentpods._sync.events import EventCalls
 from agentpods._wire.chat import ChatDone, ChatEvent, chat_event
 from agentpods._wire.following import Follow
 from agentpods._wire.sse import ServerEvent
 from agentpods._wire.watching import AgentWatch, Goal
 from agentpods._wire.words import AgentStatus, LogSource
-from agentpods.errors import ApiError, NoAnswerError, NotFoundError, StreamCutError, UnexpectedAnswerError
-
-EVENTS_A_PAGE = 1_000
+from agentpods.errors import ApiError, NoAnswerError, NotFoundError, StreamCutError
 
 
 class AgentCalls:
@@ -136,12 +135,4 @@ class AgentCalls:
 
     def events(self, id: str, *, after: str | None = None) -> Generator[types.LoggedEvent, None]:
         """The events of the last thirty days that came after the one with this id, oldest first."""
-        while True:
-            page = (self._api.list_agent_events(id, after=after, limit=EVENTS_A_PAGE))["events"]
-            for event in page:
-                yield event
-            if len(page) < EVENTS_A_PAGE:
-                return
-            if page[-1]["id"] == after:
-                raise UnexpectedAnswerError("the list of events does not go on")
-            after = page[-1]["id"]
+        return EventCalls(self._api).list(id, after=after)

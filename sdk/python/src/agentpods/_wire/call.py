@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from agentpods.errors import UnexpectedAnswerError
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _REPEATABLE = {"GET", "PUT", "DELETE"}
+_WORD = re.compile(r"[\x21-\x7e]+")
 
 
 def in_path(value: str) -> str:
@@ -20,6 +22,13 @@ def in_path(value: str) -> str:
     if value in {"", ".", ".."}:
         raise ValueError(f"{value!r} is no id")
     return quote(value, safe="")
+
+
+def checked(part: str, *, begins: str = "") -> str:
+    """A method or a path that somebody typed. Raises ValueError for what would lead to another host."""
+    if not _WORD.fullmatch(part) or not part.startswith(begins):
+        raise ValueError(f"{part[:40]!r} must be one word of ASCII" + (f" that begins with {begins}" if begins else ""))
+    return part
 
 
 def new_key() -> str:

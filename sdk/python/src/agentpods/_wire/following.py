@@ -16,6 +16,7 @@ class Follow:
         self.place = place
         self._state: dict[str, object] | None = None
         self._failures = 0
+        self._ends = 0  # of connections, without an event between them
 
     def is_news(self, event: ServerEvent) -> bool:
         """Whether the caller should see this event. Each new connection begins with the state, changed or not."""
@@ -23,14 +24,15 @@ class Follow:
         if event.name == "state":
             is_new, self._state = event.data != self._state, event.data
             return is_new
-        self._failures = 0
+        self._failures = self._ends = 0
         return True
 
     def pause_after(self, failure: ApiError | NoAnswerError | None) -> float:
         """The seconds until the next connection. Raises the failure where another one is of no use."""
         is_final = isinstance(failure, ApiError) and failure.status != 429 and failure.status not in BUSY
-        self._failures += 1
+        self._ends += 1
+        self._failures = self._failures + 1 if failure else 0  # a quiet stream ends after a while, which is no failure
         asked = (failure.retry_after if isinstance(failure, ApiError) else None) or 0.0
         if failure and (is_final or self._failures > MOST_FAILURES or asked > LONGEST_RETRY_AFTER):
             raise failure
-        return max(min(0.5 * float(2 ** min(self._failures, 10)), MOST_SECONDS), asked)
+        return max(min(0.5 * float(2 ** min(self._ends, 10)), MOST_SECONDS), asked)

@@ -9,7 +9,21 @@ from typing import Annotated
 import typer
 
 from agentpods import Agentpods, __version__
-from agentpods.cli import agents, asking, data, egress, paying, talking, webhooks
+from agentpods.cli import (
+    agents,
+    asking,
+    data,
+    egress,
+    events,
+    keys,
+    limits,
+    llm,
+    paying,
+    raw,
+    settings,
+    talking,
+    webhooks,
+)
 from agentpods.cli.exits import Exit
 from agentpods.cli.session import CommandRun, Json, session
 from agentpods.cli.signing_in import BrowserSignIn
@@ -83,10 +97,20 @@ def logout(ctx: typer.Context, as_json: Json = False) -> None:
         run.out.row({"url": run.url, "forgotten": run.credentials.forget(run.url)}, "url", "forgotten")
 
 
-for part in (agents.app, talking.app, data.app, paying.app):
-    app.registered_commands += part.registered_commands
-app.add_typer(webhooks.app)
-app.add_typer(egress.app)
+PARTS = {
+    "An agent's life": (agents.app,),
+    "Talk and watch": (talking.app, events.app),
+    "Settings and data": (settings.app, data.app),
+    "Money": (limits.usage_app, paying.app),
+    "Everything else": (raw.app,),
+}
+for title, parts in PARTS.items():
+    for part in parts:
+        for one in part.registered_commands:
+            one.rich_help_panel = title
+            app.registered_commands.append(one)
+for group in (llm.app, limits.app, keys.app, webhooks.app, egress.app):
+    app.add_typer(group, rich_help_panel="Groups of commands")
 
 
 def run() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from agentpods.errors import UnexpectedAnswerError
+
 HIDDEN = "[hidden]"
 SECRET_MAPS = {"env", "headers"}  # of MCP servers: every value may be a credential
 SECRETS = {"dashPassword", "a2aToken", "licenseKey", "secret", "webhookSecret"}
@@ -52,6 +54,8 @@ class Output:
 
     def row(self, row: Mapping[str, Any], *fields: str) -> None:
         """One object: whole as JSON, and these fields of it for people (all, one a line, where none is named)."""
+        if not isinstance(row, Mapping):
+            raise UnexpectedAnswerError("the answer has something else than an object: is the address right?")
         shown = row if self._show_secrets else without_secrets(row)
         if self.as_json:
             self.line(json.dumps(shown))
