@@ -234,6 +234,16 @@ def test_an_answer_of_another_shape_ends_with_a_code(hostile: Hostile, tmp_path:
         assert json.loads(done.stderr)["error"] == "CLIENT"
 
 
+@pytest.mark.parametrize(
+    "body", [b'{"limits": {"usdPerDay": NaN}}', b'{"limits": ' + b'{"a":' * 900 + b"1" + b"}" * 901, b"1" * 9_000]
+)
+def test_what_is_no_json_or_too_deep_is_no_line_of_output(hostile: Hostile, tmp_path: Path, body: bytes) -> None:
+    terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
+    hostile.answers(status(200, JSON, body=body))
+    done = terminal.types("limits", "show", "agt_1", "--json")
+    assert (done.exit_code, done.stdout) == (6, "")
+
+
 def test_ctrl_c_and_a_closed_pipe_end_a_followed_stream_without_a_traceback(hostile: Hostile, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "sdk" / "python" / "src")}
     environment |= Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path).environment
