@@ -44,6 +44,31 @@ def test_an_agent_lives_its_life(pods: Agentpods, receiver: Receiver, gateway_of
     assert {event["type"] for event in events} >= {"agent.running", "agent.stopped", "test"}
 
 
+def test_what_an_owner_sets_is_read_again(pods: Agentpods, make_agent: MakeAgent, receiver: Receiver) -> None:
+    agent = make_agent().pk
+    assert pods.agents.update(agent, name="Bo", extraSoul="Speak of owls.")["name"] == "Bo"
+    assert pods.agents.set_llm_key(agent, provider="openai", key="sk-0123456789abcdef")["llmProvider"] == "openai"
+    assert pods.api.set_agent_limits(agent, {"usdPerDay": 2.5})["limits"] == pods.api.get_agent_limits(agent)["limits"]
+    assert pods.api.set_account_limits({"stopped": False})["limits"]["stopped"] is False
+    assert pods.webhooks.set(agent, receiver.url)["secret"].startswith("whsec_")
+    assert pods.webhooks.test(agent)["ok"] is True
+    assert next(iter(pods.webhooks.deliveries(agent)))["type"] == "test"
+    pods.webhooks.delete(agent)
+    assert pods.call("PATCH", f"/agents/{agent}", body={"name": "Cy"})["agent"]["name"] == "Cy"
+    listed = [one["id"] for one in pods.events.list(agent)]
+    assert [one["id"] for one in pods.events.list(after=listed[0])] == listed[1:]
+
+
+def test_events_are_followed_to_the_end_of_an_agent(pods: Agentpods, make_agent: MakeAgent) -> None:
+    agent = make_agent().pk
+    names = []
+    for event in pods.events.follow(agent):
+        names.append(event.name)
+        if event.name == "agent.running":
+            assert pods.call("DELETE", f"/agents/{agent}") is None
+    assert (names[0], names[-2:]) == ("agent.running", ["agent.deleted", "end"])
+
+
 def test_lists_are_read_to_their_end(pods: Agentpods, make_agent: MakeAgent) -> None:
     made = {make_agent(name=f"A{number}").pk for number in range(3)}
     assert {agent["id"] for agent in pods.api.each_of_agents(limit=2)} == made

@@ -96,7 +96,9 @@ def test_keys_are_made_limited_and_ended_by_who_signed_in_alone(
     assert (kept.stat().st_mode & 0o777, kept.read_text().strip() in made.output) == (0o600, False)
     listed = {one["id"]: one for one in terminal.tells("keys", "ls")}[key]
     assert (listed["scopes"], listed["agentId"], listed["usdPerDay"]) == (["read", "operate"], agent, 2)
-    left = ApiKey.objects.get(pk=key).expires_at - timezone.now()
+    ends = ApiKey.objects.get(pk=key).expires_at
+    assert ends is not None
+    left = ends - timezone.now()
     assert timedelta(days=29) < left <= timedelta(days=30)
 
     change = ("limits", "set", "--key", key, "--usd-per-month", "40")
@@ -230,6 +232,16 @@ def test_an_answer_of_another_shape_ends_with_a_code(hostile: Hostile, tmp_path:
         done = terminal.types(*command.split(), "--json")
         assert done.exit_code == 6, (odd, done.output)
         assert json.loads(done.stderr)["error"] == "CLIENT"
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"limits": {"usdPerDay": NaN}}', b'{"limits": ' + b'{"a":' * 900 + b"1" + b"}" * 901, b"1" * 9_000]
+)
+def test_what_is_no_json_or_too_deep_is_no_line_of_output(hostile: Hostile, tmp_path: Path, body: bytes) -> None:
+    terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
+    hostile.answers(status(200, JSON, body=body))
+    done = terminal.types("limits", "show", "agt_1", "--json")
+    assert (done.exit_code, done.stdout) == (6, "")
 
 
 def test_ctrl_c_and_a_closed_pipe_end_a_followed_stream_without_a_traceback(hostile: Hostile, tmp_path: Path) -> None:

@@ -160,24 +160,34 @@ export class AgentCalls {
   }
 
   /** The log as it grows: events `log`, `state`, `gap` and at last `end`, over broken connections. */
-  async *followLogs(id: string, options: { after?: string } = {}): AsyncGenerator<ServerEvent, void> {
-    let place = options.after ?? null;
-    for (let failures = 0; ; ) {
+  followLogs(id: string, options: { after?: string } = {}): AsyncGenerator<ServerEvent, void> {
+    return this.#follow(`/agents/${encodeURIComponent(part(id))}/logs`, options.after);
+  }
+
+  /** Its events of thirty days, and then those that come, over broken connections. With null: those of all agents. */
+  followEvents(id: string | null, options: { after?: string } = {}): AsyncGenerator<ServerEvent, void> {
+    return this.#follow(id === null ? "/events" : `/agents/${encodeURIComponent(part(id))}/events`, options.after);
+  }
+
+  async *#follow(path: string, after: string | undefined): AsyncGenerator<ServerEvent, void> {
+    let place = after ?? null;
+    for (let failures = 0, ends = 0; ; ) {
       try {
         const headers: Record<string, string> = place ? { "Last-Event-ID": place } : {};
-        for await (const event of this.#connection.events(`/agents/${encodeURIComponent(part(id))}/logs`, { headers })) {
+        for await (const event of this.#connection.events(path, { headers })) {
           place = event.id ?? place;
-          if (event.name !== "state") failures = 0;
+          if (event.name !== "state") failures = ends = 0;
           yield event;
           if (event.name === "end") return;
         }
-        failures += 1;
+        failures = 0; // a quiet stream ends after a while, which is no failure
       } catch (error) {
         failures += 1;
         const passing = error instanceof NoAnswerError || (error instanceof ApiError && [429, ...BUSY].includes(error.status));
         if (!passing || failures > MOST_FAILURES) throw error;
       }
-      await pause(Math.min(0.5 * 2 ** failures, 8));
+      ends += 1;
+      await pause(Math.min(0.5 * 2 ** ends, 8));
     }
   }
 }

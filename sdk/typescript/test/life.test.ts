@@ -48,7 +48,16 @@ test("an agent lives its life", { skip: !process.env["AGENTPODS_URL"] }, async (
   assert.equal((await pods.agents.resume(agent.id, 30)).status, "running");
   await assert.rejects(pods.agents.get("agt_nobody"), (error) => error instanceof ApiError && error.error === "NOT_FOUND" && !!error.requestId);
   assert.ok((await pods.api.GET("/tiers")).data?.tiers.length);
-  await pods.agents.delete(agent.id);
+  assert.equal((await pods.agents.update(agent.id, { name: "Bo" })).name, "Bo");
+  const limited = await pods.api.PUT("/agents/{id}/limits", { params: { path: { id: agent.id } }, body: { usdPerDay: 2.5 } });
+  assert.equal(limited.data?.limits.usdPerDay, 2.5);
+  assert.equal((await pods.api.GET("/agents/{id}/usage", { params: { path: { id: agent.id } } })).data?.usage.total.calls, 0);
+  const names: string[] = [];
+  for await (const event of pods.agents.followEvents(agent.id)) {
+    names.push(event.name);
+    if (names.length === 1) await pods.agents.delete(agent.id);
+  }
+  assert.deepEqual([names[0], names.at(-1)], ["agent.running", "end"]);
   assert.equal(await pods.agents.wait(agent.id, { until: "deleted", seconds: 60 }), null);
 });
 
@@ -127,6 +136,11 @@ test("streams: whole, cut off, failed, and a log over broken connections", async
     const events = await Array.fromAsync(pods.agents.followLogs("agt_1"));
     assert.deepEqual(events.map((one) => one.name), ["log", "end"]);
     assert.match(calls[1] ?? "", / c0$/);
+  });
+  await hostile([stream('id: evt_1\nevent: test\ndata: {"id": "evt_1"}\n\n'), json({}, {}, 503), stream(end)], async (pods, calls) => {
+    const events = await Array.fromAsync(pods.agents.followEvents(null));
+    assert.deepEqual(events.map((one) => one.id), ["evt_1", null]);
+    assert.match(calls[2] ?? "", /^GET \/events evt_1$/);
   });
 });
 

@@ -31,6 +31,11 @@ def checked(part: str, *, begins: str = "") -> str:
     return part
 
 
+def refuse_constant(name: str) -> None:
+    """NaN and Infinity are no JSON, although Python reads and writes them."""
+    raise ValueError(f"{name} is no JSON")
+
+
 def new_key() -> str:
     """A key that makes a call safe to repeat."""
     return str(uuid.uuid4())
@@ -75,7 +80,7 @@ class ApiReply:
     def json(self) -> Any:
         """The JSON of the answer, or None."""
         try:
-            return json.loads(self.content)
+            return json.loads(self.content, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             return None
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from agentpods._wire.call import refuse_constant
 from agentpods.errors import UnexpectedAnswerError
 
 MAX_EVENT_CHARACTERS = 16 * 1024 * 1024  # parts of an answer may have 2 MiB, as base64 in JSON
@@ -76,7 +77,7 @@ class StreamReader:
         if not data:
             return None
         try:
-            told = json.loads(data)
+            told = json.loads(data, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):

@@ -27,8 +27,9 @@ def key(
 ) -> None:
     """Install or replace the model key. It comes from AGENTPODS_LLM_KEY, a hidden prompt or the standard input."""
     with session(ctx, as_json=as_json) as run:
+        chosen: Any = {"model": model} if model else {}
         given: Any = {"provider": provider, "key": asking.secret("model key", variable=KEY_VARIABLE, output=run.out)}
-        run.out.row(run.pods.agents.set_llm_key(agent, **given, **({"model": model} if model else {})), *SHOWN)
+        run.out.row(run.pods.agents.set_llm_key(agent, **given, **chosen), *SHOWN)
 
 
 @app.command("model")

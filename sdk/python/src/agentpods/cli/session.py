@@ -61,6 +61,11 @@ def _told(output: Output) -> Iterator[None]:
             raise typer.Exit from None
         output.failed(str(error))
         raise typer.Exit(exits.of(error)) from None
-    except (LookupError, TypeError, AttributeError) as error:  # what came has not the fields that the commands read
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:  # what came has not the fields that the commands read
         output.failed(f"the answer is of another shape ({error!r}): is the address right, and this command new enough?")
         raise typer.Exit(exits.Exit.UNAVAILABLE) from None
