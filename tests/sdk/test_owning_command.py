@@ -96,7 +96,9 @@ def test_keys_are_made_limited_and_ended_by_who_signed_in_alone(
     assert (kept.stat().st_mode & 0o777, kept.read_text().strip() in made.output) == (0o600, False)
     listed = {one["id"]: one for one in terminal.tells("keys", "ls")}[key]
     assert (listed["scopes"], listed["agentId"], listed["usdPerDay"]) == (["read", "operate"], agent, 2)
-    left = ApiKey.objects.get(pk=key).expires_at - timezone.now()
+    expires_at = ApiKey.objects.get(pk=key).expires_at
+    assert expires_at
+    left = expires_at - timezone.now()
     assert timedelta(days=29) < left <= timedelta(days=30)
 
     change = ("limits", "set", "--key", key, "--usd-per-month", "40")

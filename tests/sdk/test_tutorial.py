@@ -79,7 +79,7 @@ def said(typed: subprocess.Popen[str], block: str) -> str:
     assert typed.stdout
     typed.stdin.write(f"{{ {block}\n}} </dev/null\necho '{END}'\n")
     typed.stdin.flush()
-    lines = []
+    lines: list[str] = []
     for line in typed.stdout:
         if line.strip() == END:
             return "".join(lines)

@@ -49,8 +49,9 @@ def create(
         if secret_file.exists() or not secret_file.parent.is_dir():
             run.out.failed(f"--secret-file: {secret_file} must be a new file in a directory that exists")
             raise typer.Exit(Exit.USAGE)
-        wanted = {"name": name, "scopes": scope or None, "agentId": agent, "expiresAt": _moment(expires)}
-        wanted |= {"spendLimitUsd": spend_limit_usd, "usdPerDay": usd_per_day, "usdPerMonth": usd_per_month}
+        wanted: dict[str, Any] = {"name": name, "scopes": scope or None, "agentId": agent}
+        wanted |= {"expiresAt": _moment(expires), "spendLimitUsd": spend_limit_usd}
+        wanted |= {"usdPerDay": usd_per_day, "usdPerMonth": usd_per_month}
         _make(run, {field: value for field, value in wanted.items() if value is not None}, secret_file)
 
 

@@ -28,7 +28,9 @@ def key(
     """Install or replace the model key. It comes from AGENTPODS_LLM_KEY, a hidden prompt or the standard input."""
     with session(ctx, as_json=as_json) as run:
         given: Any = {"provider": provider, "key": asking.secret("model key", variable=KEY_VARIABLE, output=run.out)}
-        run.out.row(run.pods.agents.set_llm_key(agent, **given, **({"model": model} if model else {})), *SHOWN)
+        if model:
+            given["model"] = model
+        run.out.row(run.pods.agents.set_llm_key(agent, **given), *SHOWN)
 
 
 @app.command("model")
