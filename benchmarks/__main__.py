@@ -37,6 +37,7 @@ PARTS = {
     "PAGES": "pages",
     "WEBHOOKS": "webhooks",
     "CHATS": "chats",
+    "IDLE": "idle_pods",
 }
 
 
