@@ -22,7 +22,7 @@ from tests.agents.conftest import GatewayOf
 from tests.config.conftest import ROOT
 from tests.sdk.conftest import LiveService
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
+pytestmark = [pytest.mark.sampled, pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
 
 PAGE = ROOT / "docs" / "tutorials" / "first-agent-by-api.md"
 TAB = re.compile(r'^=== "(?P<tab>[^"]+)"\n\n(?P<code>(?:    .*\n|\n)+)', re.MULTILINE)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents.errors import NoSuchAgent, NotEntitled, WrongState
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status, Transition
 from agents.running import lifecycle
 from agents.runtimes.base import Phase
 from config.states import IllegalTransition
@@ -225,3 +225,19 @@ def test_a_move_that_the_table_lacks_is_a_defect(running: Agent, owner: User) ->
     agent = settle(running)
     with pytest.raises(IllegalTransition):
         lifecycle._move(agent, Status.RUNNING, reason=Reason.OWNER, actor="x", now=timezone.now())
+
+
+@pytest.mark.parametrize(
+    ("is_paused", "measured"), [(True, (QuotaStatus.OK, "")), (False, (QuotaStatus.GRACE, "fffff"))]
+)
+def test_a_rebuild_forgets_what_was_measured_if_the_agent_was_stopped(
+    running: Agent, is_paused: bool, measured: tuple[QuotaStatus, str]
+) -> None:
+    agent = settle(pause(running)) if is_paused else running
+    then = timezone.now() - timedelta(hours=1)
+    AgentQuota.objects.create(agent=agent, status=QuotaStatus.GRACE, recent="fffff", since=then, updated_at=then)
+    lifecycle.rebuild(agent, actor="user:test")
+    row = AgentQuota.objects.get(agent=agent)
+    assert ((row.status, row.recent), row.since > then) == (measured, is_paused)
+    told = Transition.objects.filter(agent=agent, note="quota grace to ok").values_list("actor", "reason")
+    assert list(told) == ([("user:test", "quota")] if is_paused else [])

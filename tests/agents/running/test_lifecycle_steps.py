@@ -175,7 +175,9 @@ def test_the_first_backup_is_in_the_night_after_the_first_start_and_a_later_star
 
 
 def test_only_the_first_start_counts_as_a_deployment_of_the_persona(new: Agent) -> None:
-    came_up(recovered(came_up(new)))
+    first = came_up(new)
+    assert Persona.objects.get(pk=PERSONA).deployments == 1
+    came_up(recovered(first))
     assert Persona.objects.get(pk=PERSONA).deployments == 1
 
 
