@@ -49,7 +49,7 @@ def main(asked: list[str]) -> int:
     with stores.running() as mine:
         mine.prepare()
         figures = [figure for module in modules for figure in _measured(module, mine)]
-    print(f"\n{_circumstances()}\n\n{table(figures)}")
+    print(f"\n{circumstances()}\n\n{table(figures)}")
     return int(any(figure.ok is False for figure in figures))
 
 
@@ -65,7 +65,7 @@ def _measured(module: str, mine: stores.BenchmarkStores) -> list[Figure]:
     return [Figure(**figure) for figure in json.loads(done.stdout.splitlines()[-1])]
 
 
-def _circumstances() -> str:
+def circumstances() -> str:
     """The facts about the machine and the method that a reader needs."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     memory = psutil.virtual_memory().total // 2**30

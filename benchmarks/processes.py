@@ -40,7 +40,7 @@ def web(settings: str = "config.settings", **environment: str) -> Iterator[Progr
     port = _free_port()
     own = {"PORT": str(port), "ROUTER_PORT": str(_free_port()), "DJANGO_SETTINGS_MODULE": settings, **environment}
     with started("config.run.web", environment=own) as process:
-        _wait_until(lambda: _answers(port), process)
+        wait_until(lambda: _answers(port), process)
         yield Program(process.pid, port)
 
 
@@ -51,7 +51,7 @@ def worker(queues: str, *arguments: str, **environment: str) -> Iterator[Program
     own = {"DATABASE_POOL_SIZE": str(programs.WORKER_POOL_SIZE), **environment}
     before = _listeners()
     with started("celery", "-q", "-A", "config.celery", "worker", *options, *arguments, environment=own) as process:
-        _wait_until(lambda: _listeners() > before, process)
+        wait_until(lambda: _listeners() > before, process)
         yield Program(process.pid)
 
 
@@ -76,10 +76,11 @@ def started(module: str, *arguments: str, environment: dict[str, str]) -> Iterat
         sys.stderr.write(log.read_text(errors="replace"))
         raise
     finally:
-        _end(process)
+        ended(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def ended(process: subprocess.Popen[bytes]) -> None:
+    """Ask the process to end, and insist after a while."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(STOP_SECONDS)
@@ -124,7 +125,7 @@ def _answers(port: int) -> bool:
     return True
 
 
-def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:

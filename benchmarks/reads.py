@@ -26,7 +26,7 @@ def measure() -> list[Figure]:
     many = load.get("/agents", Authorization=customer.bearer)
     with processes.web() as product, processes.web("benchmarks.baseline.settings") as baseline:
         for request in (one, many):
-            _check_same(product, baseline, request)
+            check_same(product, request, baseline, request)
         return [
             _one(compared(TargetCall(product, one), TargetCall(baseline, one), times=REQUESTS)),
             _rate(product, baseline, one),
@@ -34,11 +34,11 @@ def measure() -> list[Figure]:
         ]
 
 
-def _check_same(product: Program, baseline: Program, request: bytes) -> None:
+def check_same(product: Program, asked: bytes, baseline: Program, asked_there: bytes) -> None:
     """Check that both answer the same: a baseline that answers less would be no baseline."""
     ours, theirs = (
         json.loads(load.run(server.port, [request], connections=1).expect(200).answers[0].body)
-        for server in (product, baseline)
+        for server, request in ((product, asked), (baseline, asked_there))
     )
     if ours != theirs:
         raise RuntimeError(f"the baseline answers otherwise:\n{ours}\n{theirs}")

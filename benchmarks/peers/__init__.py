@@ -1,0 +1,1 @@
+"""`make bench-peers`: ours and its peers, one after another on one machine, in one table."""

@@ -1,0 +1,40 @@
+"""`make bench-peers`: measures ours and each peer alone, one after another, and writes the table into the docs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+from benchmarks import stores
+from benchmarks.__main__ import circumstances
+from benchmarks.peers import installed, rows
+from benchmarks.peers.rows import PeerFigure
+
+PAGE = installed.ROOT / "docs" / "reference" / "performance.md"
+PARTS = ("reads", "hub")
+
+
+def main() -> int:
+    installed.make()
+    with stores.running() as mine:
+        mine.prepare()
+        figures = [figure for part in PARTS for figure in _measured(part, mine)]
+    text = f"{rows.table(figures)}\n\n{circumstances()}"
+    print(text)
+    rows.write(PAGE, text)
+    return 0
+
+
+def _measured(part: str, mine: stores.BenchmarkStores) -> list[PeerFigure]:
+    begun = time.monotonic()
+    with mine.database(f"peers_{part}") as database:
+        command = [sys.executable, "-m", "benchmarks.part", f"peers.{part}"]
+        done = subprocess.run(command, env=mine.environment(database), stdout=subprocess.PIPE, check=True)
+    print(f"{part}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    return [PeerFigure(**figure) for figure in json.loads(done.stdout.splitlines()[-1])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

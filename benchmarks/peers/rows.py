@@ -1,0 +1,82 @@
+"""The table of `make bench-peers`: one row per measure and system. It is written into a page between two markers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+BEGIN = "<!-- make bench-peers writes this table -->"
+END = "<!-- the end of the table of make bench-peers -->"
+HEADINGS = ("", "", "CPU each", "per CPU second", "per second", "median", "p99", "memory")
+NOTHING = ""
+
+
+class NoMarkers(ValueError):
+    def __init__(self, page: Path) -> None:
+        super().__init__(f"{page} has no place for the table: {BEGIN} and {END}, each on a line of its own")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerFigure:
+    """What one system needs for one thing. None: not measured, and the cell stays empty."""
+
+    what: str
+    who: str
+    cpu_ms: float | None = None  # of all processes of the server, the database included
+    rate: float | None = None  # per second of wall-clock time
+    median_ms: float | None = None
+    p99_ms: float | None = None
+    core_percent: float | None = None  # of one core, at rest
+    memory_mb: float | None = None
+
+
+def percentile_99(values: Sequence[float]) -> float:
+    """The value that 99 of 100 do not exceed; with few values, the largest."""
+    return statistics.quantiles(values, n=100, method="inclusive")[-1] if len(values) > 1 else values[0]
+
+
+def table(figures: Iterable[PeerFigure]) -> str:
+    """Markdown. The rows of one measure stay together, in the order in which the measures came first."""
+    figures = list(figures)
+    order = list(dict.fromkeys(figure.what for figure in figures))
+    lines = [_line(HEADINGS), _line(["---", "---", *["--:"] * (len(HEADINGS) - 2)])]
+    for what in order:
+        same = [figure for figure in figures if figure.what == what]
+        lines += [_line([what if number == 0 else NOTHING, *_cells(each)]) for number, each in enumerate(same)]
+    return "\n".join(lines)
+
+
+def write(page: Path, text: str) -> None:
+    """Replace what is between the markers."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise NoMarkers(page)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def _cells(figure: PeerFigure) -> list[str]:
+    per_cpu_second = 1000 / figure.cpu_ms if figure.cpu_ms else None
+    busy = None if figure.core_percent is None else f"{figure.core_percent:.2f} % of a core"
+    return [
+        figure.who,
+        busy or _with_unit(figure.cpu_ms, "ms"),
+        _with_unit(per_cpu_second, ""),
+        _with_unit(figure.rate, ""),
+        _with_unit(figure.median_ms, "ms"),
+        _with_unit(figure.p99_ms, "ms"),
+        _with_unit(figure.memory_mb, "MB"),
+    ]
+
+
+def _with_unit(value: float | None, unit: str) -> str:
+    if value is None:
+        return NOTHING
+    number = f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:,.2f}"
+    return f"{number} {unit}".rstrip()
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,87 @@
+"""The table of `make bench-peers`, and the memory that it says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks.peers import memory, rows
+from benchmarks.peers.rows import NoMarkers, PeerFigure
+
+ROLLUP = """55d0c9a00000-7ffd1b5ff000 ---p 00000000 00:00 0                          [rollup]
+Rss:               23456 kB
+Pss:               12345 kB
+Pss_Dirty:          9000 kB
+Pss_Anon:           8000 kB
+SwapPss:               7 kB
+"""
+READ = PeerFigure(what="read", who="ours", cpu_ms=2.5, rate=412.6, median_ms=2.345, p99_ms=1234.5)
+LIST = PeerFigure(what="list", who="ours", cpu_ms=21.04)
+OTHER = PeerFigure(what="read", who="theirs", cpu_ms=9.3)
+REST = PeerFigure(what="at rest", who="ours", core_percent=6.3, memory_mb=680.2)
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
+def test_the_rows_of_one_measure_stand_together_and_name_it_once() -> None:
+    lines = rows.table([READ, LIST, OTHER]).splitlines()[2:]
+    assert [cells(line)[:2] for line in lines] == [["read", "ours"], ["", "theirs"], ["list", "ours"]]
+
+
+def test_a_row_says_what_one_costs_and_how_many_one_second_of_cpu_is_enough_for() -> None:
+    line = rows.table([READ]).splitlines()[2]
+    assert cells(line) == ["read", "ours", "2.50 ms", "400", "413", "2.35 ms", "1,234 ms", ""]
+
+
+def test_at_rest_the_cpu_is_a_share_of_a_core() -> None:
+    assert cells(rows.table([REST]).splitlines()[2])[2:] == ["6.30 % of a core", "", "", "", "", "680 MB"]
+
+
+def test_every_line_of_the_table_has_as_many_cells_as_its_head() -> None:
+    assert len({len(cells(line)) for line in rows.table([READ, LIST, OTHER, REST]).splitlines()}) == 1
+
+
+def test_of_few_waits_the_p99_is_close_to_the_longest() -> None:
+    assert rows.percentile_99([7.0]) == 7.0
+    assert rows.percentile_99([float(wait) for wait in range(101)]) == 99.0
+
+
+def test_the_table_replaces_the_one_before_and_nothing_around_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"Before.\n\n{rows.BEGIN}\nold\n{rows.END}\n\nAfter.\n")
+    for text in ("first", "second"):
+        rows.write(page, text)
+    assert page.read_text() == f"Before.\n\n{rows.BEGIN}\n\nsecond\n\n{rows.END}\n\nAfter.\n"
+
+
+@pytest.mark.parametrize("text", ["no markers", rows.BEGIN, rows.END])
+def test_a_page_without_both_markers_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(NoMarkers):
+        rows.write(page, "table")
+    assert page.read_text() == text
+
+
+def test_the_documentation_has_a_place_for_the_table(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_bytes((Path(__file__).parents[2] / "docs" / "reference" / "performance.md").read_bytes())
+    rows.write(page, "table")
+    assert f"{rows.BEGIN}\n\ntable\n\n{rows.END}" in page.read_text()
+
+
+def test_memory_is_the_proportional_share_and_not_one_of_its_parts() -> None:
+    assert memory.pss_bytes(ROLLUP) == 12345 * 1024
+
+
+def test_a_kernel_without_the_proportional_share_is_told() -> None:
+    with pytest.raises(memory.NoPss):
+        memory.pss_bytes("Rss: 1 kB\n")
+
+
+def test_a_running_program_has_memory() -> None:
+    assert memory.of_tree(os.getpid()) > 5_000_000
