@@ -137,7 +137,7 @@ fuzz: setup ## Heavy: schemathesis against its own service with real pods; also 
 bench: setup ## Measure speed against baselines of the same run, ten minutes; e.g. make bench ONLY="G7 BURST"
 	@$(BIN)/python -m benchmarks $(ONLY)
 
-bench-peers: setup ## Measure ours beside JupyterHub, plain DRF and Celery, into docs/reference/performance.md; also needs npm
+bench-peers: setup ## Measure ours beside JupyterHub and plain DRF, into docs/reference/performance.md; also needs npm
 	@$(BIN)/python -m benchmarks.peers
 
 images: ## The images of deploy/images as OCI archives in OUTPUT (var/images), as root; also TAG, BASE, VOLUMES, ONLY

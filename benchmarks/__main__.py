@@ -67,13 +67,17 @@ def _measured(module: str, mine: stores.BenchmarkStores) -> list[Figure]:
 
 def circumstances() -> str:
     """The facts about the machine and the method that a reader needs."""
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    memory = psutil.virtual_memory().total // 2**30
     return (
-        f"{os.cpu_count()} cores ({_processor()}), {memory} GiB, load {load}, Python {platform.python_version()}.\n"
+        f"{machine()}.\n"
         f"Every baseline was measured in turns with ours in this run; figures are medians of {ROUNDS} rounds or more.\n"
         f"{HOW}; embedded PostgreSQL and Redis with the settings of `make run`, fsync on."
     )
+
+
+def machine() -> str:
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    memory = psutil.virtual_memory().total // 2**30
+    return f"{os.cpu_count()} cores ({_processor()}), {memory} GiB, load {load}, Python {platform.python_version()}"
 
 
 def _processor() -> str:

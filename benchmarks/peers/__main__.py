@@ -6,9 +6,10 @@ import json
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 
 from benchmarks import stores
-from benchmarks.__main__ import circumstances
+from benchmarks.__main__ import machine
 from benchmarks.peers import installed, rows
 from benchmarks.peers.rows import PeerFigure
 
@@ -21,7 +22,8 @@ def main() -> int:
     with stores.running() as mine:
         mine.prepare()
         figures = [figure for part in PARTS for figure in _measured(part, mine)]
-    text = f"{rows.table(figures)}\n\n{circumstances()}"
+    when = datetime.now(tz=UTC).strftime("%d %b %Y")
+    text = f"{rows.table(figures)}\n\nMeasured on {when}:\n{machine()}."
     print(text)
     rows.write(PAGE, text)
     return 0

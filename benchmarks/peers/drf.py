@@ -12,8 +12,10 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.urls import path
 from rest_framework import generics, serializers
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from agents.models import Agent
+from agents.models import Agent, Desired
 
 TOKENS = """
 CREATE TABLE authtoken_token (
@@ -79,28 +81,26 @@ class TutorialAgentSerializer(serializers.ModelSerializer[Agent]):
         return None
 
 
-class TutorialAgents:
+def own_agents(view: APIView) -> QuerySet[Agent]:
+    own = Agent.objects.filter(user_id=view.request.user.pk).exclude(desired=Desired.DELETED)
+    return own.select_related("hook", "quota_snapshot").order_by("-created_at", "-id")
+
+
+class TutorialAgent(generics.RetrieveAPIView[Agent]):
     serializer_class = TutorialAgentSerializer
     lookup_url_kwarg = "id"
+    get_queryset = own_agents
 
-    def get_queryset(self) -> QuerySet[Agent]:
-        request: Any = self.request  # type: ignore[attr-defined] # of the view that this is mixed into
-        own = Agent.objects.filter(user=request.user).exclude(desired="deleted")
-        return own.select_related("hook", "quota_snapshot").order_by("-created_at", "-id")
-
-
-class TutorialAgent(TutorialAgents, generics.RetrieveAPIView[Agent]):
-    def retrieve(self, *args: Any, **kwargs: Any) -> Any:
-        answer = super().retrieve(*args, **kwargs)
-        answer.data = {"agent": answer.data}
-        return answer
+    def retrieve(self, *args: Any, **kwargs: Any) -> Response:
+        return Response({"agent": super().retrieve(*args, **kwargs).data})
 
 
-class TutorialAgentList(TutorialAgents, generics.ListAPIView[Agent]):
-    def list(self, *args: Any, **kwargs: Any) -> Any:
-        answer = super().list(*args, **kwargs)
-        answer.data = {"agents": answer.data}
-        return answer
+class TutorialAgentList(generics.ListAPIView[Agent]):
+    serializer_class = TutorialAgentSerializer
+    get_queryset = own_agents
+
+    def list(self, *args: Any, **kwargs: Any) -> Response:
+        return Response({"agents": super().list(*args, **kwargs).data})
 
 
 urlpatterns = [path("agents/<id>", TutorialAgent.as_view()), path("agents", TutorialAgentList.as_view())]

@@ -41,7 +41,7 @@ def table(figures: Iterable[PeerFigure]) -> str:
     """Markdown. The rows of one measure stay together, in the order in which the measures came first."""
     figures = list(figures)
     order = list(dict.fromkeys(figure.what for figure in figures))
-    lines = [_line(HEADINGS), _line(["---", "---", *["--:"] * (len(HEADINGS) - 2)])]
+    lines = [_line(HEADINGS), _line(["---"] * len(HEADINGS))]
     for what in order:
         same = [figure for figure in figures if figure.what == what]
         lines += [_line([what if number == 0 else NOTHING, *_cells(each)]) for number, each in enumerate(same)]
