@@ -14,7 +14,7 @@ import pytest
 
 IS_ON = "AT_LENGTH" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
-FEWER = 3 if "CI" in os.environ else 5  # one of this many tests with the mark `sampled` runs
+FEWER = 5  # one of this many tests with the mark `sampled` runs
 CASES = 3  # of a test with more cases than this, so many run
 Thing = TypeVar("Thing")
 _run = {"is whole": IS_ON}
