@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -244,6 +245,15 @@ def test_what_is_no_json_or_too_deep_is_no_line_of_output(hostile: Hostile, tmp_
     assert (done.exit_code, done.stdout) == (6, "")
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Programs begun here take Ctrl-C. They inherit it as ignored if the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_and_a_closed_pipe_end_a_followed_stream_without_a_traceback(hostile: Hostile, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "sdk" / "python" / "src")}
     environment |= Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path).environment
