@@ -49,17 +49,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out a part of each directory's `sampled` tests and of each test's cases.
+    """Leave out a part of each file's `sampled` tests and of each test's cases.
 
-    The seed of the run chooses, the same in each process. At least one test of a directory and CASES cases of a test
-    run.
+    The seed of the run chooses, the same in each process. At least one test of a file and CASES cases of a test run.
     Where the command names files or directories, all tests in them run.
     """
     _run["is whole"] = IS_ON or bool(config.option.file_or_dir)
     if _run["is whole"]:
         return
     seed = getattr(config.option, "randomly_seed", 0)
-    costly = _groups((item for item in items if item.get_closest_marker("sampled")), by=_directory)
+    costly = _groups((item for item in items if item.get_closest_marker("sampled")), by=_file)
     left_out = {item for found in costly for item in _shuffled(found, seed)[-(-len(found) // FEWER) :]}
     cases = _groups((item for item in items if item not in left_out), by=_test)
     left_out |= {item for found in cases for item in _shuffled(found, seed)[CASES:]}
@@ -68,16 +67,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
-def _directory(item: pytest.Item) -> Path:
-    return item.path.parent
+def _file(item: pytest.Item) -> str:
+    return str(item.path)
 
 
 def _test(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
 
 
-def _groups(items: Iterable[pytest.Item], *, by: Callable[[pytest.Item], object]) -> list[list[pytest.Item]]:
-    groups: defaultdict[object, list[pytest.Item]] = defaultdict(list)
+def _groups(items: Iterable[pytest.Item], *, by: Callable[[pytest.Item], str]) -> list[list[pytest.Item]]:
+    groups: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         groups[by(item)].append(item)
     return list(groups.values())

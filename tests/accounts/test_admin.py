@@ -47,7 +47,6 @@ def test_an_operator_gets_in_with_a_password(operator: User) -> None:
     assert client.get("/admin/").status_code == 200
 
 
-@pytest.mark.sampled
 def test_wrong_passwords_and_people_without_one_do_not_get_in(ann: APIClient, operator: User) -> None:
     for email, password in [
         (OPERATOR, "wrong"),
@@ -73,7 +72,6 @@ def test_a_login_leads_nowhere_else(operator: User, to: str) -> None:
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
 
 
-@pytest.mark.sampled
 def test_login_tries_are_limited_by_address(operator: User) -> None:
     client = Client()
     for _ in range(ADMIN_LOGIN.times):
@@ -85,7 +83,6 @@ def test_login_tries_are_limited_by_address(operator: User) -> None:
     assert _login(Client(), REMOTE_ADDR="192.0.2.1").status_code == 302
 
 
-@pytest.mark.sampled
 def test_an_address_has_thirty_login_tries_an_hour(operator: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         for _ in range(3):
@@ -107,7 +104,6 @@ def test_wrong_logins_of_strangers_do_not_close_an_operators_account(operator: U
     assert _login(Client(), "Op@Example.com", REMOTE_ADDR="192.0.2.1").status_code == 302
 
 
-@pytest.mark.sampled
 def test_an_ipv6_network_is_one_address(operator: User) -> None:
     for number in range(ADMIN_LOGIN.times):
         _login(Client(), password="wrong", REMOTE_ADDR=f"2001:db8::{number:x}")
@@ -115,7 +111,6 @@ def test_an_ipv6_network_is_one_address(operator: User) -> None:
     assert _login(Client(), REMOTE_ADDR="2001:db8:0:1::1").status_code == 302
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("redis_away")
 def test_login_works_and_is_limited_without_redis(operator: User) -> None:
     assert _login(Client()).status_code == 302
@@ -123,7 +118,6 @@ def test_login_works_and_is_limited_without_redis(operator: User) -> None:
     assert tries[-2:] == [200, 429]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("model", MODELS)
 def test_every_list_has_a_page_with_search_and_filters(console: Client, ann: APIClient, model: str) -> None:
     key, agent = new_key(ann)
@@ -132,7 +126,6 @@ def test_every_list_has_a_page_with_search_and_filters(console: Client, ann: API
         assert console.get(f"/admin/accounts/{model}/{query}").status_code == 200
 
 
-@pytest.mark.sampled
 def test_every_row_has_a_page_without_secrets(console: Client, ann: APIClient) -> None:
     ann.post("/keys", {"name": "agent"}, format="json")
     user = User.objects.get(email="ann@example.com")
@@ -169,7 +162,6 @@ def test_nothing_is_deleted(console: Client, ann: APIClient, model: str) -> None
     assert {row.pk for row in rows.all()} == ids
 
 
-@pytest.mark.sampled
 def test_an_account_is_not_closed_past_the_rule(console: Client, ann: APIClient) -> None:
     """Suspending also stops agents, so it is an action with a reason and not a tick box."""
     user = User.objects.get(email="ann@example.com")
@@ -193,7 +185,6 @@ def test_a_new_operator_is_made_by_address_and_password(console: Client) -> None
     assert "must be an e-mail address" in junk.content.decode()
 
 
-@pytest.mark.sampled
 def test_an_operator_revokes_a_key(console: Client, ann: APIClient) -> None:
     _, agent = new_key(ann)
     asking = operating.choose(console, "/admin/accounts/apikey/", "revoke", ApiKey.objects.get())
@@ -203,7 +194,6 @@ def test_an_operator_revokes_a_key(console: Client, ann: APIClient) -> None:
     assert agent.get("/me").json()["message"] == "Invalid or revoked API key"
 
 
-@pytest.mark.sampled
 def test_staff_cannot_raise_their_rights_or_take_over_a_superuser(operator: User) -> None:
     staff = User.objects.create_user("staff@example.com", PASSWORD, is_staff=True)
     staff.user_permissions.set(Permission.objects.filter(content_type__app_label__in=["accounts", "auth"]))

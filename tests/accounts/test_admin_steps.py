@@ -29,7 +29,6 @@ def key_of(email: str) -> ApiKey:
     return keys.create(user, name="laptop", now=timezone.now())[0]
 
 
-@pytest.mark.sampled
 def test_many_keys_are_revoked_by_their_number_and_those_that_are_revoked_are_left_out(console: Client) -> None:
     mine, hers, gone = key_of("a@example.com"), key_of("b@example.com"), key_of("c@example.com")
     keys.revoke(gone.user, gone.pk, now=timezone.now())
@@ -43,7 +42,6 @@ def test_many_keys_are_revoked_by_their_number_and_those_that_are_revoked_are_le
     assert set(messages) == {(mine.pk, "Revoked: leaked"), (hers.pk, "Revoked: leaked")}
 
 
-@pytest.mark.sampled
 def test_a_group_is_deleted_by_superusers_with_a_reason_that_outlives_it(console: Client) -> None:
     group = Group.objects.create(name="Support")
     assert "delete_selected" not in console.get(GROUPS).content.decode()

@@ -53,7 +53,6 @@ def test_what_is_no_good_token_is_a_clear_401(
     assert answer["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db
 @given(header=st.text(alphabet=st.characters(max_codepoint=255)))
 @settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -67,7 +66,6 @@ def test_the_scheme_is_read_in_any_case(ann: APIClient, api: APIClient) -> None:
     assert api.get("/me", HTTP_AUTHORIZATION=f"bEARER  {secret} ").status_code == 200
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db
 def test_a_revoked_key_is_told_so_on_every_endpoint(ann: APIClient) -> None:
     key, agent = new_key(ann)
@@ -93,7 +91,6 @@ def test_a_cookie_is_no_credential(api: APIClient) -> None:
     assert api.get("/me").status_code == 401
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_many_threads_on_one_key_note_its_use_once(ann: APIClient) -> None:
     _, agent = new_key(ann)

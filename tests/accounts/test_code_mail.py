@@ -72,7 +72,6 @@ def test_a_mail_server_that_fails_keeps_the_code_due_until_it_works(smtp: SmtpSe
     assert signin.verify_code(ANN, code=code, household=HOME, attribution=None, now=NOON + timedelta(seconds=31))
 
 
-@pytest.mark.sampled
 def test_attempts_are_bounded_and_end_with_the_digits_erased(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -17,7 +17,6 @@ from tests.operating import choose, send
 pytestmark = pytest.mark.unmeasured
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db
 def test_the_console_sets_no_cookie_but_its_session_and_its_csrf_token() -> None:
     """Where BASE_URL is https, these two are `__Host-` cookies; a cookie of the framework would not be."""
@@ -32,7 +31,6 @@ def test_the_console_sets_no_cookie_but_its_session_and_its_csrf_token() -> None
     assert "Revoked: " in browser.get(done.headers["Location"]).content.decode()
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", list(admin.site._registry), ids=lambda model: model._meta.label_lower)
 def test_there_is_no_page_of_an_id_that_no_row_can_have(client: Client, model: type[Model]) -> None:

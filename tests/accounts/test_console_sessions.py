@@ -22,7 +22,7 @@ from tests.accounts.factors.people import MINE, PASSWORD, is_in, log_in, operato
 LIST = "/admin/accounts/consolesession/"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 
 def test_a_session_shows_who_since_when_and_from_where(clock: Any) -> None:

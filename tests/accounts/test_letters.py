@@ -124,7 +124,6 @@ def test_a_mail_server_that_fails_keeps_the_letter_due_until_it_works(smtp: Smtp
     assert len(smtp.mails) == 1
 
 
-@pytest.mark.sampled
 def test_a_mail_server_that_is_away_for_two_days_ends_in_an_error(
     settings: Settings, user: User, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -241,7 +240,6 @@ def test_letters_are_in_the_language_of_the_last_sign_in(api: APIClient) -> None
         assert User.objects.get(email=ANN).lang == lang
 
 
-@pytest.mark.sampled
 def test_the_console_shows_letters_and_changes_none(smtp: SmtpServer, user: User) -> None:
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com"))
@@ -256,7 +254,6 @@ def test_the_console_shows_letters_and_changes_none(smtp: SmtpServer, user: User
     assert console.post(one.replace("change", "delete"), {"post": "yes"}).status_code == 403
 
 
-@pytest.mark.sampled
 def test_an_operator_sends_a_mail_again_with_a_reason(smtp: SmtpServer, user: User) -> None:
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com"))

@@ -36,7 +36,6 @@ def client() -> Client:
     return client_of("view_letter", "add_letter")
 
 
-@pytest.mark.sampled
 def test_an_operator_finds_every_mail_in_every_language(client: Client) -> None:
     assert MAILS in client.get("/admin/accounts/letter/").content.decode()
     listed = client.get(MAILS).content.decode()
@@ -71,7 +70,6 @@ def test_a_test_mail_goes_to_the_operators_own_address_as_all_letters_do(client:
     assert sent.alternatives[0][0] == real.html  # type: ignore[union-attr]  # an EmailMultiAlternatives
 
 
-@pytest.mark.sampled
 def test_so_many_test_mails_an_hour_and_no_more(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mail_admin, "TESTS", replace(mail_admin.TESTS, times=2))
     with time_machine.travel("2026-11-21T12:00:00Z", tick=False):

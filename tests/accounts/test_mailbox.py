@@ -52,7 +52,6 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         canonical(address)
 
 
-@pytest.mark.sampled
 @given(st.emails())
 def test_every_ordinary_address_has_a_form_that_is_its_own_form(address: str) -> None:
     form = canonical(address)

@@ -83,7 +83,6 @@ def test_there_are_words_for_every_mail_in_every_language_and_no_others() -> Non
     assert there == {f"{name}.{lang}.txt" for name in (*FORMS, "frame") for lang in LANGUAGES}
 
 
-@pytest.mark.sampled
 def test_every_mail_is_whole_in_every_language() -> None:
     for name, form, values, mail in mails():
         seen = Marks(mail.html)
@@ -101,7 +100,6 @@ def test_every_mail_is_whole_in_every_language() -> None:
             assert f"{form.call.split(' ')[0]} https://pods.example/" in mail.text
 
 
-@pytest.mark.sampled
 def test_every_link_of_a_mail_is_a_page_of_ours_or_the_bill_that_it_was_given() -> None:
     for name, form, values, mail in mails():
         seen = Marks(mail.html)
@@ -125,7 +123,6 @@ def leads_to_a_page(path: str) -> bool:
     return issubclass(view, AccountPageViewSet | PublicPageViewSet) and view is not ElsewherePage and "get" in actions
 
 
-@pytest.mark.sampled
 def test_a_mail_loads_nothing_and_needs_no_pictures() -> None:
     for name, _, _, mail in mails():
         seen = Marks(mail.html)
@@ -136,7 +133,6 @@ def test_a_mail_loads_nothing_and_needs_no_pictures() -> None:
         assert not seen.open
 
 
-@pytest.mark.sampled
 def test_what_others_write_does_a_mail_no_harm() -> None:
     for name, _, _, mail in mails(HOSTILE):
         seen = Marks(mail.html)
@@ -156,7 +152,6 @@ def test_a_mail_with_other_values_than_its_form_has_is_a_mistake() -> None:
         outgoing_mail.rendered("sign_in_code", lang="en", code="123456", minutes=10)
 
 
-@pytest.mark.sampled
 def test_nobody_is_told_to_write_to_an_address_that_nobody_reads(settings: Settings) -> None:
     settings.SUPPORT_EMAIL = "no-reply@pods.example"
     for _, _, _, mail in mails():

@@ -211,7 +211,6 @@ def test_a_role_has_the_actions_of_its_job_and_no_others(role: str) -> None:
             assert (answers == {403}) == (step.name not in expected), (console, step.name)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("role", ["auditor", "support"])
 def test_an_action_of_others_is_not_done_for_who_posts_it(role: str) -> None:
     client = signed_in(person(role))
@@ -232,7 +231,6 @@ def test_an_owner_has_all_actions_but_those_on_the_roles_themselves() -> None:
         assert missing == ({"delete_rows"} if name(console) == "groups" else set()), console
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("address", "allowed"),
     [
@@ -250,14 +248,12 @@ def test_every_page_of_its_own_is_for_its_roles(address: str, allowed: set[str])
     assert {role for role, status in answers.items() if status != 403} == allowed
 
 
-@pytest.mark.sampled
 def test_a_test_mail_is_sent_by_operators_alone() -> None:
     address = "/admin/accounts/letter/mails/pod_stops/en/send"
     sent = {role for role in JOBS if signed_in(person(role)).post(address).status_code == 302}
     assert sent == {"operator", "owner"}
 
 
-@pytest.mark.sampled
 def test_migrate_makes_the_roles_as_the_table_says_and_brings_them_back() -> None:
     known = {
         f"{one.content_type.app_label}.{one.codename}" for one in Permission.objects.select_related("content_type")
@@ -269,7 +265,6 @@ def test_migrate_makes_the_roles_as_the_table_says_and_brings_them_back() -> Non
     assert {one.codename.partition("_")[0] for one in group.permissions.all()} == {"view"}
 
 
-@pytest.mark.sampled
 def test_an_owner_says_who_has_which_role_and_the_log_has_it() -> None:
     owner, ann = person("owner"), User.objects.create_user("ann@example.com")
     support = Group.objects.get(name="support")
@@ -285,7 +280,6 @@ def test_an_owner_says_who_has_which_role_and_the_log_has_it() -> None:
     assert sorted(row.changes) == [["groups", "", "support"], ["is staff", "no", "yes"]]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("role", JOBS)
 def test_nobody_raises_their_own_rights(role: str) -> None:
     user = person(role)
@@ -304,7 +298,6 @@ def test_nobody_raises_their_own_rights(role: str) -> None:
     assert own.permissions.count() == before
 
 
-@pytest.mark.sampled
 def test_nobody_takes_over_or_stops_who_stands_above_them() -> None:
     above, owner = User.objects.create_superuser("above@example.com", PASSWORD), person("owner")
     typed = {"password1": PASSWORD * 2, "password2": PASSWORD * 2, "usable_password": "true"}
@@ -327,7 +320,6 @@ def test_nobody_takes_over_or_stops_who_stands_above_them() -> None:
     assert owner.groups.count() == 1
 
 
-@pytest.mark.sampled
 def test_nobody_edits_or_deletes_a_ready_made_role_in_the_console() -> None:
     client = signed_in(User.objects.create_superuser("above@example.com"))
     group = Group.objects.get(name="support")
@@ -338,7 +330,6 @@ def test_nobody_edits_or_deletes_a_ready_made_role_in_the_console() -> None:
     assert Group.objects.filter(name="support").exists()
 
 
-@pytest.mark.sampled
 def test_an_auditor_sees_no_secret_and_no_button() -> None:
     client, ann = signed_in(person("auditor")), User.objects.create_user("ann@example.com", PASSWORD)
     page = client.get(reverse("admin:accounts_user_change", args=[ann.pk])).content.decode()

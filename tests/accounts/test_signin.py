@@ -72,7 +72,6 @@ def test_wrong_tries_at_once_are_all_counted() -> None:
     assert WrongTry.objects.count() == signin.TRIES_PER_CODE
 
 
-@pytest.mark.sampled
 def test_strangers_at_once_have_no_more_tries_together_than_one_after_the_other() -> None:
     code = _request()
 
@@ -102,7 +101,6 @@ def _tagged(number: int) -> str:
     return ANN.replace("@", f"+{number}@")
 
 
-@pytest.mark.sampled
 def test_mails_count_by_address_and_those_of_one_stranger_by_mailbox(settings: Settings) -> None:
     settings.SHOW_DEV_CODES = False
     _at_once(lambda number: _request(household=f"192.0.2.{number}"), 24)

@@ -28,7 +28,6 @@ from tests.accounts.strangers import (
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db, pytest.mark.usefixtures("clock")]
 
 
-@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("strangers", [1, 60, pytest.param(200, marks=pytest.mark.slow)])
 def test_the_address_that_asked_signs_in_whatever_strangers_tried(api: APIClient, strangers: int) -> None:
@@ -39,7 +38,6 @@ def test_the_address_that_asked_signs_in_whatever_strangers_tried(api: APIClient
     assert enter(api, code, HOME).status_code == 200
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("strangers", [1, 60])
 def test_a_clean_address_that_asks_for_itself_signs_in_whatever_strangers_tried(api: APIClient, strangers: int) -> None:
     code = ask(api, HOME)
@@ -48,7 +46,6 @@ def test_a_clean_address_that_asks_for_itself_signs_in_whatever_strangers_tried(
     assert enter(api, ask(api, PHONE), PHONE).status_code == 200
 
 
-@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("strangers", [1, 60, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_code_asked_for_at_one_address_may_be_typed_at_a_clean_other(api: APIClient, strangers: int) -> None:
@@ -58,7 +55,6 @@ def test_a_code_asked_for_at_one_address_may_be_typed_at_a_clean_other(api: APIC
     assert enter(api, code, PHONE).status_code == 200
 
 
-@pytest.mark.sampled
 def test_where_somebody_signed_in_lately_any_code_may_be_typed_whatever_strangers_tried(api: APIClient) -> None:
     sign_in(api, HOME)
     code = ask(api, PHONE)
@@ -67,7 +63,6 @@ def test_where_somebody_signed_in_lately_any_code_may_be_typed_whatever_stranger
     assert enter(api, code, HOME).status_code == 200
 
 
-@pytest.mark.sampled
 def test_who_mistyped_often_where_somebody_signed_in_lately_types_no_codes_of_others(
     api: APIClient, clock: Any
 ) -> None:
@@ -88,7 +83,6 @@ def test_who_mistyped_often_where_somebody_signed_in_lately_types_no_codes_of_ot
     assert enter(api, own, HOME).status_code == 200
 
 
-@pytest.mark.sampled
 def test_whoever_mistyped_shares_fifty_tries_an_hour_with_all_strangers_and_is_told_what_to_do(
     api: APIClient, clock: Any
 ) -> None:
@@ -102,14 +96,12 @@ def test_whoever_mistyped_shares_fifty_tries_an_hour_with_all_strangers_and_is_t
     assert enter(api, ask(api, HOME), stranger(0)).status_code == 200
 
 
-@pytest.mark.sampled
 def test_a_try_at_several_codes_counts_for_each(api: APIClient) -> None:
     codes = [ask(api, f"192.0.2.{number}") for number in range(10)]
     assert [enter(api, wrong(*codes), stranger(0)).status_code for _ in range(5)] == [401] * 5
     assert [enter(api, wrong(*codes), stranger(1)).status_code for _ in range(3)] == [401, 401, 429]
 
 
-@pytest.mark.sampled
 def test_one_slip_is_forgiven(api: APIClient) -> None:
     code = ask(api, HOME)
     for number in range(100):
@@ -118,7 +110,6 @@ def test_one_slip_is_forgiven(api: APIClient) -> None:
     assert enter(api, code, PHONE).status_code == 200
 
 
-@pytest.mark.sampled
 def test_tries_at_one_address_of_a_mailbox_do_not_count_at_another(api: APIClient) -> None:
     other = ask(api, HOME, "ann+work@example.com")
     for number in range(100):
@@ -138,7 +129,6 @@ def test_a_clean_neighbour_in_a_strangers_network_signs_in(api: APIClient) -> No
     assert enter(api, code, "2001:db8:0:ffff::1").status_code == 200
 
 
-@pytest.mark.sampled
 def test_all_households_of_one_network_have_few_first_tries(api: APIClient) -> None:
     code = ask(api, HOME)
     for number in range(50):
@@ -209,7 +199,6 @@ def test_all_strangers_together_have_few_guesses(
     assert 1_900 < len(compared) <= 3 * 5 + 50 + 2_000
 
 
-@pytest.mark.sampled
 def test_the_page_keeps_the_same_rule(api: APIClient) -> None:
     code = ask(api, HOME)
     for number in range(25):

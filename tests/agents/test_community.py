@@ -41,7 +41,6 @@ def test_a_draft_makes_no_agents_not_even_its_authors(author: Writer, client: AP
     assert _create(client, draft["id"])["agent"]["name"] == draft["name"]  # at once, without waiting for a second
 
 
-@pytest.mark.sampled
 def test_an_agent_keeps_its_soul_until_it_is_rebuilt(author: Writer, client: APIClient) -> None:
     path = f"/personas/{author.published()['id']}"
     agent = settle(Agent.objects.get(pk=_create(client, path.rpartition("/")[2])["agent"]["id"]))
@@ -63,7 +62,6 @@ def test_an_agent_made_in_the_second_of_a_change_has_what_the_author_wrote(autho
     assert Agent.objects.get(pk=_create(client, persona["id"])["agent"]["id"]).soul == "You are another."
 
 
-@pytest.mark.sampled
 def test_an_agent_of_what_is_unpublished_or_deleted_runs_on_and_is_rebuilt(
     author: Writer, client: APIClient, runtime: ScriptedRuntime
 ) -> None:

@@ -57,7 +57,6 @@ def test_it_is_not_running_before_its_pod_has_been_told(make_agent: MakeAgent, r
     assert settle(agent).status == Status.RUNNING
 
 
-@pytest.mark.sampled
 def test_its_pod_is_told_once(running: Agent, runtime: ScriptedRuntime) -> None:
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:test")
     lifecycle.resume(settle(running), actor="user:test")
@@ -91,7 +90,6 @@ def test_explain_says_it_and_that_a_rebuild_is_the_next_call(lost: Agent) -> Non
     assert told.next == f"POST /agents/{lost.id}/rebuild"
 
 
-@pytest.mark.sampled
 def test_a_rebuild_accepts_the_empty_disk(lost: Agent, client: APIClient, runtime: ScriptedRuntime) -> None:
     runtime.comes_up_as = Phase.STARTING
     assert client.post(f"/agents/{lost.id}/rebuild").status_code == 200
@@ -110,7 +108,6 @@ def test_no_other_rebuild_does(running: Agent, runtime: ScriptedRuntime, cause: 
     assert (agent.generation, agent.data_expected) == (2, True)
 
 
-@pytest.mark.sampled
 def test_pausing_and_resuming_does_not_either(lost: Agent, runtime: ScriptedRuntime) -> None:
     lifecycle.pause(lost, reason=Reason.OWNER, actor="user:test")
     stopped = settle(lost)

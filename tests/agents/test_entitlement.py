@@ -34,7 +34,6 @@ def test_a_new_agent_is_at_most_the_trial_tier(client: APIClient, runtime: Scrip
     assert client.post("/agents", NEW, format="json").status_code == 200
 
 
-@pytest.mark.sampled
 def test_an_unpaid_agent_does_not_grow_past_the_trial_tier(
     client: APIClient, make_agent: MakeAgent, settings: Settings
 ) -> None:
@@ -49,7 +48,6 @@ def test_an_unpaid_agent_does_not_grow_past_the_trial_tier(
     assert client.patch(page, {"tier": "small"}, format="json").status_code == 200
 
 
-@pytest.mark.sampled
 def test_closed_creates_answer_503_and_touch_nothing_else(client: APIClient, running: Agent) -> None:
     choose_setting("CREATES_OPEN", "0")
     refused = client.post("/agents", NEW, format="json")

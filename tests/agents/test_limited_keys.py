@@ -55,7 +55,6 @@ def test_a_key_for_one_agent_sees_it_alone_in_every_list(keyed: Keyed, mine: Age
     assert len(client.get("/keys").json()["keys"]) == 1
 
 
-@pytest.mark.sampled
 def test_another_agent_is_404_by_every_path(keyed: Keyed, mine: Agent, another: Agent) -> None:
     client = keyed(scopes=set(Scope), agent_id=mine.pk)
     assert client.get(f"/agents/{mine.pk}").status_code == 200
@@ -86,7 +85,6 @@ def test_it_sees_nothing_when_its_agent_is_deleted(keyed: Keyed, mine: Agent, an
     assert client.get(f"/agents/{mine.pk}").status_code == 404
 
 
-@pytest.mark.sampled
 def test_a_key_that_may_only_read_sees_no_secret_in_either_way(keyed: Keyed, mine: Agent) -> None:
     furnish(mine)
     reader, operator = keyed(scopes={Scope.READ}), keyed(scopes={Scope.OPERATE})
@@ -109,7 +107,6 @@ def test_a_key_that_may_only_read_sees_no_secret_in_either_way(keyed: Keyed, min
     assert list(read) == list(operated)
 
 
-@pytest.mark.sampled
 def test_the_quick_way_holds_to_the_agent_and_the_end_of_a_key(keyed: Keyed, mine: Agent, another: Agent) -> None:
     end = timezone.now() + timedelta(hours=1)
     client = keyed(scopes={Scope.READ}, agent_id=mine.pk, expires_at=end)

@@ -20,7 +20,6 @@ def test_a_locked_agent_may_still_be_referred_to_by_new_rows(running: Agent) -> 
     assert query["sql"].endswith('FOR NO KEY UPDATE OF "agents_agent"')
 
 
-@pytest.mark.sampled
 def test_no_other_code_locks_an_agent() -> None:
     found = set()
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):

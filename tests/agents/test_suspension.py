@@ -52,7 +52,6 @@ def test_running_agents_stop_with_their_event_and_on_the_timeline(
     assert (asked.reason, asked.actor) == (Reason.SUSPENDED, OPERATOR)
 
 
-@pytest.mark.sampled
 def test_what_the_suspension_stopped_comes_back_and_what_the_owner_had_stopped_stays(
     owner: User, make_agent: MakeAgent
 ) -> None:
@@ -128,7 +127,6 @@ def test_an_account_closed_before_suspensions_were_written_down_can_be_restored(
     assert settle(running).status == Status.RUNNING
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("one_clock")
 def test_the_term_stands_still(owner: User, make_agent: MakeAgent) -> None:
     with time_machine.travel(NOON, tick=False) as clock:

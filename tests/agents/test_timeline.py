@@ -33,7 +33,6 @@ def test_notes_of_many_agents_are_one_statement(make_agent: MakeAgent, django_as
     assert Transition.objects.filter(reason=Reason.QUOTA).count() == 2
 
 
-@pytest.mark.sampled
 def test_no_other_code_writes_the_timeline() -> None:
     writes = re.compile(
         r"\bTransition(\.objects\.(bulk_)?create)?\($|\bTransition(\.objects\.(bulk_)?create)?\(\w", re.MULTILINE

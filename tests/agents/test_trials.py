@@ -41,7 +41,6 @@ def _use_up(client: APIClient, count: int) -> None:
         assert client.delete(f"/agents/{made.json()['agent']['id']}").status_code == 204
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_deleting_and_creating_again_gives_ten_trials_in_thirty_days_and_not_one_more(
     client: APIClient, settings: Settings
@@ -65,7 +64,6 @@ def test_deleting_and_creating_again_gives_ten_trials_in_thirty_days_and_not_one
         assert _create(client).status_code == 400, "the next one a day later"
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_the_refusal_names_both_ways_out_and_paying_is_one(client: APIClient) -> None:
     _use_up(client, 9)
@@ -77,7 +75,6 @@ def test_the_refusal_names_both_ways_out_and_paying_is_one(client: APIClient) ->
     assert _create(client).status_code == 200
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -92,7 +89,6 @@ def test_all_accounts_of_a_mailbox_share_its_trials(catalog: None, first: str, s
     assert _create(signed_in(User.objects.create_user("y@example.com"))).status_code == 200
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_another_address_of_the_account_gives_no_trials(owner: User, client: APIClient) -> None:
     _use_up(client, 10)
@@ -100,7 +96,6 @@ def test_another_address_of_the_account_gives_no_trials(owner: User, client: API
     assert _create(client).status_code == 400
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_operators_choose_how_many(client: APIClient, settings: Settings) -> None:
     settings.MAX_TRIALS, settings.MAX_TRIALS_DAYS = 2, 1
@@ -122,7 +117,6 @@ def test_a_lost_answer_asked_for_again_is_no_second_trial(client: APIClient, set
     assert first.json()["agent"]["id"] == again.json()["agent"]["id"]
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("runtime")
 def test_the_first_wrong_field_is_named_before_the_trials(client: APIClient) -> None:
     _use_up(client, 10)
@@ -130,7 +124,6 @@ def test_the_first_wrong_field_is_named_before_the_trials(client: APIClient) -> 
     assert refused.json()["message"].startswith("tier: ")
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_of_many_creates_of_one_mailbox_at_once_only_so_many_are_trials(
     catalog: None, runtime: ScriptedRuntime, settings: Settings
@@ -192,7 +185,6 @@ def test_after_the_trial_a_larger_plan_is_paid_for(
         assert _to(client, agent, "small").status_code == 409, "that is larger again"
 
 
-@pytest.mark.sampled
 def test_during_the_trial_plans_are_tried_at_will(client: APIClient, make_agent: MakeAgent) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         agent = settle(make_agent(tier="small"))

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.unmeasured
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-@pytest.mark.sampled
 def test_a_benchmark_that_does_not_exist_is_named_with_those_that_do() -> None:
     refused = subprocess.run(
         [sys.executable, "-m", "benchmarks", "G99"], cwd=ROOT, capture_output=True, text=True, check=False

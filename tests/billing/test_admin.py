@@ -52,7 +52,6 @@ def mode(agent: Agent, clock: Clock) -> str:
     return str(agent_terms.term(agent, now=clock.now).mode)
 
 
-@pytest.mark.sampled
 def test_an_operator_grants_and_revokes_with_a_reason(
     console: Client, operator: User, agent: Agent, clock: Clock
 ) -> None:
@@ -66,7 +65,6 @@ def test_an_operator_grants_and_revokes_with_a_reason(
     assert [entry.get_change_message() for entry in log] == [f"Granted: {WHY}", f"Grant revoked: {WHY}"]
 
 
-@pytest.mark.sampled
 def test_days_are_credited(console: Client, agent: Agent, clock: Clock) -> None:
     act(console, "credit", agent, days=30)
     assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
@@ -80,14 +78,12 @@ def test_no_days_are_no_credit(console: Client, agent: Agent, clock: Clock, days
     assert mode(agent, clock) == "trial"
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("action", ["grant", "revoke", "credit", "refund"])
 def test_nothing_is_done_without_a_reason(console: Client, agent: Agent, action: str) -> None:
     assert "This field is required" in act(console, action, agent, reason="  ", days=3)
     assert not Payment.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_refund_ends_what_is_paid(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     act(console, "refund", agent)
@@ -95,7 +91,6 @@ def test_a_refund_ends_what_is_paid(console: Client, agent: Agent, pay: Pay, clo
     assert "nothing to refund" in act(console, "refund", agent)
 
 
-@pytest.mark.sampled
 def test_a_refund_shows_what_was_paid_and_until_when(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent)
     asking = operating.choose(console, TERMS, "refund", agent)
@@ -105,7 +100,6 @@ def test_a_refund_shows_what_was_paid_and_until_when(console: Client, agent: Age
     assert mode(agent, clock) == "paid"
 
 
-@pytest.mark.sampled
 def test_a_payments_page_has_its_corrections_as_buttons(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent)
     at = f"/admin/billing/payment/{quote(row.pk)}/change/"
@@ -121,7 +115,6 @@ def test_a_payments_page_has_its_corrections_as_buttons(console: Client, agent: 
     assert not operating.staff("view_payment").get(at).context["repairs"]
 
 
-@pytest.mark.sampled
 def test_what_was_paid_meanwhile_is_not_refunded(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     asking = operating.choose(console, TERMS, "refund", agent)
@@ -130,7 +123,6 @@ def test_what_was_paid_meanwhile_is_not_refunded(console: Client, agent: Agent, 
     assert mode(agent, clock) == "paid"
 
 
-@pytest.mark.sampled
 def test_a_button_that_is_pressed_twice_credits_once(console: Client, agent: Agent, clock: Clock) -> None:
     asking = operating.choose(console, TERMS, "credit", agent)
     operating.send(console, asking, days=30)
@@ -141,7 +133,6 @@ def test_a_button_that_is_pressed_twice_credits_once(console: Client, agent: Age
     assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 60 * DAY
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("where", ["term", "subscription"])
 def test_a_licence_is_verified_now_and_who_asked_is_on_the_timeline(
     console: Client, operator: User, agent: Agent, pay: Pay, clock: Clock, where: str
@@ -165,7 +156,6 @@ def test_a_licence_is_verified_now_and_who_asked_is_on_the_timeline(
     )
 
 
-@pytest.mark.sampled
 def test_without_a_licence_there_is_nobody_to_ask(console: Client, agent: Agent, pay: Pay) -> None:
     assert "there is no provider to ask" in act(console, "verify", agent)
     row = pay(agent)
@@ -174,14 +164,12 @@ def test_without_a_licence_there_is_nobody_to_ask(console: Client, agent: Agent,
     assert "there is no provider to ask" in page
 
 
-@pytest.mark.sampled
 def test_a_licence_is_moved_only_with_somebody_to_move_it_to(console: Client, agent: Agent, pay: Pay) -> None:
     assert "nothing to move" in act(console, "move", agent, agent="agt_none")
     pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     assert "no such agent" in act(console, "move", agent, agent="agt_none")
 
 
-@pytest.mark.sampled
 def test_who_may_only_look_corrects_nothing(agent: Agent, clock: Clock) -> None:
     clerk = User.objects.create_user("clerk@example.com", is_staff=True)
     clerk.user_permissions.add(*Permission.objects.filter(codename="view_agentterm"))
@@ -194,7 +182,6 @@ def test_who_may_only_look_corrects_nothing(agent: Agent, clock: Clock) -> None:
     assert not Payment.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_licence_key_is_never_shown(console: Client, agent: Agent, pay: Pay) -> None:
     row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY, key=KEY))
     pages = [
@@ -221,7 +208,6 @@ def test_nothing_of_money_is_added_changed_or_deleted_by_hand(
     assert "delete_selected" not in page
 
 
-@pytest.mark.sampled
 def test_lists_ask_as_much_for_many_rows_as_for_few(console: Client, agent: Agent, pay: Pay) -> None:
     def asked(address: str) -> int:
         console.get(address)

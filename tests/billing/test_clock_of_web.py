@@ -66,7 +66,6 @@ def test_what_is_asked_of_a_web_process_whose_clock_is_wrong_is_503(
     assert rows() == [0] * 5
 
 
-@pytest.mark.sampled
 def test_stars_that_were_charged_are_told_again_and_count_once_the_clock_is_right(
     client: APIClient, running: Agent, telegram: TelegramPayments
 ) -> None:
@@ -80,7 +79,6 @@ def test_stars_that_were_charged_are_told_again_and_count_once_the_clock_is_righ
     assert Payment.objects.get().subscription is not None
 
 
-@pytest.mark.sampled
 def test_a_page_that_is_sent_then_changes_nothing(owner: User, running: Agent, telegram: TelegramPayments) -> None:
     visitor, there = Visitor(owner), f"/renew/{running.pk}"
     page = visitor.open(f"{there}?tier={running.tier}&period=monthly&provider=stars")
@@ -92,7 +90,6 @@ def test_a_page_that_is_sent_then_changes_nothing(owner: User, running: Agent, t
     assert Order.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_an_operators_step_is_refused_and_says_why(admin_client: Client, running: Agent) -> None:
     with off(timedelta(minutes=2)):
         page = operating.act(admin_client, "/admin/billing/agentterm/", "credit", running, days=30)

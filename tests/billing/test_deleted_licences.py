@@ -23,7 +23,7 @@ from tests.billing.test_one_charge import END, at, bought, days
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -80,7 +80,6 @@ def test_each_warning_is_mailed_in_the_agents_language(
     assert all(f"/renew/{agent.pk}" in letter.text for letter in letters)
 
 
-@pytest.mark.sampled
 def test_a_worker_that_slept_for_a_week_sends_no_burst_and_deletes_nothing_early(free: Agent, clock: Clock) -> None:
     clock.at(NOON + TRIAL + 6 * DAY)
     agent = tick(free, clock)
@@ -97,7 +96,6 @@ def test_a_worker_that_wakes_between_two_warnings_sends_the_later_one_alone(free
     assert warnings(tick(free, clock)) == [2]
 
 
-@pytest.mark.sampled
 def test_a_step_taken_again_and_again_says_everything_once(free: Agent, clock: Clock) -> None:
     for moment in (TRIAL - 3 * DAY, TRIAL - 3 * DAY + MINUTE, TRIAL - 2 * DAY):
         clock.at(NOON + moment)
@@ -106,7 +104,6 @@ def test_a_step_taken_again_and_again_says_everything_once(free: Agent, clock: C
     assert warnings(free) == [3, 2]
 
 
-@pytest.mark.sampled
 def test_what_its_owner_had_stopped_gets_the_notice_but_no_second_stop(free: Agent, clock: Clock) -> None:
     lifecycle.pause(free, reason=Reason.OWNER, actor="user:x")
     settle(free)
@@ -117,7 +114,6 @@ def test_what_its_owner_had_stopped_gets_the_notice_but_no_second_stop(free: Age
     assert Lapse.objects.get(agent=agent).stopped_at == NOON
 
 
-@pytest.mark.sampled
 def test_what_had_failed_gets_the_notice_but_no_agent_stopped(make_agent: MakeAgent, clock: Clock) -> None:
     agent = settle(make_agent())
     lifecycle.fail(agent, generation=agent.generation, cause="PORT", message="taken", evidence=[], now=clock.now)
@@ -127,7 +123,6 @@ def test_what_had_failed_gets_the_notice_but_no_agent_stopped(make_agent: MakeAg
     assert "agent.stopped" not in event_types(agent)
 
 
-@pytest.mark.sampled
 def test_a_payment_between_stop_and_deletion_brings_the_agent_back(free: Agent, clock: Clock, pay: Pay) -> None:
     clock.at(NOON + TRIAL + MINUTE)
     agent = tick(free, clock)
@@ -140,7 +135,6 @@ def test_a_payment_between_stop_and_deletion_brings_the_agent_back(free: Agent, 
     assert tick(agent, clock).status == Status.RUNNING
 
 
-@pytest.mark.sampled
 def test_a_payment_one_second_before_the_stop_prevents_it(free: Agent, clock: Clock, pay: Pay) -> None:
     clock.at(NOON + TRIAL - timedelta(seconds=1))
     tick(free, clock)
@@ -150,7 +144,6 @@ def test_a_payment_one_second_before_the_stop_prevents_it(free: Agent, clock: Cl
     assert (agent.status, warnings(agent)) == (Status.RUNNING, [1])
 
 
-@pytest.mark.sampled
 def test_what_its_owner_had_stopped_stays_so_when_it_is_paid_for(free: Agent, clock: Clock, pay: Pay) -> None:
     lifecycle.pause(free, reason=Reason.OWNER, actor="user:x")
     settle(free)
@@ -158,7 +151,6 @@ def test_what_its_owner_had_stopped_stays_so_when_it_is_paid_for(free: Agent, cl
     assert tick(free, clock).status == Status.STOPPED
 
 
-@pytest.mark.sampled
 def test_when_the_paid_time_is_over_grace_is_counted_from_then(
     free: Agent, clock: Clock, pay: Pay, owner: User
 ) -> None:
@@ -174,7 +166,6 @@ def test_when_the_paid_time_is_over_grace_is_counted_from_then(
     assert warnings(agent) == [3, None]
 
 
-@pytest.mark.sampled
 def test_while_the_account_is_suspended_the_term_stands_still(free: Agent, clock: Clock, owner: User) -> None:
     clock.at(NOON + 2 * DAY)
     suspension.suspend(owner, reason="spam", actor="operator:x")
@@ -216,7 +207,6 @@ def test_the_due_scan_reads_its_index(free: Agent) -> None:
         assert "agent_term_due" in query.explain()
 
 
-@pytest.mark.sampled
 def test_an_agent_whose_step_fails_does_not_hold_up_the_others(
     make_agent: MakeAgent, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,7 +228,6 @@ def test_an_agent_whose_step_fails_does_not_hold_up_the_others(
     assert warnings(broken) == [3]
 
 
-@pytest.mark.sampled
 def test_a_payment_that_meets_the_deletion_waits_for_it_and_is_kept_for_an_operator(
     free: Agent, clock: Clock, pay: Pay
 ) -> None:

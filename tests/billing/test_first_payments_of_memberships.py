@@ -51,7 +51,6 @@ def ledger() -> list[tuple[str, int | None]]:
     return [(kind, None if amount is None else int(amount)) for kind, amount in rows]
 
 
-@pytest.mark.sampled
 def test_a_first_payment_that_goes_back_months_later_takes_no_time_of_a_renewal(
     renewed: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
@@ -75,7 +74,6 @@ def test_a_first_payment_that_goes_back_in_its_own_month_ends_it_and_the_next_ch
     assert (paid_till(agent, clock), ledger()[2:]) == (THIRD, [("renewal", 500)])
 
 
-@pytest.mark.sampled
 def test_a_refund_that_nobody_saw_in_its_own_month_is_of_the_first_payment_all_the_same(
     sale: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
@@ -85,7 +83,6 @@ def test_a_refund_that_nobody_saw_in_its_own_month_is_of_the_first_payment_all_t
     assert sorted(ledger()) == [("payment", 500), ("refund", 500), ("renewal", 500)]
 
 
-@pytest.mark.sampled
 def test_a_dispute_of_a_first_payment_that_is_won_brings_its_money_again(
     renewed: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
@@ -98,7 +95,6 @@ def test_a_dispute_of_a_first_payment_that_is_won_brings_its_money_again(
     assert sum(one.sums.kept_usd for one in sales(months("2026-11", "2027-01"))) == 10
 
 
-@pytest.mark.sampled
 def test_of_another_currency_the_ledger_says_that_it_went_back_without_an_amount(
     agent: Agent, gumroad: GumroadServer, clock: Clock
 ) -> None:
@@ -112,7 +108,6 @@ def test_of_another_currency_the_ledger_says_that_it_went_back_without_an_amount
     assert paid_till(agent, clock) == THIRD
 
 
-@pytest.mark.sampled
 def test_what_ended_the_membership_is_told_beside_it(renewed: GumroadSale, agent: Agent, clock: Clock) -> None:
     """A bank takes the first payment back, and the membership ends at once. No money of the running month went back."""
     told(clock, renewed, DISPUTED | {"subscription_cancelled_at": f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"})
@@ -121,7 +116,6 @@ def test_what_ended_the_membership_is_told_beside_it(renewed: GumroadSale, agent
     assert Payment.objects.get(kind="refund").refund_of == Payment.objects.get(kind="payment")
 
 
-@pytest.mark.sampled
 def test_a_key_whose_first_payment_went_back_pays_for_who_enters_it_later(
     agent: Agent, gumroad: GumroadServer, clock: Clock
 ) -> None:

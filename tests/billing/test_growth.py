@@ -117,7 +117,6 @@ def test_plans_that_are_refunded_one_after_the_other_are_left_one_after_the_othe
     assert now()[0] == "tiny"
 
 
-@pytest.mark.sampled
 def test_plans_that_no_time_remembers_are_removed_and_no_others(agent: Agent, clock: Clock, pay: Pay) -> None:
     first, second, third = change(agent, clock, pay, times=3)
     known = set(PassedPlan.objects.values_list("pk", flat=True))

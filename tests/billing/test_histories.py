@@ -352,7 +352,6 @@ def histories(clock: Clock, make_agent: MakeAgent, *, examples: int, steps: int,
     run_state_machine_as_test(partial(Histories, clock, make_agent), settings=limits)  # type: ignore[arg-type]  # any factory
 
 
-@pytest.mark.sampled
 def test_whatever_happens_to_money_it_counts_once_and_is_paid_until_the_right_day(
     clock: Clock, make_agent: MakeAgent
 ) -> None:

@@ -26,7 +26,6 @@ def agent(clock: Clock, running: Agent) -> Agent:
     return running
 
 
-@pytest.mark.sampled
 def test_whatever_the_rules_do_breaks_none(agent: Agent, make_agent: MakeAgent, pay: Pay, clock: Clock) -> None:
     paid, granted = settle(make_agent()), settle(make_agent())
     pay(paid)
@@ -63,7 +62,6 @@ def test_a_paid_agent_that_carries_nothing_is_found_long_before_its_next_step(
     assert invariants.broken(now=clock.now) == [f"{agent.pk} has paid=False, but its term says True"]
 
 
-@pytest.mark.sampled
 def test_what_a_suspension_gives_back_is_no_finding(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     Suspension.objects.create(
@@ -103,7 +101,6 @@ def test_a_paid_order_that_bought_nothing_is_found(agent: Agent, clock: Clock) -
     assert invariants.broken(now=clock.now) == ["cry_1 is paid, but bought no subscription"]
 
 
-@pytest.mark.sampled
 def test_events_that_wait_for_more_than_ten_minutes_are_found(agent: Agent, clock: Clock) -> None:
     hooks.install(agent, url="https://203.0.114.7/hook", now=clock.now)
     event = events.emit(agent, EventType.AGENT_RUNNING, {}, now=clock.now)
@@ -115,7 +112,6 @@ def test_events_that_wait_for_more_than_ten_minutes_are_found(agent: Agent, cloc
     ]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("words", BREAKS)
 def test_a_hand_in_the_database_is_found_printed_and_mailed(
     agent: Agent, clock: Clock, words: str, settings: Any
@@ -133,7 +129,6 @@ def test_a_hand_in_the_database_is_found_printed_and_mailed(
     assert words in mail.outbox[0].body
 
 
-@pytest.mark.sampled
 def test_all_well_is_said_and_mailed_to_nobody(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("check_invariants")
     assert "no problems" in capsys.readouterr().out

@@ -104,7 +104,6 @@ def test_without_a_seller_nothing_is_invoiced(agent: Agent, pay: Pay, settings: 
     assert Invoice.objects.count() == 0
 
 
-@pytest.mark.sampled
 def test_what_goes_back_gets_a_credit_note_in_a_series_of_its_own(agent: Agent, pay: Pay, clock: Clock) -> None:
     TaxRate.objects.create(country="", name="VAT", percent=Decimal(25))
     row = pay(agent)
@@ -180,7 +179,6 @@ def test_an_invoice_never_changes_whatever_its_buyer_says_later(agent: Agent, pa
             change()
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_numbers_have_no_gaps_and_no_doubles_when_many_pay_at_once_and_some_fail(
     make_agent: MakeAgent, clock: Clock
@@ -281,7 +279,6 @@ def test_details_that_are_wrong_are_refused_by_name(mine: APIClient, wrong: dict
     assert not BillingDetails.objects.exists()
 
 
-@pytest.mark.sampled
 def test_the_console_shows_invoices_and_their_pdf(agent: Agent, pay: Pay) -> None:
     pay(agent)
     console = Client()

@@ -21,7 +21,7 @@ from tests.billing.licences import KEY, LEMON, check, confirmed, post
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 WHO = {"reason": "asked by mail", "actor": "operator:usr_1"}
 

@@ -21,7 +21,7 @@ from tests.billing.lemonsqueezy_charges import BOUGHT, RENEWED, SECOND, amounts,
 from tests.billing.licences import LEMON, activate, check, kinds, licence_of
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyLicence, LemonSqueezyServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 ACTIVE, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.EXPIRED
 CALLBACK = "/payments/lemonsqueezy/callback"

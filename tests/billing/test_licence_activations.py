@@ -36,7 +36,6 @@ def mine(clock: Clock, owner: User, catalog: None) -> APIClient:
     return signed_in(owner)
 
 
-@pytest.mark.sampled
 def test_the_key_of_a_deleted_agent_pays_for_another(
     agent: Agent, mine: APIClient, make_agent: MakeAgent, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -50,7 +49,6 @@ def test_the_key_of_a_deleted_agent_pays_for_another(
     assert (len(confirmed(agent)), len(confirmed(other))) == (1, 0)
 
 
-@pytest.mark.sampled
 def test_one_licence_makes_no_more_than_one_trial_a_paid_one(
     agent: Agent, mine: APIClient, lemon: LemonSqueezyServer, settings: Settings
 ) -> None:
@@ -70,7 +68,6 @@ def test_one_licence_makes_no_more_than_one_trial_a_paid_one(
     assert (refused.status_code, "3 free trials" in refused.json()["message"]) == (400, True)
 
 
-@pytest.mark.sampled
 def test_the_licence_of_a_deleted_agent_is_given_back_within_a_day(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -82,7 +79,6 @@ def test_the_licence_of_a_deleted_agent_is_given_back_within_a_day(
     assert licence_of(agent).check_at == clock.now + DAY  # the card may be charged again
 
 
-@pytest.mark.sampled
 def test_a_provider_that_refuses_the_activation_pays_for_nothing(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -107,7 +103,6 @@ def test_a_key_that_is_used_up_elsewhere_is_refused_before_anything(
     assert not Subscription.objects.exists()
 
 
-@pytest.mark.sampled
 def test_an_activation_without_an_answer_is_made_later(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -121,7 +116,6 @@ def test_an_activation_without_an_answer_is_made_later(
     assert licence.instances == {licence_of(agent).instance: agent.pk}
 
 
-@pytest.mark.sampled
 def test_an_activation_whose_answer_was_lost_is_not_taken_away(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -136,7 +130,6 @@ def test_an_activation_whose_answer_was_lost_is_not_taken_away(
     assert list(licence.instances.values()) == [agent.pk]
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_callback_while_the_owner_activates_makes_no_second_activation(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
@@ -163,7 +156,6 @@ def died_after_activating(agent: Agent) -> None:
     Subscription.objects.filter(agent=agent).update(instance=licence_activations.UNCONFIRMED, activation_asked_at=NOON)
 
 
-@pytest.mark.sampled
 def test_what_a_process_activated_that_died_is_used_by_the_next(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -176,7 +168,6 @@ def test_what_a_process_activated_that_died_is_used_by_the_next(
     assert (list(licence.instances.values()), lemon.made) == ([agent.pk], 1)
 
 
-@pytest.mark.sampled
 def test_what_a_process_did_not_come_to_activate_is_activated_by_the_next(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -191,7 +182,6 @@ def test_what_a_process_did_not_come_to_activate_is_activated_by_the_next(
     assert licence.instances == {licence_of(agent).instance: agent.pk}
 
 
-@pytest.mark.sampled
 def test_an_activation_whose_name_nobody_knows_is_used_by_the_next_agent(
     agent: Agent, mine: APIClient, make_agent: MakeAgent, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
@@ -208,7 +198,6 @@ def test_an_activation_whose_name_nobody_knows_is_used_by_the_next_agent(
     assert (licence_of(agent).instance, lemon.made, len(licence.instances)) == ("", 1, 1)
 
 
-@pytest.mark.sampled
 def test_what_cannot_be_given_back_now_is_given_back_later(
     agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:

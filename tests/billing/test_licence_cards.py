@@ -19,7 +19,7 @@ from tests.billing.licences import LEMON, activate, check, licence_of
 from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyLicence, LemonSqueezyServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 ACTIVE, CANCELED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED
 QUARTER = timedelta(minutes=15)

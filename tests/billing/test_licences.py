@@ -44,7 +44,6 @@ def mine(clock: Clock, owner: User, catalog: None) -> APIClient:
     return signed_in(owner)
 
 
-@pytest.mark.sampled
 def test_a_key_pays_for_its_agent(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     answer = post(mine, agent)
@@ -82,7 +81,6 @@ def test_a_key_pays_for_its_agent(agent: Agent, mine: APIClient, gumroad: Gumroa
     ]
 
 
-@pytest.mark.sampled
 def test_the_agent_gets_the_plan_that_the_key_pays_for(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, SMALL, purchase={"variants": "(Medium)", "price": 2000})
     assert post(mine, agent).json()["subscription"]["tier"] == "medium"
@@ -90,7 +88,6 @@ def test_the_agent_gets_the_plan_that_the_key_pays_for(agent: Agent, mine: APICl
     assert (agent.tier, agent.paid) == ("medium", True)
 
 
-@pytest.mark.sampled
 def test_the_same_key_again_changes_nothing_however_it_is_spelled(
     agent: Agent, mine: APIClient, gumroad: GumroadServer
 ) -> None:
@@ -101,7 +98,6 @@ def test_the_same_key_again_changes_nothing_however_it_is_spelled(
     assert (Payment.objects.count(), len(confirmed(agent)), sale.uses) == (1, 1, 1)
 
 
-@pytest.mark.sampled
 def test_an_unknown_key_is_refused_and_nothing_is_stored(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     answer = post(mine, agent)
     assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
@@ -121,7 +117,6 @@ def test_a_key_of_another_store_is_refused_and_no_activation_is_consumed(
     assert not Subscription.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_key_on_a_second_agent_is_refused_in_the_same_words_whoever_has_it(
     agent: Agent, mine: APIClient, stranger: User, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
@@ -134,7 +129,6 @@ def test_a_key_on_a_second_agent_is_refused_in_the_same_words_whoever_has_it(
     assert len(gumroad.asked) == asked
 
 
-@pytest.mark.sampled
 def test_another_key_of_the_same_purchase_is_refused_too(
     agent: Agent, mine: APIClient, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
@@ -250,7 +244,6 @@ def test_a_plan_too_small_for_the_engine_is_refused(
     assert (sale.uses, Subscription.objects.count()) == (0, 0)
 
 
-@pytest.mark.sampled
 def test_an_agent_that_has_a_licence_takes_no_other(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     sale = gumroad.sell("SECOND")
@@ -259,7 +252,6 @@ def test_an_agent_that_has_a_licence_takes_no_other(agent: Agent, mine: APIClien
     assert sale.uses == 0
 
 
-@pytest.mark.sampled
 def test_a_rotated_key_takes_the_place_of_the_old_one(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     first = post(mine, agent).json()["subscription"]
@@ -270,7 +262,6 @@ def test_a_rotated_key_takes_the_place_of_the_old_one(agent: Agent, mine: APICli
     assert Payment.objects.filter(kind=PaymentKind.KEY_MOVE).count() == 1
 
 
-@pytest.mark.sampled
 def test_what_was_paid_before_is_added_to_the_licence(
     agent: Agent, mine: APIClient, pay: Pay, gumroad: GumroadServer
 ) -> None:
@@ -280,7 +271,6 @@ def test_what_was_paid_before_is_added_to_the_licence(
     assert answer["currentPeriodEnd"] == "2027-01-20T12:00:00Z"
 
 
-@pytest.mark.sampled
 def test_at_most_ten_activations_an_hour(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     statuses = [post(mine, agent, f"GUESS-{number}").status_code for number in range(11)]
     assert statuses == [400] * 10 + [429]
@@ -289,7 +279,6 @@ def test_at_most_ten_activations_an_hour(agent: Agent, mine: APIClient, gumroad:
         licences.activate(agent, key, tier=None, period=Period.MONTHLY, actor="user:x", now=NOON)
 
 
-@pytest.mark.sampled
 def test_what_is_sold_once_is_canceled_from_the_start(
     agent: Agent, mine: APIClient, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -299,7 +288,6 @@ def test_what_is_sold_once_is_canceled_from_the_start(
     assert tick(agent, clock).paid
 
 
-@pytest.mark.sampled
 def test_a_key_is_in_no_log_and_no_timeline(
     agent: Agent, mine: APIClient, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,14 +44,12 @@ def is_paid(agent: Agent, clock: Clock) -> bool:
     return agent_terms.term(Agent.objects.get(pk=agent.pk), now=clock.now).paid_till is not None
 
 
-@pytest.mark.sampled
 def test_it_stays_refunded_when_somebody_pings(refunded: Payment, agent: Agent, clock: Clock) -> None:
     APIClient().post("/payments/gumroad/callback", {"license_key": KEY}, format="json")
     verification.verify_due()
     assert (is_paid(agent, clock), charged()) == (False, 1000)
 
 
-@pytest.mark.sampled
 def test_it_stays_refunded_when_its_owner_enters_the_key_again(refunded: Payment, agent: Agent, clock: Clock) -> None:
     with pytest.raises(TakenBack, match="has been refunded"):
         activate(agent, clock)

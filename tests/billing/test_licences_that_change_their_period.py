@@ -50,7 +50,6 @@ def test_the_month_that_ends_with_the_year_is_charged_too(by_the_year: GumroadSa
     assert income() == 500 + 13 * 500
 
 
-@pytest.mark.sampled
 def test_what_an_operator_refunded_stays_refunded_until_the_next_month(
     by_the_year: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
@@ -63,7 +62,6 @@ def test_what_an_operator_refunded_stays_refunded_until_the_next_month(
     assert (income(), Subscription.objects.get().status) == (500, SubscriptionStatus.ACTIVE)
 
 
-@pytest.mark.sampled
 def test_a_change_after_an_operators_refund_is_no_charge(by_the_year: GumroadSale, agent: Agent, clock: Clock) -> None:
     corrections.refund(agent, now=clock.now, **BY)
     by_the_year.recurrence = "monthly"
@@ -73,7 +71,6 @@ def test_a_change_after_an_operators_refund_is_no_charge(by_the_year: GumroadSal
     assert (income(), Subscription.objects.get().status) == (500, SubscriptionStatus.ACTIVE)
 
 
-@pytest.mark.sampled
 def test_a_change_after_the_agent_was_deleted_is_no_charge_and_each_month_after_it_is(
     by_the_year: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
@@ -87,7 +84,6 @@ def test_a_change_after_the_agent_was_deleted_is_no_charge_and_each_month_after_
     assert (income(), Payment.objects.open().count()) == (1500, 2)
 
 
-@pytest.mark.sampled
 def test_a_key_that_has_changed_pays_for_another_agent_with_the_money_that_came(
     by_the_year: GumroadSale, agent: Agent, clock: Clock, make_agent: MakeAgent
 ) -> None:
@@ -101,7 +97,6 @@ def test_a_key_that_has_changed_pays_for_another_agent_with_the_money_that_came(
     assert income() == 1000
 
 
-@pytest.mark.sampled
 def test_an_earlier_end_is_no_charge_once_the_agent_is_deleted(
     by_the_year: GumroadSale, agent: Agent, clock: Clock
 ) -> None:
@@ -132,7 +127,6 @@ def charge_three_months(licence: LemonSqueezyLicence) -> None:
     licence.expires_at = "2027-03-21T12:00:00.000000Z"
 
 
-@pytest.mark.sampled
 def test_months_that_nobody_saw_are_in_the_ledger_though_the_year_had_lasted_longer(
     agent: Agent, lemons: LemonSqueezyLicence, clock: Clock
 ) -> None:
@@ -142,7 +136,6 @@ def test_months_that_nobody_saw_are_in_the_ledger_though_the_year_had_lasted_lon
     assert [amount for _, amount in amounts(agent) if amount] == [9000, 900, 900, 900]
 
 
-@pytest.mark.sampled
 def test_what_goes_back_of_each_month_is_of_that_month_not_of_the_year(
     agent: Agent, lemons: LemonSqueezyLicence, clock: Clock
 ) -> None:

@@ -79,7 +79,6 @@ def test_a_payment_that_is_told_again_gets_no_second_receipt(agent: Agent, pay: 
     assert len(subjects(agent)) == 1
 
 
-@pytest.mark.sampled
 def test_a_receipt_names_the_coins_that_came(order: Order, coins: Chain, clock: Clock, agent: Agent) -> None:
     pays(coins.usdt, order(), 7_250_000)
     coins.final()
@@ -87,7 +86,6 @@ def test_a_receipt_names_the_coins_that_came(order: Order, coins: Chain, clock: 
     assert subjects(agent) == [f"Paid: 7.25 USDT for “{agent.name}”"]
 
 
-@pytest.mark.sampled
 def test_coins_that_go_back_have_the_decimals_of_their_order_whatever_was_ordered_since(
     order: Order, coins: Chain, clock: Clock, agent: Agent
 ) -> None:
@@ -108,7 +106,6 @@ def test_who_pays_for_a_deleted_agent_reads_that_it_bought_nothing(agent: Agent,
     assert "It did not pay for anything" in Letter.objects.get().text
 
 
-@pytest.mark.sampled
 def test_what_is_given_gets_no_receipt(agent: Agent, clock: Clock) -> None:
     corrections.credit(agent, days=3, now=clock.now, **WHO)
     corrections.grant(agent, now=clock.now, **WHO)
@@ -142,7 +139,6 @@ def test_seven_days_and_one_day_before_the_end_its_owner_is_told_each_once(
     assert all(f"/renew/{agent.pk}" in letter.text for letter in told)
 
 
-@pytest.mark.sampled
 def test_who_renews_meanwhile_is_told_before_the_new_end_only(agent: Agent, clock: Clock, pay: Pay) -> None:
     pay(agent)
     end = Subscription.objects.get().current_period_end
@@ -165,7 +161,6 @@ def test_a_few_days_are_not_announced_to_end_as_they_begin(agent: Agent, clock: 
     assert len(subjects(agent)) == 2
 
 
-@pytest.mark.sampled
 def test_what_runs_without_an_end_beside_it_is_not_announced_to_end(agent: Agent, clock: Clock, pay: Pay) -> None:
     pay(agent)
     end = Subscription.objects.get().current_period_end
@@ -185,7 +180,6 @@ def test_a_worker_that_slept_over_both_sends_one(agent: Agent, clock: Clock, pay
     assert len(subjects(agent)) == 2
 
 
-@pytest.mark.sampled
 def test_what_its_provider_renews_is_not_announced_to_end(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
@@ -195,7 +189,6 @@ def test_what_its_provider_renews_is_not_announced_to_end(
     assert len(subjects(agent)) == 1
 
 
-@pytest.mark.sampled
 def test_but_it_is_where_it_was_cancelled_there(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
@@ -207,7 +200,6 @@ def test_but_it_is_where_it_was_cancelled_there(
     assert len(subjects(agent)) == 2
 
 
-@pytest.mark.sampled
 def test_also_where_it_was_cancelled_long_after_its_agent_was_last_looked_at(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
@@ -232,7 +224,6 @@ def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops
     assert "it is stopped on Dec. 24, 2026, 12:00 UTC" in letter.text
 
 
-@pytest.mark.sampled
 def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:
@@ -243,7 +234,6 @@ def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(
     assert len(subjects(agent)) == 1
 
 
-@pytest.mark.sampled
 def test_what_its_owner_had_cancelled_did_not_fail(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: GumroadSale
 ) -> None:

@@ -16,7 +16,7 @@ from tests.billing.licences import check
 from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyLicence, LemonSqueezyServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -120,7 +120,6 @@ def test_what_a_moved_licence_was_charged_goes_back_once(
     assert charged.gone_back == charged.amount
 
 
-@pytest.mark.sampled
 def test_money_that_another_writes_between_looking_and_writing_is_one_charge(
     two: tuple[Agent, Agent], gumroad: GumroadServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

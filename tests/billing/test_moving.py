@@ -29,7 +29,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence, t
 from tests.billing.licences import KEY, check, post
 from tests.doubles.gumroad_server import GumroadServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 OPERATOR = "operator:usr_0"
 MONTH = 30 * DAY  # from 28 November

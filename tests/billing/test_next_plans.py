@@ -43,7 +43,6 @@ def choose(client: APIClient, tier: str = "tiny") -> Any:
     return client.put(at(row()), {"tier": tier}, format="json")
 
 
-@pytest.mark.sampled
 def test_the_owner_reads_what_was_chosen(client: APIClient, agent: Agent, clock: Clock) -> None:
     assert client.get(at(row())).json() == {"nextPlan": None}
     answer = choose(client)
@@ -56,7 +55,6 @@ def test_the_owner_reads_what_was_chosen(client: APIClient, agent: Agent, clock:
     assert told["tierSnapshot"]["monthlyUsd"] == 5
 
 
-@pytest.mark.sampled
 def test_an_operator_sees_what_was_chosen(client: APIClient, agent: Agent) -> None:
     choose(client)
     console = Client()
@@ -68,7 +66,6 @@ def test_an_operator_sees_what_was_chosen(client: APIClient, agent: Agent) -> No
     assert NextPlan.objects.exists()
 
 
-@pytest.mark.sampled
 def test_the_plan_is_kept_to_the_end_and_the_smaller_one_begins_there(
     client: APIClient, agent: Agent, clock: Clock
 ) -> None:
@@ -83,7 +80,6 @@ def test_the_plan_is_kept_to_the_end_and_the_smaller_one_begins_there(
     assert not NextPlan.objects.exists()
 
 
-@pytest.mark.sampled
 def test_who_pays_in_time_pays_for_the_smaller_plan_without_a_stop(
     client: APIClient, agent: Agent, clock: Clock, pay: Pay
 ) -> None:
@@ -95,7 +91,6 @@ def test_who_pays_in_time_pays_for_the_smaller_plan_without_a_stop(
     assert (agent.tier, agent.status, row().current_period_end) == ("tiny", "running", clock.now + 31 * DAY)
 
 
-@pytest.mark.sampled
 def test_more_time_of_the_same_plan_puts_it_off(client: APIClient, agent: Agent, clock: Clock, pay: Pay) -> None:
     choose(client)
     pay(agent, "two", tier="small", price_usd=Decimal(10))
@@ -104,7 +99,6 @@ def test_more_time_of_the_same_plan_puts_it_off(client: APIClient, agent: Agent,
     assert tick(agent, clock).tier == "small"
 
 
-@pytest.mark.sampled
 def test_another_plan_that_is_bought_meanwhile_ends_the_choice(
     client: APIClient, agent: Agent, clock: Clock, pay: Pay
 ) -> None:
@@ -113,7 +107,6 @@ def test_another_plan_that_is_bought_meanwhile_ends_the_choice(
     assert client.get(at(row())).json() == {"nextPlan": None}
 
 
-@pytest.mark.sampled
 def test_the_owner_keeps_the_plan_after_all(client: APIClient, agent: Agent, clock: Clock) -> None:
     choose(client)
     assert [client.delete(at(row())).status_code for _ in range(2)] == [204, 204]
@@ -122,7 +115,6 @@ def test_the_owner_keeps_the_plan_after_all(client: APIClient, agent: Agent, clo
     assert tick(agent, clock).tier == "small"
 
 
-@pytest.mark.sampled
 @pytest.mark.unmeasured
 def test_an_owner_who_toggles_for_ever_fills_no_timeline(client: APIClient, agent: Agent, clock: Clock) -> None:
     codes = []
@@ -152,7 +144,6 @@ def test_a_plan_too_small_for_the_engine_is_refused(client: APIClient, agent: Ag
     assert (answer.status_code, "too small for Hermes" in answer.json()["message"]) == (400, True)
 
 
-@pytest.mark.sampled
 def test_what_has_no_end_of_its_own_takes_no_next_plan(client: APIClient, agent: Agent, clock: Clock, pay: Pay) -> None:
     over = row()
     corrections.refund(agent, reason="asked for", actor="operator", now=clock.now)
@@ -165,7 +156,6 @@ def test_what_has_no_end_of_its_own_takes_no_next_plan(client: APIClient, agent:
     assert (answer.status_code, "gumroad" in answer.json()["message"]) == (409, True)
 
 
-@pytest.mark.sampled
 def test_another_account_has_no_such_subscription(agent: Agent, stranger: Any) -> None:
     theirs = signed_in(stranger)
     assert theirs.get(at(row())).status_code == 404
@@ -174,7 +164,6 @@ def test_another_account_has_no_such_subscription(agent: Agent, stranger: Any) -
     assert theirs.get("/subscriptions/sub_nonsense/next-plan").status_code == 404
 
 
-@pytest.mark.sampled
 def test_the_page_offers_the_smaller_plans_and_says_what_comes(agent: Agent, clock: Clock) -> None:
     visitor, here = Visitor(agent.user), f"/account/agents/{agent.pk}"
     assert "Choose a smaller plan" in text(visitor.open(here))
@@ -194,7 +183,6 @@ def test_an_agent_on_the_smallest_plan_has_nothing_to_choose(running: Agent, clo
     assert visitor.client.get(f"{here}/next-plan").headers["Location"] == here
 
 
-@pytest.mark.sampled
 def test_paid_time_that_ends_by_a_refund_ends_like_any_other(client: APIClient, agent: Agent, clock: Clock) -> None:
     choose(client)
     corrections.refund(agent, reason="asked", actor="operator:x", now=clock.now)

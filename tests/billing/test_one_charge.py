@@ -35,7 +35,7 @@ from tests.doubles.gumroad_server import DISABLED, GumroadSale, GumroadServer
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 END = NOON.replace(month=12)
 

@@ -75,7 +75,6 @@ def test_a_part_that_goes_back_takes_no_time(agent: Agent, payment: Payment, clo
     assert "has ended" not in letter.text
 
 
-@pytest.mark.sampled
 def test_what_is_left_is_worth_less_by_as_much(agent: Agent, payment: Payment, clock: Clock) -> None:
     """$2.50 of $5.00 for a month went back: on a plan at twice the price this is a quarter of a month."""
     refund(payment, 250, clock)
@@ -178,7 +177,6 @@ def test_stars_go_back_whole(agent: Agent, clock: Clock) -> None:
         refund(payments.apply_payment(receipt, now=clock.now), 100, clock)
 
 
-@pytest.mark.sampled
 def test_each_part_has_a_credit_note(agent: Agent, clock: Clock, settings: Any) -> None:
     settings.SELLER_NAME = "Pods Ltd"
     payment = paid(agent, clock)
@@ -188,7 +186,6 @@ def test_each_part_has_a_credit_note(agent: Agent, clock: Clock, settings: Any) 
     assert [note.total_usd for note in notes] == [Decimal("2.00"), Decimal("1.00")]
 
 
-@pytest.mark.sampled
 def test_parts_too_small_for_a_credit_note_are_on_the_last_one(agent: Agent, clock: Clock, settings: Any) -> None:
     """$5.00 in coins: ten refunds of less than half a cent, then the rest."""
     settings.SELLER_NAME = "Pods Ltd"
@@ -200,7 +197,6 @@ def test_parts_too_small_for_a_credit_note_are_on_the_last_one(agent: Agent, clo
     assert sum(notes) == Decimal("5.00")
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(("typed", "noted"), [("2.50", 250), ("2.5", 250), ("2", 200), (" 0.01 ", 1)])
 def test_an_operator_notes_it_in_the_ledger(
     agent: Agent, payment: Payment, admin_client: Client, typed: str, noted: int
@@ -226,7 +222,6 @@ def test_an_operator_who_may_not_correct_sees_no_such_step(payment: Payment, cli
     assert reader.get(LEDGER).status_code == 403
 
 
-@pytest.mark.sampled
 def test_time_that_is_worth_less_than_a_second_of_a_dear_plan_is_there_again_once_that_is_refunded(
     agent: Agent, clock: Clock
 ) -> None:

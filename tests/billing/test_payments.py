@@ -187,7 +187,6 @@ def test_what_is_bought_beside_a_licence_that_ran_out_unnoticed_begins_now(
     assert agent_terms.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY, "after the free days"
 
 
-@pytest.mark.sampled
 def test_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> None:
     clock.at(NOON.replace(year=2027, month=1, day=25))
     corrections.grant(agent, reason="until the test", actor=OPERATOR, now=clock.now)
@@ -196,7 +195,6 @@ def test_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> N
     assert [f"{end:%m-%d}" for end in ends if end] == ["02-28", "03-31", "04-30"]
 
 
-@pytest.mark.sampled
 def test_another_plan_takes_over_the_value_that_is_left(agent: Agent, pay: Pay, clock: Clock) -> None:
     """The rest of five dollars, on a plan at ten dollars for a twelfth of a year."""
     pay(agent, price_usd=Decimal("5.00"))
@@ -211,7 +209,6 @@ def test_another_plan_takes_over_the_value_that_is_left(agent: Agent, pay: Pay, 
     assert agent.tier == "small"
 
 
-@pytest.mark.sampled
 def test_on_another_plan_each_payment_is_worth_what_was_paid_for_it(agent: Agent, pay: Pay, clock: Clock) -> None:
     """An unused year for $60 and a month for $10 are $70 together: seven months at $10."""
     pay(agent, period=Period.ANNUAL, price_usd=Decimal("60.00"))
@@ -221,7 +218,6 @@ def test_on_another_plan_each_payment_is_worth_what_was_paid_for_it(agent: Agent
     assert row.converted == sum(of_each, timedelta(0))
 
 
-@pytest.mark.sampled
 def test_a_cheap_licence_makes_no_other_money_cheap(agent: Agent, pay: Pay, clock: Clock) -> None:
     """Time bought beside a free licence costs the list price of the licence's plan."""
     till = NOON + 30 * DAY
@@ -232,7 +228,6 @@ def test_a_cheap_licence_makes_no_other_money_cheap(agent: Agent, pay: Pay, cloc
     assert live(agent).current_period_end == till + timedelta(seconds=5 * 365 * 86_400 // 120)
 
 
-@pytest.mark.sampled
 def test_a_licence_is_paid_until_its_providers_date(agent: Agent, pay: Pay, clock: Clock) -> None:
     till = NOON + 30 * DAY
     pay(agent, provider=Provider.GUMROAD, licence=licence(till))
@@ -242,7 +237,6 @@ def test_a_licence_is_paid_until_its_providers_date(agent: Agent, pay: Pay, cloc
     assert live(agent).current_period_end == till + 31 * DAY, "never shortened"
 
 
-@pytest.mark.sampled
 def test_what_is_bought_beside_a_licence_is_added_to_it(agent: Agent, pay: Pay) -> None:
     till = NOON + 30 * DAY
     pay(agent, provider=Provider.GUMROAD, licence=licence(till), period=Period.ANNUAL)
@@ -268,7 +262,6 @@ def test_a_second_licence_on_one_agent_is_refused_and_leaves_nothing(agent: Agen
     assert Payment.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     corrections.refund(agent, reason="asked", actor=OPERATOR, now=clock.now)
@@ -277,7 +270,6 @@ def test_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, pay
     assert (row.status, row.expired_at, row.current_period_end) == (ACTIVE, None, NOON + 60 * DAY)
 
 
-@pytest.mark.sampled
 def test_a_refund_ends_it_now_and_grace_begins(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     clock.at(FREE_UNTIL + 10 * DAY)
@@ -303,7 +295,6 @@ def test_a_credit_on_what_is_paid_changes_neither_its_plan_nor_its_price(agent: 
     assert row.current_period_end == FREE_UNTIL.replace(year=2027) + 10 * DAY
 
 
-@pytest.mark.sampled
 def test_a_credit_alone_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, clock: Clock) -> None:
     corrections.credit(agent, days=30, reason="an outage", actor=OPERATOR, now=clock.now)
     usd = prices.price_of(tier_of("tiny"), Period.MONTHLY) * 2
@@ -311,7 +302,6 @@ def test_a_credit_alone_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pa
     assert timedelta(0) <= FREE_UNTIL.replace(month=12) + 15 * DAY - live(agent).current_period_end < 2 * SECOND
 
 
-@pytest.mark.sampled
 def test_a_grant_comes_before_what_is_paid_and_gives_it_back_when_revoked(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     first = corrections.grant(agent, reason="ours", actor=OPERATOR, now=clock.now)
@@ -356,7 +346,6 @@ def test_the_database_itself_refuses_a_second_one(
         row.save(force_insert=True)
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_fifty_threads_that_confirm_one_payment_make_one_subscription_and_one_event(
     owner: User, make_agent: MakeAgent
@@ -376,7 +365,6 @@ def test_fifty_threads_that_confirm_one_payment_make_one_subscription_and_one_ev
     assert (Subscription.objects.count(), len(confirmed(agent)), Payment.objects.count()) == (1, 1, 1)
 
 
-@pytest.mark.sampled
 def test_the_pod_of_a_larger_plan_gets_its_size_in_place(agent: Agent, pay: Pay, clock: Clock) -> None:
     before = agent.spec_revision
     pay(agent, tier="medium", price_usd=Decimal("20.00"))

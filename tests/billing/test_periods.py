@@ -6,7 +6,6 @@ from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -18,7 +17,6 @@ A_YEAR_COSTS = {Period.MONTHLY: 12, Period.ANNUAL: 1}  # the number of periods i
 YEAR_SECONDS = 31_536_000
 
 
-@pytest.mark.sampled
 @given(st.decimals(min_value="0", max_value="99999", places=4), PRICES, st.sampled_from(list(Period)))
 @example(Decimal(10), Decimal(10), Period.MONTHLY)
 @example(Decimal(90), Decimal(90), Period.ANNUAL)

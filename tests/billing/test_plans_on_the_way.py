@@ -112,7 +112,6 @@ def test_where_the_second_is_refunded_too_it_is_the_first_again_with_all_of_its_
     assert held(agent, clock) == plus(without, later)
 
 
-@pytest.mark.sampled
 def test_the_plan_of_a_payment_that_is_used_up_is_the_agents_once_all_else_has_gone_back(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
@@ -130,7 +129,6 @@ def test_the_plan_of_a_payment_that_is_used_up_is_the_agents_once_all_else_has_g
     assert abs(till - (clock.now + 19 * DAY * 9 / 5)) < timedelta(seconds=2)
 
 
-@pytest.mark.sampled
 def test_a_second_plan_whose_used_up_payment_was_sent_back_is_no_plan_to_go_back_to(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
@@ -170,7 +168,6 @@ def test_a_licence_as_the_third_leaves_the_second(
     assert held(agent, clock) == plus(without, later)
 
 
-@pytest.mark.sampled
 @used_or_left
 def test_a_licence_of_the_second_plan_leaves_it(
     agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay, waits: timedelta
@@ -186,7 +183,6 @@ def test_a_licence_of_the_second_plan_leaves_it(
     assert held(agent, clock) == plus(without, DAY)
 
 
-@pytest.mark.sampled
 def test_a_licence_that_comes_again_holds_nothing_that_was_bought_beside_it_long_ago(
     agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay
 ) -> None:
@@ -207,7 +203,6 @@ def test_a_licence_that_comes_again_holds_nothing_that_was_bought_beside_it_long
     assert held(agent, clock) == plus(without, DAY)
 
 
-@pytest.mark.sampled
 def test_of_four_plans_the_last_leaves_the_third(agent: Agent, clock: Clock, pay: Pay) -> None:
     year(agent, pay, "medium")
     for tier in ("small", "tiny"):
@@ -221,7 +216,6 @@ def test_of_four_plans_the_last_leaves_the_third(agent: Agent, clock: Clock, pay
     assert without[1] == "tiny"
 
 
-@pytest.mark.sampled
 def test_the_first_plan_that_was_bought_back_and_is_used_up_is_the_third(agent: Agent, clock: Clock, pay: Pay) -> None:
     """The rest of the year returned by its value, and stays so when a fourth plan is refunded."""
     year(agent, pay, "tiny")
@@ -236,7 +230,6 @@ def test_the_first_plan_that_was_bought_back_and_is_used_up_is_the_third(agent: 
     assert held(agent, clock)[1] == "tiny"
 
 
-@pytest.mark.sampled
 def test_the_second_stays_when_more_of_it_is_bought_and_refunded_after_the_third(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
@@ -252,7 +245,6 @@ def test_the_second_stays_when_more_of_it_is_bought_and_refunded_after_the_third
     assert (row.provider, row.period, row.price_usd) == ("usdt", "monthly", Decimal(10))
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("has_its_own", [False, True], ids=["to none", "to a larger one"])
 def test_what_was_moved_from_a_deleted_agent_has_the_plans_that_it_had_there(
     agent: Agent, clock: Clock, pay: Pay, make_agent: MakeAgent, has_its_own: bool
@@ -275,7 +267,6 @@ def test_what_was_moved_from_a_deleted_agent_has_the_plans_that_it_had_there(
     assert held(taker, clock) == ("small", "small", clock.now + left)
 
 
-@pytest.mark.sampled
 def test_what_an_earlier_release_wrote_says_by_its_ledger_who_brought_a_plan(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:

@@ -19,7 +19,7 @@ from tests.billing.conftest import DAY, NOON, Clock, Pay
 from tests.billing.licences import KEY, SMALL, activate, check
 from tests.doubles.gumroad_server import GumroadServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 WHY = {"reason": "asked", "actor": "operator:usr_0"}
 

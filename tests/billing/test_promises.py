@@ -32,7 +32,6 @@ HOUR = timedelta(hours=1)
 PRICES = {"tiny": Decimal("5.00"), "small": Decimal("10.00")}
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("days", [0, 3, 14])
 def test_another_length_of_trials_is_for_agents_that_are_new(
     owner: User, client: APIClient, running: Agent, clock: Clock, settings: Settings, days: int
@@ -61,7 +60,6 @@ def test_new_agents_get_the_new_length(
     assert client.get("/tiers").json()["trial"]["days"] == 14
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("days", [1, 4, 6])
 def test_credited_days_come_after_the_free_ones(running: Agent, clock: Clock, days: int) -> None:
     corrections.credit(running, days=days, reason="an outage", actor=OPERATOR, now=clock.now)
@@ -78,7 +76,6 @@ def test_a_grant_that_is_revoked_at_once_leaves_the_trial_its_days(running: Agen
     assert agent_terms.term(running, now=clock.now).stops_at == NOON + 7 * DAY
 
 
-@pytest.mark.sampled
 def test_days_are_credited_on_the_plan_that_is_paid(running: Agent, pay: Pay, clock: Clock) -> None:
     pay(running, tier="tiny", price_usd=PRICES["tiny"])
     Agent.objects.filter(pk=running.pk).update(tier="small")
@@ -152,7 +149,6 @@ class Twins:
         self.wait(0)
 
 
-@pytest.mark.sampled
 @given(history=acts)
 @settings(
     deadline=None,

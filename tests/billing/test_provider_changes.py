@@ -23,7 +23,6 @@ def agent(clock: Clock, running: Agent) -> Agent:
     return running
 
 
-@pytest.mark.sampled
 def test_an_upgrade_at_the_provider_changes_the_plan_and_nothing_else(
     agent: Agent, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -47,7 +46,6 @@ def test_an_upgrade_at_the_provider_changes_the_plan_and_nothing_else(
     assert (list(charged), len(confirmed(agent))) == (["payment"], 1), "no charge that nobody told of"
 
 
-@pytest.mark.sampled
 def test_who_changes_from_yearly_to_monthly_is_paid_for_the_month(
     agent: Agent, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -64,7 +62,6 @@ def test_who_changes_from_yearly_to_monthly_is_paid_for_the_month(
     assert kinds(agent) == ["payment", "new plan", "renewal"]
 
 
-@pytest.mark.sampled
 def test_what_was_bought_beside_it_keeps_its_value_when_the_plan_changes(
     agent: Agent, clock: Clock, gumroad: GumroadServer, pay: Pay
 ) -> None:
@@ -81,7 +78,6 @@ def test_what_was_bought_beside_it_keeps_its_value_when_the_plan_changes(
         assert beside.total_seconds() == 5 * 365 * 86_400 // (usd * 12)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("purchase", "went_back"), [({"refunded": True}, True), ({"disputed": True}, True), ({"chargebacked": True}, True)]
 )
@@ -95,7 +91,6 @@ def test_the_ledger_says_how_much_went_back_at_the_provider(
     assert licence_of(agent).status == SubscriptionStatus.EXPIRED
 
 
-@pytest.mark.sampled
 def test_what_merely_ends_takes_no_money_back(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     sale.purchase = {"subscription_ended_at": "2026-11-21T13:00:00Z"}
     check(clock, DAY)

@@ -28,7 +28,7 @@ from tests.doubles.stripe_server import StripeDouble
 from tests.doubles.telegram_payments_server import TelegramPayments
 from tests.pages.account.renew.paying import Person
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 QUOTE = "/subscriptions/quote"
 TIERS = ("tiny", "small", "large")

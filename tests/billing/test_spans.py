@@ -45,7 +45,6 @@ def refund(row: Payment, clock: Clock) -> Payment:
     return corrections.refund_payment(row, reason="asked", actor=OPERATOR, now=clock.now)
 
 
-@pytest.mark.sampled
 def test_free_days_come_first(agent: Agent, pay: Pay, clock: Clock) -> None:
     clock.go(2 * DAY)
     pay(agent)
@@ -54,7 +53,6 @@ def test_free_days_come_first(agent: Agent, pay: Pay, clock: Clock) -> None:
     assert agent_terms.term(agent, now=clock.now).mode == TermMode.PAID
 
 
-@pytest.mark.sampled
 def test_who_changes_the_plan_in_the_free_days_keeps_them(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     clock.go(3 * DAY)
@@ -63,7 +61,6 @@ def test_who_changes_the_plan_in_the_free_days_keeps_them(agent: Agent, pay: Pay
     assert till(agent, clock) == FREE_UNTIL + MONTH + row.converted
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_refund_takes_what_its_payment_bought_and_the_rest_moves_up(
     agent: Agent, pay: Pay, clock: Clock, which: int
@@ -77,7 +74,6 @@ def test_a_refund_takes_what_its_payment_bought_and_the_rest_moves_up(
         refund(rows[which], clock)
 
 
-@pytest.mark.sampled
 def test_only_what_is_left_of_it_goes(agent: Agent, pay: Pay, clock: Clock) -> None:
     first = pay(agent)
     pay(agent, "two")
@@ -86,7 +82,6 @@ def test_only_what_is_left_of_it_goes(agent: Agent, pay: Pay, clock: Clock) -> N
     assert till(agent, clock) == clock.now + NEXT_MONTH
 
 
-@pytest.mark.sampled
 def test_of_a_payment_that_is_used_up_the_money_goes_back_once_and_no_time(
     agent: Agent, pay: Pay, clock: Clock
 ) -> None:
@@ -101,7 +96,6 @@ def test_of_a_payment_that_is_used_up_the_money_goes_back_once_and_no_time(
     assert till(agent, clock) == before
 
 
-@pytest.mark.sampled
 def test_given_days_survive_a_refund(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
     corrections.credit(agent, days=5, reason="an outage", actor=OPERATOR, now=clock.now)
@@ -112,7 +106,6 @@ def test_given_days_survive_a_refund(agent: Agent, pay: Pay, clock: Clock) -> No
         corrections.refund(agent, reason="asked", actor=OPERATOR, now=clock.now)
 
 
-@pytest.mark.sampled
 def test_what_was_converted_is_refunded_as_what_it_became(agent: Agent, pay: Pay, clock: Clock) -> None:
     first = pay(agent)
     second = pay(agent, "two", tier="small", price_usd=Decimal(10))
@@ -122,7 +115,6 @@ def test_what_was_converted_is_refunded_as_what_it_became(agent: Agent, pay: Pay
     assert agent_terms.term(agent, now=clock.now).mode == TermMode.GRACE
 
 
-@pytest.mark.sampled
 def test_a_suspension_takes_nothing_of_anybodys(agent: Agent, pay: Pay, clock: Clock, owner: User) -> None:
     clock.at(FREE_UNTIL)
     first = pay(agent)
@@ -135,7 +127,6 @@ def test_a_suspension_takes_nothing_of_anybodys(agent: Agent, pay: Pay, clock: C
     assert till(agent, clock) == clock.now + NEXT_MONTH
 
 
-@pytest.mark.sampled
 def test_a_licence_survives_a_refund_of_what_was_beside_it(agent: Agent, pay: Pay, clock: Clock) -> None:
     ends = NOON + 30 * DAY
     pay(agent, provider=Provider.GUMROAD, licence=licence(ends))
@@ -145,7 +136,6 @@ def test_a_licence_survives_a_refund_of_what_was_beside_it(agent: Agent, pay: Pa
     assert (till(agent, clock), Subscription.objects.paid().get().provider) == (ends, "gumroad")
 
 
-@pytest.mark.sampled
 def test_what_is_beside_a_licence_survives_it_and_is_refunded_by_itself(agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     coins = pay(agent, "coins")
@@ -157,7 +147,6 @@ def test_what_is_beside_a_licence_survives_it_and_is_refunded_by_itself(agent: A
     assert agent_terms.term(agent, now=clock.now).mode == TermMode.GRACE
 
 
-@pytest.mark.sampled
 def test_a_refund_of_a_licence_leaves_what_was_beside_it(agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     pay(agent, "coins")
@@ -166,7 +155,6 @@ def test_a_refund_of_a_licence_leaves_what_was_beside_it(agent: Agent, pay: Pay,
     assert till(agent, clock) == FREE_UNTIL + 30 * DAY
 
 
-@pytest.mark.sampled
 def test_given_time_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, clock: Clock) -> None:
     """73 given days of a plan for $5 a month are $12: 36.5 days of a plan for $10."""
     corrections.credit(agent, days=73, reason="an outage", actor=OPERATOR, now=clock.now)
@@ -175,7 +163,6 @@ def test_given_time_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, c
     assert row.converted == timedelta(days=36, hours=12)
 
 
-@pytest.mark.sampled
 def test_a_discount_prices_no_other_money(agent: Agent, pay: Pay, clock: Clock) -> None:
     """The rest of five dollars buys time at the new plan's list price, however little was paid for the new plan."""
     pay(agent)
@@ -184,7 +171,6 @@ def test_a_discount_prices_no_other_money(agent: Agent, pay: Pay, clock: Clock) 
     assert row.converted == timedelta(seconds=5 * 365 * 86_400 // 120)
 
 
-@pytest.mark.sampled
 def test_the_ledger_says_how_much_went_back(agent: Agent, pay: Pay, clock: Clock) -> None:
     row = pay(agent, period=Period.ANNUAL, price_usd=Decimal(50))
     back = refund(row, clock)
@@ -192,7 +178,6 @@ def test_the_ledger_says_how_much_went_back(agent: Agent, pay: Pay, clock: Clock
     assert (back.external_id, back.reason, back.actor) == (f"{row.external_id}:refund", "asked", OPERATOR)
 
 
-@pytest.mark.sampled
 def test_an_operator_refunds_one_payment_of_two_in_the_ledger(agent: Agent, pay: Pay, clock: Clock) -> None:
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com"))

@@ -19,7 +19,7 @@ from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, Pay
 from tests.billing.licences import kinds
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 OPERATOR = "operator:usr_0"
 END = NOON + 30 * DAY

@@ -102,7 +102,6 @@ def client_of(owner: User, **limits: Any) -> APIClient:
     return with_token(made[1])
 
 
-@pytest.mark.sampled
 def test_the_call_is_refused_with_the_price_and_nothing_is_stored(
     owner: User, coins: Any, running: Agent, clock: Clock
 ) -> None:

@@ -50,7 +50,6 @@ def lines(answer: Any) -> list[list[str]]:
     return sorted(found)
 
 
-@pytest.mark.sampled
 def test_a_list_of_payments_sums_each_kind_and_currency_alone(
     clock: Clock, console: Client, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +77,6 @@ def test_a_list_of_payments_sums_each_kind_and_currency_alone(
     assert operating.staff("view_deposit").get(f"{PAYMENTS}totals/").status_code == 403
 
 
-@pytest.mark.sampled
 def test_a_search_that_did_not_look_at_everybody_is_not_summed(
     clock: Clock, console: Client, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +107,6 @@ def test_coins_are_summed_to_the_last_unit_and_for_each_chain_alone(
     assert "There are more kinds" in page.content.decode()
 
 
-@pytest.mark.sampled
 def test_two_tokens_of_one_coin_are_not_added(console: Client, make_agent: MakeAgent) -> None:
     """Their decimals may differ. A sweep from an earlier release is of the only token that came to its address."""
     ann, ben = (

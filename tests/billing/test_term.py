@@ -228,7 +228,6 @@ class Rows:
         self.pauses[-1] = Pause(self.pauses[-1].since, NOON + now * HOUR)
 
 
-@pytest.mark.sampled
 @given(steps)
 def test_any_history_gives_the_mode_and_the_time_left_that_a_ticking_clock_gives(
     history: list[tuple[str, int]],
@@ -258,7 +257,6 @@ def test_any_history_gives_the_mode_and_the_time_left_that_a_ticking_clock_gives
     assert max(until - now, timedelta(0)) == hours.left * HOUR
 
 
-@pytest.mark.sampled
 @given(steps, st.integers(1, 5_000))
 def test_a_clock_that_jumps_ahead_never_gives_time_back(history: list[tuple[str, int]], jump: int) -> None:
     rows, now = Rows(), 0

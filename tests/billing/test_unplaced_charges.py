@@ -31,7 +31,7 @@ from tests.billing.licences import KEY, activate, check
 from tests.doubles.gumroad_server import GumroadSale, GumroadServer
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -36,7 +36,6 @@ def mode(agent: Agent, clock: Clock) -> TermMode:
     return agent_terms.term(agent, now=clock.now).mode
 
 
-@pytest.mark.sampled
 def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
     sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -63,7 +62,6 @@ def test_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: Gu
     assert len(confirmed(agent)) == 12
 
 
-@pytest.mark.sampled
 def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(
     agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
@@ -96,14 +94,12 @@ def test_what_was_reversed_expires_at_once_and_grace_begins(
     assert "agent.stopped" in event_types(agent)
 
 
-@pytest.mark.sampled
 def test_a_key_that_was_disabled_expires_at_once(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     sale.gone = DISABLED
     check(clock, DAY)
     assert (licence_of(agent).status, mode(agent, clock)) == (EXPIRED, TermMode.GRACE)
 
 
-@pytest.mark.sampled
 def test_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: GumroadSale, clock: Clock) -> None:
     sale.purchase = {"disputed": True}
     check(clock, DAY)
@@ -114,7 +110,6 @@ def test_a_dispute_that_is_won_makes_it_active_again(agent: Agent, sale: Gumroad
     assert (mode(agent, clock), Subscription.objects.count()) == (TermMode.PAID, 1)
 
 
-@pytest.mark.sampled
 def test_a_cancellation_in_the_future_keeps_the_pod_running_until_then(
     agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
@@ -129,7 +124,6 @@ def test_a_cancellation_in_the_future_keeps_the_pod_running_until_then(
     assert (row.status, row.expired_at, mode(agent, clock)) == (EXPIRED, END, TermMode.GRACE)
 
 
-@pytest.mark.sampled
 def test_a_cancellation_that_is_taken_back_there_is_taken_back_here(
     agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
@@ -141,7 +135,6 @@ def test_a_cancellation_that_is_taken_back_there_is_taken_back_here(
     assert (row.status, row.canceled_at, len(confirmed(agent))) == (ACTIVE, None, 1)
 
 
-@pytest.mark.sampled
 def test_what_its_owner_canceled_here_stays_so_until_the_provider_renews_it(
     agent: Agent, sale: GumroadSale, clock: Clock, client: APIClient
 ) -> None:
@@ -153,7 +146,6 @@ def test_what_its_owner_canceled_here_stays_so_until_the_provider_renews_it(
     assert licence_of(agent).status == ACTIVE
 
 
-@pytest.mark.sampled
 def test_while_the_provider_waits_for_a_failed_renewal_it_is_paid_and_then_it_is_over(
     agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
@@ -199,7 +191,6 @@ def silent_for_good(agent: Agent, clock: Clock, gumroad: GumroadServer) -> None:
     assert tick(agent, clock).status == Status.RUNNING
 
 
-@pytest.mark.sampled
 def test_a_provider_that_is_away_for_too_long_lets_it_expire_but_nothing_is_deleted(
     agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -220,7 +211,6 @@ def test_a_provider_that_is_away_for_too_long_lets_it_expire_but_nothing_is_dele
     assert tick(agent, clock).desired == Desired.DELETED
 
 
-@pytest.mark.sampled
 def test_when_it_turns_out_to_be_paid_after_all_the_pod_comes_back(
     agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -233,7 +223,6 @@ def test_when_it_turns_out_to_be_paid_after_all_the_pod_comes_back(
     assert (licence_of(agent).status, tick(agent, clock).status) == (ACTIVE, Status.RUNNING)
 
 
-@pytest.mark.sampled
 def test_a_licence_that_no_worker_asked_about_is_held_from_deletion(
     agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
@@ -243,7 +232,6 @@ def test_a_licence_that_no_worker_asked_about_is_held_from_deletion(
     assert tick(agent, clock).desired == Desired.STOPPED
 
 
-@pytest.mark.sampled
 def test_a_refusal_of_our_settings_touches_no_subscription(
     agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -253,7 +241,6 @@ def test_a_refusal_of_our_settings_touches_no_subscription(
     assert "check its settings" in caplog.text
 
 
-@pytest.mark.sampled
 def test_settings_that_are_gone_are_no_answer_either(
     agent: Agent, sale: GumroadSale, clock: Clock, settings: Any
 ) -> None:
@@ -263,7 +250,6 @@ def test_settings_that_are_gone_are_no_answer_either(
     assert (row.status, row.unknown_since) == (ACTIVE, END)
 
 
-@pytest.mark.sampled
 def test_a_key_that_is_not_known_any_more_may_have_been_rotated(
     agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -276,7 +262,6 @@ def test_a_key_that_is_not_known_any_more_may_have_been_rotated(
     assert (row.license_key, row.status, Subscription.objects.count()) == ("NEW-KEY", ACTIVE, 1)
 
 
-@pytest.mark.sampled
 def test_a_key_that_is_not_known_at_the_end_of_the_period_expires_then(
     agent: Agent, sale: GumroadSale, clock: Clock, gumroad: GumroadServer
 ) -> None:
@@ -286,7 +271,6 @@ def test_a_key_that_is_not_known_at_the_end_of_the_period_expires_then(
     assert (row.status, row.expired_at) == (EXPIRED, END)
 
 
-@pytest.mark.sampled
 def test_a_membership_of_the_thirty_first_keeps_its_day(
     clock: Clock, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
@@ -300,7 +284,6 @@ def test_a_membership_of_the_thirty_first_keeps_its_day(
     assert [f"{end:%m-%d}" for end in ends] == ["02-28", "03-31", "04-30"]
 
 
-@pytest.mark.sampled
 def test_an_expired_key_that_is_paid_again_is_active_and_the_pod_resumes(
     agent: Agent, sale: GumroadSale, clock: Clock
 ) -> None:
@@ -315,7 +298,6 @@ def test_an_expired_key_that_is_paid_again_is_active_and_the_pod_resumes(
     assert tick(agent, clock).status == Status.RUNNING
 
 
-@pytest.mark.sampled
 def test_what_was_bought_beside_a_refunded_licence_runs_on(
     agent: Agent, sale: GumroadSale, clock: Clock, pay: Pay
 ) -> None:
@@ -330,7 +312,6 @@ def test_what_was_bought_beside_a_refunded_licence_runs_on(
     assert agent_terms.term(agent, now=clock.now).paid_till == till
 
 
-@pytest.mark.sampled
 def test_two_workers_never_ask_about_the_same_licence(sale: GumroadSale, clock: Clock, gumroad: GumroadServer) -> None:
     clock.go(DAY)
     row = Subscription.objects.get()
@@ -340,7 +321,6 @@ def test_two_workers_never_ask_about_the_same_licence(sale: GumroadSale, clock: 
     assert len(gumroad.asked) == 1
 
 
-@pytest.mark.sampled
 def test_a_provider_that_is_silent_is_left_alone_until_the_next_run(
     clock: Clock, make_agent: MakeAgent, gumroad: GumroadServer, settings: Any
 ) -> None:
@@ -354,7 +334,6 @@ def test_a_provider_that_is_silent_is_left_alone_until_the_next_run(
     assert Subscription.objects.filter(unknown_since=None).count() == 2
 
 
-@pytest.mark.sampled
 def test_holding_ourselves_back_is_no_silence_of_the_provider(
     agent: Agent, sale: GumroadSale, clock: Clock, settings: Any, gumroad: GumroadServer
 ) -> None:
@@ -367,7 +346,6 @@ def test_holding_ourselves_back_is_no_silence_of_the_provider(
     assert (row.unknown_since, row.check_at) == (None, clock.now + MINUTE)
 
 
-@pytest.mark.sampled
 def test_lemonsqueezy_is_followed_through_renewal_upgrade_and_expiry(
     agent: Agent, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:

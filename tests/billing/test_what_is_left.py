@@ -16,7 +16,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
 from tests.billing.licences import activate, check
 from tests.doubles.gumroad_server import DISABLED, GumroadSale, GumroadServer
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 WHY = {"reason": "asked", "actor": "operator:usr_0"}
 

@@ -75,7 +75,6 @@ def test_saving_a_row_as_it_stands_edits_nothing(console: Client, model: type[Ca
     assert loading.load().kept == []
 
 
-@pytest.mark.sampled
 def test_an_edit_reaches_all_processes_and_outlives_the_next_load(console: Client) -> None:
     before, engine = token(), Engine.objects.get(id="pi")
     console.post(
@@ -88,7 +87,6 @@ def test_an_edit_reaches_all_processes_and_outlives_the_next_load(console: Clien
     assert "edited: label, toolsets" in console.get(url(engine)).content.decode()
 
 
-@pytest.mark.sampled
 def test_an_edit_of_a_localization_inside_its_persona_reaches_all_processes(console: Client) -> None:
     before, persona = token(), Persona.objects.get(id="exam-coach")
     sent = opened(console, url(persona))
@@ -100,7 +98,6 @@ def test_an_edit_of_a_localization_inside_its_persona_reaches_all_processes(cons
     assert loading.load().kept == ["localization exam-coach ru (name)"]
 
 
-@pytest.mark.sampled
 def test_a_save_keeps_the_deployments_counted_meanwhile(console: Client) -> None:
     persona = Persona.objects.get(id="exam-coach")
     sent = opened(console, url(persona))
@@ -144,7 +141,6 @@ def test_a_wrong_value_is_refused_beside_its_field(
     assert token() == before
 
 
-@pytest.mark.sampled
 def test_a_new_price_is_kept_with_the_old_one_and_who_set_it(console: Client) -> None:
     address = url(Tier.objects.get(pk="tiny"))
     before = Tier.objects.get(pk="tiny").monthly_usd
@@ -192,7 +188,6 @@ def test_json_that_cannot_be_stored_is_refused_beside_its_field(console: Client,
     assert token() == before
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("model", [Article, PersonaL10n])
 def test_an_id_that_no_persona_can_have_is_refused_beside_its_field(console: Client, model: type[CatalogRow]) -> None:
     address = url(model, "add/")
@@ -202,7 +197,6 @@ def test_an_id_that_no_persona_can_have_is_refused_beside_its_field(console: Cli
     assert errors["persona"] == ["Null characters are not allowed."]
 
 
-@pytest.mark.sampled
 def test_optional_texts_are_emptied_to_nothing(console: Client) -> None:
     persona = Persona.objects.get(id="exam-coach")
     sent = opened(console, url(persona))
@@ -211,7 +205,6 @@ def test_optional_texts_are_emptied_to_nothing(console: Client) -> None:
     assert (persona.disclaimer, persona.demo, persona.does_examples) == (None, None, None)
 
 
-@pytest.mark.sampled
 def test_an_operator_adds_a_persona_of_the_house(console: Client) -> None:
     address = url(Persona, "add/")
     sent = opened(console, address)
@@ -257,7 +250,6 @@ def test_rows_are_found_and_filtered(console: Client, model: type[CatalogRow]) -
     assert console.get(url(model), {"q": "no such row"}).context["cl"].result_count == 0
 
 
-@pytest.mark.sampled
 @each_table
 def test_a_list_takes_the_same_queries_for_any_number_of_rows(console: Client, model: type[CatalogRow]) -> None:
     counts = []
@@ -270,7 +262,6 @@ def test_a_list_takes_the_same_queries_for_any_number_of_rows(console: Client, m
     assert counts[1] <= max(counts[0], 8)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("digits", ["40", "0f"])  # the admin writes `_40` and the like differently in its addresses
 def test_articles_are_written_found_and_deleted_for_all_processes(
     console: Client, digits: str, monkeypatch: pytest.MonkeyPatch
@@ -300,7 +291,6 @@ def test_articles_are_written_found_and_deleted_for_all_processes(
     assert len({before, written, token()}) == 3
 
 
-@pytest.mark.sampled
 def test_an_edited_article_is_shown_as_it_is_now(console: Client, community: Persona) -> None:
     article = Article.objects.create(persona=community, slug="first", title="First", body="# Hello")
     sent = opened(console, url(article))
@@ -318,7 +308,6 @@ def test_the_version_is_shown_and_never_edited(console: Client) -> None:
     assert console.post("/admin/catalog/catalogversion/1/change/", {"token": "x"}).status_code == 403
 
 
-@pytest.mark.sampled
 def test_authored_text_is_never_markup(console: Client, community: Persona) -> None:
     evil = "<script>alert(1)</script>"
     Persona.objects.filter(id=community.id).update(name=evil, tagline=evil, soul=evil, author=evil)

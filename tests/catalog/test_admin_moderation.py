@@ -69,7 +69,6 @@ def test_the_queue_holds_what_nobody_has_passed_the_oldest_first(console: Client
     assert [row.pk for row in rows] == ["early", "late", "night-owl"]
 
 
-@pytest.mark.sampled
 def test_the_queue_takes_the_same_queries_for_any_number_of_personas(console: Client, community: Persona) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
@@ -126,7 +125,6 @@ def test_long_articles_do_not_hold_up_the_page(console: Client, community: Perso
     assert page.count("Too long to be shown here") == 2
 
 
-@pytest.mark.sampled
 def test_a_moderator_passes_what_is_on_the_page(console: Client, community: Persona) -> None:
     page = console.get(review(community)).content.decode()
     answer = console.post(review(community), seen(page), follow=True)
@@ -137,7 +135,6 @@ def test_a_moderator_passes_what_is_on_the_page(console: Client, community: Pers
     assert 'value="Approve"' not in console.get(review(community)).content.decode()
 
 
-@pytest.mark.sampled
 def test_what_was_changed_meanwhile_has_to_be_looked_at_again(console: Client, community: Persona) -> None:
     page = console.get(review(community)).content.decode()
     authoring.change(community, texts={"tagline": "Pay me"}, now=NOON)
@@ -148,7 +145,6 @@ def test_what_was_changed_meanwhile_has_to_be_looked_at_again(console: Client, c
     assert history() == []
 
 
-@pytest.mark.sampled
 def test_several_are_passed_at_once_as_the_list_showed_them(console: Client, community: Persona) -> None:
     other = Persona.objects.create(
         id="day-owl", name="Day Owl", status=PersonaStatus.PUBLISHED, owner=community.owner, soul="You are."
@@ -163,7 +159,6 @@ def test_several_are_passed_at_once_as_the_list_showed_them(console: Client, com
     assert "was not on your page" in console.post(QUEUE, chosen, follow=True).content.decode()
 
 
-@pytest.mark.sampled
 def test_what_is_chosen_beyond_the_page_is_counted_and_not_passed(console: Client, community: Persona) -> None:
     Persona.objects.bulk_create(
         Persona(
@@ -210,7 +205,6 @@ def test_who_may_not_moderate_sees_no_step_and_can_send_none(
     assert Persona.objects.filter(in_queue()).exists()
 
 
-@pytest.mark.sampled
 def test_a_moderator_needs_no_other_permission(community: Persona, steps: list[str]) -> None:
     client = staff("moderate_persona")
     assert "Review queue" in client.get("/admin/").content.decode()

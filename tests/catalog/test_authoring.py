@@ -81,7 +81,6 @@ def test_every_field_of_a_persona_is_written_or_refused(writer: Writer) -> None:
     assert set(PersonaSerializer().fields) == set(PatchPersonaSerializer().fields) | set(PERSONA)
 
 
-@pytest.mark.sampled
 def test_ids_are_made_of_the_name_and_never_the_same(writer: Writer) -> None:
     names = {"Night Owl": "night-owl-", "Exam Coach": "exam-coach-", "Ночная сова": "persona-", "a_-_b": "a-b-"}
     for name, start in names.items():
@@ -91,14 +90,12 @@ def test_ids_are_made_of_the_name_and_never_the_same(writer: Writer) -> None:
     assert len(writer.post("/personas", {"name": "a" * 80})["persona"]["id"]) == 47
 
 
-@pytest.mark.sampled
 def test_personas_are_listed_newest_first(writer: Writer, stranger: Writer) -> None:
     ids = [writer.draft()["id"], writer.published()["id"], writer.draft()["id"]]
     stranger.draft()
     assert [persona["id"] for persona in writer.get("/me/personas")["personas"]] == ids[::-1]
 
 
-@pytest.mark.sampled
 def test_the_list_takes_the_same_queries_for_any_number(
     writer: Writer, django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +106,6 @@ def test_the_list_takes_the_same_queries_for_any_number(
             writer.get("/me/personas")
 
 
-@pytest.mark.sampled
 def test_what_is_absent_stays_and_null_removes(writer: Writer) -> None:
     draft = writer.draft()
     path = f"/personas/{draft['id']}"
@@ -130,7 +126,6 @@ def test_what_an_operator_hid_stays_hidden_when_its_author_changes_it(writer: Wr
     assert PersonaL10n.objects.filter(persona_id=draft["id"], lang="ru", name="Филин", hidden=True).exists()
 
 
-@pytest.mark.sampled
 def test_a_localization_is_replaced_whole(writer: Writer) -> None:
     path = f"/personas/{writer.draft()['id']}"
     other = {"name": "Сова", "tagline": "Ночь", "forWho": "Всем", "does": ["Раз", "Два"]}
@@ -163,14 +158,12 @@ def test_text_that_no_column_can_hold_is_refused(writer: Writer) -> None:
             assert "NUL or unpaired surrogates" in answer.json()["message"]
 
 
-@pytest.mark.sampled
 def test_the_largest_persona_is_published(writer: Writer) -> None:
     persona = writer.post("/personas", LARGEST)["persona"]
     published = writer.post(f"/personas/{persona['id']}/publish")["persona"]
     assert {name: published[name] for name in LARGEST} == LARGEST
 
 
-@pytest.mark.sampled
 def test_a_change_of_what_is_published_is_live_and_waits_for_the_moderators(writer: Writer, api: APIClient) -> None:
     path = f"/personas/{writer.published()['id']}"
     row = Persona.objects.filter(owner=writer.user)
@@ -184,7 +177,6 @@ def test_a_change_of_what_is_published_is_live_and_waits_for_the_moderators(writ
         assert changed["status"] == "published"
 
 
-@pytest.mark.sampled
 def test_a_change_to_the_same_is_no_change(writer: Writer) -> None:
     path = f"/personas/{writer.published()['id']}"
     Persona.objects.update(reviewed_at=timezone.now())
@@ -193,7 +185,6 @@ def test_a_change_to_the_same_is_no_change(writer: Writer) -> None:
     assert (CatalogVersion.objects.get().token, list(Persona.objects.values())) == before
 
 
-@pytest.mark.sampled
 def test_what_is_published_stays_complete(writer: Writer, api: APIClient) -> None:
     persona = writer.published()
     path = f"/personas/{persona['id']}"
@@ -211,7 +202,6 @@ def test_what_is_published_stays_complete(writer: Writer, api: APIClient) -> Non
     assert api.get(path).json()["persona"] == persona == _own(writer, persona)
 
 
-@pytest.mark.sampled
 def test_drafts_are_nobodys_news(writer: Writer) -> None:
     before = CatalogVersion.objects.get().token
     draft = writer.draft()
@@ -225,7 +215,6 @@ def test_a_new_name_keeps_the_id(writer: Writer) -> None:
     assert writer.patch(f"/personas/{draft['id']}", {"name": "Other"})["persona"]["id"] == draft["id"]
 
 
-@pytest.mark.sampled
 def test_a_deleted_persona_is_gone_with_all_that_belongs_to_it(writer: Writer, api: APIClient) -> None:
     path = f"/personas/{writer.published()['id']}"
     writer.post(f"{path}/articles", {"title": "A", "lang": "en", "body": "x", "status": "published"})
@@ -238,7 +227,6 @@ def test_a_deleted_persona_is_gone_with_all_that_belongs_to_it(writer: Writer, a
     assert not Persona.objects.filter(owner=writer.user).exists()
 
 
-@pytest.mark.sampled
 def test_what_is_used_is_not_deleted(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     path = f"/personas/{writer.published()['id']}"
     monkeypatch.setitem(usage._users, "agents", path.endswith)
@@ -250,7 +238,6 @@ def test_what_is_used_is_not_deleted(writer: Writer, monkeypatch: pytest.MonkeyP
     writer.delete(path)
 
 
-@pytest.mark.sampled
 def test_another_ones_persona_is_not_there_and_a_built_in_one_not_to_be_written(
     writer: Writer, stranger: Writer, api: APIClient
 ) -> None:
@@ -274,7 +261,6 @@ def test_a_malformed_body_is_refused_before_the_persona_is_looked_for(writer: Wr
         assert writer.refusal("POST", "/personas", body).startswith("body: must be an object")
 
 
-@pytest.mark.sampled
 def test_an_account_has_so_many_personas(writer: Writer, stranger: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert authoring.PERSONAS_PER_AUTHOR == 64
     monkeypatch.setattr(authoring, "PERSONAS_PER_AUTHOR", 3)
@@ -287,7 +273,6 @@ def test_an_account_has_so_many_personas(writer: Writer, stranger: Writer, monke
     writer.draft()
 
 
-@pytest.mark.sampled
 def test_a_banned_author_reads_unpublishes_and_deletes(writer: Writer, api: APIClient) -> None:
     path, draft = f"/personas/{writer.published()['id']}", f"/personas/{writer.draft()['id']}"
     article = {"title": "A", "lang": "en", "body": "x"}
@@ -337,7 +322,6 @@ def crowd(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Writer:
     return Writer(User.objects.create_user("author@example.com"))
 
 
-@pytest.mark.sampled
 def test_at_once_an_account_has_no_more_than_its_limit_and_loses_no_change(
     crowd: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,7 +336,6 @@ def test_at_once_an_account_has_no_more_than_its_limit_and_loses_no_change(
     assert {name: persona[name] for name in texts} == texts
 
 
-@pytest.mark.sampled
 def test_at_once_publishing_and_breaking_leave_nothing_incomplete(crowd: Writer) -> None:
     for _ in range(3):
         path = f"/personas/{crowd.draft()['id']}"
@@ -366,7 +349,6 @@ def _said(writer: Writer, method: str, path: str, body: Any) -> None:
     assert answer.status_code in {200, 204, 400, 404}
 
 
-@pytest.mark.sampled
 def test_the_first_two_drafts_of_an_account_make_one_author(crowd: Writer) -> None:
     _at_once([lambda: crowd.draft(name="Owl")] * 4)
     assert Author.objects.get().name == authors.of(crowd.user.pk).name

@@ -68,7 +68,6 @@ def instead(contents: files.Contents, changed: files.Contents) -> files.Contents
     return files.Contents(rows=rows)
 
 
-@pytest.mark.sampled
 def test_our_personas_have_nothing_wrong(contents: files.Contents, known: Languages) -> None:
     assert reviewing.review(contents, known) == []
 
@@ -198,7 +197,6 @@ def test_the_review_sees_another_language(rewrite: Rewrite, known: Languages, ch
     assert [found for found in problems if problem in found]
 
 
-@pytest.mark.sampled
 def test_a_sentence_in_english_is_seen_inside_a_text_of_another_language(rewrite: Rewrite, known: Languages) -> None:
     def change(data: Data) -> None:
         demo = data["localizations"]["es"]["demo"]

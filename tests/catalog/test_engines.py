@@ -13,7 +13,6 @@ from config.errors import BadRequest
 pytestmark = pytest.mark.usefixtures("catalog")
 
 
-@pytest.mark.sampled
 def test_an_offered_engine_is_known() -> None:
     engine = engines.known_engine("pi")
     assert (engine.label, engine.min_tier, engine.status) == ("Pi", "tiny", "stable")

@@ -65,7 +65,6 @@ def test_an_operator_confirms_an_engine_while_the_service_runs(production: Setti
         choose_setting("ENGINES_CONFIRMED", "n8n,pi")
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("engine", "confirmed", "words"),
     [

@@ -15,7 +15,6 @@ def test_an_offered_provider_is_known() -> None:
     assert llm_providers.known_provider("xai").env_var == "XAI_API_KEY"
 
 
-@pytest.mark.sampled
 def test_an_unknown_or_hidden_provider_names_the_field() -> None:
     LlmProvider.objects.filter(id="xai").update(hidden=True)
     snapshot.forget()

@@ -67,7 +67,6 @@ def test_loading_again_changes_nothing_and_wakes_nobody(catalog: loading.Report)
     assert token() == before
 
 
-@pytest.mark.sampled
 def test_a_changed_file_updates_its_row_and_wakes_every_process(catalog: loading.Report, source: Path) -> None:
     before = token()
     change(source, "tiers.yaml", "name: Tiny", "name: Teeny")
@@ -77,7 +76,6 @@ def test_a_changed_file_updates_its_row_and_wakes_every_process(catalog: loading
     assert token() != before
 
 
-@pytest.mark.sampled
 def test_a_row_edited_in_the_admin_is_kept_and_reported(catalog: loading.Report, source: Path) -> None:
     edit(Tier.objects.get(id="tiny"), name="Mini")
     change(source, "tiers.yaml", 'monthly_usd: "5"', 'monthly_usd: "6"')
@@ -87,13 +85,11 @@ def test_a_row_edited_in_the_admin_is_kept_and_reported(catalog: loading.Report,
     assert (tier.name, tier.monthly_usd) == ("Mini", Decimal(5))
 
 
-@pytest.mark.sampled
 def test_an_edited_row_is_reported_by_every_load(catalog: loading.Report) -> None:
     edit(Tier.objects.get(id="tiny"), name="Mini")
     assert loading.load().kept == loading.load().kept == ["tier tiny (name)"]
 
 
-@pytest.mark.sampled
 def test_overwrite_replaces_an_edited_row(catalog: loading.Report) -> None:
     edit(Tier.objects.get(id="tiny"), name="Mini")
     assert loading.load(overwrite=True).updated == ["tier tiny"]
@@ -101,7 +97,6 @@ def test_overwrite_replaces_an_edited_row(catalog: loading.Report) -> None:
     assert loading.load().unchanged == len(catalog.created)
 
 
-@pytest.mark.sampled
 def test_an_edit_that_was_taken_back_is_none(catalog: loading.Report, source: Path) -> None:
     tier = Tier.objects.get(id="tiny")
     edit(tier, name="Mini")
@@ -110,7 +105,6 @@ def test_an_edit_that_was_taken_back_is_none(catalog: loading.Report, source: Pa
     assert loading.load(source).updated == ["tier tiny"]
 
 
-@pytest.mark.sampled
 def test_an_edit_that_the_files_come_to_agree_with_is_none(catalog: loading.Report, source: Path) -> None:
     edit(Tier.objects.get(id="tiny"), name="Teeny")
     change(source, "tiers.yaml", "name: Tiny", "name: Teeny")
@@ -119,14 +113,12 @@ def test_an_edit_that_the_files_come_to_agree_with_is_none(catalog: loading.Repo
     assert loading.load(source).updated == ["tier tiny"]
 
 
-@pytest.mark.sampled
 def test_a_row_hidden_by_an_operator_stays_hidden(catalog: loading.Report) -> None:
     edit(Toolset.objects.get(id="tts"), hidden=True)
     assert loading.load().kept == ["toolset tts (hidden)"]
     assert not Toolset.objects.get(id="tts").offered
 
 
-@pytest.mark.sampled
 def test_a_row_gone_from_the_files_is_hidden_and_comes_back(catalog: loading.Report, source: Path) -> None:
     drop_speech(source)
     assert loading.load(source).hidden == ["toolset tts"]
@@ -137,7 +129,6 @@ def test_a_row_gone_from_the_files_is_hidden_and_comes_back(catalog: loading.Rep
     assert Toolset.objects.get(id="tts").offered
 
 
-@pytest.mark.sampled
 def test_a_row_gone_from_the_files_comes_back_as_the_files_now_have_it(catalog: loading.Report, source: Path) -> None:
     drop_speech(source)
     loading.load(source)
@@ -150,7 +141,6 @@ def test_a_row_gone_from_the_files_comes_back_as_the_files_now_have_it(catalog: 
     assert Toolset.objects.get(id="tts").name == "Music"
 
 
-@pytest.mark.sampled
 def test_an_edited_row_gone_from_the_files_is_hidden_with_its_edit(catalog: loading.Report, source: Path) -> None:
     edit(Toolset.objects.get(id="tts"), name="Music")
     drop_speech(source)
@@ -161,7 +151,6 @@ def test_an_edited_row_gone_from_the_files_is_hidden_with_its_edit(catalog: load
     assert (toolset.name, toolset.offered) == ("Music", True)
 
 
-@pytest.mark.sampled
 def test_a_persona_gone_from_the_files_takes_its_localizations_with_it(catalog: loading.Report, source: Path) -> None:
     (source / "personas" / "game-master.yaml").unlink()
     report = loading.load(source)
@@ -171,7 +160,6 @@ def test_a_persona_gone_from_the_files_takes_its_localizations_with_it(catalog: 
     assert Persona.objects.filter(id="game-master").exists()
 
 
-@pytest.mark.sampled
 def test_an_edited_localization_is_kept_while_the_persona_is_updated(catalog: loading.Report, source: Path) -> None:
     edit(PersonaL10n.objects.get(persona="exam-coach", lang="ru"), name="Репетитор")
     change(source, "personas/exam-coach.yaml", 'name: "Exam Coach"', 'name: "Exam Trainer"')
@@ -180,7 +168,6 @@ def test_an_edited_localization_is_kept_while_the_persona_is_updated(catalog: lo
     assert report.kept == ["localization exam-coach ru (name)"]
 
 
-@pytest.mark.sampled
 def test_optional_columns_are_emptied_as_the_files_empty_them(catalog: loading.Report, source: Path) -> None:
     path = source / "personas" / "exam-coach.yaml"
     text = path.read_text(encoding="utf-8")
@@ -196,14 +183,12 @@ def test_optional_columns_are_emptied_as_the_files_empty_them(catalog: loading.R
     assert loading.load(source).updated == []
 
 
-@pytest.mark.sampled
 def test_rows_made_by_hand_are_left_alone(catalog: loading.Report, community: Persona) -> None:
     Toolset.objects.create(id="abacus", name="Abacus", description="Counts.", group="thinking")
     assert not loading.load().changed
     assert Toolset.objects.get(id="abacus").offered
 
 
-@pytest.mark.sampled
 def test_a_row_made_by_hand_with_an_id_of_the_files_is_kept(catalog: loading.Report, source: Path) -> None:
     drop_speech(source)
     Toolset.objects.filter(id="tts").delete()
@@ -218,7 +203,6 @@ def test_a_community_persona_never_becomes_a_built_in_one(catalog: loading.Repor
         loading.load(overwrite=True)
 
 
-@pytest.mark.sampled
 def test_counts_and_owners_are_not_the_files_business(catalog: loading.Report, source: Path) -> None:
     Persona.objects.filter(id="exam-coach").update(deployed_count=7)
     change(source, "personas/exam-coach.yaml", 'name: "Exam Coach"', 'name: "Exam Trainer"')
@@ -226,7 +210,6 @@ def test_counts_and_owners_are_not_the_files_business(catalog: loading.Report, s
     assert Persona.objects.get(id="exam-coach").deployed_count == 7
 
 
-@pytest.mark.sampled
 def test_a_column_newer_than_the_last_load_is_no_edit(catalog: loading.Report) -> None:
     row = Tier.objects.get(id="tiny")
     remembered = {name: digest for name, digest in row.loaded.items() if name != "cpu"}
@@ -244,7 +227,6 @@ def test_wrong_files_write_nothing(catalog: loading.Report, source: Path) -> Non
     assert token() == before
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_loads_at_the_same_time_on_an_empty_database_create_each_row_once() -> None:
     reports: list[loading.Report] = []

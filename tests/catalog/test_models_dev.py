@@ -110,7 +110,6 @@ def test_a_file_that_cannot_be_read_is_said(path: str) -> None:
         models_dev.read(path)
 
 
-@pytest.mark.sampled
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,0123456789eE.-openaimodels ', max_size=80).map(str.encode))
 def test_no_file_can_crash_the_reading(content: bytes) -> None:
     with NamedTemporaryFile() as file:

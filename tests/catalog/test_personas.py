@@ -65,7 +65,6 @@ def test_counting_a_persona_that_is_gone_does_nothing(django_assert_num_queries:
         personas.count_deployment("nobody")
 
 
-@pytest.mark.sampled
 def test_new_counts_are_shown_when_their_minute_comes() -> None:
     for _ in range(3):
         personas.count_deployment("exam-coach")
@@ -107,7 +106,6 @@ def test_a_persona_that_somebody_holds_shows_its_count_a_minute_later() -> None:
     assert personas.show_deployments() == 1
 
 
-@pytest.mark.sampled
 def test_list_and_detail_show_one_count(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # so that the catalog is checked only here
     snapshot.look()

@@ -288,7 +288,6 @@ WHOLE = provider(
 )
 
 
-@pytest.mark.sampled
 def test_a_later_load_of_the_same_files_undoes_nothing_of_a_refresh() -> None:
     refresh(WHOLE)
     after = everything()
@@ -329,7 +328,6 @@ def test_another_label_in_the_files_arrives_and_the_refreshed_price_stays(source
     assert (found.label, found.input_usd) == ("GLM 5.3", Decimal(1))
 
 
-@pytest.mark.sampled
 def test_an_operators_edit_is_kept_through_a_refresh_and_a_load() -> None:
     edited = row("openrouter:z-ai/glm-5.3")
     edited.label = "Our favourite"
@@ -340,7 +338,6 @@ def test_an_operators_edit_is_kept_through_a_refresh_and_a_load() -> None:
     assert (found.label, found.input_usd) == ("Our favourite", Decimal(1))
 
 
-@pytest.mark.sampled
 def test_a_model_that_the_files_drop_but_the_list_has_is_the_refreshs_own(source: Path) -> None:
     path = source / "models.yaml"
     head, _, rest = path.read_text(encoding="utf-8").partition(f"- id: {UNUSED}\n")

@@ -94,7 +94,6 @@ def test_a_catalog_that_changes_while_it_is_read_is_read_again(monkeypatch: pyte
     assert len(reads) == 2
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_while_the_database_is_away_the_last_catalog_is_served() -> None:
     loading.load()
@@ -131,7 +130,6 @@ def test_threads_that_come_together_read_the_catalog_once() -> None:
     assert len({id(one) for one in found}) == 1
 
 
-@pytest.mark.sampled
 def test_two_web_processes_see_a_change_within_a_second(webs: list[Web]) -> None:
     for price in range(6, 9):
         assert all(web.get("/tiers").ok for web in webs)  # both have just checked the catalog
@@ -157,7 +155,6 @@ def test_a_published_persona_is_there_in_both_and_gone_when_hidden(webs: list[We
     assert [len(web.get("/personas").json()["personas"]) for web in webs] == [public - 1] * 2
 
 
-@pytest.mark.sampled
 def test_over_the_wire_head_has_no_body_and_a_304_neither(webs: list[Web]) -> None:
     web = webs[0]
     full = web.get("/personas", **{"Accept-Encoding": "gzip"})
@@ -169,7 +166,6 @@ def test_over_the_wire_head_has_no_body_and_a_304_neither(webs: list[Web]) -> No
     assert (fresh.status_code, fresh.content) == (304, b"")
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "path", ["/personas/night-owl", "/en/p/night-owl", "/p/night-owl/first", "/sitemap.xml", "/sitemaps/1.xml"]
 )

@@ -18,7 +18,6 @@ def token() -> str:
     return version.CatalogVersion.objects.get().token
 
 
-@pytest.mark.sampled
 def test_a_hidden_row_is_offered_again_on_request() -> None:
     before = token()
     assert visibility.hide(Toolset, ["stt", "tts"]) == 2

@@ -84,7 +84,6 @@ def test_a_runtime_of_ones_own_needs_no_images(production: Any) -> None:
     assert checks.refusals() == []
 
 
-@pytest.mark.sampled
 def test_the_name_of_an_installation_must_be_a_labels_value() -> None:
     environment = {**os.environ, "INSTALLATION": "two words"}
     command = [sys.executable, "-c", "import config.settings"]
@@ -147,7 +146,6 @@ def test_console_and_pods_that_share_nothing_are_as_they_should_be(production: A
     assert checks.console_apart_from_pods() == []
 
 
-@pytest.mark.sampled
 def test_check_deploy_fails_where_pods_lie_below_the_console(tmp_path: Path) -> None:
     given = {"BASE_URL": "https://example.com", "PLATFORM_DOMAIN": "pods.example.com", "AGENTPODS_HOME": str(tmp_path)}
     command = [sys.executable, "manage.py", "check", "--deploy", "--tag", "security"]

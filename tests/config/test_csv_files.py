@@ -59,7 +59,6 @@ def test_no_cell_is_a_formula(console: Client, title: str) -> None:
     assert row[0] == f"'{title}"
 
 
-@pytest.mark.sampled
 def test_too_many_rows_are_refused_in_words(console: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "MOST", 2)
     first, *_ = incidents("one", "two", "three")
@@ -67,7 +66,6 @@ def test_too_many_rows_are_refused_in_words(console: Client, monkeypatch: pytest
     assert "at most 2 rows" in answer.content.decode()
 
 
-@pytest.mark.sampled
 def test_every_list_that_offers_actions_offers_its_file_to_those_who_may_see_it(console: Client) -> None:
     for model, own in some(list(admin.site._registry.items())):
         place = reverse(f"admin:{own.opts.app_label}_{own.opts.model_name}_changelist")

@@ -94,7 +94,6 @@ def test_a_task_carries_only_the_request_and_its_trace() -> None:
     assert json.loads(message)["headers"]["about"] == {"requestId": "req_1", "traceId": TRACE}
 
 
-@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.django_db(transaction=True)
 def test_a_workers_lines_lead_back_to_the_request(celery: Workers) -> None:

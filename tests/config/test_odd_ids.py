@@ -19,7 +19,6 @@ from tests.webhooks.conftest import agent_of
 ODD = "23" + "0" * 22
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db
 def test_every_link_to_a_row_with_an_odd_id_leads_to_that_row() -> None:
     operator = User.objects.create_superuser("operator@example.com")

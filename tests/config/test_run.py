@@ -157,7 +157,6 @@ def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again
     assert "postgres did not stop when asked" in run.said()
 
 
-@pytest.mark.sampled
 def test_a_taken_port_is_named_and_nothing_is_started(make_run: MakeRun) -> None:
     run = make_run()
     with socket.socket() as taken:

@@ -120,12 +120,10 @@ def _schema(filename: str, desired_version: str) -> object:
 _read_schema = kubernetes_validate.utils.schema_contents
 
 
-@pytest.mark.sampled
 def test_helms_own_linter_finds_nothing() -> None:
     assert chart.lint(chart.MINIMAL) == []
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("minor", [OLDEST, NEWEST])
 def test_every_combination_renders_objects_that_a_cluster_takes(minor: str) -> None:
     for one in all_objects():
@@ -263,7 +261,6 @@ def test_web_starts_as_make_run_starts_it_but_for_every_address() -> None:
     assert grace > given.drain_seconds + given.stop_seconds
 
 
-@pytest.mark.sampled
 def test_every_command_of_manage_py_exists() -> None:
     used = {
         container["command"][2]
@@ -300,7 +297,6 @@ def test_secrets_are_in_secrets_alone() -> None:
 BUCKET = {"BACKUP_ACCESS_KEY": "opens it", "BACKUP_SECRET_KEY": "opens it too"}
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "given",
     [
@@ -327,7 +323,6 @@ def test_only_the_endpoint_and_the_workers_have_what_opens_the_bucket_of_backups
     assert have == {"agentpods-backups", "agentpods-worker", "agentpods-worker-webhooks"}
 
 
-@pytest.mark.sampled
 def test_pods_start_anew_when_the_charts_own_secret_changes() -> None:
     cases = [SECRETS, {**SECRETS, "SECRET_KEY": "another"}]
     marks = set()

@@ -55,7 +55,6 @@ def test_nothing_is_served_or_opened_by_default() -> None:
     assert objects(0, "PodMonitor") == {}
 
 
-@pytest.mark.sampled
 def test_each_program_serves_its_metrics_and_keeps_its_own_ports() -> None:
     assert len(containers(1)) == 6
     for container in containers(1):

@@ -63,7 +63,6 @@ def test_a_label_that_is_given_does_not_decide_which_pods_are_a_programs() -> No
         assert "team" not in program["spec"]["selector"]["matchLabels"]
 
 
-@pytest.mark.sampled
 def test_what_is_said_of_one_program_stands_in_place_of_what_is_said_of_all() -> None:
     web, worker = (of_kind("Deployment")[f"agentpods-{name}"]["spec"]["template"]["spec"] for name in ("web", "worker"))
     assert (web["nodeSelector"], web["tolerations"], web["priorityClassName"]) == ({"pool": "web"}, [OWN], "console")
@@ -102,7 +101,6 @@ def test_images_of_agents_pods_are_brought_to_their_nodes_by_pods_that_may_do_no
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
-@pytest.mark.sampled
 def test_without_being_asked_for_there_is_none_of_it() -> None:
     kinds = {one["kind"] for one in chart.render()}
     assert not kinds & {"HorizontalPodAutoscaler", "DaemonSet"}

@@ -172,7 +172,6 @@ def test_observe_may_watch_all_that_is_guarded(case: str) -> None:
     assert watched <= allowed
 
 
-@pytest.mark.sampled
 def test_a_check_asks_where_the_api_server_is_as_the_chart_lets_it() -> None:
     (role,) = of_kind("usual", "Role")
     asked = {(group, resource, verb) for group, resource, verbs in checking.RIGHTS_TO_SERVERS for verb in verbs}
@@ -217,7 +216,6 @@ def test_no_role_holds_a_wildcard_an_exec_or_a_look_at_secrets(case: str) -> Non
             assert "bind" not in one["verbs"] or one["resourceNames"]
 
 
-@pytest.mark.sampled
 def test_a_server_without_admission_policies_is_refused_and_told_what_to_do_instead() -> None:
     refused = chart.on_a_server_without_policies()
     assert isinstance(refused, ChartRefused)

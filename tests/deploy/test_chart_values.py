@@ -96,7 +96,6 @@ def test_nothing_is_assumed_that_only_the_operator_knows() -> None:
         assert place in findings
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "page",
     [chart.CHART / "README.md", ROOT / "docs" / "how-to" / "install-on-kubernetes.md"],
@@ -107,7 +106,6 @@ def test_the_values_that_the_documentation_shows_are_enough(page: Path) -> None:
     assert chart.lint(yaml.safe_load(shown)) == []
 
 
-@pytest.mark.sampled
 def test_a_cluster_that_only_hosts_needs_no_other_values() -> None:
     assert chart.lint({"controlPlane": {"enabled": False}}) == []
 
@@ -116,7 +114,6 @@ def test_the_schema_knows_which_settings_are_secret() -> None:
     assert set(SCHEMA["definitions"]["secretSettings"]["enum"]) == SECRET
 
 
-@pytest.mark.sampled
 def test_every_setting_can_be_given() -> None:
     plain = {name: f"plain-{name}" for name in SETTINGS - SECRET - OWN}
     secret = {name: f"secret-{name}" for name in SECRET}

@@ -97,7 +97,6 @@ def known(db: None) -> dict[str, set[str]]:
     return exported(figures.read())
 
 
-@pytest.mark.sampled
 def test_everything_that_is_asked_for_is_a_metric_of_the_product(known: dict[str, set[str]]) -> None:
     for expression in expressions():
         for selector in selectors(promql_parser.parse(expression)):
@@ -137,7 +136,6 @@ def test_every_alert_says_how_bad_it_is_and_what_happens() -> None:
         assert rule["annotations"]["summary"].endswith(".")
 
 
-@pytest.mark.sampled
 def test_every_alert_was_made_to_fire_by_breaking_the_thing_and_its_runbook_was_followed() -> None:
     """By a test that has the name of the alert. They are slow: `make test-slow`."""
     modules = [ast.parse(path.read_text(encoding="utf-8")) for path in PROOFS.glob("test_*.py")]

@@ -75,7 +75,6 @@ def accounts(database: str) -> list[tuple[str]]:
         return opened.execute("select email from accounts_user").fetchall()
 
 
-@pytest.mark.sampled
 def test_a_dump_is_restored_over_the_state_of_a_newer_release(other: str, tmp_path: Path) -> None:
     (back_up,) = re.findall(r"`(pg_dump [^`]+)`", section("Back up"))
     first = re.findall(r"```sh\n(.*?)```", section("Restore"), re.DOTALL)[0]

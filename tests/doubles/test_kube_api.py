@@ -159,7 +159,6 @@ def test_versions_that_were_compacted_are_gone(cluster: KubeApi, driver: Officia
     assert (line["type"], line["object"]["code"], line["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("silently", [True, False])
 def test_watches_are_cut_or_fall_silent(cluster: KubeApi, driver: OfficialClient, *, silently: bool) -> None:
     seen: list[str] = []

@@ -34,7 +34,6 @@ def test_an_agent_lives_its_whole_life_as_the_interface_says(closed_port: int) -
     assert "All steps gave the results that the interface describes." in done.stdout
 
 
-@pytest.mark.sampled
 def test_without_a_service_the_demo_says_how_to_start_one(closed_port: int) -> None:
     done = demo(seconds=60, PORT=str(closed_port))
     assert done.returncode == 2

@@ -76,20 +76,17 @@ def reached(outside: Outside, settings: Settings, monkeypatch: pytest.MonkeyPatc
     settings.CRYPTO_TOKENS = env.pairs("CRYPTO_TOKENS")
 
 
-@pytest.mark.sampled
 def test_every_step_holds(reached: None, paying: Paying) -> None:
     paying.read_ways()
     for step in paying.steps():
         step()
 
 
-@pytest.mark.sampled
 def test_a_service_that_sells_nothing_does_not_fit(paying: Paying) -> None:
     with pytest.raises(NotPrepared, match="licence keys"):
         paying.read_ways()
 
 
-@pytest.mark.sampled
 def test_a_service_that_asks_another_seller_does_not_fit(reached: None, paying: Paying, settings: Settings) -> None:
     with Outside() as another:
         settings.GUMROAD_URL = another.gumroad.url
@@ -97,7 +94,6 @@ def test_a_service_that_asks_another_seller_does_not_fit(reached: None, paying: 
             paying.refuse_wrong_key()
 
 
-@pytest.mark.sampled
 def test_an_order_of_another_amount_is_noticed(reached: None, paying: Paying) -> None:
     paying.price = 6
     with pytest.raises(Wrong, match="to pay"):

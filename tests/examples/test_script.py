@@ -32,7 +32,6 @@ def talk(shell: str, port: int, **more: str) -> subprocess.CompletedProcess[str]
     )
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("shell", SHELLS)
 def test_where_nothing_runs_the_first_line_says_so_and_is_the_last(shell: str, closed_port: int) -> None:
     done = talk(shell, closed_port)
@@ -41,7 +40,6 @@ def test_where_nothing_runs_the_first_line_says_so_and_is_the_last(shell: str, c
     assert done.stderr.count("curl:") == 1
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_step_that_is_refused_says_why_and_is_the_last(live_server: LiveServer, settings: Settings) -> None:
     settings.CREATES_OPEN = False

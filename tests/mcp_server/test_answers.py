@@ -54,7 +54,6 @@ class Checked:
         return result["structuredContent"]
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("pod")
 def test_what_a_pod_answers_fits_the_schemas(model: HandWritten, pod: Agent, bridge: BridgeDouble) -> None:
     checked, agent = Checked(model), {"agentId": pod.pk}
@@ -71,7 +70,6 @@ def test_what_a_pod_answers_fits_the_schemas(model: HandWritten, pod: Agent, bri
     assert checked("restore_backup", backup=name, **agent)["agent"]["status"] == "provisioning"
 
 
-@pytest.mark.sampled
 def test_what_an_agent_did_comes_in_pages(model: HandWritten, make_agent: MakeAgent) -> None:
     checked, agent = Checked(model), settle(make_agent())
     stored(agent, 5, session="a")
@@ -82,7 +80,6 @@ def test_what_an_agent_did_comes_in_pages(model: HandWritten, make_agent: MakeAg
     assert checked("read_replay", **early)["replay"] == []
 
 
-@pytest.mark.sampled
 def test_verbs_answer_what_their_schemas_say(model: HandWritten, make_agent: MakeAgent) -> None:
     checked, agent = Checked(model), settle(make_agent())
     assert checked("rebuild_agent", agentId=agent.pk)["agent"]["status"] == "provisioning"
@@ -92,7 +89,6 @@ def test_verbs_answer_what_their_schemas_say(model: HandWritten, make_agent: Mak
     assert checked("resume_agent", agentId=agent.pk)["agent"]["status"] == "provisioning"
 
 
-@pytest.mark.sampled
 def test_quotes_and_orders_answer_what_their_schemas_say(
     model: HandWritten, make_agent: MakeAgent, settings: Any
 ) -> None:

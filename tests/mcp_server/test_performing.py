@@ -28,7 +28,6 @@ def test_a_repeat_with_the_same_key_makes_one_agent(model: HandWritten) -> None:
     assert Agent.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_lists_go_on_page_by_page(model: HandWritten, make_agent: MakeAgent) -> None:
     agents = {make_agent().pk, make_agent().pk, make_agent().pk}
     first = model.tool("list_agents", limit=2)["structuredContent"]

@@ -49,7 +49,6 @@ def test_the_official_client_reads_resources_and_prompts(official: OfficialClien
     official.run(era, work)
 
 
-@pytest.mark.sampled
 def test_the_official_client_waits_until_an_agent_runs(official: OfficialClients, worker: None) -> None:
     async def work(client: Any) -> Any:
         return await client.call_tool("create_agent", {"personaId": PERSONA, "tier": "tiny", "waitSeconds": 60})
@@ -58,7 +57,6 @@ def test_the_official_client_waits_until_an_agent_runs(official: OfficialClients
     assert made.structured_content["agent"]["status"] == "running"
 
 
-@pytest.mark.sampled
 def test_reading_tools_answer_what_their_schemas_say(model: HandWritten, make_agent: MakeAgent) -> None:
     agent = make_agent()
     schemas = {tool["name"]: tool["outputSchema"] for tool in model.ask("tools/list")["result"]["tools"]}

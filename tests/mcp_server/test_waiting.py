@@ -38,7 +38,6 @@ def delete(agent: Agent) -> None:
     settle(agent)
 
 
-@pytest.mark.sampled
 def test_what_is_prepared_ahead_is_prepared_once(official: OfficialClients) -> None:
     warming.start(after=0).join()
     prepared = loop.begin()
@@ -50,7 +49,6 @@ def test_what_is_prepared_ahead_is_prepared_once(official: OfficialClients) -> N
     assert loop.begin() is prepared
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("tool", ["wait_for_agent", "pause_agent"])
 def test_an_agent_that_is_deleted_during_the_wait_is_deleted_in_the_answer(
     official: OfficialClients, make_agent: MakeAgent, tool: str

@@ -153,6 +153,5 @@ def test_turkish_suffixes_hang_on_a_real_apostrophe() -> None:
     assert [text for text in texts("tr") if re.search(r"\w'\w", text)] == []
 
 
-@pytest.mark.sampled
 def test_people_read_no_words_of_machines() -> None:
     assert [text for text in english() if INSIDE.search(VALUE.sub("", text))] == []

@@ -94,13 +94,11 @@ def test_the_compiled_texts_are_those_of_the_translators(language: str) -> None:
     assert said(compiled) == said(read(language))
 
 
-@pytest.mark.sampled
 @each_language
 def test_no_text_has_gone_unnoticed_since_they_were_made(language: str) -> None:
     assert said(translations.renewed(language)) == said(read(language))
 
 
-@pytest.mark.sampled
 def test_our_plans_engines_and_tools_are_told_in_every_language() -> None:
     rows = files.read().rows
     told = [engine.description for engine in rows[Engine]] + [tier.name for tier in rows[Tier]]  # type: ignore[attr-defined]

@@ -41,7 +41,6 @@ def test_what_was_warmed_costs_a_request_nothing(
         assert api.get(f"/personas/{community.id}").status_code == 200
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_one_look_sees_a_change_at_once_and_gives_its_connection_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # only the thread checks the version

@@ -16,7 +16,6 @@ from tests.sdk.conftest import LiveService
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
 
 
-@pytest.mark.sampled
 def test_an_agent_lives_its_life(pods: Agentpods, receiver: Receiver, gateway_of: GatewayOf) -> None:
     made = pods.agents.create(personaId=PERSONA, tier="tiny", name="Ada", webhookUrl=receiver.url, wait=30)
     agent_id, secret = made["agent"]["id"], made["webhookSecret"]
@@ -96,7 +95,6 @@ def test_a_repeat_with_the_same_key_makes_no_second_agent(pods: Agentpods) -> No
     assert first == second
 
 
-@pytest.mark.sampled
 def test_the_asynchronous_client_has_the_same_calls(service: LiveService, worker: None) -> None:
     async def life() -> list[str]:
         async with AsyncAgentpods(service.url, service.key) as pods:

@@ -38,7 +38,6 @@ def _allow_hosts(terminal: Terminal, agent: str) -> None:
     assert terminal.tells("egress", "any", agent)[0]["allowList"] == "off"
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_an_agent_lives_its_life_from_a_script(
     service: LiveService, worker: None, receiver: Receiver, gateway_of: GatewayOf, tmp_path: Path
@@ -73,7 +72,6 @@ def test_an_agent_lives_its_life_from_a_script(
     assert PERSONA in {one["id"] for one in terminal.tells("personas")}
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_what_an_agent_did_is_told_in_lines_and_as_objects(
     service: LiveService, make_agent: MakeAgent, tmp_path: Path
@@ -95,7 +93,6 @@ def test_what_an_agent_did_is_told_in_lines_and_as_objects(
     assert terminal.types("replay", "agt_000000000000000000000000").exit_code == 4
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_key_is_checked_stored_for_its_service_alone_and_forgotten(service: LiveService, tmp_path: Path) -> None:
     terminal = Terminal(service.url, "", tmp_path)
@@ -117,7 +114,6 @@ def test_a_key_is_checked_stored_for_its_service_alone_and_forgotten(service: Li
     assert terminal.types("ls").exit_code == 3
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("answer", ["allow", "deny"])
 @pytest.mark.django_db(transaction=True)
 def test_a_person_signs_in_with_a_browser(service: LiveService, owner: User, tmp_path: Path, answer: str) -> None:
@@ -160,7 +156,6 @@ def test_a_sign_in_does_not_wait_for_what_is_no_time(hostile: Hostile, wrong: st
                 browser.begin()
 
 
-@pytest.mark.sampled
 def test_what_an_agent_says_does_not_steer_the_terminal(hostile: Hostile, tmp_path: Path) -> None:
     assert plain("a\x1b[2Jb\u202ec\x9bd\ud800\r\n\te") == "a\ufffd[2Jb\ufffdc\ufffdd\ufffd\n\te"
     terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
@@ -177,7 +172,6 @@ def test_what_an_agent_says_does_not_steer_the_terminal(hostile: Hostile, tmp_pa
     assert all(line.isascii() for line in terminal.types("talk", "agt_1", "hi", "--json").stdout.splitlines())
 
 
-@pytest.mark.sampled
 def test_secrets_are_hidden_unless_they_are_asked_for(hostile: Hostile, tmp_path: Path) -> None:
     terminal = Terminal(f"http://127.0.0.1:{hostile.port}", hostile.key, tmp_path)
     agent: dict[str, Any] = {"id": "agt_1", "dashPassword": "hush", "a2aToken": None}
@@ -207,7 +201,6 @@ def test_odd_options_end_with_a_code(hostile: Hostile, tmp_path: Path) -> None:
     assert terminal.types("--url", "http://127.0.0.1:99999", "get", "agt_1", "--json").exit_code == 1
 
 
-@pytest.mark.sampled
 def test_the_program_ends_with_a_code_and_without_a_traceback(tmp_path: Path) -> None:
     terminal = Terminal(f"http://127.0.0.1:{free_port()}", "ak_live_x", tmp_path)
     kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "sdk" / "python" / "src"), "PYTHONUTF8": "0"}

@@ -62,7 +62,6 @@ def test_answers_that_are_none_are_errors_of_ours(hostile: Hostile) -> None:
             pods.agents.get("agt_1")
 
 
-@pytest.mark.sampled
 def test_a_bomb_is_not_unpacked_whole(hostile: Hostile) -> None:
     bomb = gzip.compress(b" " * (80 * 1024 * 1024), 1)
     hostile.answers(status(200, JSON, "Content-Encoding: gzip", body=bomb))
@@ -148,7 +147,6 @@ def test_a_log_is_followed_over_broken_connections(hostile: Hostile) -> None:
         next(pods.agents.follow_logs("agt_1"))
 
 
-@pytest.mark.sampled
 def test_events_are_read_however_they_are_cut() -> None:
     wire = 'id: 1\r\nevent: a\r\ndata: {"t":\r\ndata: "x\u2028é"}\r\n\r\n: beat\n\ndata: {"n": 2}\n\n'.encode()
     for size in (1, 2, 3, 7, len(wire)):

@@ -48,7 +48,6 @@ def test_loops_are_read_and_nothing_else(console: Client) -> None:
     assert console.post("/admin/status/loop/agents.sweep/delete/", {"post": "yes"}).status_code == 403
 
 
-@pytest.mark.sampled
 def test_an_incident_is_deleted_only_with_a_reason(console: Client) -> None:
     began = {"title": "Slow", "status": "investigating", "started_at_0": "2026-11-21", "started_at_1": "12:00"}
     console.post("/admin/status/incident/add/", began)
@@ -72,7 +71,6 @@ def test_the_list_of_loops_says_what_is_late_and_by_how_much(console: Client) ->
     assert b"runs no more" in page.content
 
 
-@pytest.mark.sampled
 def test_the_half_minutes_in_which_the_api_did_not_answer_are_a_list(console: Client) -> None:
     now = timezone.now()
     for number, (down, requests, failed) in enumerate(

@@ -105,7 +105,6 @@ def test_loops_and_queues_are_told() -> None:
     assert found.value("agentpods_queue_length", queue="lifecycle") == 0
 
 
-@pytest.mark.sampled
 def test_the_number_of_statements_does_not_depend_on_the_number_of_rows(person: User) -> None:
     with CaptureQueriesContext(connection) as few:
         figures.read()
@@ -125,7 +124,6 @@ def many(agent: Agent, count: int) -> None:
     Agent.objects.bulk_create((Agent(**{**values, **own}) for own in unique), batch_size=500)
 
 
-@pytest.mark.sampled
 def test_the_figures_of_money_use_indexes(person: User) -> None:
     now = timezone.now()
     many(agent_of(person, entitled_until=now + timedelta(days=1)), 2_000)

@@ -36,7 +36,6 @@ def subscribed(make_agent: MakeAgent) -> Agent:
     return make_agent(URL)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("model", ["hook", "event", "delivery"])
 def test_each_list_opens_searches_and_costs_no_query_per_row(
     console: Client, make_agent: MakeAgent, model: str, django_assert_max_num_queries: object
@@ -49,7 +48,6 @@ def test_each_list_opens_searches_and_costs_no_query_per_row(
     assert page.content.count(b"agt_") >= 8
 
 
-@pytest.mark.sampled
 def test_no_page_shows_a_secret_or_the_query_of_a_receiver(console: Client, subscribed: Agent) -> None:
     _, secret = hooks.install(subscribed, url=URL, now=NOON)
     hook, event = hook_of(subscribed), emit(subscribed)
@@ -79,7 +77,6 @@ def test_nothing_can_be_added_changed_or_deleted(console: Client, subscribed: Ag
 DELIVERIES = "/admin/webhooks/delivery/"
 
 
-@pytest.mark.sampled
 def test_an_operator_sends_a_delivery_again_and_is_named(console: Client, operator: User, subscribed: Agent) -> None:
     event = emit(subscribed)
     Delivery.objects.update(state=State.FAILED, attempts=3, finished_at=NOON)
@@ -89,7 +86,6 @@ def test_an_operator_sends_a_delivery_again_and_is_named(console: Client, operat
     assert LogEntry.objects.get().object_id == event.pk
 
 
-@pytest.mark.sampled
 def test_what_is_still_being_delivered_is_not_sent_again(console: Client, subscribed: Agent) -> None:
     event = emit(subscribed)
     act(console, DELIVERIES, "resend_deliveries", delivery_of(event))
@@ -104,7 +100,6 @@ def test_who_may_only_look_cannot_send_again(subscribed: Agent) -> None:
     assert client.get(reverse("admin:webhooks_delivery_changelist")).status_code == 403
 
 
-@pytest.mark.sampled
 def test_a_delivery_s_page_sends_it_again_unless_it_is_on_its_way(console: Client, subscribed: Agent) -> None:
     delivery = delivery_of(emit(subscribed, now=NOON))
     page = reverse("admin:webhooks_delivery_change", args=[quote(delivery.pk)])

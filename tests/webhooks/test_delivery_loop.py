@@ -165,7 +165,6 @@ def test_many_events_of_one_agent_go_one_after_the_other(
     assert receiver.peak == 1
 
 
-@pytest.mark.sampled
 def test_at_most_eight_go_to_one_receiver_at_a_time(
     make_agent: MakeAgent, receiver: Receiver, deliver: Deliver, clock: HookClock
 ) -> None:

@@ -17,7 +17,6 @@ from webhooks.models import Delivery, State
 SECONDS = 30
 
 
-@pytest.mark.sampled
 def test_all_others_are_served_while_hanging_receivers_still_hang(
     make_agent: MakeAgent,
     receiver: Receiver,

@@ -130,7 +130,6 @@ def test_what_is_in_flight_elsewhere_counts_against_the_cap_of_a_host(make_agent
     assert claim(clock) == []
 
 
-@pytest.mark.sampled
 def test_two_drains_that_claim_at_once_never_take_the_same(make_agent: MakeAgent, clock: HookClock) -> None:
     for n in range(30):
         agent = make_agent(hosts(n))

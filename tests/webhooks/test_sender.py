@@ -44,7 +44,6 @@ def test_the_real_limit_is_ten_seconds() -> None:
     assert sender.TOTAL_SECONDS == 10
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "behaviour",
     [

@@ -13,7 +13,6 @@ from tests.year.world import BEGIN, Year
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("catalog", "runtime", "one_clock"), pytest.mark.unmeasured]
 
 
-@pytest.mark.sampled
 @pytest.mark.unmeasured
 def test_some_weeks_of_a_few_agents() -> None:
     agree(agents=6, days=20, seed=1)

@@ -17,7 +17,6 @@ WITHOUT_ROWS = {
 }
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_each_page_of_the_console_is_looked_at(console_rows: ConsoleRows) -> None:
     """A new list, form or step is found by itself. A page of another kind needs its arguments in `rows.py`."""

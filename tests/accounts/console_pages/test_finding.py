@@ -37,7 +37,6 @@ def test_an_id_a_slug_a_hostname_and_an_address_lead_to_their_page(console: Clie
         assert find(console, asked).url == f"/admin/accounts/user/{quote(person.pk)}/change/"
 
 
-@pytest.mark.sampled
 def test_what_is_not_there_and_what_is_no_word_is_said(console: Client) -> None:
     for asked in ("agt_000000000000000000000000", "nobody@example.com", "%", "\u202e", "x" * 5000, "agt_\n"):
         answer = find(console, asked)

@@ -17,7 +17,7 @@ from tests.accounts.factors.people import CONFIRM, is_in, log_in, operator, said
 ORIGIN, SITE = "https://console.example.com", "console.example.com"
 ADD = "/admin/my-sign-in/passkey/"
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,6 @@ def add_app(browser: Client, name: str = "phone") -> list[str]:
     return codes_on(said(answer))
 
 
-@pytest.mark.sampled
 def test_an_operator_adds_an_app_and_is_asked_for_it_from_then_on(clock: Any) -> None:
     user = operator("support")
     elsewhere, browser = log_in(user), log_in(user)
@@ -87,7 +86,6 @@ def connection_rows(table: str) -> Any:
         return cursor.fetchall()
 
 
-@pytest.mark.sampled
 def test_the_password_alone_opens_no_page_of_who_has_a_factor() -> None:
     user = with_app(operator())
     browser = log_in(user)
@@ -126,7 +124,6 @@ def test_the_setting_says_who_needs_one(role: str, setting: str, needs: bool) ->
         assert is_in(browser)
 
 
-@pytest.mark.sampled
 def test_another_role_or_a_right_of_ones_own_makes_an_auditor_need_one() -> None:
     choose_setting("SECOND_FACTOR", "required")
     user = operator("auditor")
@@ -159,7 +156,6 @@ def test_a_code_works_once_and_its_neighbours_too(clock: Any) -> None:
             assert is_right, code
 
 
-@pytest.mark.sampled
 def test_wrong_codes_are_limited_for_the_person_and_the_person_is_told(clock: Any) -> None:
     user = with_app(operator())
     browsers = [log_in(user, REMOTE_ADDR=f"192.0.2.{number}") for number in range(checking.TRIES)]
@@ -174,7 +170,6 @@ def test_wrong_codes_are_limited_for_the_person_and_the_person_is_told(clock: An
     assert log_in(user).post(CONFIRM, {"code": shown_by_app()}).status_code == 302
 
 
-@pytest.mark.sampled
 def test_a_day_has_twenty_wrong_codes(clock: Any) -> None:
     user = with_app(operator())
     for _ in range(checking.TRIES_A_DAY // checking.TRIES):
@@ -186,7 +181,6 @@ def test_a_day_has_twenty_wrong_codes(clock: Any) -> None:
         checking.code(user, shown_by_app(), now=timezone.now())
 
 
-@pytest.mark.sampled
 def test_a_recovery_code_works_once_however_it_is_typed(clock: Any) -> None:
     user = operator()
     codes = add_app(log_in(user))
@@ -199,7 +193,6 @@ def test_a_recovery_code_works_once_however_it_is_typed(clock: Any) -> None:
     assert codes[1].replace("-", "") not in str(connection_rows("accounts_recoverycode"))
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_of_many_at_once_one_code_opens_one_session_and_wrong_ones_are_all_counted() -> None:
     user = with_app(operator())
@@ -247,7 +240,6 @@ def test_the_second_step_is_open_for_ten_minutes_and_starts_a_new_session_key(cl
     assert not is_in(stolen)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "to", ["https://evil.example/", "//evil.example", "/\\evil.example", "/account", "javascript:1"]
 )
@@ -257,7 +249,6 @@ def test_the_second_step_leads_nowhere_else(to: str) -> None:
     assert answer["Location"] == "/admin/"
 
 
-@pytest.mark.sampled
 def test_pages_that_change_the_sign_in_ask_for_the_factor_again(clock: Any) -> None:
     user = with_app(operator())
     browser = log_in(user)
@@ -274,7 +265,6 @@ def test_pages_that_change_the_sign_in_ask_for_the_factor_again(clock: Any) -> N
     assert browser.get(page).status_code == 200
 
 
-@pytest.mark.sampled
 def test_the_last_factor_of_who_needs_one_stays(clock: Any) -> None:
     user = operator()
     browser = log_in(user)
@@ -290,7 +280,6 @@ def test_the_last_factor_of_who_needs_one_stays(clock: Any) -> None:
     assert is_in(browser)
 
 
-@pytest.mark.sampled
 def test_new_recovery_codes_replace_the_old_ones(clock: Any) -> None:
     browser = log_in(operator())
     old = add_app(browser)
@@ -303,7 +292,6 @@ def test_new_recovery_codes_replace_the_old_ones(clock: Any) -> None:
     assert checking.code(user, new[0], now=timezone.now()) == "recovery"
 
 
-@pytest.mark.sampled
 def test_an_owner_resets_the_sign_in_of_another_and_the_person_is_told(clock: Any) -> None:
     ann, owner = with_app(operator("support")), log_in(operator())
     theirs = log_in(ann)
@@ -318,7 +306,6 @@ def test_an_owner_resets_the_sign_in_of_another_and_the_person_is_told(clock: An
     assert "removed by an owner" in Letter.objects.get(user=ann).text
 
 
-@pytest.mark.sampled
 def test_nobody_resets_their_own_sign_in_or_a_superusers(clock: Any) -> None:
     root = with_app(User.objects.create_superuser("root@example.com", PASSWORD))
     me = operator()

@@ -36,7 +36,6 @@ def ann() -> User:
     return User.objects.create_user("ann@example.com")
 
 
-@pytest.mark.sampled
 def test_a_note_is_on_the_persons_page_with_its_author_and_as_text(console: Client, ann: User) -> None:
     asking = console.get(f"{USERS}add-note/?id={ann.pk}")
     operating.send(console, asking, reason="Paid twice.\n<script>alert(1)</script>")

@@ -79,7 +79,6 @@ def test_without_settings_there_is_no_such_sign_in() -> None:
     assert START not in said(Client().get("/admin/login/"))
 
 
-@pytest.mark.sampled
 def test_somebody_whose_group_has_a_role_gets_in_with_it(provider: OidcProvider) -> None:
     assert f"{START}?next=/admin/" in said(Client().get("/admin/login/?next=/admin/"))
     browser = Client()
@@ -97,7 +96,6 @@ def test_somebody_whose_group_has_a_role_gets_in_with_it(provider: OidcProvider)
     assert AuditEntry.objects.filter(verb__in=["Identified by the provider", "Signed in"], who=ann.email).count() == 2
 
 
-@pytest.mark.sampled
 def test_roles_follow_the_groups_at_each_sign_in(provider: OidcProvider) -> None:
     provider.person["groups"] = ["boss", "odd"]
     first = sign_in()
@@ -117,7 +115,6 @@ def test_roles_follow_the_groups_at_each_sign_in(provider: OidcProvider) -> None
     assert not is_in(first), "other sessions end too"
 
 
-@pytest.mark.sampled
 def test_an_operator_of_ours_keeps_the_roles_that_owners_gave(provider: OidcProvider) -> None:
     operator("support", "ann@example.com")
     provider.person["groups"] = []
@@ -125,7 +122,6 @@ def test_an_operator_of_ours_keeps_the_roles_that_owners_gave(provider: OidcProv
     assert [group.name for group in User.objects.get().groups.all()] == ["support"]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "told", [{"email_verified": False}, {"email_verified": "perhaps"}, {"email": ["ann@example.com"]}, {"email": "ann"}]
 )
@@ -138,7 +134,6 @@ def test_an_operators_address_that_is_not_verified_opens_nothing(
     assert not ProviderIdentity.objects.exists()
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("who", ["stranger", "customer", "suspended", "another subject"])
 def test_who_is_no_operator_stays_out(provider: OidcProvider, who: str) -> None:
     if who != "stranger":
@@ -153,7 +148,6 @@ def test_who_is_no_operator_stays_out(provider: OidcProvider, who: str) -> None:
     assert User.objects.count() == people
 
 
-@pytest.mark.sampled
 def test_the_subject_finds_the_person_whatever_the_address_is_now(provider: OidcProvider) -> None:
     sign_in()
     provider.person |= {"email": "owner@example.com", "email_verified": False}
@@ -178,7 +172,6 @@ def test_a_lie_is_seen(provider: OidcProvider, lie: str) -> None:
     assert not User.objects.exists()
 
 
-@pytest.mark.sampled
 def test_only_the_browser_that_began_comes_back_and_only_once(provider: OidcProvider) -> None:
     browser = Client()
     place = there(browser)
@@ -197,7 +190,6 @@ def test_only_the_browser_that_began_comes_back_and_only_once(provider: OidcProv
     assert not is_in(late)
 
 
-@pytest.mark.sampled
 def test_the_provider_asks_for_the_second_factor_or_we_do(provider: OidcProvider, settings: Settings) -> None:
     choose_setting("SECOND_FACTOR", "required")
     assert sign_in().get(USERS)["Location"] == "/admin/my-sign-in/"
@@ -211,7 +203,6 @@ def test_the_provider_asks_for_the_second_factor_or_we_do(provider: OidcProvider
     assert sign_in().get(USERS)["Location"].startswith(CONFIRM)
 
 
-@pytest.mark.sampled
 def test_without_a_password_one_signs_in_at_the_provider_again(provider: OidcProvider) -> None:
     browser = sign_in()
     ConsoleSession.objects.update(confirmed_at=timezone.now() - timedelta(minutes=30))
@@ -228,7 +219,6 @@ def test_without_a_password_one_signs_in_at_the_provider_again(provider: OidcPro
     assert browser.get("/admin/my-sign-in/app/").status_code == 200
 
 
-@pytest.mark.sampled
 def test_claims_of_userinfo_count_if_they_are_of_the_same_person(provider: OidcProvider) -> None:
     provider.userinfo = {"groups": provider.person.pop("groups"), "email": "evil@example.com"}
     assert is_in(sign_in())
@@ -237,7 +227,6 @@ def test_claims_of_userinfo_count_if_they_are_of_the_same_person(provider: OidcP
     assert refused(sign_in()) == "userinfo of another person"
 
 
-@pytest.mark.sampled
 def test_a_provider_that_is_away_is_said_and_the_password_still_works(
     provider: OidcProvider, settings: Settings
 ) -> None:
@@ -249,7 +238,6 @@ def test_a_provider_that_is_away_is_said_and_the_password_still_works(
     assert "does not answer" in said(browser.get(START, follow=True)), "never without https elsewhere"
 
 
-@pytest.mark.sampled
 def test_tries_are_limited_by_address(provider: OidcProvider) -> None:
     browser = Client()
     for _ in range(throttling.ADMIN_LOGIN.times):

@@ -209,7 +209,6 @@ def test_a_request_with_a_key_is_one_query_and_one_write_a_minute(ann: APIClient
     assert len(queries) == 1
 
 
-@pytest.mark.sampled
 def test_more_than_a_page_of_keys_comes_in_pages(ann: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "PAGE_SIZE", 2)
     with time_machine.travel(datetime.now(UTC), tick=False):  # all at the same time, so the id decides
@@ -249,7 +248,6 @@ def test_a_key_does_not_expire(ann: APIClient) -> None:
         assert agent.get("/me").status_code == 200
 
 
-@pytest.mark.sampled
 def test_an_account_has_a_hundred_live_keys_and_revoking_one_makes_room(ann: APIClient, bob: APIClient) -> None:
     user = User.objects.get(email="ann@example.com")
     made = [keys.create(user, name=f"key {number}", now=NOON)[0] for number in range(100)]

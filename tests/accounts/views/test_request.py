@@ -102,7 +102,6 @@ def _stored() -> list[dict[str, str | None]]:
         return [row if isinstance(row, dict) else json.loads(row) for (row,) in cursor.fetchall()]
 
 
-@pytest.mark.sampled
 def test_ten_requests_in_ten_minutes_and_the_eleventh_waits(api: APIClient) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         for number in range(10):
@@ -140,7 +139,6 @@ def test_malformed_requests_do_not_count(api: APIClient) -> None:
     assert api.post("/auth/request", ANN, format="json").status_code == 202
 
 
-@pytest.mark.sampled
 def test_strangers_get_three_mails_an_hour_and_then_one_every_five_minutes(api: APIClient, settings: Settings) -> None:
     settings.SHOW_DEV_CODES = False
     with time_machine.travel(NOON, tick=False) as clock:
@@ -156,7 +154,6 @@ def test_strangers_get_three_mails_an_hour_and_then_one_every_five_minutes(api: 
             assert len(mail.outbox) == mails
 
 
-@pytest.mark.sampled
 def test_the_last_mailed_code_still_works_when_strangers_ask_for_more(api: APIClient, settings: Settings) -> None:
     settings.SHOW_DEV_CODES = False
     for number in range(10):
@@ -166,7 +163,6 @@ def test_the_last_mailed_code_still_works_when_strangers_ask_for_more(api: APICl
     assert api.post("/auth/verify", {**ANN, "code": code}, format="json").status_code == 200
 
 
-@pytest.mark.sampled
 def test_where_codes_are_shown_one_is_shown_even_past_the_limit_of_mails(api: APIClient) -> None:
     for number in range(10):
         api.post("/auth/request", ANN, format="json", REMOTE_ADDR=f"192.0.2.{number}")
@@ -233,7 +229,6 @@ def test_other_methods_are_refused_in_the_error_body(api: APIClient) -> None:
     assert answer.json()["error"] == "BAD_REQUEST"
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("redis_away")
 def test_without_redis_codes_are_issued_mailed_and_limited(api: APIClient) -> None:
     for number in range(10):

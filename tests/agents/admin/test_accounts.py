@@ -45,7 +45,6 @@ def act(console: Client, action: str, *users: User, reason: str = "") -> str:
     return operating.act(console, USERS, action, *users, reason=reason)
 
 
-@pytest.mark.sampled
 def test_an_operator_suspends_with_a_reason_and_restores(
     console: Client, operator: User, owner: User, client: APIClient, running: Agent
 ) -> None:
@@ -66,7 +65,6 @@ def test_an_operator_suspends_with_a_reason_and_restores(
     assert [entry.get_change_message() for entry in log] == ["Suspended: mines coins", "Restored: a mistake"]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("wrong", [timedelta(minutes=30), -timedelta(minutes=2)], ids=["ahead", "behind"])
 def test_a_console_whose_clock_is_wrong_moves_no_paid_time(console: Client, owner: User, wrong: timedelta) -> None:
     with time_machine.travel(datetime.now(UTC) + wrong):
@@ -106,7 +104,6 @@ def test_who_may_only_look_does_not_suspend(owner: User) -> None:
     assert owner.is_active
 
 
-@pytest.mark.sampled
 def test_a_persons_page_has_what_is_about_them_and_costs_the_same_for_any_number(
     console: Client, owner: User, running: Agent
 ) -> None:

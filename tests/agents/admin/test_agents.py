@@ -44,7 +44,6 @@ def act(console: Client, action: str, *agents: Agent) -> str:
     return operating.act(console, LIST, action, *agents)
 
 
-@pytest.mark.sampled
 def test_agents_are_found_by_owner_name_and_id(console: Client, running: Agent) -> None:
     for query in ("owner@example.com", running.name, running.id, running.slug):
         assert running.id in console.get(LIST, {"q": query}).content.decode()
@@ -61,7 +60,6 @@ def test_the_list_costs_the_same_for_any_number(
         console.get(LIST)
 
 
-@pytest.mark.sampled
 def test_one_page_shows_the_timeline_and_no_secret(console: Client, make_agent: MakeAgent) -> None:
     agent = settle(
         make_agent(llm_provider="openai", llm_key="sk-very-secret", channel_secrets={"telegramToken": "1:hush"})
@@ -81,7 +79,6 @@ def test_one_page_shows_the_timeline_and_no_secret(console: Client, make_agent: 
         assert secret not in page
 
 
-@pytest.mark.sampled
 def test_nothing_on_the_page_can_be_edited_or_deleted(console: Client, running: Agent) -> None:
     page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
     assert 'name="status"' not in page
@@ -91,7 +88,6 @@ def test_nothing_on_the_page_can_be_edited_or_deleted(console: Client, running: 
     assert console.get(f"{LIST}add/").status_code == 403
 
 
-@pytest.mark.sampled
 def test_actions_call_the_rules_and_are_on_the_timeline_with_their_actor(
     console: Client, operator: User, running: Agent, runtime: ScriptedRuntime
 ) -> None:
@@ -106,7 +102,6 @@ def test_actions_call_the_rules_and_are_on_the_timeline_with_their_actor(
     assert running.transitions.filter(actor=f"operator:{operator.pk}").count() == 4
 
 
-@pytest.mark.sampled
 def test_what_an_operator_paused_is_told_as_that_and_its_owner_may_resume_it(
     console: Client, running: Agent, client: APIClient, settings: Settings
 ) -> None:
@@ -124,7 +119,6 @@ def test_what_an_operator_paused_is_told_as_that_and_its_owner_may_resume_it(
     assert settle(running).status == "running"
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("action", ["pause_agents", "resume_agents", "rebuild_agents", "delete_agents"])
 def test_who_may_only_look_at_agents_changes_none(running: Agent, action: str) -> None:
     looker = User.objects.create_user("looker@example.com", "a-long-password", is_staff=True)
@@ -135,7 +129,6 @@ def test_who_may_only_look_at_agents_changes_none(running: Agent, action: str) -
     assert not running.transitions.filter(actor__startswith="operator:").exists()
 
 
-@pytest.mark.sampled
 def test_a_refused_action_says_why_and_goes_on_with_the_others(
     console: Client, running: Agent, make_agent: MakeAgent
 ) -> None:
@@ -145,7 +138,6 @@ def test_a_refused_action_says_why_and_goes_on_with_the_others(
     assert "rebuild: not possible while the agent is provisioning" in page
 
 
-@pytest.mark.sampled
 def test_the_timeline_of_all_agents_is_read_only(console: Client, running: Agent) -> None:
     assert running.id in console.get("/admin/agents/transition/").content.decode()
     assert console.get("/admin/agents/transition/add/").status_code == 403
@@ -160,7 +152,6 @@ def test_a_long_timeline_shows_its_newest_rows(console: Client, running: Agent) 
     assert "user:010" not in page
 
 
-@pytest.mark.sampled
 def test_the_quota_is_seen_on_list_and_page_and_filtered_by(console: Client, running: Agent) -> None:
     assert running.id in console.get(LIST).content.decode()
     measured = {"memory_used_bytes": 490 * 2**20, "memory_limit_bytes": 512 * 2**20, "recent": "hhh"}
@@ -172,7 +163,6 @@ def test_the_quota_is_seen_on_list_and_page_and_filtered_by(console: Client, run
     assert running.id not in console.get(LIST, {"quota_snapshot__status": "grace"}).content.decode()
 
 
-@pytest.mark.sampled
 def test_an_operator_sees_which_hop_of_an_agent_is_silent(
     console: Client, running: Agent, make_agent: MakeAgent, gateway_of: GatewayOf
 ) -> None:
@@ -184,7 +174,6 @@ def test_an_operator_sees_which_hop_of_an_agent_is_silent(
     assert "Only the first agent was tested" in act(console, "talk_test_agents", running, make_agent())
 
 
-@pytest.mark.sampled
 def test_an_agents_last_lines_are_on_its_page_and_all_of_them_behind_a_link(
     console: Client, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:

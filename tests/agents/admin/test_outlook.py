@@ -35,7 +35,6 @@ def shown(console: Client, agent: Agent) -> dict[str, str]:
     return {name: unescape(text) for name, text in re.findall(r"<p><b>([^:]+):</b> (.*?)</p>", page)}
 
 
-@pytest.mark.sampled
 def test_a_new_agent_whose_pod_is_not_made_yet(console: Client, make_agent: MakeAgent) -> None:
     said = shown(console, make_agent())
     assert said["Wanted"].startswith("running (create)")
@@ -45,7 +44,6 @@ def test_a_new_agent_whose_pod_is_not_made_yet(console: Client, make_agent: Make
     assert said["Next step"] == f"{STEPS[PlanStep.DEPLOY]} Due now."
 
 
-@pytest.mark.sampled
 def test_a_failed_agent_says_why_on_its_page_and_in_the_list(console: Client, running: Agent) -> None:
     told = "the engine <ended> three times"
     Agent.objects.filter(pk=running.pk).update(status="failed", cause="CRASH_LOOP", cause_message=told)
@@ -57,7 +55,6 @@ def test_a_failed_agent_says_why_on_its_page_and_in_the_list(console: Client, ru
     assert "Why" not in shown(console, running)
 
 
-@pytest.mark.sampled
 def test_a_page_that_only_shows_has_nothing_to_save(console: Client, running: Agent) -> None:
     shown, form = (
         f"/admin/agents/agent/{quote(running.pk)}/change/",
@@ -66,7 +63,6 @@ def test_a_page_that_only_shows_has_nothing_to_save(console: Client, running: Ag
     assert [b'name="_save"' in console.get(page).content for page in (shown, form)] == [False, True]
 
 
-@pytest.mark.sampled
 def test_an_agent_that_runs_rests(console: Client, running: Agent) -> None:
     said = shown(console, running)
     assert said["Seen"].startswith("pod ready, gateway answers, configuration ")
@@ -75,7 +71,6 @@ def test_an_agent_that_runs_rests(console: Client, running: Agent) -> None:
     assert said["Next step"] == f"{STEPS[PlanStep.REST]} Nothing is due."
 
 
-@pytest.mark.sampled
 def test_a_paused_agent_whose_pod_still_runs_is_stopped_next(console: Client, running: Agent) -> None:
     lifecycle.pause(running, reason=Reason.OPERATOR, actor="operator:1")
     said = shown(console, running)
@@ -83,14 +78,12 @@ def test_a_paused_agent_whose_pod_still_runs_is_stopped_next(console: Client, ru
     assert said["Next step"].startswith(STEPS[PlanStep.STOP])
 
 
-@pytest.mark.sampled
 def test_a_lost_pod_is_made_again_next(console: Client, running: Agent, runtime: ScriptedRuntime) -> None:
     runtime.lose(running.namespace)
     said = shown(console, running)
     assert (said["Seen"], said["Next step"]) == ("no pod", f"{STEPS[PlanStep.RECOVER]} Nothing is due.")
 
 
-@pytest.mark.sampled
 def test_what_is_due_later_and_what_a_worker_has_taken(console: Client, running: Agent) -> None:
     now = timezone.now()
     Agent.objects.filter(pk=running.pk).update(reconcile_at=now + timedelta(minutes=5, seconds=30))
@@ -99,13 +92,11 @@ def test_what_is_due_later_and_what_a_worker_has_taken(console: Client, running:
     assert shown(console, running)["Next step"].endswith("A worker is at it now.")
 
 
-@pytest.mark.sampled
 def test_time_that_is_over_is_said_to_be(console: Client, running: Agent) -> None:
     Agent.objects.filter(pk=running.pk).update(entitled_until=timezone.now() - timedelta(days=1))
     assert shown(console, running)["Paid"].startswith("free, over since ")
 
 
-@pytest.mark.sampled
 def test_a_cluster_that_does_not_answer_leaves_the_page_readable(
     console: Client, running: Agent, runtime: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

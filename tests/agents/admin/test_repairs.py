@@ -27,7 +27,7 @@ from webhooks import events
 from webhooks.event_types import EventType
 from webhooks.models import Delivery, Event, Hook, State
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 LIST = "/admin/agents/agent/"
 REPAIRS = {
     *("pause_agents", "resume_agents", "rebuild_agents", "talk_test_agent", "back_up_agents", "restore_backup"),

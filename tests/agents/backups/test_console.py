@@ -30,7 +30,6 @@ def console(db: None) -> Client:
     return client
 
 
-@pytest.mark.sampled
 def test_an_operator_backs_up_and_restores(console: Client, pod: Agent, steps: Steps) -> None:
     assert "Backup requested" in act(console, AGENTS, "back_up_agents", pod)
     steps()
@@ -42,7 +41,6 @@ def test_an_operator_backs_up_and_restores(console: Client, pod: Agent, steps: S
     assert pod.transitions.filter(note=f"from backup {backup.name}: asked for by mail").exists()
 
 
-@pytest.mark.sampled
 def test_a_deletion_is_undone_by_a_new_agent_that_begins_with_the_final_backup(
     console: Client, pod: Agent, steps: Steps, runtime: ScriptedRuntime, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:

@@ -70,7 +70,6 @@ def test_a_process_has_two_restics_at_a_time(running: Agent, counts: Callable[[]
     assert max(counts()) == 2
 
 
-@pytest.mark.sampled
 def test_who_finds_no_place_is_told_so_and_its_backup_goes_on_later(
     running: Agent, counts: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

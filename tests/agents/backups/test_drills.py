@@ -151,7 +151,6 @@ def test_a_drill_holds_no_thread_of_a_worker_and_begins_no_second_one(
     assert (tmp_path / "began").read_text() == "once\n"
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_old_backups_and_failed_drills_degrade_the_status_and_say_so(pod: Agent, api: APIClient, settings: Any) -> None:
     def shown(id: str) -> tuple[str, str]:
@@ -171,7 +170,6 @@ def test_old_backups_and_failed_drills_degrade_the_status_and_say_so(pod: Agent,
     assert shown("backups")[0] == "ok"
 
 
-@pytest.mark.sampled
 def test_an_operator_sees_the_last_drill_and_asks_for_one(pod: Agent) -> None:
     Repository.objects.filter(pk=pod.pk).update(
         drilled_at=timezone.now(), drill_failure="not whole", drill_due_at=timezone.now() + timedelta(days=5)

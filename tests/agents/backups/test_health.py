@@ -16,7 +16,6 @@ from tests.agents.backups.conftest import Steps
 from tests.doubles.bridge import BridgeDouble
 
 
-@pytest.mark.sampled
 def test_a_failed_backup_is_in_explain_until_one_succeeds(
     client: APIClient, pod: Agent, bridge: BridgeDouble, steps: Steps
 ) -> None:

@@ -54,7 +54,6 @@ def test_a_running_agent_is_backed_up_each_night(pod: Agent, steps: Steps) -> No
     assert pod.backup_due_at > timezone.now()
 
 
-@pytest.mark.sampled
 def test_an_account_whose_pods_never_end_theirs_has_two_places_and_no_more(
     pod: Agent, steps: Steps, make_agent: MakeAgent, stranger: User
 ) -> None:
@@ -75,7 +74,6 @@ def test_an_account_whose_pods_never_end_theirs_has_two_places_and_no_more(
     assert kinds(pod) == ["nightly"], "another account's take nothing of its places"
 
 
-@pytest.mark.sampled
 def test_accounts_whose_pods_never_end_theirs_hold_up_nobody_for_longer_than_a_place_is_had(
     pod: Agent, bridge: BridgeDouble, steps: Steps, make_agent: MakeAgent
 ) -> None:
@@ -100,7 +98,6 @@ def test_accounts_whose_pods_never_end_theirs_hold_up_nobody_for_longer_than_a_p
     assert left == taking.AT_ONCE, "theirs go on, and may end"
 
 
-@pytest.mark.sampled
 def test_a_free_place_is_for_the_backup_that_waits_longest(
     pod: Agent, steps: Steps, make_agent: MakeAgent, stranger: User
 ) -> None:
@@ -138,7 +135,6 @@ def test_a_stopped_agent_waits_for_its_next_night(pod: Agent) -> None:
     assert not Backup.objects.filter(agent=pod).exists()
 
 
-@pytest.mark.sampled
 def test_one_that_fails_is_tried_again_later_and_later(pod: Agent, bridge: BridgeDouble, steps: Steps) -> None:
     bridge.backup = {"phase": "failed", "message": "no room"}
     waits = []
@@ -159,7 +155,6 @@ def test_one_that_fails_is_tried_again_later_and_later(pod: Agent, bridge: Bridg
     assert Repository.objects.get(pk=pod.pk).failures == 0
 
 
-@pytest.mark.sampled
 def test_a_rebuild_waits_for_a_backup_by_the_old_pod(pod: Agent, runtime: ScriptedRuntime, steps: Steps) -> None:
     old = pod.namespace
     agent = settle(lifecycle.rebuild(pod, actor="user:x"))
@@ -172,7 +167,6 @@ def test_a_rebuild_waits_for_a_backup_by_the_old_pod(pod: Agent, runtime: Script
     assert agent.namespace in runtime.pods
 
 
-@pytest.mark.sampled
 def test_a_backup_that_fails_delays_neither_rebuild_nor_deletion_for_ever(
     pod: Agent, bridge: BridgeDouble, steps: Steps
 ) -> None:
@@ -189,7 +183,6 @@ def test_a_dead_pod_is_asked_for_nothing(pod: Agent, runtime: ScriptedRuntime) -
     assert settle(lifecycle.delete(pod, actor="user:x")).status == Status.DELETED
 
 
-@pytest.mark.sampled
 def test_the_final_one_outlives_the_agent_for_its_days(pod: Agent, steps: Steps, settings: Any, tmp_path: Path) -> None:
     kept = tmp_path / "store" / pod.pk / "data" / "ab"
     kept.mkdir(parents=True)
@@ -232,7 +225,6 @@ def test_a_rebuild_of_lost_data_without_a_backup_begins_anew(pod: Agent) -> None
     assert (agent.restores, agent.data_expected) == ("", False)
 
 
-@pytest.mark.sampled
 def test_the_whole_backup_is_taken_before_a_newer_one_of_broken_databases(
     pod: Agent, bridge: BridgeDouble, steps: Steps
 ) -> None:
@@ -283,7 +275,6 @@ def test_one_without_a_backup_fails_and_its_next_rebuild_goes_on_with_what_is_th
     assert (agent.restores, agent.data_expected) == ("", False)
 
 
-@pytest.mark.sampled
 def test_a_stop_waits_for_a_backup_so_that_a_stopped_agent_has_a_fresh_one(pod: Agent, steps: Steps) -> None:
     agent = settle(lifecycle.pause(pod, reason=Reason.OWNER, actor="user:x"))
     assert agent.status == Status.RUNNING
@@ -297,7 +288,6 @@ def test_a_stop_waits_for_a_backup_so_that_a_stopped_agent_has_a_fresh_one(pod: 
     assert kinds(agent) == ["stop"]
 
 
-@pytest.mark.sampled
 def test_a_stop_waits_for_no_backup_that_takes_long_nor_for_a_suspended_account(
     pod: Agent, bridge: BridgeDouble, steps: Steps
 ) -> None:
@@ -314,7 +304,6 @@ def test_a_stop_waits_for_no_backup_that_takes_long_nor_for_a_suspended_account(
     assert settle(agent).status == Status.STOPPED
 
 
-@pytest.mark.sampled
 def test_what_has_no_data_to_go_back_to_is_restored_again_by_the_next_rebuild_as_long_as_the_backup_is_there(
     pod: Agent, steps: Steps
 ) -> None:

@@ -46,7 +46,6 @@ async def send(session: aiohttp.ClientSession, url: str, content: bytes) -> int:
         return answer.status
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_pods_that_hold_every_place_with_slow_bodies_hold_up_another_for_seconds_alone(endpoint: Started) -> None:
     url, start = endpoint

@@ -74,14 +74,12 @@ def statements(call: Callable[[], object]) -> list[str]:
     return [one["sql"] for one in asked]
 
 
-@pytest.mark.sampled
 def test_free_places_go_to_the_oldest_at_one_look(crowd: Crowd) -> None:
     waiting = crowd(50, accounts(20))
     taking.take_due(timezone.now() - timedelta(hours=1))  # no step of a backup is due at that time
     assert begun() == set(waiting[: taking.AT_ONCE])
 
 
-@pytest.mark.sampled
 def test_an_account_whose_backups_are_the_oldest_has_two_places_of_them(crowd: Crowd) -> None:
     one, *others = accounts(7)
     mine, theirs = crowd(30, [one]), crowd(6, others)
@@ -89,7 +87,6 @@ def test_an_account_whose_backups_are_the_oldest_has_two_places_of_them(crowd: C
     assert begun() == {*mine[:2], *theirs}
 
 
-@pytest.mark.sampled
 def test_those_that_wait_are_not_looked_at(crowd: Crowd) -> None:
     crowd(60, accounts(30))
     taking.take_due(timezone.now() - timedelta(hours=1))

@@ -58,7 +58,6 @@ def test_a_backup_is_made_read_and_restored(
     assert names == {"workspace/a", "workspace/pack", "engine/state[1].db"}
 
 
-@pytest.mark.sampled
 def test_where_memory_is_full_the_kernel_ends_the_backup_and_not_the_engine(
     running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:
@@ -85,7 +84,6 @@ def test_where_memory_is_full_the_kernel_ends_the_backup_and_not_the_engine(
     assert told == ["1000"]
 
 
-@pytest.mark.sampled
 def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(
     running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:
@@ -123,7 +121,6 @@ def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(
     assert (source.data / "workspace" / "a").read_text() == "changed"
 
 
-@pytest.mark.sampled
 def test_a_pod_with_another_pods_repository_or_a_wrong_password_makes_none(
     running: Agent, source: backup.BackupSource, url: str, settings: Any, tmp_path: Path
 ) -> None:

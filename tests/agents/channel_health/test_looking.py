@@ -72,7 +72,6 @@ def test_what_is_no_word_about_a_channel_of_the_agent_changes_nothing(
     assert gateway.asked[0] == "GET /channels HTTP/1.1"
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"channels":' * 20_000, b"\xff\xfe", b"", b'"\\ud800"'])
 def test_what_is_no_json_changes_nothing(
     make_listening: MakeListening, lying: Lie, watch: MinuteWatch, body: bytes
@@ -83,7 +82,6 @@ def test_what_is_no_json_changes_nothing(
     assert (told(agent), ChannelState.objects.get().since) == ([], None)
 
 
-@pytest.mark.sampled
 def test_a_pod_that_answers_a_byte_now_and_then_holds_nobody_up_for_long(
     make_listening: MakeListening, lying: Lie, watch: MinuteWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +95,6 @@ def test_a_pod_that_answers_a_byte_now_and_then_holds_nobody_up_for_long(
     assert (told(slow), len(told(quick))) == ([], 1)
 
 
-@pytest.mark.sampled
 def test_each_agent_is_asked_once_a_minute_and_one_without_other_channels_never(
     make_listening: MakeListening, make_agent: MakeAgent, lying: Lie, watch: MinuteWatch
 ) -> None:
@@ -112,7 +109,6 @@ def test_each_agent_is_asked_once_a_minute_and_one_without_other_channels_never(
     assert (len(listening.asked), other.asked) == (4, [])
 
 
-@pytest.mark.sampled
 def test_no_account_keeps_others_waiting(
     make_listening: MakeListening, stranger: User, watch: MinuteWatch, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
@@ -135,7 +131,6 @@ def test_a_round_that_has_lasted_for_long_begins_no_further_calls(
     assert (watch.look(), gateway.asked) == (1, [])
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_workers_at_once_ask_each_pod_once_and_tell_once(
     make_listening: MakeListening, lying: Lie, watch: MinuteWatch

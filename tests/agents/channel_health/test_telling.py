@@ -39,7 +39,6 @@ def others(explanation: Any) -> list[str]:
     return [line.split(":")[0].removeprefix("also ") for line in explanation["evidence"] if line.startswith("also ")]
 
 
-@pytest.mark.sampled
 def test_a_channel_that_is_silent_for_two_minutes_is_explained_with_the_call_that_sets_a_new_token(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -56,7 +55,6 @@ def test_a_channel_that_is_silent_for_two_minutes_is_explained_with_the_call_tha
     assert told(listening) == [SILENT]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("channel", "names", "why"),
     [
@@ -101,7 +99,6 @@ def test_its_owner_is_written_to_once_however_long_it_lasts(
     assert told(listening) == [SILENT]
 
 
-@pytest.mark.sampled
 def test_one_that_hears_again_is_well_and_on_the_timeline(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -113,7 +110,6 @@ def test_one_that_hears_again_is_well_and_on_the_timeline(
     assert told(listening) == [SILENT, "telegram hears again"]
 
 
-@pytest.mark.sampled
 def test_a_silence_shorter_than_two_minutes_is_none(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     for _ in range(5):
         bridge.channels["telegram"] = REFUSED
@@ -143,7 +139,6 @@ def test_a_silence_soon_after_another_is_mailed_when_it_still_lasts_an_hour_afte
     assert len(mailed()) == 2
 
 
-@pytest.mark.sampled
 def test_a_pod_that_does_not_answer_or_has_no_engine_says_nothing_of_channels(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -166,7 +161,6 @@ def test_a_pod_that_does_not_answer_or_has_no_engine_says_nothing_of_channels(
     assert told(listening) == [SILENT], "that the engine is down does not mean that it hears again"
 
 
-@pytest.mark.sampled
 def test_an_agent_without_a_model_key_waits_for_it(
     make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -178,7 +172,6 @@ def test_an_agent_without_a_model_key_waits_for_it(
     assert (told(agent), ChannelState.objects.count()) == ([], 0)
 
 
-@pytest.mark.sampled
 def test_a_paused_agent_is_not_written_about_and_its_silence_begins_anew(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -197,7 +190,6 @@ def test_a_paused_agent_is_not_written_about_and_its_silence_begins_anew(
     assert told(agent) == [SILENT]
 
 
-@pytest.mark.sampled
 def test_a_silence_goes_on_over_a_pod_that_was_lost(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, runtime: ScriptedRuntime, gateway_of: GatewayOf
 ) -> None:
@@ -215,7 +207,6 @@ def test_a_silence_goes_on_over_a_pod_that_was_lost(
     assert (told(listening), len(mailed())) == ([SILENT], 1)
 
 
-@pytest.mark.sampled
 def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(1)
@@ -224,7 +215,6 @@ def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble
     assert (told(listening), mailed(), watch.look()) == ([], [], 0)
 
 
-@pytest.mark.sampled
 def test_an_owner_who_is_suspended_is_not_written_to(
     listening: Agent, owner: User, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -234,7 +224,6 @@ def test_an_owner_who_is_suspended_is_not_written_to(
     assert mailed() == []
 
 
-@pytest.mark.sampled
 def test_what_is_worse_comes_first_and_an_engine_that_is_down_alone(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -249,7 +238,6 @@ def test_what_is_worse_comes_first_and_an_engine_that_is_down_alone(
     assert (found["cause"], others(found)) == ("QUOTA_GRACE", ["DISK_FULL"])
 
 
-@pytest.mark.sampled
 def test_a_key_that_was_not_checked_comes_behind_it_and_a_model_that_fails_before_it(
     client: APIClient, make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -265,7 +253,6 @@ def test_a_key_that_was_not_checked_comes_behind_it_and_a_model_that_fails_befor
     assert (found["cause"], others(found)) == ("MODEL_UNREACHABLE", ["CHANNEL_SILENT"])
 
 
-@pytest.mark.sampled
 def test_after_another_configuration_nothing_is_known_until_the_next_look(
     client: APIClient, listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -281,7 +268,6 @@ def test_after_another_configuration_nothing_is_known_until_the_next_look(
     assert told(listening) == [SILENT]
 
 
-@pytest.mark.sampled
 def test_a_channel_that_was_given_up_is_forgotten(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, client: APIClient
 ) -> None:
@@ -310,7 +296,6 @@ def test_the_mail_is_in_the_agents_language_and_has_no_word_of_the_pod(
     assert "{" not in letter.text
 
 
-@pytest.mark.sampled
 def test_no_secret_control_character_or_flood_of_words_is_stored(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch
 ) -> None:
@@ -340,7 +325,6 @@ def killed_at_the_mail() -> Iterator[None]:
     outgoing_mail.carried_by(letters.carry)
 
 
-@pytest.mark.sampled
 def test_a_worker_that_is_killed_at_the_mail_has_told_nothing_and_the_next_tells_all(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, killed_at_the_mail: None
 ) -> None:
@@ -355,7 +339,6 @@ def test_a_worker_that_is_killed_at_the_mail_has_told_nothing_and_the_next_tells
     assert (told(listening), len(mailed())) == ([SILENT], 1)
 
 
-@pytest.mark.sampled
 def test_another_revision_than_the_one_that_was_asked_for_says_nothing(
     listening: Agent, bridge: BridgeDouble, watch: MinuteWatch, runtime: ScriptedRuntime
 ) -> None:
@@ -367,7 +350,6 @@ def test_another_revision_than_the_one_that_was_asked_for_says_nothing(
     assert told(listening) == []
 
 
-@pytest.mark.sampled
 def test_operators_see_it_on_the_agents_page(listening: Agent, bridge: BridgeDouble, watch: MinuteWatch) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(5)

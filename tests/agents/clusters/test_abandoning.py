@@ -36,7 +36,6 @@ def lose(cluster: Cluster) -> int:
     return abandoning.lose(cluster, actor=OPERATOR, now=timezone.now())
 
 
-@pytest.mark.sampled
 def test_a_running_agent_starts_elsewhere_and_its_timeline_says_that_its_data_is_gone(
     lost: Cluster, running: Agent, runtime: ScriptedRuntime
 ) -> None:
@@ -54,7 +53,6 @@ def test_a_running_agent_starts_elsewhere_and_its_timeline_says_that_its_data_is
     assert event_types(again) == ["agent.running", "agent.running"]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("wanted", ["running", "stopped"])
 def test_its_agents_begin_anew_and_do_not_miss_their_data(
     lost: Cluster, running: Agent, runtime: ScriptedRuntime, wanted: str
@@ -75,7 +73,6 @@ def test_its_agents_begin_anew_and_do_not_miss_their_data(
     assert not runtime.pods[again.namespace].spec.data_expected
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("wanted", ["running", "stopped"])
 def test_its_agents_begin_with_their_newest_backup(
     lost: Cluster, running: Agent, runtime: ScriptedRuntime, settings: Settings, wanted: str, tmp_path: Path
@@ -101,7 +98,6 @@ def test_its_agents_begin_with_their_newest_backup(
     assert (again.status, again.restores) == (Status.RUNNING, "")
 
 
-@pytest.mark.sampled
 def test_a_stopped_agent_stays_stopped_and_never_gets_its_old_namespace_again(
     lost: Cluster, running: Agent, runtime: ScriptedRuntime
 ) -> None:
@@ -163,7 +159,6 @@ def test_what_one_page_does_not_manage_a_worker_goes_on_with(
     abandoning.go_on("0", actor=OPERATOR)
 
 
-@pytest.mark.sampled
 def test_one_that_cannot_leave_holds_up_no_other(
     lost: Cluster, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

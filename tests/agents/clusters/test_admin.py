@@ -93,7 +93,6 @@ def history() -> list[str]:
 # The form.
 
 
-@pytest.mark.sampled
 def test_credentials_are_kept_sealed_and_never_shown(console: Client) -> None:
     save(console, kubeconfig=KUBECONFIG, pull_secret=PULL_SECRET)
     cluster = Cluster.objects.get()
@@ -113,7 +112,6 @@ def test_a_mistake_elsewhere_does_not_show_them_either(console: Client) -> None:
     assert not Cluster.objects.exists()
 
 
-@pytest.mark.sampled
 def test_credentials_stay_until_others_are_given_or_they_are_cleared(console: Client) -> None:
     save(console, kubeconfig=KUBECONFIG)
     cluster = Cluster.objects.get()
@@ -132,7 +130,6 @@ def test_credentials_stay_until_others_are_given_or_they_are_cleared(console: Cl
     assert history() == ["Added.", "Changed Region.", "Changed kubeconfig.", "Changed Clear kubeconfig."]
 
 
-@pytest.mark.sampled
 def test_credentials_whose_key_is_lost_are_given_anew(console: Client, settings: Any) -> None:
     save(console, kubeconfig=KUBECONFIG)
     cluster = Cluster.objects.get()
@@ -143,14 +140,12 @@ def test_credentials_whose_key_is_lost_are_given_anew(console: Client, settings:
     assert "very-secret-token" in str(Cluster.objects.get().kubeconfig)
 
 
-@pytest.mark.sampled
 def test_a_clusters_own_networks_are_asked_for(console: Client) -> None:
     assert "Pods cannot connect to them" in console.get(f"{LIST}add/").content.decode()
     save(console, own_cidrs="198.51.100.0/24, 2a01:4f8::/32")
     assert Cluster.objects.get().own_cidrs == ["198.51.100.0/24", "2a01:4f8::/32"]
 
 
-@pytest.mark.sampled
 def test_a_kubeconfig_from_before_the_rule_is_told_when_its_cluster_is_saved(console: Client) -> None:
     save(console, kubeconfig=KUBECONFIG)
     old = KUBECONFIG.replace("token: very-secret-token", "tokenFile: /run/token")
@@ -195,7 +190,6 @@ def test_what_cannot_be_is_refused_on_the_form(console: Client, given: dict[str,
     assert not Cluster.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_form_leaves_alone_what_the_observer_writes(console: Client) -> None:
     cluster = make_cluster("one", observed_at=None)
     page = console.get(page_of(cluster)).content.decode()
@@ -245,7 +239,6 @@ def test_the_list_says_how_each_is_and_costs_the_same_for_any_number(
 # Actions.
 
 
-@pytest.mark.sampled
 def test_cordon_and_uncordon_are_in_the_history(console: Client, cluster: Cluster) -> None:
     assert "Cluster one: cordoned" in act(console, "cordon", cluster)
     act(console, "cordon", cluster)
@@ -255,7 +248,6 @@ def test_cordon_and_uncordon_are_in_the_history(console: Client, cluster: Cluste
     assert history() == ["Cordoned.", "Uncordoned."]
 
 
-@pytest.mark.sampled
 def test_a_clusters_page_has_its_actions_as_buttons_and_leads_back(console: Client, cluster: Cluster) -> None:
     at = reverse("admin:agents_cluster_change", args=[quote(cluster.pk)])
     page = console.get(at).content.decode()
@@ -275,7 +267,6 @@ def test_a_check_is_a_workers(console: Client, operator: User, cluster: Cluster,
     assert history() == ["Check requested."]
 
 
-@pytest.mark.sampled
 def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
     console: Client, operator: User, db: None, asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +288,6 @@ def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
     assert asked == [("agents.lose_cluster", str(cluster.pk), f"operator:{operator.pk}")]
 
 
-@pytest.mark.sampled
 def test_a_cluster_that_lives_is_not_given_up(console: Client, cluster: Cluster) -> None:
     asking = operating.choose(console, LIST, "lose_clusters", cluster)
     for _ in range(2):  # a refused page may be sent again
@@ -323,7 +313,6 @@ def test_who_may_only_look_changes_nothing(cluster: Cluster) -> None:
     assert not cluster.cordoned
 
 
-@pytest.mark.sampled
 def test_a_cluster_with_agents_is_not_deleted_and_one_without_is(console: Client, cluster: Cluster) -> None:
     Placement.objects.create(agent_id="agt_1", cluster=cluster)
     asking = console.post(f"{LIST}{cluster.pk}/delete/", {"post": "yes"}, follow=True)
@@ -340,7 +329,6 @@ def test_a_cluster_with_agents_is_not_deleted_and_one_without_is(console: Client
 # Placements and pods.
 
 
-@pytest.mark.sampled
 def test_an_agents_page_says_where_it_is(console: Client, cluster: Cluster, running: Agent) -> None:
     page = f"/admin/agents/agent/{running.pk}/change/".replace("_", "_5F")
     assert "Cluster:</label>" in console.get(page).content.decode()
@@ -348,7 +336,6 @@ def test_an_agents_page_says_where_it_is(console: Client, cluster: Cluster, runn
     assert '<div class="readonly">one</div>' in console.get(page).content.decode()
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("count", [1, 4])
 def test_placements_and_pods_are_found_and_not_touched(
     console: Client, cluster: Cluster, count: int, django_assert_max_num_queries: Any

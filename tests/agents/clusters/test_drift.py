@@ -87,7 +87,6 @@ def one_by_one(names: Iterable[str]) -> list[Any]:
     return ["all", *(pytest.param(name, marks=pytest.mark.slow) for name in names)]
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("which", one_by_one(GUARDED))
 def test_what_is_deleted_is_back_and_told_of(administrator: Connection, agent: Agent, which: str) -> None:
     kinds = GUARDED if which == "all" else [which]
@@ -169,7 +168,6 @@ def test_a_namespace_that_loses_a_label_of_ours_is_no_namespace_that_is_gone(
     assert Cluster.objects.get().breach
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("which", one_by_one(CHANGES))
 def test_what_is_changed_is_put_back(administrator: Connection, agent: Agent, which: str) -> None:
     there = {name: change for name, change in CHANGES.items() if change[0] in PATHS}
@@ -205,14 +203,12 @@ def volume_of(agent: Agent, administrator: Connection) -> Json:
     return dict(found[0]) if found else {}
 
 
-@pytest.mark.sampled
 def test_a_volume_is_kept_before_its_agent_is_running(administrator: Connection, agent: Agent) -> None:
     volume = volume_of(agent, administrator)
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
     assert volume["metadata"]["labels"]["agentpods.dev/agent"] == agent.pk
 
 
-@pytest.mark.sampled
 def test_a_volume_that_somebody_would_have_go_is_kept_again_and_told(administrator: Connection, agent: Agent) -> None:
     settled(agent)
     volume = volume_of(agent, administrator)
@@ -231,7 +227,6 @@ def test_a_volume_that_somebody_would_have_go_is_kept_again_and_told(administrat
 CLAIM = "/api/v1/namespaces/{}/persistentvolumeclaims/data"
 
 
-@pytest.mark.sampled
 def test_a_claim_that_is_deleted_by_hand_is_made_again_on_its_disk(administrator: Connection, agent: Agent) -> None:
     """A deleted claim stays until the agent's pod ends. Without a new claim, the next pod would wait for ever."""
     eventually(lambda: "PersistentVolumeClaim/data" in pods.noted(pod_of(agent)), within=WITHIN, what="the claim noted")
@@ -256,7 +251,6 @@ def test_a_claim_that_is_deleted_by_hand_is_made_again_on_its_disk(administrator
     assert Agent.objects.get(pk=agent.pk).generation == agent.generation
 
 
-@pytest.mark.sampled
 def test_a_claims_label_that_somebody_changes_is_put_back(administrator: Connection, agent: Agent) -> None:
     settled(agent)
     path = CLAIM.format(agent.namespace)
@@ -270,7 +264,6 @@ def test_a_claims_label_that_somebody_changes_is_put_back(administrator: Connect
     eventually(lambda: was_changed(agent, "PersistentVolumeClaim"), within=WITHIN, what="the timeline")
 
 
-@pytest.mark.sampled
 def test_a_claims_label_that_changes_before_the_claim_is_noted_is_put_back(
     administrator: Connection, agent: Agent
 ) -> None:
@@ -279,7 +272,6 @@ def test_a_claims_label_that_changes_before_the_claim_is_noted_is_put_back(
     test_a_claims_label_that_somebody_changes_is_put_back(administrator, agent)
 
 
-@pytest.mark.sampled
 def test_a_namespace_that_is_deleted_by_hand_takes_no_disk_with_it(administrator: Connection, agent: Agent) -> None:
     before = volume_of(agent, administrator)
     administrator.delete(f"/api/v1/namespaces/{agent.namespace}")

@@ -124,7 +124,6 @@ def run(program: str, *arguments: str, tmp_path: Path, monkeypatch: pytest.Monke
     return int(str(ended.value.code))
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("program", "open_code", "closed_code"),
     [(enforcement.CALLER, THROUGH, BLOCKED), (enforcement.CALLER_BEHIND_POLICY, THROUGH, BLOCKED)],

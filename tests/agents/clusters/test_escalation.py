@@ -117,7 +117,6 @@ def writer(request: pytest.FixtureRequest, connected: Callable[[str], Connection
         ending.wait_until_gone(connection, HOME, until=time.monotonic() + ground.GONE_SECONDS)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("writer", WRITERS, indirect=True)
 def test_a_worker_can_only_make_pods_of_agents(writer: Connection, subtests: pytest.Subtests) -> None:
     for what, deed in ESCALATIONS.items():
@@ -129,7 +128,6 @@ def test_a_worker_can_only_make_pods_of_agents(writer: Connection, subtests: pyt
             assert refused.value.status == 403, refused.value
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("writer", WRITERS, indirect=True)
 def test_what_agents_pods_are_made_of_can_be_made(writer: Connection) -> None:
     """Without this, the test before would prove nothing."""
@@ -147,7 +145,6 @@ def test_what_agents_pods_are_made_of_can_be_made(writer: Connection) -> None:
         deed(writer)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("account", ACCOUNTS)
 def test_no_account_has_a_right_by_which_it_gets_others(account: str, connected: Callable[[str], Connection]) -> None:
     connection = connected(account)
@@ -163,7 +160,6 @@ def may(connection: Connection, verb: str, group: str, resource: str, place: str
     return bool(connection.post(path, {**review, "spec": {"resourceAttributes": asked}})["status"].get("allowed"))
 
 
-@pytest.mark.sampled
 @pytest.mark.skipif(is_real, reason="of a real cluster, one account is given")
 def test_an_observer_changes_nothing_at_all(connected: Callable[[str], Connection]) -> None:
     connection, accepted = connected("observe"), []
@@ -177,7 +173,6 @@ def test_an_observer_changes_nothing_at_all(connected: Callable[[str], Connectio
     assert accepted == []
 
 
-@pytest.mark.sampled
 @pytest.mark.skipif(is_real, reason="the chart that was installed there asks nodes themselves")
 def test_by_way_of_the_api_server_nodes_are_asked_for_statistics_and_nothing_else(
     tmp_path: Path, subtests: pytest.Subtests
@@ -192,7 +187,6 @@ def test_by_way_of_the_api_server_nodes_are_asked_for_statistics_and_nothing_els
                 assert refused.value.status == 403
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("writer", WRITERS[:1], indirect=True)
 def test_a_secret_of_an_agent_is_rewritten_by_nobody_but_its_account(
     writer: Connection, tmp_path: Path, subtests: pytest.Subtests

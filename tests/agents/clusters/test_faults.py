@@ -123,7 +123,6 @@ def test_a_namespace_stuck_on_a_finalizer_is_told_and_goes_on_when_it_is_freed(
     leaves_nothing(api)
 
 
-@pytest.mark.sampled
 def test_a_pod_that_somebody_else_removed_is_built_again_with_its_volume(owner: User, api: KubeApi) -> None:
     (agent,) = create(owner, 1)
     until("running", [agent])
@@ -144,7 +143,6 @@ def test_a_pod_that_somebody_else_removed_is_built_again_with_its_volume(owner: 
     one_pod_each(api, [agent])
 
 
-@pytest.mark.sampled
 def test_an_agent_of_a_restored_dump_finds_the_disk_of_its_later_pod(owner: User, api: KubeApi) -> None:
     (agent,) = create(owner, 1)
     runs_as(agent, 1)
@@ -194,7 +192,6 @@ def test_explain_has_the_clusters_own_words(owner: User, api: KubeApi, script: s
     assert words in " ".join([told.message, *told.evidence]).lower()
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(("script", "cause"), [("evicted", "EVICTED"), ("evicted-silently", "EVICTED"), ("oom", "OOM")])
 def test_what_befalls_a_running_agent_is_explained_too(owner: User, api: KubeApi, script: str, cause: str) -> None:
     (agent_id,) = create(owner, 1)
@@ -210,7 +207,6 @@ def test_what_befalls_a_running_agent_is_explained_too(owner: User, api: KubeApi
     assert explanation.of(Agent.objects.get(pk=agent_id)).cause == cause
 
 
-@pytest.mark.sampled
 def test_an_idle_fleet_writes_nothing_and_asks_nothing(owner: User, api: KubeApi, agents: list[str]) -> None:
     until("running", agents)
     eventually(lambda: is_quiet(api), within=WITHIN, what="quiet")

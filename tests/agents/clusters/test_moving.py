@@ -32,8 +32,6 @@ from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
 from tests.operating import act
 
-pytestmark = pytest.mark.sampled
-
 
 def test_it_begins_there_with_the_backup_that_its_old_pod_makes(
     agent: Agent, there: Cluster, runtime: ScriptedRuntime

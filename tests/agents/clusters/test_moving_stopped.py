@@ -42,7 +42,6 @@ def move(agent: Agent, there: Cluster) -> Agent:
     return settle(agent)
 
 
-@pytest.mark.sampled
 def test_a_stopped_one_begins_there_when_it_is_started_with_the_backup_of_its_stop(
     stopped: Agent,
     there: Cluster,
@@ -63,7 +62,6 @@ def test_a_stopped_one_begins_there_when_it_is_started_with_the_backup_of_its_st
     assert event_types(moved) == ["agent.running", "agent.stopped", "agent.running"]
 
 
-@pytest.mark.sampled
 def test_what_is_left_of_its_pod_goes_and_its_disk_stays(
     stopped: Agent,
     there: Cluster,
@@ -76,14 +74,12 @@ def test_what_is_left_of_its_pod_goes_and_its_disk_stays(
     assert {str(one) for one in placement.everywhere(stopped.pk)} == {"here", "there"}
 
 
-@pytest.mark.sampled
 def test_one_that_nobody_pays_for_moves_and_is_not_started(stopped: Agent, there: Cluster) -> None:
     Agent.objects.filter(pk=stopped.pk).update(entitled_until=timezone.now() - timedelta(days=9))
     assert move(stopped, there).status == Status.STOPPED
     assert place(stopped) == ("there", MoveStage.BEGUN, "here")
 
 
-@pytest.mark.sampled
 def test_one_that_does_not_come_up_there_goes_back_to_its_disk(
     stopped: Agent,
     there: Cluster,
@@ -98,7 +94,6 @@ def test_one_that_does_not_come_up_there_goes_back_to_its_disk(
     assert come_up(back, runtime).status == Status.RUNNING
 
 
-@pytest.mark.sampled
 def test_what_a_stopped_one_wrote_after_its_newest_backup_is_not_left_behind(
     stopped: Agent,
     there: Cluster,
@@ -113,14 +108,12 @@ def test_what_a_stopped_one_wrote_after_its_newest_backup_is_not_left_behind(
     assert place(stopped) == ("here", "", "")
 
 
-@pytest.mark.sampled
 def test_one_whose_disk_is_elsewhere_still_does_not_move_on(stopped: Agent, here: Cluster, there: Cluster) -> None:
     move(stopped, there)
     with pytest.raises(NotMovable, match="its data is on cluster here until it is started on there"):
         moving.move(stopped, to=here, actor=OPERATOR)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("lost", ["here", "there"])
 def test_either_place_is_lost_before_it_is_started(
     stopped: Agent,
@@ -150,7 +143,6 @@ def failed(agent: Agent) -> Agent:
     return agent
 
 
-@pytest.mark.sampled
 def test_a_failed_one_whose_pod_makes_a_backup_moves_as_one_that_runs(
     failed: Agent,
     there: Cluster,
@@ -162,7 +154,6 @@ def test_a_failed_one_whose_pod_makes_a_backup_moves_as_one_that_runs(
     assert (moved.status, place(moved)) == (Status.RUNNING, ("there", MoveStage.OVER, "here"))
 
 
-@pytest.mark.sampled
 def test_a_failed_one_whose_pod_makes_none_is_built_again_where_it_is(
     failed: Agent,
     there: Cluster,

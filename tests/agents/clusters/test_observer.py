@@ -34,8 +34,6 @@ from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 
-pytestmark = pytest.mark.sampled
-
 
 @pytest.fixture
 def api(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
@@ -80,6 +78,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "EVENTS_PAUSE_SECONDS", 0.3)
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     ("script", "cause", "words"),

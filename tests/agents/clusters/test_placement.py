@@ -113,7 +113,6 @@ def test_workers_at_the_same_moment_neither_overfill_a_cluster_nor_place_twice()
     assert told == set(placed.items())
 
 
-@pytest.mark.sampled
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 8), st.booleans(), SEEN), max_size=5))
 def test_no_full_cordoned_or_silent_cluster_is_chosen_while_another_has_room(
     rows: list[tuple[int, int, bool, int | None]],

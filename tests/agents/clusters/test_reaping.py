@@ -33,7 +33,6 @@ def api(tmp_path: Path) -> KubeApi:
     return KubeApi(tmp_path / "cluster")
 
 
-@pytest.mark.sampled
 @pytest.mark.skipif(ground.is_real, reason="there the whole run is killed")
 def test_what_killed_tests_have_made_is_taken_away(tmp_path: Path, api: KubeApi) -> None:
     with api, closing(Connection("tests", api.kubeconfig())) as connection:

@@ -21,7 +21,7 @@ from tests.agents.clusters.test_drift import PATHS, WITHIN, settled, state, time
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.kube_api import KubeApi
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
 
 SETTLED_SECONDS = 3.0
 CLAIM = "PersistentVolumeClaim/data"

@@ -63,14 +63,12 @@ def test_its_observer_goes_on_giving_its_sign_of_life(
         assert Path(settings.PULSE_FILE).exists()
 
 
-@pytest.mark.sampled
 def test_it_is_named_to_who_asks(turns: ObserverTurns) -> None:
     turns.until(lambda: Cluster.objects.get(name="one").observed_at is not None)
     with pytest.raises(CommandError, match=r"^cluster silent was never observed$"):
         call_command("observe", "--check")
 
 
-@pytest.mark.sampled
 def test_questions_that_hang_there_hold_up_no_other_cluster(turns: ObserverTurns, runtime: KubernetesRuntime) -> None:
     silent = Cluster.objects.get(name="silent")
     turns.until(lambda: len(turns.observer._caches) == 2)

@@ -50,7 +50,6 @@ def test_what_this_call_does_not_change_is_refused_by_name(
     assert client.get(f"/agents/{running.pk}").json() == before
 
 
-@pytest.mark.sampled
 def test_creating_refuses_what_only_the_service_or_a_later_call_sets(client: APIClient) -> None:
     for name in CHANGED_BY.keys() - bodies.CreateAgentSerializer().fields.keys():
         answer = client.post("/agents", {**NEW, name: "x"}, format="json")

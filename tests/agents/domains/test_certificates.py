@@ -83,7 +83,6 @@ def test_the_console_has_one_once_dns_leads_here(dns: NameServer, settings: Any)
     assert not certificates.may_have("x.example.com")
 
 
-@pytest.mark.sampled
 def test_an_account_has_only_so_many_new_ones_in_a_week(make_agent: MakeAgent, dns: NameServer, settings: Any) -> None:
     settings.MAX_CERTIFICATES = 2
     agent = make_agent()

@@ -53,7 +53,6 @@ def test_the_longer_a_name_is_not_proved_the_less_often_it_is_asked_for(
         claims.observe(claim.pk, proof_of(claim.agent), now=timezone.now())
 
 
-@pytest.mark.sampled
 def test_no_account_keeps_the_names_of_others_waiting(
     make_agent: MakeAgent, stranger: User, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:

@@ -19,7 +19,7 @@ from agents.router.addresses import find
 from agents.running import lifecycle
 from tests.agents.conftest import MakeAgent
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 NAME = "bot.example.org"
 NOTHING = DnsAnswers(addresses=(), texts=frozenset())

@@ -83,7 +83,6 @@ def test_a_server_that_gives_no_answer_leaves_it_unknown(
     assert time.monotonic() - began < 2
 
 
-@pytest.mark.sampled
 def test_a_huge_answer_is_read_over_tcp_and_not_kept_whole(dns: NameServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "LOOK_SECONDS", 20.0)
     monkeypatch.setattr(records, "WAIT_SECONDS", 30.0)
@@ -96,7 +95,6 @@ def test_a_huge_answer_is_read_over_tcp_and_not_kept_whole(dns: NameServer, monk
     assert len(seen.addresses) <= 2 * records.MAX_SHOWN
 
 
-@pytest.mark.sampled
 def test_a_thousand_looks_at_a_silent_server_hold_no_more_threads_than_there_are(
     dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,6 @@ def test_a_turn_that_failed_says_why(
         with_driver(kind, ScriptedEngine(answer, status=status), tmp_path, say)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("kind", "first", "second"),
     [

@@ -83,7 +83,6 @@ def start(
     return [json.loads(line) for line in done.stdout.decode().splitlines()]
 
 
-@pytest.mark.sampled
 def test_what_was_written_while_it_was_away_is_brought_oldest_first(modules: Path) -> None:
     assert start(modules, routes={}) == []  # the first start: nothing was missed
     heard = message(number(300), "51")

@@ -82,7 +82,6 @@ def test_while_the_engine_restarts_messages_wait_and_keep_their_order(
     assert waiting() == []
 
 
-@pytest.mark.sampled
 def test_a_message_that_the_engine_always_refuses_holds_up_those_behind_it_for_minutes_and_not_for_a_day(
     agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:
@@ -157,7 +156,6 @@ def test_names_are_forgotten_after_meta_has_stopped_to_bring_the_message(agent: 
         assert InboundMessage.objects.count() == 0
 
 
-@pytest.mark.sampled
 def test_two_workers_at_once_hand_over_once(agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble) -> None:
     gateway_of(agent)
     names = [f"wamid.{number}" for number in range(10)]

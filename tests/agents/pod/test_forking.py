@@ -25,7 +25,6 @@ def test_a_copy_reads_its_own_input_and_tells_its_exit_status(program: str, tmp_
     assert (tmp_path / "log").read_text() == f"{program}: unusable start document (KeyError)\n" * 2
 
 
-@pytest.mark.sampled
 def test_a_copy_is_measured_where_its_environment_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COVERAGE_TO", str(tmp_path))
     monkeypatch.setattr(forking, "_parent", functools.cache(forking._parent.__wrapped__))

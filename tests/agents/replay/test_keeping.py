@@ -24,7 +24,6 @@ def kinds(agent: Agent) -> list[str]:
     return list(ReplayEntry.objects.filter(agent=agent).order_by("created_at", "id").values_list("kind", flat=True))
 
 
-@pytest.mark.sampled
 def test_a_turn_and_its_price_come_from_the_pod_to_the_table(agent: Agent, serve: ServeRecorded) -> None:
     gateway = serve(agent)
     say(gateway, "which owls?", session="ses_owls")
@@ -114,7 +113,6 @@ def test_a_clock_that_lies_makes_nothing_of_the_future_or_of_long_ago(agent: Age
     assert max(times) <= timezone.now()
 
 
-@pytest.mark.sampled
 def test_a_day_has_so_many_entries_and_the_others_are_counted(agent: Agent) -> None:
     noon = datetime.combine((timezone.now() - timedelta(days=2)).date(), datetime.min.time(), UTC) + timedelta(hours=12)
     rows = [ReplayEntry(agent=agent, created_at=noon, kind="model.call") for _ in range(MOST_A_DAY - 1)]

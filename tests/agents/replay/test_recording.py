@@ -31,7 +31,6 @@ def at_once(*actions: Callable[[], object]) -> None:
         list(threads.map(done, actions))
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_deletions_and_batches_at_the_same_time_leave_nothing_old(
     running: Agent, monkeypatch: pytest.MonkeyPatch
@@ -71,7 +70,6 @@ def test_after_the_switch_nothing_is_stored_whoever_was_first(running: Agent) ->
     assert ReplayEntry.objects.count() == before
 
 
-@pytest.mark.sampled
 def test_the_newest_deletions_of_conversations_are_remembered(running: Agent) -> None:
     recording.delete(running, actor=ACTOR)
     for number in range(60):

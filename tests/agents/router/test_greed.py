@@ -88,7 +88,6 @@ def test_who_sends_nothing_but_pings_is_cut_off_and_holds_up_nobody(host: str, r
     between(running, scenario)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("headers", ["", OPENING])
 def test_who_reads_nothing_does_not_keep_his_place(
     host: str, running: Agent, headers: str, monkeypatch: pytest.MonkeyPatch

@@ -34,7 +34,6 @@ async def answer(client: TestClient[Any, Any], sent: bytes) -> int:
     return int(line.split()[1])
 
 
-@pytest.mark.sampled
 def test_a_host_that_is_no_hostname_is_a_400_page(host: str, running: Agent) -> None:
     async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         for odd in NO_HOSTS:

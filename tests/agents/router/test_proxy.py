@@ -247,7 +247,6 @@ def test_an_agent_that_is_not_running_has_a_page_that_says_so(
     between(running, scenario, **changes)
 
 
-@pytest.mark.sampled
 def test_while_the_database_hangs_known_names_go_on(host: str, running: Agent) -> None:
     async def scenario(client: TestClient[Any, Any], pod: ListenerPod) -> None:
         async with client.get("/", headers={"Host": host}) as reply:

@@ -82,7 +82,6 @@ def test_an_impostor_does_not_pass_the_talk_test_nor_is_it_explained_as_well(
     assert running.management_token.encode() not in impostor.told
 
 
-@pytest.mark.sampled
 def test_the_gateway_of_another_agent_is_not_taken_for_this_ones(
     client: APIClient, running: Agent, make_agent: MakeAgent, gateway_of: GatewayOf, runtime: ScriptedRuntime
 ) -> None:

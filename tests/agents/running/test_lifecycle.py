@@ -53,7 +53,6 @@ def test_a_stopped_agent_is_not_stopped_twice(running: Agent) -> None:
     assert last_data(agent) == {"from": "running", "to": "stopped", "reason": "owner"}
 
 
-@pytest.mark.sampled
 def test_pause_answers_with_the_status_as_it_is_and_stopped_follows_on_confirmation(running: Agent) -> None:
     assert pause(running).status == Status.RUNNING
     assert event_types(running) == ["agent.running"]
@@ -138,7 +137,6 @@ def test_rebuild_is_refused_while_provisioning(make_agent: MakeAgent) -> None:
         lifecycle.rebuild(make_agent(), actor="user:test")
 
 
-@pytest.mark.sampled
 def test_a_failed_agent_can_be_rebuilt(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
     runtime.comes_up_as = Phase.FAILED
     agent = settle(make_agent())

@@ -71,7 +71,6 @@ def wrong(agent: Agent) -> tuple[str, str, list[str]]:
     return agent.cause, agent.cause_message, agent.cause_evidence
 
 
-@pytest.mark.sampled
 def test_every_step_of_a_life_is_on_the_timeline_with_who_asked_for_it_and_why(new: Agent) -> None:
     hours = iter(range(1, 20))
 
@@ -123,7 +122,6 @@ def stopped(agent: Agent) -> Agent:
     return saved(lifecycle.came_down(paused(agent), now=NOON), **WRONG, attempts=5, reconcile_at=None)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("request_of", REQUESTS)
 def test_a_request_is_taken_up_at_once_however_often_the_last_one_failed(
     up: Agent, request_of: str, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
@@ -240,7 +238,6 @@ def told(agent: Agent) -> list[dict[str, str]]:
     return [json.loads(event.body)["data"] for event in events]
 
 
-@pytest.mark.sampled
 def test_an_event_names_where_the_agent_came_from(new: Agent) -> None:
     """A pod that came up or failed names the last settled status; a stop, a deletion and a second failure the one
     before."""

@@ -26,7 +26,6 @@ def test_a_pod_that_is_lost_is_built_again(running: Agent, runtime: ScriptedRunt
     assert event_types(agent) == ["agent.running", "agent.running"]
 
 
-@pytest.mark.sampled
 def test_a_pod_that_is_lost_again_and_again_ends_as_failed(running: Agent, runtime: ScriptedRuntime) -> None:
     agent = running
     with time_machine.travel(timezone.now(), tick=False) as clock:

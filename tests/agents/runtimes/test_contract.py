@@ -57,7 +57,6 @@ def test_deploying_what_exists_changes_nothing(ready: Runtime) -> None:
     assert say(ready, "count") == "1"
 
 
-@pytest.mark.sampled
 def test_a_namespace_that_was_never_deployed_is_not_observed(runtime: Runtime) -> None:
     assert runtime.observe() == {}
     assert runtime.usage() == {}

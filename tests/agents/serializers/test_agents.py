@@ -91,7 +91,6 @@ def test_a_webhook_is_rotated_out_of_a_lost_secret(client: APIClient, running: A
     assert (hook.secret, hook.previous_secret) == (answer.json()["webhook"]["secret"], None)
 
 
-@pytest.mark.sampled
 def test_the_console_shows_the_agent(hurt: Agent) -> None:
     console = Client()
     console.force_login(User.objects.create_superuser("op@example.com"))

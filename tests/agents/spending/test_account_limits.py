@@ -80,7 +80,6 @@ def test_a_wrong_limit_is_refused_by_its_name(client: APIClient, owner: User, bo
     assert not AccountSpending.objects.exists()
 
 
-@pytest.mark.sampled
 def test_an_agent_may_take_what_all_of_them_have_left(owner: User, agent: Agent, second: Agent) -> None:
     """Of 10 USD the first has taken 3 and the second 2, so 5 are left: the first may come to 8, the second to 7."""
     account_limits.replace(owner, day_usd=Decimal(10))
@@ -90,7 +89,6 @@ def test_an_agent_may_take_what_all_of_them_have_left(owner: User, agent: Agent,
     assert (told(agent), told(second)) == ({"day": 8} | ours, {"day": 7} | ours)
 
 
-@pytest.mark.sampled
 def test_the_narrower_limit_holds(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, day_usd=Decimal(10), month_usd=Decimal(100))
     limits.replace(agent, day_usd=Decimal(4), minute_calls=9)
@@ -99,7 +97,6 @@ def test_the_narrower_limit_holds(owner: User, agent: Agent, second: Agent) -> N
     assert told(second) == {"day": 10, "account_day": True, "month": 100, "account_month": True}
 
 
-@pytest.mark.sampled
 def test_when_they_have_taken_more_than_the_limit_none_may_take_more(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, day_usd=Decimal(1))
     spend(second, "1.25")
@@ -107,7 +104,6 @@ def test_when_they_have_taken_more_than_the_limit_none_may_take_more(owner: User
     assert told(second) == {"day": 1.25, "account_day": True}
 
 
-@pytest.mark.sampled
 def test_a_deleted_agent_counts(owner: User, agent: Agent, second: Agent) -> None:
     account_limits.replace(owner, month_usd=Decimal(3))
     spend(second, "3")
@@ -115,7 +111,6 @@ def test_a_deleted_agent_counts(owner: User, agent: Agent, second: Agent) -> Non
     assert told(agent) == {"month": 0, "account_month": True}
 
 
-@pytest.mark.sampled
 def test_what_another_agent_took_refuses_a_call(owner: User, agent: Agent, second: Agent, serve: Serve) -> None:
     account_limits.replace(owner, day_usd=Decimal(1))
     gateway = serve(agent, spending_limits=pods.secrets_of(agent).spending_limits)
@@ -133,7 +128,6 @@ def test_what_another_agent_took_refuses_a_call(owner: User, agent: Agent, secon
     assert "this agent's limit of 0.01 USD for a day is reached" in words_of(gateway)
 
 
-@pytest.mark.sampled
 def test_the_switch_stops_all_agents(owner: User, agent: Agent, serve: Serve) -> None:
     gateway = serve(agent)
     exchanging.exchange(agent.pk)
@@ -151,7 +145,6 @@ def test_the_switch_stops_all_agents(owner: User, agent: Agent, serve: Serve) ->
     assert call(gateway) == [200]
 
 
-@pytest.mark.sampled
 def test_the_owner_is_told_once_at_eighty_and_once_at_a_hundred_percent(
     owner: User, agent: Agent, second: Agent
 ) -> None:
@@ -177,7 +170,6 @@ def test_the_event_says_that_it_is_the_accounts(client: APIClient, owner: User, 
     assert sorted(one["data"]["of"] for one in events) == ["account", "agent"]
 
 
-@pytest.mark.sampled
 def test_explain_names_the_accounts_limit_and_the_call_that_changes_it(
     client: APIClient, owner: User, agent: Agent, second: Agent
 ) -> None:

@@ -64,7 +64,6 @@ def test_a_batch_whose_confirmation_was_lost_is_added_once(agent: Agent, serve: 
     assert read(agent)["calls"] == 1
 
 
-@pytest.mark.sampled
 def test_another_pod_of_the_agent_counts_beside_the_first(agent: Agent, serve: Serve, gateway_of: GatewayOf) -> None:
     first = serve(agent)
     call(first, 2)
@@ -95,7 +94,6 @@ def test_a_pod_that_does_not_answer_is_asked_again(agent: Agent, serve: Serve) -
     assert read(agent)["calls"] == 2
 
 
-@pytest.mark.sampled
 def test_running_agents_are_asked_by_turns(agent: Agent, serve: Serve, make_agent: MakeAgent) -> None:
     keyless = settle(make_agent(name="keyless"))
     call(serve(agent))
@@ -145,7 +143,6 @@ def test_all_agents_of_an_account_are_asked_when_others_leave_room(
     assert many[-1].pk in seen[: exchanging.OF_ONE_ACCOUNT + 1]
 
 
-@pytest.mark.sampled
 def test_the_further_agents_of_an_account_make_way_for_others(
     many: list[Agent], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,6 @@ NONE = {"usdPerDay": None, "usdPerMonth": None}
 UNSPENT = {"usdToday": 0, "usdThisMonth": 0}
 
 
-@pytest.mark.sampled
 def test_limits_are_set_with_the_key_or_later_and_are_read_again(client: APIClient, owner: User) -> None:
     body = {"name": "a", "scopes": ["operate"], "usdPerDay": 2.5, "usdPerMonth": 25}
     made = client.post("/keys", body, format="json").json()
@@ -98,7 +97,6 @@ def test_a_limited_key_reads_its_own_limits_alone(
     assert client.put("/keys/key_0/limits", {}, format="json").status_code == 404
 
 
-@pytest.mark.sampled
 def test_a_key_with_nothing_left_starts_no_turn(
     client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -126,7 +124,6 @@ def test_a_key_with_nothing_left_starts_no_turn(
     assert limited.chat(agent).status_code == 200
 
 
-@pytest.mark.sampled
 def test_turns_with_all_agents_count_together_and_deleted_ones_too(
     client: APIClient, agent: Agent, make_agent: MakeAgent, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -189,7 +186,6 @@ def test_with_more_keys_than_are_told_a_gateway_forgets_none(
     assert ([one["name"] for one in told["states"]], told["all"]) == (["used"], False)
 
 
-@pytest.mark.sampled
 def test_the_owner_is_told_once_at_eighty_and_once_at_a_hundred_percent(
     client: APIClient, agent: Agent, make_key: MakeKey
 ) -> None:
@@ -218,7 +214,6 @@ def test_a_key_whose_turns_are_limited_opens_no_page(agent: Agent, serve: Serve,
     assert [one.post(f"/agents/{agent.pk}/ticket").status_code for one in (limited, free)] == [403, 200]
 
 
-@pytest.mark.sampled
 def test_a_key_whose_turns_are_limited_does_not_see_what_opens_other_doors(
     client: APIClient, agent: Agent, make_key: MakeKey
 ) -> None:
@@ -238,7 +233,6 @@ def test_a_key_whose_turns_are_limited_does_not_see_what_opens_other_doors(
     assert limited.get(f"/agents/{agent.pk}").json()["agent"]["a2aToken"] == made["a2aToken"]
 
 
-@pytest.mark.sampled
 def test_no_answer_to_a_change_shows_such_a_key_what_opens_other_doors(
     client: APIClient, agent: Agent, make_key: MakeKey, dns: NameServer, settings: Any
 ) -> None:

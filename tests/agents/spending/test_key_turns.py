@@ -42,7 +42,6 @@ def taken(calls: int) -> tuple[int, int, float]:
     return calls, 10 * calls, float(ONE_CALL * calls)
 
 
-@pytest.mark.sampled
 def test_a_keys_turns_are_counted_to_the_token(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient, model: ModelServer
 ) -> None:
@@ -57,7 +56,6 @@ def test_a_keys_turns_are_counted_to_the_token(
     assert row["keyId"] == key.key.pk
 
 
-@pytest.mark.sampled
 def test_every_way_to_start_a_turn_counts(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:
@@ -70,7 +68,6 @@ def test_every_way_to_start_a_turn_counts(
     assert by_key(client, agent) == {"driver": taken(3)}
 
 
-@pytest.mark.sampled
 def test_what_no_key_started_belongs_to_no_key(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:
@@ -86,7 +83,6 @@ def test_what_no_key_started_belongs_to_no_key(
     assert client.get(f"/agents/{agent.pk}/usage").json()["usage"]["total"]["calls"] == 3
 
 
-@pytest.mark.sampled
 def test_an_engine_cannot_name_another_key_or_none(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient, make_key: MakeKey
 ) -> None:
@@ -104,7 +100,6 @@ def test_an_engine_cannot_name_another_key_or_none(
     assert by_key(client, agent) == {"driver": taken(1)}
 
 
-@pytest.mark.sampled
 def test_what_an_engine_calls_just_after_the_turn_counts_for_its_key(
     client: APIClient, agent: Agent, serve: Serve, key: KeyClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +126,6 @@ def test_while_turns_of_two_keys_are_open_a_call_counts_for_both(
     assert client.get(f"/agents/{agent.pk}/usage").json()["usage"]["total"]["calls"] == 3
 
 
-@pytest.mark.sampled
 def test_a_batch_whose_confirmation_was_lost_counts_once(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:
@@ -146,7 +140,6 @@ def test_a_batch_whose_confirmation_was_lost_counts_once(
     assert by_key(client, agent) == {"driver": taken(1)}
 
 
-@pytest.mark.sampled
 def test_a_gateway_killed_in_a_turn_loses_no_call_of_the_key(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient, model: ModelServer
 ) -> None:
@@ -203,7 +196,6 @@ def test_a_pod_cannot_write_figures_of_another_accounts_key(agent: Agent, strang
     assert not KeyUsage.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_revoked_keys_figures_stay(
     client: APIClient, agent: Agent, serve: Serve, bridge: BridgeDouble, key: KeyClient
 ) -> None:

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -56,7 +55,6 @@ def test_at_the_limit_the_calls_of_a_turn_are_refused_with_words(
     assert limited.get(f"/keys/{limited.key.pk}/limits").json()["limits"]["usdToday"] == float(CENT)
 
 
-@pytest.mark.sampled
 def test_a_turn_that_fails_at_the_limit_says_so_and_the_agent_counts_as_well(
     client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -76,7 +74,6 @@ def test_a_turn_that_fails_at_the_limit_says_so_and_the_agent_counts_as_well(
     assert "MODEL_LIMIT" not in client.get(f"/agents/{agent.pk}/explain").content.decode()
 
 
-@pytest.mark.sampled
 def test_figures_that_the_control_plane_does_not_have_yet_count_at_a_new_turn(
     agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -90,7 +87,6 @@ def test_figures_that_the_control_plane_does_not_have_yet_count_at_a_new_turn(
     assert said == [200, 200, 200, 402]
 
 
-@pytest.mark.sampled
 def test_figures_that_the_control_plane_has_are_not_counted_twice(
     agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -127,7 +123,6 @@ def test_a_limit_that_is_lowered_holds_in_the_turn_that_runs(
         both.wait()
 
 
-@pytest.mark.sampled
 def test_the_limit_of_a_revoked_key_holds_in_the_turn_that_runs(
     client: APIClient, agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -146,7 +141,6 @@ def test_the_limit_of_a_revoked_key_holds_in_the_turn_that_runs(
     assert news.of([agent], now=later)[agent.pk]["keys"] == {"all": True, "states": []}
 
 
-@pytest.mark.sampled
 def test_while_a_turn_of_a_limited_key_is_open_calls_of_others_are_refused_too(
     agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, key: KeyClient
 ) -> None:
@@ -170,7 +164,6 @@ def test_an_engine_that_waits_for_the_end_of_the_turn_is_refused(agent: Agent, s
     assert call(gateway, 2) == [200, 402]
 
 
-@pytest.mark.sampled
 def test_a_restarted_gateway_knows_the_limits(
     agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey
 ) -> None:
@@ -187,7 +180,6 @@ def test_a_restarted_gateway_knows_the_limits(
     assert said == [200, 402]
 
 
-@pytest.mark.sampled
 def test_what_the_agent_asks_of_another_agent_of_the_account_counts_too(
     agent: Agent, make_agent: MakeAgent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, tmp_path: Path
 ) -> None:
@@ -218,7 +210,6 @@ def test_what_the_agent_asks_of_another_agent_of_the_account_counts_too(
     assert KeyUsage.objects.get(agent=second).calls == 2
 
 
-@pytest.mark.sampled
 def test_twenty_turns_at_once_exceed_the_limit_by_one_call_at_most(
     agent: Agent, bridge: BridgeDouble, serve: Serve, make_key: MakeKey, model: ModelServer
 ) -> None:

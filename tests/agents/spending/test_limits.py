@@ -81,13 +81,11 @@ def test_a_limit_that_is_too_small_or_too_large_is_refused_with_the_bound(client
     assert said == ["usdPerDay: must be at least 0.01, not -1.00", "requestsPerMinute: must be at least 1, not 0"]
 
 
-@pytest.mark.sampled
 def test_strangers_neither_see_nor_set_limits(other: APIClient, agent: Agent) -> None:
     assert other.get(f"/agents/{agent.pk}/limits").status_code == 404
     assert put(other, agent, stopped=True).status_code == 404
 
 
-@pytest.mark.sampled
 def test_a_running_pod_takes_a_change_with_the_next_exchange(agent: Agent, serve: Serve, model: ModelServer) -> None:
     gateway = serve(agent)
     exchanging.exchange(agent.pk)
@@ -101,7 +99,6 @@ def test_a_running_pod_takes_a_change_with_the_next_exchange(agent: Agent, serve
     assert len(model.turns()) == 2
 
 
-@pytest.mark.sampled
 def test_what_another_pod_has_spent_counts(agent: Agent, serve: Serve) -> None:
     limits.replace(agent, day_usd=Decimal(1))
     spend(agent, "1.00")
@@ -111,7 +108,6 @@ def test_what_another_pod_has_spent_counts(agent: Agent, serve: Serve) -> None:
     assert call(gateway) == [402]
 
 
-@pytest.mark.sampled
 @time_machine.travel("2026-11-28T23:59:00Z", tick=False)
 def test_a_limit_for_a_day_ends_at_midnight_utc_and_that_for_a_month_holds(agent: Agent, serve: Serve) -> None:
     limits.replace(agent, day_usd=Decimal(1), month_usd=Decimal(2))
@@ -130,7 +126,6 @@ def test_a_limit_for_a_day_ends_at_midnight_utc_and_that_for_a_month_holds(agent
         assert call(gateway) == [200]
 
 
-@pytest.mark.sampled
 def test_the_owner_is_told_once_at_eighty_and_once_at_a_hundred_percent(agent: Agent) -> None:
     limits.replace(agent, day_usd=Decimal(10))
     spend(agent, "7.99")

@@ -94,7 +94,6 @@ def test_a_client_s_trace_is_a_link_or_the_parent_or_nothing(
     assert asked(CLIENT) == (False, False)
 
 
-@pytest.mark.sampled
 def test_a_collector_that_is_silent_or_floods_slows_no_request(
     collector: CollectorDouble, api: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

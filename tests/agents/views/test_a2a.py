@@ -41,14 +41,12 @@ def test_on_mints_a_token_and_an_address_and_off_takes_both_away(client: APIClie
     assert put(client, running, enabled=True)["a2aToken"] not in {None, on["a2aToken"]}
 
 
-@pytest.mark.sampled
 def test_another_token_is_made_when_asked_for(client: APIClient, running: Agent) -> None:
     first = put(client, running, enabled=True)["a2aToken"]
     assert put(client, running, enabled=True, rotateToken=False)["a2aToken"] == first
     assert put(client, running, enabled=True, rotateToken=True)["a2aToken"] not in {None, first}
 
 
-@pytest.mark.sampled
 def test_the_toolset_says_the_same_as_the_switch_once_toolsets_were_chosen(client: APIClient, running: Agent) -> None:
     assert put(client, running, enabled=True)["tools"] is None
     client.put(f"/agents/{running.pk}/tools", {"enabled": ["file"], "mcpServers": []}, format="json")
@@ -58,7 +56,6 @@ def test_the_toolset_says_the_same_as_the_switch_once_toolsets_were_chosen(clien
     assert put(client, running, enabled=False)["tools"]["enabled"] == ["file"]
 
 
-@pytest.mark.sampled
 def test_a_listing_is_kept_until_its_owner_says_otherwise(client: APIClient, running: Agent) -> None:
     assert put(client, running, enabled=True, listed=True)["a2aListed"] is True
     assert put(client, running, enabled=True)["a2aListed"] is True
@@ -68,7 +65,6 @@ def test_a_listing_is_kept_until_its_owner_says_otherwise(client: APIClient, run
     assert put(client, running, enabled=True, listed=False)["a2aListed"] is False
 
 
-@pytest.mark.sampled
 def test_peers_are_replaced_and_their_tokens_are_kept_by_name_and_never_shown(
     client: APIClient, running: Agent
 ) -> None:
@@ -108,7 +104,6 @@ def test_a_token_is_not_sent_to_another_host_by_somebody_who_does_not_know_it(
     assert tokens(running) == {"bob": None}
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("body", "named"),
     [
@@ -149,7 +144,6 @@ def test_nobody_sets_it_of_anothers_agent(other: APIClient, running: Agent) -> N
     assert refused(other, running, enabled=True)[0] == 404
 
 
-@pytest.mark.sampled
 def test_a_peers_token_is_for_the_gateway_alone_and_only_while_a2a_is_on(client: APIClient, running: Agent) -> None:
     put(client, running, enabled=True, peers=[BOB])
     running.refresh_from_db()

@@ -71,7 +71,6 @@ def test_who_is_not_listed_or_not_on_is_not_there(
     assert listing(api) == []
 
 
-@pytest.mark.sampled
 def test_a_stopped_agent_and_one_of_a_suspended_account_are_not_there(
     api: APIClient, make_listed: MakeAgent, owner: User
 ) -> None:
@@ -85,7 +84,6 @@ def test_a_stopped_agent_and_one_of_a_suspended_account_are_not_there(
     assert listing(api) == []
 
 
-@pytest.mark.sampled
 def test_pages_follow_each_other_newest_first(api: APIClient, make_listed: MakeAgent) -> None:
     for name in ("one", "two", "three"):
         make_listed(name=name)
@@ -97,7 +95,6 @@ def test_pages_follow_each_other_newest_first(api: APIClient, make_listed: MakeA
     assert "Link" not in second.headers
 
 
-@pytest.mark.sampled
 def test_words_find_names_and_personas(api: APIClient, make_listed: MakeAgent) -> None:
     Persona.objects.filter(pk="exam-coach").update(tagline="Zebras before exams")
     snapshot.forget()
@@ -126,7 +123,6 @@ def test_what_cannot_be_asked_is_400(api: APIClient, query: dict[str, Any]) -> N
     assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
 
 
-@pytest.mark.sampled
 def test_as_many_agents_cost_as_many_queries(
     api: APIClient, make_listed: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

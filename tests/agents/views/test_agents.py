@@ -59,7 +59,6 @@ def test_the_timeline_begins_with_the_key_that_created_the_agent(owner: User, ca
     assert agent.transitions.get().actor == f"key:{key.pk}"
 
 
-@pytest.mark.sampled
 def test_every_option_of_creation_is_taken(client: APIClient) -> None:
     body = {
         "engine": "pi", "tier": "small", "name": "Ada", "channels": ["web"], "lang": "ru", "timezone": "Europe/Berlin",
@@ -130,7 +129,6 @@ def test_a_body_that_is_no_object_is_a_400(client: APIClient, body: Any) -> None
     assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
 
 
-@pytest.mark.sampled
 def test_every_engine_that_is_listed_is_taken_and_no_other(client: APIClient, settings: Any) -> None:
     settings.MAX_FREE_AGENTS = 10
     listed = {engine["id"]: engine for engine in client.get("/engines").json()["engines"]}

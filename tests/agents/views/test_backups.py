@@ -58,7 +58,6 @@ def listed(client: APIClient, agent: Agent) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.sampled
 def test_a_backup_is_made_listed_and_shown_by_its_agent(client: APIClient, pod: Agent, bridge: BridgeDouble) -> None:
     assert listed(client, pod) == []
     answer = take(client, pod)
@@ -75,7 +74,6 @@ def test_a_backup_is_made_listed_and_shown_by_its_agent(client: APIClient, pod: 
     assert note.actor.startswith("user:")
 
 
-@pytest.mark.sampled
 def test_the_newest_is_first(client: APIClient, pod: Agent) -> None:
     names = [take(client, pod).json()["backup"]["name"] for _ in range(3)]
     assert [entry["name"] for entry in listed(client, pod)] == names[::-1]
@@ -104,7 +102,6 @@ def test_a_repeat_joins_the_one_that_is_being_made(client: APIClient, pod: Agent
     assert len(bridge.backups) == 1
 
 
-@pytest.mark.sampled
 def test_one_that_takes_long_is_503_and_goes_on(
     client: APIClient, pod: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +152,6 @@ def test_a_size_that_cannot_be_is_bounded(client: APIClient, pod: Agent, bridge:
     assert take(client, pod).json()["backup"]["size"] == 2 * 2 * 2**30
 
 
-@pytest.mark.sampled
 def test_a_pod_that_does_not_answer_fails_it_in_the_end(
     client: APIClient, pod: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +210,6 @@ def restore(client: APIClient, agent: Agent, name: str) -> Any:
     return client.post(f"/agents/{agent.pk}/backups/{name}/restore")
 
 
-@pytest.mark.sampled
 def test_a_restore_is_a_rebuild_whose_pod_gets_the_order(
     client: APIClient, pod: Agent, bridge: BridgeDouble, runtime: ScriptedRuntime, gateway_of: GatewayOf
 ) -> None:
@@ -234,7 +229,6 @@ def test_a_restore_is_a_rebuild_whose_pod_gets_the_order(
     assert pod.transitions.filter(reason=Reason.RESTORE, note=f"from backup {name}").exists()
 
 
-@pytest.mark.sampled
 def test_a_restore_that_fails_is_told_and_a_rebuild_gives_it_up(
     client: APIClient, pod: Agent, runtime: ScriptedRuntime, gateway_of: GatewayOf
 ) -> None:
@@ -249,7 +243,6 @@ def test_a_restore_that_fails_is_told_and_a_rebuild_gives_it_up(
     assert pods.spec_of(pod).restore == ""
 
 
-@pytest.mark.sampled
 def test_while_it_is_provisioned_an_agent_is_not_restored(
     client: APIClient, pod: Agent, runtime: ScriptedRuntime
 ) -> None:
@@ -262,7 +255,6 @@ def test_while_it_is_provisioned_an_agent_is_not_restored(
     assert client.delete(f"/agents/{pod.pk}/backups/{name}").status_code == 409
 
 
-@pytest.mark.sampled
 def test_a_backup_that_is_deleted_is_gone_and_the_agent_shows_the_one_before(client: APIClient, pod: Agent) -> None:
     older, newer = one(client, pod), one(client, pod)
     before = listed(client, pod)[1]["createdAt"]
@@ -282,7 +274,6 @@ def test_a_name_that_is_no_backup_is_404(client: APIClient, pod: Agent, name: st
     assert {answer.status_code for answer in answers} == {404}
 
 
-@pytest.mark.sampled
 def test_anothers_backup_is_404(other: APIClient, client: APIClient, pod: Agent) -> None:
     path = f"/agents/{pod.pk}/backups/{one(client, pod)}"
     answers = [other.get(path), other.delete(path), other.post(f"{path}/restore")]

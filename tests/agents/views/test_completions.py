@@ -82,7 +82,6 @@ def test_the_reply_comes_in_pieces(ai: openai.OpenAI) -> None:
     assert (came[0].choices[0].delta.role, len({chunk.id for chunk in came})) == ("assistant", 1)
 
 
-@pytest.mark.sampled
 def test_a_file_is_named_in_the_text_for_the_protocol_has_no_place_for_it(
     ai: openai.OpenAI, bridge: BridgeDouble
 ) -> None:
@@ -97,7 +96,6 @@ def test_a_file_is_named_in_the_text_for_the_protocol_has_no_place_for_it(
     assert ask(ai, ("user", "hi")).choices[0].message.content == said.removeprefix("here\n\n")
 
 
-@pytest.mark.sampled
 def test_a_user_has_one_conversation_and_only_what_is_new_is_said_in_it(
     ai: openai.OpenAI, bridge: BridgeDouble
 ) -> None:
@@ -115,7 +113,6 @@ def test_a_user_has_one_conversation_and_only_what_is_new_is_said_in_it(
     assert "ann" not in anns
 
 
-@pytest.mark.sampled
 def test_a_header_names_the_conversation_that_chat_has_too(
     ai: openai.OpenAI, client: APIClient, running: Agent, bridge: BridgeDouble
 ) -> None:
@@ -127,7 +124,6 @@ def test_a_header_names_the_conversation_that_chat_has_too(
     assert [(turn.session_id, turn.message) for turn in bridge.turns] == [("talk-1", "one"), ("talk-1", "two")]
 
 
-@pytest.mark.sampled
 def test_without_a_name_the_whole_conversation_is_one_turn_of_a_new_one(
     ai: openai.OpenAI, bridge: BridgeDouble
 ) -> None:
@@ -205,7 +201,6 @@ def test_what_the_agent_decides_itself_is_ignored_and_named(ai: openai.OpenAI) -
     assert answer.headers["Ignored-Fields"] == "max_tokens,temperature"
 
 
-@pytest.mark.sampled
 def test_failures_are_what_its_client_knows(ai: openai.OpenAI, running: Agent, bridge: BridgeDouble) -> None:
     bridge.turn = lambda turn: [{"type": "error", "hop": "model", "message": "the provider refused the key"}]
     with pytest.raises(openai.InternalServerError) as failed:

@@ -189,7 +189,6 @@ def test_the_same_bytes_go_out_again_under_the_same_id_and_the_outcome_is_the_an
     assert client.get(f"/agents/{failed.agent_id}").json()["agent"]["webhookLastStatus"] == "204"
 
 
-@pytest.mark.sampled
 def test_what_was_delivered_can_be_sent_again_too(
     failed: Event, worker: None, client: APIClient, receiver: Receiver
 ) -> None:

@@ -98,7 +98,6 @@ def test_a_name_that_nothing_shows_to_be_its_claimants_does_not_serve(
     assert serves() is None
 
 
-@pytest.mark.sampled
 def test_a_name_serves_once_its_txt_record_carries_the_accounts_value(
     client: APIClient, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -123,7 +122,6 @@ def test_a_name_that_is_proved_already_serves_from_the_call_on(
     assert serves() == running.pk
 
 
-@pytest.mark.sampled
 def test_explain_tells_of_a_name_that_is_not_proved_or_leads_elsewhere(
     client: APIClient, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -164,7 +162,6 @@ def test_a_name_nobody_else_claimed_serves_for_seven_days_while_its_address_lead
         assert Letter.objects.get().subject.endswith(NAME)
 
 
-@pytest.mark.sampled
 def test_the_seven_days_are_given_once(client: APIClient, running: Agent, dns: NameServer, owner: User) -> None:
     """Otherwise an account could serve a name for ever without a proof."""
     dns.answers(NAME, [OUR_ADDRESS])
@@ -200,7 +197,6 @@ def test_an_address_that_flips_away_takes_an_unproved_name_with_it(
     assert Agent.objects.get(pk=running.pk).domain_ready_at is None
 
 
-@pytest.mark.sampled
 def test_a_name_that_another_account_once_had_serves_by_txt_alone(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -216,7 +212,6 @@ def test_a_name_that_another_account_once_had_serves_by_txt_alone(
 # Two agents that want the same name.
 
 
-@pytest.mark.sampled
 def test_a_second_claim_is_a_conflict_that_tells_how_to_prove_it(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -229,7 +224,6 @@ def test_a_second_claim_is_a_conflict_that_tells_how_to_prove_it(
     assert domain_of(other, theirs) == NAME
 
 
-@pytest.mark.sampled
 def test_another_agent_of_ones_own_is_a_conflict_too(
     client: APIClient, make_agent: MakeAgent, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -241,7 +235,6 @@ def test_another_agent_of_ones_own_is_a_conflict_too(
     assert serves() == running.pk
 
 
-@pytest.mark.sampled
 def test_ones_own_txt_record_takes_the_name_over(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User, stranger: User
 ) -> None:
@@ -265,7 +258,6 @@ def test_ones_own_txt_record_takes_the_name_over(
     assert NAME in letter.subject
 
 
-@pytest.mark.sampled
 def test_who_lost_a_name_does_not_get_it_back_without_proof(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -276,7 +268,6 @@ def test_who_lost_a_name_does_not_get_it_back_without_proof(
     assert serves() == running.pk
 
 
-@pytest.mark.sampled
 def test_a_released_name_is_its_accounts_for_thirty_days(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer, owner: User, stranger: User
 ) -> None:
@@ -294,7 +285,6 @@ def test_a_released_name_is_its_accounts_for_thirty_days(
     assert serves() == theirs.pk
 
 
-@pytest.mark.sampled
 def test_after_thirty_days_anybody_may_claim_it(
     client: APIClient, other: APIClient, running: Agent, theirs: Agent, dns: NameServer
 ) -> None:
@@ -313,7 +303,6 @@ def test_deleting_an_agent_releases_its_name(client: APIClient, running: Agent, 
     assert put(client, running).status_code == 404
 
 
-@pytest.mark.sampled
 def test_another_name_takes_the_place_of_the_first(
     client: APIClient, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -326,7 +315,6 @@ def test_another_name_takes_the_place_of_the_first(
     assert client.delete(f"/agents/{running.pk}/domain").status_code == 204, "nothing left is as good"
 
 
-@pytest.mark.sampled
 def test_an_engine_that_needs_a_domain_keeps_one(client: APIClient, running: Agent, dns: NameServer) -> None:
     put(client, running)
     Engine.objects.filter(id="pi").update(requires_domain=True)
@@ -336,7 +324,6 @@ def test_an_engine_that_needs_a_domain_keeps_one(client: APIClient, running: Age
     assert put(client, running, "second.example.org").status_code == 200
 
 
-@pytest.mark.sampled
 def test_an_account_holds_back_only_so_many_names(
     client: APIClient, running: Agent, dns: NameServer, settings: Any
 ) -> None:
@@ -365,7 +352,6 @@ def test_an_agent_is_created_with_a_name_as_with_a_put(client: APIClient, dns: N
     assert client.post("/agents", body, format="json").status_code == 409
 
 
-@pytest.mark.sampled
 def test_a_create_takes_a_name_over_by_its_accounts_txt_record(
     client: APIClient, other: APIClient, theirs: Agent, dns: NameServer, owner: User
 ) -> None:

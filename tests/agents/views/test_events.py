@@ -67,7 +67,6 @@ def test_a_reader_goes_on_after_the_last_event_seen(client: APIClient, running: 
     assert ids(client, running, f"?after={later[0]}&limit=1") == [later[1]]
 
 
-@pytest.mark.sampled
 def test_a_hundred_come_unless_more_are_asked_for_and_a_link_leads_on(client: APIClient, running: Agent) -> None:
     made = [Event.objects.get().pk, *(emit(running).pk for _ in range(104))]
     answer = client.get(f"/agents/{running.pk}/events")
@@ -180,7 +179,6 @@ def test_an_event_that_is_committed_later_is_never_before_one_that_was_read(clie
     assert ids(client, running, f"?after={seen}") == order
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_reader_among_many_writers_misses_nothing_and_sees_nothing_twice(client: APIClient, running: Agent) -> None:
     (seen,) = ids(client, running)

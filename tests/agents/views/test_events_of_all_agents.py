@@ -37,7 +37,6 @@ def ids(client: APIClient, after: Event | str | None = None) -> list[str]:
     return [event["id"] for event in listed(client, f"?after={last}" if last else "")]
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db
 def test_the_last_event_of_a_deleted_agent_is_found_by_its_owner_alone(
     client: APIClient, other: APIClient, make_agent: MakeAgent
@@ -97,7 +96,6 @@ def test_an_event_that_is_committed_late_is_not_skipped(client: APIClient, make_
     assert ids(client) == [early.pk, late[0].pk]
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_readers_at_the_same_time_see_one_order_and_miss_nothing(client: APIClient, make_agent: MakeAgent) -> None:
     agents = [make_agent(), make_agent()]

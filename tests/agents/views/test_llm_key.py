@@ -51,7 +51,6 @@ def test_without_a_model_the_pod_uses_the_personas_and_the_field_stays_null(
     assert runtime.pods[settle(running).namespace].spec.config.model == "gpt-6-luna"
 
 
-@pytest.mark.sampled
 def test_the_model_alone_can_change(client: APIClient, running: Agent) -> None:
     patch(client, running, provider="openai", key="sk-one")
     assert patch(client, running, model="openai:gpt-6.2-sol").json()["agent"]["model"] == "openai:gpt-6.2-sol"

@@ -53,7 +53,6 @@ def test_the_newest_lines_come_in_their_order_with_time_source_and_level(client:
     assert "Link" not in answer.headers
 
 
-@pytest.mark.sampled
 def test_page_after_page_nothing_is_missed_or_repeated(client: APIClient, talking: Agent, bridge: BridgeDouble) -> None:
     answer = ask(client, talking, after=logs.OLDEST, limit=5, source="engine")
     found = texts(answer)
@@ -68,7 +67,6 @@ def test_page_after_page_nothing_is_missed_or_repeated(client: APIClient, talkin
     assert eventually(lambda: texts(ask(client, talking, after=cursor)), what="news") == ["news"]
 
 
-@pytest.mark.sampled
 def test_odd_questions_are_refused_by_their_field(
     client: APIClient, other: APIClient, talking: Agent, make_agent: MakeAgent
 ) -> None:
@@ -94,7 +92,6 @@ def test_odd_questions_are_refused_by_their_field(
     assert other.get(f"/agents/{talking.pk}/logs", HTTP_ACCEPT="text/event-stream").status_code == 404
 
 
-@pytest.mark.sampled
 def test_a_cursor_of_the_future_or_of_a_forgotten_pod_is_answered_and_says_so(
     client: APIClient, talking: Agent
 ) -> None:
@@ -110,7 +107,6 @@ def test_an_agent_without_a_pod_has_no_lines_yet(client: APIClient, make_agent: 
     assert ask(client, make_agent()).json() == {"logs": [], "cursor": None, "live": False, "gap": False}
 
 
-@pytest.mark.sampled
 def test_the_last_lines_of_a_stopped_pod_are_there_and_say_that_it_is_gone(
     client: APIClient, talking: Agent, gateway_of: GatewayOf
 ) -> None:
@@ -124,7 +120,6 @@ def test_the_last_lines_of_a_stopped_pod_are_there_and_say_that_it_is_gone(
     assert (texts(rest), rest.json()["gap"]) == (NUMBERS[4:], False)
 
 
-@pytest.mark.sampled
 def test_the_log_goes_on_from_the_pod_that_is_gone_to_the_next(
     client: APIClient, talking: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, tmp_path: Any
 ) -> None:
@@ -148,7 +143,6 @@ def test_the_log_goes_on_from_the_pod_that_is_gone_to_the_next(
     assert found == [*NUMBERS[4:], "of the next pod"]
 
 
-@pytest.mark.sampled
 def test_a_deleted_agents_log_is_forgotten(talking: Agent) -> None:
     lifecycle.pause(talking, reason=Reason.OWNER, actor="user:x")
     settle(talking)
@@ -167,7 +161,6 @@ def events(answer: Any) -> Iterator[tuple[str, Any, str]]:
                 yield fields["event"], json.loads(fields["data"]), fields.get("id", "")
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_follower_hears_what_comes_and_the_end(
     client: APIClient, talking: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
@@ -205,7 +198,6 @@ def test_a_follower_hears_no_more_once_its_session_has_ended(
     answer.close()
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_what_a_pod_would_take_along_is_kept_now_and_then(
     client: APIClient, talking: Agent, gateway_of: GatewayOf, bridge: BridgeDouble

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from rest_framework.test import APIClient
 
 from agents.models import Agent, Reason
@@ -25,7 +24,6 @@ def has(agent: Agent, *servers: dict[str, Any]) -> None:
     agent.save(update_fields=["mcp_servers"])
 
 
-@pytest.mark.sampled
 def test_a_server_that_answers_is_told_with_its_tools_and_a_silent_one_with_why(
     client: APIClient, running: Agent, gateway_of: GatewayOf
 ) -> None:
@@ -41,7 +39,6 @@ def test_a_server_that_answers_is_told_with_its_tools_and_a_silent_one_with_why(
     assert (found["ok"], found["tools"], found["error"]) == (False, [], "it cannot be reached")
 
 
-@pytest.mark.sampled
 def test_what_cannot_be_asked_is_refused(client: APIClient, running: Agent, other: APIClient) -> None:
     has(running, {"name": "crm", "url": "https://crm.example/mcp"}, {"name": "files", "command": "npx"})
     unknown = ask(client, running, "x")

@@ -138,7 +138,6 @@ def test_a_known_agent_is_not_sent_again(keyed: APIClient, make_agent: MakeAgent
     assert (same_both_ways(keyed, path, HTTP_IF_NONE_MATCH=known).status_code) == 304
 
 
-@pytest.mark.sampled
 def test_what_is_not_the_callers_is_refused_as_ever(keyed: APIClient, make_agent: MakeAgent, owner: User) -> None:
     deleted, other = make_agent(), make_agent()
     changed(deleted, desired=Desired.DELETED)

@@ -139,7 +139,6 @@ def test_other_accounts_find_no_such_agent(other: APIClient, agent: Agent) -> No
     assert ReplayEntry.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_a_hundred_thousand_rows_take_the_same_few_queries(client: APIClient, agent: Agent) -> None:
     stored(agent, 3, session="a")
     few = queries(client, path(agent, limit=100))

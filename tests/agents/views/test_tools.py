@@ -48,7 +48,6 @@ def test_the_key_reaches_the_gateway_alone_and_is_never_shown(
     assert KEY not in str(dataclasses.asdict(runtime.pods[hermes.namespace].spec.config))
 
 
-@pytest.mark.sampled
 def test_a_key_that_is_not_given_stays_and_null_forgets_it(
     client: APIClient, hermes: Agent, runtime: ScriptedRuntime
 ) -> None:

@@ -30,7 +30,6 @@ def explain(client: APIClient, agent: Agent) -> Any:
     return answer.json()["explanation"]
 
 
-@pytest.mark.sampled
 def test_pause_resume_and_rebuild_answer_with_the_agent(client: APIClient, running: Agent) -> None:
     paused = client.post(f"/agents/{running.id}/pause")
     assert (paused.status_code, paused.json()["agent"]["status"]) == (200, "running")
@@ -164,7 +163,6 @@ def test_a_hostname_with_a_certificate_of_ones_own_authority_is_trusted_where_th
     assert answer == {"liveness": {"reachable": True, "serving": serving}}
 
 
-@pytest.mark.sampled
 def test_explain_names_the_missing_key_and_the_call_that_installs_it(
     client: APIClient, running: Agent, gateway_of: GatewayOf
 ) -> None:

@@ -80,7 +80,6 @@ def test_a_pod_near_its_limit_says_so_where_nothing_else_is_wrong(running: Agent
     assert explanation.of(agent).cause == "QUOTA_WARN"
 
 
-@pytest.mark.sampled
 def test_the_most_urgent_cause_is_named_and_the_others_are_listed(
     running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:
@@ -98,7 +97,6 @@ def test_the_most_urgent_cause_is_named_and_the_others_are_listed(
     assert line.endswith(f"next: PATCH /agents/{agent.pk}")
 
 
-@pytest.mark.sampled
 def test_an_agent_that_is_down_also_says_what_would_keep_it_down(
     make_agent: MakeAgent, runtime: ScriptedRuntime
 ) -> None:

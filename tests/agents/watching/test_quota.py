@@ -97,7 +97,6 @@ def test_whoever_has_come_below_the_limit_in_time_is_not_stopped_by_the_same_mea
     assert below.status == WARN
 
 
-@pytest.mark.sampled
 @given(readings, st.sampled_from(QuotaStatus))
 def test_only_the_moves_of_the_table_happen_and_since_tells_when(pcts: list[float], of: QuotaStatus) -> None:
     for before, after in pairwise(course(pcts, of=of)):
@@ -121,7 +120,6 @@ def test_whoever_stays_below_85_percent_hears_nothing(pcts: list[float]) -> None
     assert set(statuses(pcts)) <= {"ok"}
 
 
-@pytest.mark.sampled
 @given(readings, st.lists(st.floats(0, 0.7999), min_size=10, max_size=20))
 def test_ten_quiet_minutes_end_every_warning_and_every_grace_that_is_not_over(
     pcts: list[float], quiet: list[float]

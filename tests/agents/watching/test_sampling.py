@@ -176,7 +176,6 @@ def test_a_task_that_runs_twice_counts_a_minute_once(client: APIClient, clock: M
     assert quota_of(client, agent)["status"] == "ok"
 
 
-@pytest.mark.sampled
 def test_a_pod_that_stays_over_its_limit_is_really_stopped_with_its_event(
     client: APIClient, clock: MinuteClock, agent: Agent, runtime: ScriptedRuntime
 ) -> None:
@@ -207,7 +206,6 @@ def test_a_deadline_that_passes_while_no_worker_runs_is_met_by_the_first_sample_
     assert settle(agent).status == Status.STOPPED
 
 
-@pytest.mark.sampled
 def test_a_failed_agent_whose_pod_fills_its_disk_is_stopped_too(
     clock: MinuteClock, agent: Agent, runtime: ScriptedRuntime
 ) -> None:
@@ -217,7 +215,6 @@ def test_a_failed_agent_whose_pod_fills_its_disk_is_stopped_too(
     assert settle(agent).status == Status.STOPPED
 
 
-@pytest.mark.sampled
 def test_resume_gives_a_fresh_hour(client: APIClient, clock: MinuteClock, agent: Agent) -> None:
     stopped_for_quota(clock, agent)
     clock.minutes(3, Usage(memory_bytes=0, disk_bytes=MiB))
@@ -231,7 +228,6 @@ def test_resume_gives_a_fresh_hour(client: APIClient, clock: MinuteClock, agent:
     assert event_types(agent) == ["agent.running", "agent.stopped"] * 2
 
 
-@pytest.mark.sampled
 def test_a_rebuild_of_a_stopped_pod_gives_a_fresh_hour_and_one_of_a_running_pod_does_not(
     client: APIClient, clock: MinuteClock, agent: Agent
 ) -> None:
@@ -244,7 +240,6 @@ def test_a_rebuild_of_a_stopped_pod_gives_a_fresh_hour_and_one_of_a_running_pod_
     assert settle(agent).status == Status.RUNNING
 
 
-@pytest.mark.sampled
 def test_a_larger_tier_ends_every_state_and_a_smaller_one_none(
     client: APIClient, clock: MinuteClock, agent: Agent
 ) -> None:
@@ -258,7 +253,6 @@ def test_a_larger_tier_ends_every_state_and_a_smaller_one_none(
     assert shown["quotaStatus"] == "grace"
 
 
-@pytest.mark.sampled
 def test_an_owner_who_paused_first_is_not_stopped_for_quota(
     client: APIClient, clock: MinuteClock, agent: Agent
 ) -> None:
@@ -271,7 +265,6 @@ def test_an_owner_who_paused_first_is_not_stopped_for_quota(
     assert client.post(f"/agents/{agent.id}/resume").json()["agent"]["quotaStatus"] == "ok"
 
 
-@pytest.mark.sampled
 def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: MinuteClock, agent: Agent) -> None:
     """The state has changed since the sweep read it, so the sweep does not stop the agent."""
     clock.minutes(64, FULL)
@@ -289,7 +282,6 @@ def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: Minu
     assert (agent.status, AgentQuota.objects.get().status) == (Status.RUNNING, "ok")
 
 
-@pytest.mark.sampled
 def test_an_agent_that_is_deleted_while_paused_for_quota_goes(
     client: APIClient, clock: MinuteClock, agent: Agent
 ) -> None:
@@ -325,7 +317,6 @@ def test_an_agents_first_measurement_is_written_beside_those_that_replace_earlie
     assert dict(AgentQuota.objects.values_list("agent", "recent")) == {agent.id: "ff", later.id: "l"}
 
 
-@pytest.mark.sampled
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stretches)
 def test_what_the_sweep_writes_is_what_the_state_machine_says(

@@ -81,7 +81,6 @@ def test_the_last_hour_of_an_agent_that_stops_is_kept(running: Agent, make_agent
     assert history(running, START + 3 * HOUR) == {START: (9, 9), START + 3 * HOUR: (1, 1)}
 
 
-@pytest.mark.sampled
 def test_any_minutes_in_any_order_of_agents_come_out_as_the_highest_of_each_hour(
     make_agent: MakeAgent, measure: Measure
 ) -> None:
@@ -99,7 +98,6 @@ def test_any_minutes_in_any_order_of_agents_come_out_as_the_highest_of_each_hour
         assert history(agent, now) == expected
 
 
-@pytest.mark.sampled
 def test_it_takes_one_statement_more_once_an_hour_for_any_number_of_agents(
     make_agent: MakeAgent, measure: Measure
 ) -> None:

@@ -118,7 +118,6 @@ def doubles(
     return Doubles(coins=coins, telegram=telegram, gumroad=gumroad, lemon=lemon, stripe=stripe)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     "seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.slow) for seed in seeds() if seed not in FEW)]
 )

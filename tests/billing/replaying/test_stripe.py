@@ -78,7 +78,6 @@ def in_process(event: Json) -> WorkOrder:
     )
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("connections")
 def test_the_same_event_in_many_threads_at_once_pays_once(events: list[Json], stripe: StripeDouble) -> None:
     paid = next(one for one in events if one["type"] == "invoice.paid")
@@ -90,7 +89,6 @@ def test_the_same_event_in_many_threads_at_once_pays_once(events: list[Json], st
     sound(NOON + MINUTE)
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("connections")
 def test_all_events_in_many_threads_at_once_pay_once(events: list[Json], stripe: StripeDouble) -> None:
     def tell_and_work() -> None:

@@ -77,7 +77,6 @@ def ends_well(scene: Scene) -> None:
     sound(scene.now)
 
 
-@pytest.mark.sampled
 def test_one_receipt_is_one_payment(world: ProviderWorld) -> None:
     agent = world.agent()
     receipt = Receipt(provider=Provider.USDC, external_id="cry_1", agent_id=agent.pk, purchase=purchase())
@@ -115,7 +114,6 @@ def test_one_charge_is_one_payment(world: ProviderWorld) -> None:
     ends_well(scene)
 
 
-@pytest.mark.sampled
 def test_one_deposit_is_one_payment(chain_world: ProviderWorld) -> None:
     scene = crypto_paid(chain_world)
     order = CryptoOrder.objects.get()

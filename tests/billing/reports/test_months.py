@@ -102,7 +102,6 @@ def same_plan(agent: Agent, row: Payment) -> bool:
     return len(paid) > 1
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("day", [1, 2, 19, 28])
 def test_after_given_days_a_new_run_of_months_begins(running: Agent, pay: Pay, clock: Clock, day: int) -> None:
     """Paid on 31 January until 28 February. Then days are given, and each later payment is a whole month again."""
@@ -117,7 +116,6 @@ def test_after_given_days_a_new_run_of_months_begins(running: Agent, pay: Pay, c
     assert [end.day for end in filter(None, found)] == [begins.day] * 3
 
 
-@pytest.mark.sampled
 def test_a_month_after_a_conversion_is_a_month(running: Agent, pay: Pay, clock: Clock) -> None:
     pay(running, "one", tier="tiny", price_usd=Decimal("5.00"))
     clock.go(3 * DAY)

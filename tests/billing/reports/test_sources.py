@@ -23,7 +23,6 @@ def person(name: str, source: str | None) -> User:
     return User.objects.create_user(f"{name}@example.com", attribution=told, created_at=NOON)
 
 
-@pytest.mark.sampled
 def test_each_source_has_its_trials_and_what_became_of_them(clock: Clock, make_agent: MakeAgent, pay: Pay) -> None:
     news, other = person("ann", " News "), person("ben", "news")
     paid, ended, free = (make_agent(user=one) for one in (news, other, person("cid", None)))

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 LATER = datetime(2027, 1, 15, tzinfo=UTC)
 
 
-@pytest.mark.sampled
 def test_churn_is_what_ended_of_what_was_paid_when_the_month_began(
     clock: Clock, make_agent: MakeAgent, pay: Pay, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,6 @@ def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> GumroadSale:
     return sold
 
 
-@pytest.mark.sampled
 def test_a_word_of_the_provider_only_makes_us_ask(
     agent: Agent, sale: GumroadSale, clock: Clock, api: APIClient, gumroad: GumroadServer
 ) -> None:
@@ -52,7 +51,6 @@ def test_a_word_of_the_provider_only_makes_us_ask(
     assert licence_of(agent).status == EXPIRED
 
 
-@pytest.mark.sampled
 def test_a_lie_about_a_licence_changes_nothing(agent: Agent, sale: GumroadSale, clock: Clock, api: APIClient) -> None:
     clock.go(HOUR)
     for body in ({"subscription_id": "membership-1", "refunded": True}, {"sale_id": "x"}, {}, {"license_key": "x"}):
@@ -61,7 +59,6 @@ def test_a_lie_about_a_licence_changes_nothing(agent: Agent, sale: GumroadSale, 
     assert licence_of(agent).status == ACTIVE
 
 
-@pytest.mark.sampled
 def test_whoever_sends_words_all_day_has_us_ask_six_times_a_minute_at_most(
     agent: Agent, sale: GumroadSale, clock: Clock, api: APIClient, gumroad: GumroadServer
 ) -> None:
@@ -75,7 +72,6 @@ def test_there_is_no_callback_of_what_calls_nobody(api: APIClient) -> None:
     assert api.post("/payments/internal/callback", {}, format="json").status_code == 404
 
 
-@pytest.mark.sampled
 def test_lemonsqueezy_names_the_key_or_the_order(
     agent: Agent, clock: Clock, api: APIClient, lemon: LemonSqueezyServer
 ) -> None:

@@ -91,7 +91,6 @@ def test_a_field_that_is_wrong_is_named_before_anything_is_asked(
     assert gumroad.asked == []
 
 
-@pytest.mark.sampled
 def test_for_another_accounts_agent_it_is_403_and_for_none_404_before_any_call(
     agent: Agent, mine: APIClient, stranger: User, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
@@ -121,7 +120,6 @@ def test_without_a_credential_nothing_is_told(api: APIClient, agent: Agent) -> N
     assert api.post("/subscriptions/sub_1/cancel").status_code == 401
 
 
-@pytest.mark.sampled
 def test_an_idempotency_key_gives_the_first_answer_again(agent: Agent, mine: APIClient, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     body = {"agentId": agent.pk, "period": "monthly", "provider": "gumroad", "licenseKey": KEY}
@@ -131,7 +129,6 @@ def test_an_idempotency_key_gives_the_first_answer_again(agent: Agent, mine: API
     assert (second.json(), second["Idempotent-Replayed"]) == (first.json(), "true")
 
 
-@pytest.mark.sampled
 def test_the_snapshot_of_what_was_bought_has_the_fields_of_a_tier_alone(
     agent: Agent, mine: APIClient, gumroad: GumroadServer
 ) -> None:
@@ -152,7 +149,6 @@ def test_the_list_shows_keys_to_their_owner_alone(
     assert signed_in(stranger).get("/subscriptions").json() == {"subscriptions": []}
 
 
-@pytest.mark.sampled
 def test_the_list_is_newest_first_and_in_pages(agent: Agent, mine: APIClient, make_agent: MakeAgent, pay: Pay) -> None:
     others = [make_agent() for _ in range(2)]
     for number, one in enumerate([agent, *others]):
@@ -170,7 +166,6 @@ def test_the_list_is_newest_first_and_in_pages(agent: Agent, mine: APIClient, ma
         assert mine.get("/subscriptions", query).status_code == 400
 
 
-@pytest.mark.sampled
 def test_the_list_takes_a_fixed_number_of_queries(
     agent: Agent, mine: APIClient, make_agent: MakeAgent, pay: Pay
 ) -> None:
@@ -183,7 +178,6 @@ def test_the_list_takes_a_fixed_number_of_queries(
     assert counts[1:] == counts[1:2] * 2
 
 
-@pytest.mark.sampled
 def test_canceling_keeps_it_usable_until_its_end_and_is_done_once(agent: Agent, mine: APIClient, pay: Pay) -> None:
     pay(agent)
     row = Subscription.objects.get()
@@ -193,7 +187,6 @@ def test_canceling_keeps_it_usable_until_its_end_and_is_done_once(agent: Agent, 
     assert mine.get(f"/agents/{agent.pk}/term").json()["term"]["mode"] == "paid"
 
 
-@pytest.mark.sampled
 def test_what_has_expired_or_was_granted_cannot_be_canceled(
     agent: Agent, mine: APIClient, clock: Clock, pay: Pay
 ) -> None:

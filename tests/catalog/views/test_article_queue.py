@@ -27,7 +27,6 @@ def eventually(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.sampled
 def test_an_author_has_two_renderings_at_once_and_neither_holds_a_connection(writer: Writer) -> None:
     path = f"/personas/{writer.published()['id']}/articles"
     body = {"title": "Staying awake", "lang": "en"}
@@ -62,7 +61,6 @@ class Connections:
         return int(stats["pool_size"]) - int(stats["pool_available"])
 
 
-@pytest.mark.sampled
 def test_a_process_has_places_for_eight(writer: Writer) -> None:
     everybody = [markdown.queue.place(f"usr_{number}") for number in range(markdown.PLACES)]
     path = f"/personas/{writer.published()['id']}/articles"

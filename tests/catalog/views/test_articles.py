@@ -32,7 +32,6 @@ def _article(writer: Writer, persona: str, **texts: Any) -> str:
     return f"{persona}/articles/{writer.post(f'{persona}/articles', TEXT | texts)['article']['slug']}"
 
 
-@pytest.mark.sampled
 def test_an_article_is_a_draft_until_it_is_published(writer: Writer, persona: str, api: APIClient) -> None:
     with time_machine.travel(NOON, tick=False):
         article = writer.post(f"{persona}/articles", TEXT)["article"]
@@ -50,7 +49,6 @@ def test_an_article_is_a_draft_until_it_is_published(writer: Writer, persona: st
     assert api.get(path).json() == {"article": published}
 
 
-@pytest.mark.sampled
 def test_lists_leave_the_bodies_out(writer: Writer, persona: str, api: APIClient) -> None:
     _article(writer, persona, slug="first", status="published")
     _article(writer, persona, slug="second")
@@ -60,7 +58,6 @@ def test_lists_leave_the_bodies_out(writer: Writer, persona: str, api: APIClient
     assert {frozenset(one) for one in [*public, *own]} == {frozenset(FIELDS)}
 
 
-@pytest.mark.sampled
 def test_articles_are_public_only_while_the_persona_is(writer: Writer, persona: str, api: APIClient) -> None:
     path = _article(writer, persona, status="published")
     writer.post(f"{persona}/unpublish")
@@ -72,7 +69,6 @@ def test_articles_are_public_only_while_the_persona_is(writer: Writer, persona: 
     assert api.get(path).status_code == 200
 
 
-@pytest.mark.sampled
 def test_changing_one_field_keeps_the_others(writer: Writer, persona: str) -> None:
     path = _article(writer, persona, summary="How", status="published")
     before = writer.get(f"/me{path}")["article"]
@@ -82,7 +78,6 @@ def test_changing_one_field_keeps_the_others(writer: Writer, persona: str) -> No
         before = after
 
 
-@pytest.mark.sampled
 def test_the_slug_of_an_article_is_for_good(writer: Writer, persona: str) -> None:
     path = _article(writer, persona, slug="first")
     assert writer.refusal("PATCH", path, {"title": "Other", "slug": "second"}).startswith("slug: ")
@@ -93,7 +88,6 @@ def test_every_field_of_an_article_is_written_or_refused() -> None:
     assert set(ArticleSerializer().fields) == set(PatchArticleSerializer().fields) | set(ARTICLE)
 
 
-@pytest.mark.sampled
 def test_a_slug_is_unique_within_its_persona(writer: Writer, persona: str) -> None:
     _article(writer, persona, slug="first")
     assert writer.refusal("POST", f"{persona}/articles", TEXT | {"slug": "first"}, status=409).startswith("slug: ")
@@ -121,7 +115,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.sampled
 def test_a_field_that_is_wrong_is_named(writer: Writer, persona: str) -> None:
     path = _article(writer, persona)
     for texts, field in WRONG:
@@ -136,21 +129,18 @@ def test_a_field_that_is_wrong_is_named(writer: Writer, persona: str) -> None:
     assert Article.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_title_language_and_body_are_needed(writer: Writer, persona: str) -> None:
     for field in TEXT:
         body = {name: value for name, value in TEXT.items() if name != field}
         assert writer.refusal("POST", f"{persona}/articles", body).startswith(f"{field}: ")
 
 
-@pytest.mark.sampled
 def test_a_body_may_have_64_kib(writer: Writer, persona: str, api: APIClient) -> None:
     path = _article(writer, persona, body="ы" * 32_768, status="published")
     snapshot.forget()
     assert len(api.get(path).json()["article"]["body"]) == 32_768
 
 
-@pytest.mark.sampled
 def test_the_html_of_a_body_is_kept_when_it_is_written(writer: Writer, persona: str) -> None:
     path = _article(writer, persona)
     kept = Article.objects.get().html
@@ -197,7 +187,6 @@ def test_an_ordinary_body_of_64_kib_is_shown(writer: Writer, persona: str, piece
     assert len(Article.objects.get().html.encode()) < 240 * 1024
 
 
-@pytest.mark.sampled
 def test_a_persona_has_so_many_articles(writer: Writer, persona: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(articles, "ARTICLES_PER_PERSONA", 3)
     path, *_ = [_article(writer, persona) for _ in range(3)]
@@ -208,7 +197,6 @@ def test_a_persona_has_so_many_articles(writer: Writer, persona: str, monkeypatc
     _article(writer, persona)
 
 
-@pytest.mark.sampled
 def test_a_deleted_article_is_gone(writer: Writer, persona: str, api: APIClient) -> None:
     path = _article(writer, persona, status="published")
     writer.delete(path)
@@ -219,7 +207,6 @@ def test_a_deleted_article_is_gone(writer: Writer, persona: str, api: APIClient)
     writer.refusal("PATCH", path, {"title": "x"}, status=404)
 
 
-@pytest.mark.sampled
 def test_only_the_author_writes_articles(writer: Writer, stranger: Writer, persona: str, api: APIClient) -> None:
     path = _article(writer, persona)
     for method, where in (("POST", f"{persona}/articles"), ("PATCH", path), ("DELETE", path), ("GET", f"/me{path}")):
@@ -228,7 +215,6 @@ def test_only_the_author_writes_articles(writer: Writer, stranger: Writer, perso
     assert "built in" in writer.refusal("POST", "/personas/exam-coach/articles", TEXT, status=403)
 
 
-@pytest.mark.sampled
 def test_what_is_no_article_is_not_found(writer: Writer, persona: str, api: APIClient) -> None:
     slugs = ("nothing", "%00", "a" * 300, "%F0%9F%A6%89", "A")
     for path in [f"{persona}/articles/{slug}" for slug in slugs] + [f"/personas/{slug}/articles/x" for slug in slugs]:
@@ -238,7 +224,6 @@ def test_what_is_no_article_is_not_found(writer: Writer, persona: str, api: APIC
         writer.refusal("DELETE", path, status=404)
 
 
-@pytest.mark.sampled
 def test_only_what_visitors_see_is_news(writer: Writer, persona: str) -> None:
     def news() -> bool:
         token, seen["token"] = seen.get("token"), CatalogVersion.objects.get().token

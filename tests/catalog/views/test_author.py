@@ -23,7 +23,6 @@ def test_until_it_is_set_the_name_says_nothing_of_the_person(writer: Writer) -> 
     assert "author@example.com" not in str(writer.get("/me/personas"))
 
 
-@pytest.mark.sampled
 def test_the_name_is_shown_with_all_personas_at_once(writer: Writer, stranger: Writer, api: APIClient) -> None:
     public, draft = writer.published(), writer.draft()
     other = stranger.published()
@@ -71,7 +70,6 @@ def test_a_name_has_no_character_that_is_not_seen(writer: Writer) -> None:
         assert "may not contain the character U+" in writer.refusal("PUT", "/me/author", {"name": name})
 
 
-@pytest.mark.sampled
 def test_a_name_may_be_of_any_language(writer: Writer) -> None:
     european = ("Łukasz O’Neill-Đorđević", "Ольга & Olga", "Дмитрий 2", "Ελένη", "İpek Şahin", "Agent Smith", "x²")
     others = ("Nguyễn Văn Ổn", "ʻIolani", "東京タワーTokyo", "한국어Kim", "नमस्ते दुनिया", "علی\u200cرضا", "שלום")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import zlib
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.views import gzipped
 
 
-@pytest.mark.sampled
 @given(st.lists(st.binary(max_size=2_000), max_size=20))
 def test_the_parts_are_one_member_that_unpacks_to_the_whole(parts: list[bytes]) -> None:
     whole = b"".join(parts)

@@ -109,7 +109,6 @@ def test_built_in_personas_come_by_category(api: APIClient) -> None:
     assert ("gaming", "game-master") in found
 
 
-@pytest.mark.sampled
 def test_reading_the_catalog_takes_the_same_queries_for_any_number_of_personas(
     api: APIClient, community: Persona, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

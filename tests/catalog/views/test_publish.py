@@ -36,7 +36,6 @@ def test_the_smallest_persona_that_can_be_published(writer: Writer) -> None:
     assert writer.post(f"/personas/{draft['id']}/publish")["persona"]["status"] == "published"
 
 
-@pytest.mark.sampled
 def test_what_is_missing_is_named(writer: Writer) -> None:
     for field in (field for field in SMALL if field != "name"):
         draft = writer.post("/personas", {name: value for name, value in SMALL.items() if name != field})["persona"]
@@ -47,7 +46,6 @@ def test_what_is_missing_is_named(writer: Writer) -> None:
         writer.post(f"{path}/publish")
 
 
-@pytest.mark.sampled
 def test_the_first_of_several_missing_fields_is_named(writer: Writer) -> None:
     path = f"/personas/{writer.post('/personas', {'name': 'Owl'})['persona']['id']}"
     for field in ("tagline", "forWho", "does", "category", "tier", "soul"):
@@ -56,7 +54,6 @@ def test_the_first_of_several_missing_fields_is_named(writer: Writer) -> None:
     writer.post(f"{path}/publish")
 
 
-@pytest.mark.sampled
 def test_what_does_not_fit_together_is_named(writer: Writer) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"disclaimer": None}, "disclaimer: is needed when the risk is high"),

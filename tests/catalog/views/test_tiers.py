@@ -75,7 +75,6 @@ def test_a_warm_catalog_costs_no_query(api: APIClient, django_assert_num_queries
         assert api.get("/tiers").status_code == 200
 
 
-@pytest.mark.sampled
 def test_a_cold_catalog_is_read_in_few_queries(
     api: APIClient, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

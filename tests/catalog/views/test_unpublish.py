@@ -36,7 +36,6 @@ def test_it_leaves_the_moderators_queue_and_may_come_back(writer: Writer) -> Non
     assert writer.post(f"{path}/publish")["persona"]["status"] == "published"
 
 
-@pytest.mark.sampled
 def test_agents_keep_the_model_that_a_draft_recommends(writer: Writer) -> None:
     persona = writer.published()
     writer.post(f"/personas/{persona['id']}/unpublish")

@@ -132,7 +132,6 @@ def test_a_page_of_its_own_that_changes_data_gets_a_row(console: Client) -> None
     assert row.changes == [["tables", "", "status_loop"]]
 
 
-@pytest.mark.sampled
 @forgetful
 def test_a_row_that_is_edited_on_the_list_is_recorded(console: Client) -> None:
     first = Permission.objects.first()

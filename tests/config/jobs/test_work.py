@@ -23,7 +23,7 @@ from config.jobs.models import Job, JobRow
 from tests.agents.conftest import MakeAgent
 from tests.config.jobs.conftest import AGENTS, TERMS, Many, drafted, page, started, work_on
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 
 def counts(job: Job) -> tuple[int, int, int, int]:

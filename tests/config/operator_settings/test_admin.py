@@ -66,7 +66,6 @@ def sign_up(api: APIClient, email: str) -> Any:
     return api.post("/auth/verify", {"email": email, "code": requested.json()["devCode"]}, format="json")
 
 
-@pytest.mark.sampled
 def test_a_changed_limit_works_in_the_api_at_once(act: Step, settings: Settings) -> None:
     settings.MAX_KEYS = 2
     user = User.objects.create_user("ann@example.com")
@@ -80,7 +79,6 @@ def test_a_changed_limit_works_in_the_api_at_once(act: Step, settings: Settings)
     assert ann.post("/keys", {"name": "three"}, format="json").status_code == 400, "the environment's value again"
 
 
-@pytest.mark.sampled
 def test_closed_sign_ups_refuse_new_accounts_and_let_existing_ones_in(api: APIClient, act: Step) -> None:
     User.objects.create_user("ann@example.com")
     act("choose", "SIGN_UPS_OPEN", value="0")
@@ -109,7 +107,6 @@ def test_only_the_right_code_tells_that_sign_ups_are_closed(api: APIClient, sett
     assert told[0] == told[1]
 
 
-@pytest.mark.sampled
 def test_what_is_kept_of_the_catalog_follows_at_once(api: APIClient, act: Step) -> None:
     assert api.get("/tiers").json()["trial"]["days"] == 7
     act("choose", "TRIAL_DAYS", value="30")
@@ -119,7 +116,6 @@ def test_what_is_kept_of_the_catalog_follows_at_once(api: APIClient, act: Step) 
     assert api.get("/tiers", HTTP_IF_NONE_MATCH=answer["ETag"]).json()["trial"]["days"] == 7
 
 
-@pytest.mark.sampled
 def test_the_page_shows_each_setting_with_its_value_and_where_it_comes_from(
     console: Client, act: Step, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
@@ -141,7 +137,6 @@ def test_the_page_shows_each_setting_with_its_value_and_where_it_comes_from(
     assert "Christmas" in page
 
 
-@pytest.mark.sampled
 def test_the_page_costs_as_many_statements_however_much_was_changed(
     console: Client, act: Step, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -171,7 +166,6 @@ def test_a_wrong_value_is_refused_beside_its_field(act: Step, name: str, value: 
     assert not SettingChange.objects.exists()
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if not setting.is_credential])
 def test_the_form_of_each_setting_takes_the_value_that_it_shows(console: Client, act: Step, name: str) -> None:
     step = "choose-guarded" if SETTINGS[name].group in GUARDED else "choose"
@@ -188,7 +182,6 @@ def test_lists_may_be_entered_line_by_line(act: Step) -> None:
     assert row.value == "tiny=https://shop.example/t,small=https://shop.example/s"
 
 
-@pytest.mark.sampled
 def test_the_history_says_who_changed_what_and_why(console: Client, operator: User, act: Step) -> None:
     act("choose", "MAX_KEYS", value="9", reason="a big customer")
     act("choose", "GRACE_DAYS", value="4")
@@ -202,7 +195,6 @@ def test_the_history_says_who_changed_what_and_why(console: Client, operator: Us
     assert LogEntry.objects.filter(object_id="MAX_KEYS").get().change_message == "no value → 9: a big customer"
 
 
-@pytest.mark.sampled
 def test_nobody_writes_the_history_in_the_console(console: Client, act: Step) -> None:
     act("choose", "MAX_KEYS", value="9")
     page = f"{HISTORY}{SettingChange.objects.get().pk}/"
@@ -214,7 +206,6 @@ def test_nobody_writes_the_history_in_the_console(console: Client, act: Step) ->
     assert console.post(f"{PAGE}MAX_KEYS/delete/", {"post": "yes"}).status_code == 403
 
 
-@pytest.mark.sampled
 def test_of_two_operators_at_once_the_second_is_told(console: Client) -> None:
     second = Client()
     second.force_login(User.objects.create_superuser("second@example.com"))
@@ -226,7 +217,6 @@ def test_of_two_operators_at_once_the_second_is_told(console: Client) -> None:
     assert SettingChange.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_a_value_that_cannot_be_read_is_told_and_can_be_reset(console: Client, act: Step) -> None:
     OperatorSetting.objects.create(name="MAX_KEYS", value="soon")
     OperatorSetting.objects.create(name="FORMER_SETTING", value="1")
@@ -235,7 +225,6 @@ def test_a_value_that_cannot_be_read_is_told_and_can_be_reset(console: Client, a
     assert "Reset: MAX_KEYS" in act("reset", "MAX_KEYS")
 
 
-@pytest.mark.sampled
 def test_only_who_has_the_right_changes_settings() -> None:
     assert operating.staff().get(PAGE).status_code == 403
     reader = operating.staff("view_operatorsetting")

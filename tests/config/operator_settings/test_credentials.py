@@ -70,7 +70,6 @@ def test_each_provider_has_its_credentials_here() -> None:
     assert set(RIGHT) == set(CREDENTIALS)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_credential_holds_at_once_and_until_it_is_removed(act: Step, name: str) -> None:
     before = getattr(operator_settings, name)
@@ -81,7 +80,6 @@ def test_a_credential_holds_at_once_and_until_it_is_removed(act: Step, name: str
     assert list(SettingChange.objects.order_by("id").values_list("before", "after")) == [(None, "set"), ("set", None)]
 
 
-@pytest.mark.sampled
 def test_cards_are_sold_once_key_and_secret_are_set(api: Any, act: Step, settings: Settings) -> None:
     settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRETS = "", []
 
@@ -99,7 +97,6 @@ def test_cards_are_sold_once_key_and_secret_are_set(api: Any, act: Step, setting
     assert not offered()
 
 
-@pytest.mark.sampled
 def test_nobody_reads_a_credential_again(console: Client, act: Step, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     pages = [
@@ -157,7 +154,6 @@ def test_a_wrong_credential_is_refused_in_words_that_do_not_repeat_it(
     assert not SettingChange.objects.exists()
 
 
-@pytest.mark.sampled
 def test_only_who_has_the_right_of_its_own_sets_credentials() -> None:
     operator = operating.staff("view_operatorsetting", "change_operatorsetting")
     page = operator.get(PAGE).content.decode()
@@ -209,7 +205,6 @@ def test_production_refuses_a_key_of_the_test_mode(act: Step, settings: Settings
     assert not OperatorSetting.objects.exists()
 
 
-@pytest.mark.sampled
 def test_the_owner_is_told_what_is_missing_beside(act: Step, settings: Settings) -> None:
     settings.STRIPE_WEBHOOK_SECRETS = []
     assert "Not set yet: STRIPE_WEBHOOK_SECRETS." in act("set-credential", "STRIPE_SECRET_KEY", secret=KEY)
@@ -238,7 +233,6 @@ def test_credentials_of_the_environment_may_lie_in_a_file(monkeypatch: pytest.Mo
     assert "hush" not in str(told.value)
 
 
-@pytest.mark.sampled
 def test_a_credential_moves_to_the_newest_encryption_key(act: Step, settings: Settings) -> None:
     old, new = settings.SECRETS_KEYS[0], Fernet.generate_key().decode()
     act("set-credential", "STRIPE_SECRET_KEY", secret=KEY)
@@ -249,7 +243,6 @@ def test_a_credential_moves_to_the_newest_encryption_key(act: Step, settings: Se
     assert operator_settings.STRIPE_SECRET_KEY == KEY
 
 
-@pytest.mark.sampled
 def test_without_its_encryption_key_the_environments_holds_and_the_page_says_so(
     console: Client, act: Step, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -265,7 +258,6 @@ def test_without_its_encryption_key_the_environments_holds_and_the_page_says_so(
     assert operator_settings.STRIPE_SECRET_KEY == KEY
 
 
-@pytest.mark.sampled
 def test_of_two_owners_at_once_the_second_is_told(console: Client) -> None:
     second = Client()
     second.force_login(User.objects.create_superuser("second@example.com"))

@@ -89,7 +89,6 @@ def test_while_the_database_cannot_be_read_the_last_values_stay(caplog: pytest.L
         assert not caplog.records, "the next try is seconds away"
 
 
-@pytest.mark.sampled
 def test_another_process_sees_a_change_within_five_seconds(web: Web) -> None:
     _, token = sessions.start(User.objects.create_user("ann@example.com"), attribution=None, now=timezone.now())
     assert web.get("/tiers").json()["trial"]["days"] == 7

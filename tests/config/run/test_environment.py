@@ -62,7 +62,6 @@ def has(venv: Path) -> bool:
     return imported.returncode == 0
 
 
-@pytest.mark.sampled
 def test_uv_installs_from_where_pip_is_told_to(venv: Path, lock: Path) -> None:
     (venv / "installed-run-1").touch()
     (venv / "installed-tests-1").touch()

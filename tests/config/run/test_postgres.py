@@ -45,7 +45,6 @@ def test_a_failing_initdb_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         postgres.initialise(data)
 
 
-@pytest.mark.sampled
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_programs_in_a_closed_environment_are_copied_for_the_servers_user(
     base: Path, monkeypatch: pytest.MonkeyPatch

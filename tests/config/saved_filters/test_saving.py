@@ -19,7 +19,7 @@ from config.saved_filters.models import SavedFilter
 from status.models import Incident
 from tests import operating
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 INCIDENTS = "/admin/status/incident/"
 SAVE = f"{INCIDENTS}saved-filters/"

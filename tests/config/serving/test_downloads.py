@@ -11,7 +11,6 @@ from tests.config.serving.application import POURED, UNREAD_SECONDS
 from tests.config.serving.front import FrontProcess, is_ended
 
 
-@pytest.mark.sampled
 def test_a_download_that_nobody_reads_is_not_gathered(front: FrontProcess) -> None:
     """Otherwise the server would keep a whole backup in its memory."""
     before = front.memory()
@@ -24,7 +23,6 @@ def test_a_download_that_nobody_reads_is_not_gathered(front: FrontProcess) -> No
         assert is_ended(connection, pause=0.05)
 
 
-@pytest.mark.sampled
 def test_who_asks_for_the_headers_of_a_download_waits_for_no_more(front: FrontProcess) -> None:
     started = time.monotonic()
     answer = requests.head(f"http://127.0.0.1:{front.port}/pour", timeout=30)

@@ -192,7 +192,6 @@ def waiting_call(account: str, server: socket.socket) -> bytes:
     return f"GET /wait?account={account}&port={port} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
 
 
-@pytest.mark.sampled
 def test_calls_that_wait_leave_the_threads_to_others(front: FrontProcess, silent: socket.socket) -> None:
     with ExitStack() as stack:
         for account in range(RUNNING * 4):
@@ -201,7 +200,6 @@ def test_calls_that_wait_leave_the_threads_to_others(front: FrontProcess, silent
         assert front.get("/echo").status_code == 200
 
 
-@pytest.mark.sampled
 def test_an_account_has_its_share_and_takes_nobody_elses(front: FrontProcess, silent: socket.socket) -> None:
     with ExitStack() as stack:
         for _ in range(4):
@@ -259,7 +257,6 @@ def test_chosen_fields_of_health_are_left_to_django(front: FrontProcess) -> None
     assert front.get("/health?probe=1").json() == {"status": "ok"}
 
 
-@pytest.mark.sampled
 def test_many_wait_for_their_answer_without_a_thread(front: FrontProcess) -> None:
     threads = front.worker().num_threads()
     with ExitStack() as stack:

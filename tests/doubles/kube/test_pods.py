@@ -93,7 +93,6 @@ def test_a_quota_and_pod_security_refuse_the_pod_and_not_the_deployment(
     cluster.wait(lambda: is_ready(cluster, "small") and not words("small"))
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("what", "reason"),
     [

@@ -102,7 +102,6 @@ def _copies(agent: Agent) -> list[Agent]:
     return made
 
 
-@pytest.mark.sampled
 def test_a_hundred_agents_take_as_many_queries_as_one(
     clock: Clock, visitor: Visitor, make_agent: MakeAgent, pay: Pay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +116,6 @@ def test_a_hundred_agents_take_as_many_queries_as_one(
     assert len(lines(visitor.open(ACCOUNT), "agents")) == 101
 
 
-@pytest.mark.sampled
 def test_the_list_of_agents_has_pages(visitor: Visitor, make_agent: MakeAgent) -> None:
     agent = make_agent(name="The first")
     a_hundred(agent)
@@ -161,7 +159,6 @@ def test_the_same_form_sent_twice_makes_one_key_and_shows_its_secret_once(visito
     assert ApiKey.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_who_goes_back_and_types_another_name_may_make_another_key(visitor: Visitor) -> None:
     page = visitor.open(ACCOUNT)
     shown(visitor.send(page, "/account/keys", name="laptop"))
@@ -218,7 +215,6 @@ def test_anothers_key_is_not_there_and_not_revoked(visitor: Visitor, stranger: U
     assert ApiKey.objects.get(pk=key.pk).revoked_at is None
 
 
-@pytest.mark.sampled
 def test_the_list_of_keys_has_pages(visitor: Visitor, owner: User) -> None:
     for number in range(account.ON_A_PAGE + 1):
         keys.create(owner, name=f"key {number}", now=timezone.now())
@@ -240,7 +236,6 @@ def test_past_the_most_keys_the_page_says_to_revoke_one(visitor: Visitor, owner:
     assert visitor.send(page, "/account/keys", name="one more").status_code == 200
 
 
-@pytest.mark.sampled
 def test_names_are_text_and_nothing_else(visitor: Visitor, make_agent: MakeAgent) -> None:
     plain = visitor.open(ACCOUNT)
     make_agent(name="plain")

@@ -90,7 +90,6 @@ def test_what_was_typed_is_not_lost_with_an_ended_session_and_no_secret_is_shown
     assert running.extra_soul is None
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("came_from", "door"),
     [

@@ -38,7 +38,6 @@ def send(visitor: Visitor, place: str = KEY, **typed: str) -> Any:
     return visitor.send(visitor.open(place), place, **typed)
 
 
-@pytest.mark.sampled
 def test_a_personas_page_leads_to_its_form_with_the_plan_and_engine_that_fit_and_to_the_choice(
     visitor: Visitor,
 ) -> None:
@@ -106,7 +105,6 @@ def test_the_same_form_sent_twice_makes_one_agent(visitor: Visitor) -> None:
     assert Agent.objects.count() == 1
 
 
-@pytest.mark.sampled
 def test_a_form_whose_twin_is_still_on_its_way_says_so(visitor: Visitor, owner: User) -> None:
     page = visitor.open(KEY)
     once = page.one("input", name="once").attributes["value"] or ""

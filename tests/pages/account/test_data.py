@@ -20,8 +20,6 @@ from config import personal
 from tests.billing.conftest import NOON, Clock, Pay
 from tests.pages.account.visitor import Visitor, shown, text
 
-pytestmark = pytest.mark.sampled
-
 PATH = "/account/data"
 
 

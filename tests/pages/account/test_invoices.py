@@ -26,7 +26,6 @@ def test_without_an_invoice_it_says_so(visitor: Visitor) -> None:
     assert "There are none yet" in text(visitor.open(PATH))
 
 
-@pytest.mark.sampled
 def test_each_invoice_is_there_with_its_file(visitor: Visitor, running: Agent, pay: Pay) -> None:
     pay(running)
     row = Invoice.objects.get()
@@ -37,7 +36,6 @@ def test_each_invoice_is_there_with_its_file(visitor: Visitor, running: Agent, p
     assert visitor.open(f"/account/agents/{running.pk}").all("a", href=f"{PATH}/{row.pk}")
 
 
-@pytest.mark.sampled
 def test_of_many_the_next_page_has_the_rest(visitor: Visitor, running: Agent, pay: Pay, clock: Clock) -> None:
     for number in range(21):
         pay(running, str(number))
@@ -47,7 +45,6 @@ def test_of_many_the_next_page_has_the_rest(visitor: Visitor, running: Agent, pa
     assert visitor.client.get(f"{PATH}?{older}").content.decode().count(f'href="{PATH}/inv_') == 1
 
 
-@pytest.mark.sampled
 def test_who_buys_says_what_stands_on_the_next_invoice(visitor: Visitor, running: Agent, pay: Pay) -> None:
     sent = {"name": " Bücher GmbH ", "address": "Straße 1\r\nBerlin", "country": "de", "taxId": "DE1"}
     assert visitor.send(visitor.open(PATH), PATH, **sent).status_code == 303

@@ -112,7 +112,6 @@ def lived_in(owner: User, stranger: User, running: Agent, pay: Pay, settings: Se
     return owner
 
 
-@pytest.mark.sampled
 def test_an_account_goes_with_all_that_is_known_of_its_owner(
     clock: Clock, visitor: Visitor, lived_in: User, make_agent: Any, stranger: User
 ) -> None:
@@ -147,7 +146,6 @@ def test_an_account_goes_with_all_that_is_known_of_its_owner(
         suspension.restore(User.objects.get(pk=owner.pk), actor="operator:1")
 
 
-@pytest.mark.sampled
 def test_whoever_comes_back_is_new_and_has_no_new_trials(clock: Clock, owner: User, running: Agent) -> None:
     closing.ask(owner, lang="en", now=clock.now)
     clock.go(closing.GRACE)
@@ -160,7 +158,6 @@ def test_whoever_comes_back_is_new_and_has_no_new_trials(clock: Clock, owner: Us
     assert everywhere("digest:") == []
 
 
-@pytest.mark.sampled
 def test_a_worker_that_is_killed_at_any_step_leaves_it_due(
     clock: Clock, lived_in: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +196,6 @@ def test_a_worker_that_is_killed_at_any_step_leaves_it_due(
     assert everywhere("owner@example.com") == []
 
 
-@pytest.mark.sampled
 def test_its_owner_may_think_better_of_it(clock: Clock, visitor: Visitor, owner: User, running: Agent) -> None:
     page = asked(visitor, owner)
     worked(clock, rounds=2)
@@ -231,7 +227,6 @@ def test_without_the_address_and_a_fresh_code_nothing_is_deleted(
     assert not AccountDeletion.objects.exists()
 
 
-@pytest.mark.sampled
 def test_who_may_open_the_console_stays_and_is_offered_no_button(visitor: Visitor, owner: User) -> None:
     page = visitor.open(PATH)
     User.objects.filter(pk=owner.pk).update(is_staff=True)
@@ -242,7 +237,6 @@ def test_who_may_open_the_console_stays_and_is_offered_no_button(visitor: Visito
     assert visitor.send(sent, PATH, email=owner.email, code=code).status_code == 403
 
 
-@pytest.mark.sampled
 def test_an_account_that_is_suspended_waits(clock: Clock, owner: User, running: Agent) -> None:
     closing.ask(owner, lang="en", now=clock.now)
     suspension.suspend(owner, reason="spam", actor="operator:1")

@@ -106,7 +106,6 @@ def address_of(route: str, agent: Agent) -> str:
     return f"/{whole.replace('<str:name>', '20260101-000000-000000').replace('<str:slug>', 'note')}"
 
 
-@pytest.mark.sampled
 def test_an_operator_sees_what_the_person_sees_and_who_it_is_about(console: Client, owner: User, agent: Agent) -> None:
     look(console, owner)
     page = console.get("/account").content.decode()
@@ -115,7 +114,6 @@ def test_an_operator_sees_what_the_person_sees_and_who_it_is_about(console: Clie
     assert f"{BANNER}" in console.get(f"/account/agents/{agent.pk}").content.decode()
 
 
-@pytest.mark.sampled
 def test_every_page_is_open_or_closed_on_purpose_and_none_has_a_secret_or_changes_anything(
     console: Client, owner: User, agent: Agent
 ) -> None:
@@ -147,13 +145,11 @@ def test_every_page_is_open_or_closed_on_purpose_and_none_has_a_secret_or_change
     assert StaffLook.objects.get(pk=row.pk).ended_at is None
 
 
-@pytest.mark.sampled
 def test_no_dns_is_asked_for_the_look(console: Client, owner: User, agent: Agent) -> None:
     look(console, owner)
     assert console.get(f"/account/agents/{agent.pk}/domain?look=now").status_code == 200
 
 
-@pytest.mark.sampled
 def test_the_start_the_pages_and_the_end_are_in_the_audit_log_and_the_person_sees_the_time(
     console: Client, operator: User, owner: User, agent: Agent
 ) -> None:
@@ -180,7 +176,6 @@ def test_the_start_the_pages_and_the_end_are_in_the_audit_log_and_the_person_see
     assert "ticket 7" not in told
 
 
-@pytest.mark.sampled
 def test_a_look_ends_with_its_time_and_the_operators_own_account_is_not_shown_in_its_place(
     console: Client, operator: User, owner: User
 ) -> None:
@@ -200,7 +195,6 @@ def test_a_look_ends_with_its_time_and_the_operators_own_account_is_not_shown_in
     assert row.ended_at == row.ends_at
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("lost", ["sign-out", "session", "right", "staff", "another", "pages"])
 def test_a_look_ends_with_what_it_rests_on(console: Client, operator: User, owner: User, lost: str) -> None:
     row = look(console, owner)
@@ -242,7 +236,6 @@ def test_the_token_opens_neither_the_api_nor_another_browser(console: Client, ow
     assert token not in str(list(StaffLook.objects.values()))
 
 
-@pytest.mark.sampled
 def test_nobody_looks_at_an_operators_account(console: Client, owner: User) -> None:
     asking = console.get(f"{USERS}see-as-person/?id={owner.pk}")
     User.objects.filter(pk=owner.pk).update(is_staff=True)
@@ -253,7 +246,6 @@ def test_nobody_looks_at_an_operators_account(console: Client, owner: User) -> N
     assert not StaffLook.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_page_sent_twice_begins_one_look(console: Client, owner: User) -> None:
     asking = console.get(f"{USERS}see-as-person/?id={owner.pk}")
     operating.send(console, asking, follow=False)
@@ -263,7 +255,6 @@ def test_a_page_sent_twice_begins_one_look(console: Client, owner: User) -> None
     assert (StaffLook.objects.count(), console.cookies[settings.LOOK_COOKIE_NAME].value) == (1, token)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("reason", ["", "\u200b\u2060", "x" * 1_000_000, "nul \0"])
 def test_nobody_looks_without_a_reason(console: Client, owner: User, reason: str) -> None:
     answer = begin(console, owner, reason=reason)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from django.conf import settings
 from django.utils import timezone
 
@@ -20,7 +19,6 @@ from tests.pages.account.visitor import Visitor, text
 PATH = "/account/mails"
 
 
-@pytest.mark.sampled
 def test_reminders_are_muted_and_money_is_told_all_the_same(
     clock: Clock, owner: User, running: Agent, pay: Pay
 ) -> None:
@@ -42,7 +40,6 @@ def test_reminders_are_muted_and_money_is_told_all_the_same(
     assert Letter.objects.count() == 2
 
 
-@pytest.mark.sampled
 def test_the_mails_about_money_lead_to_pages_also_of_a_deleted_agent(
     clock: Clock, owner: User, running: Agent, pay: Pay
 ) -> None:

@@ -29,7 +29,6 @@ def words(content: bytes) -> str:
     return " ".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
 
 
-@pytest.mark.sampled
 def test_a_payment_has_a_page_and_a_receipt_in_its_owners_language(
     visitor: Visitor, owner: User, stranger: User, running: Agent, pay: Pay
 ) -> None:
@@ -55,7 +54,6 @@ def test_what_moved_no_money_has_no_receipt(visitor: Visitor, running: Agent, cl
     assert visitor.client.get(f"{PATH}/{row.pk}/receipt").status_code == 404
 
 
-@pytest.mark.sampled
 def test_names_show_whatever_letters_they_have(visitor: Visitor, running: Agent, pay: Pay, settings: Settings) -> None:
     settings.SELLER_NAME = "Pods Ltd"
     details = {"address": "محمد علي\nالقاهرة", "country": "EG", "taxId": ""}

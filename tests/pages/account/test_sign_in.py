@@ -97,7 +97,6 @@ def test_wrong_digits_are_told_and_the_right_ones_still_work(visitor: Visitor) -
     assert visitor.send(again, "/sign-in/code", code=code).status_code == 303
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "１２３４５６", "12345\0"])
 def test_what_is_no_code_is_told_without_counting_as_a_try(visitor: Visitor, typed: str) -> None:
     page, code = asked(visitor)
@@ -126,7 +125,6 @@ def test_a_used_code_is_used(visitor: Visitor) -> None:
     assert "was used" in text(shown(other.post("/sign-in/code", **form_of_other), status=401))
 
 
-@pytest.mark.sampled
 def test_after_five_wrong_codes_the_page_says_to_have_a_new_one_sent_and_that_works(visitor: Visitor) -> None:
     with time_machine.travel(datetime(2026, 11, 21, 12, tzinfo=UTC), tick=False) as clock:
         page, code = asked(visitor)
@@ -139,7 +137,6 @@ def test_after_five_wrong_codes_the_page_says_to_have_a_new_one_sent_and_that_wo
         assert visitor.send(page, "/sign-in/code", code=page.one("code").text).status_code == 303
 
 
-@pytest.mark.sampled
 def test_the_limit_by_address_is_the_apis_and_counts_with_it(visitor: Visitor, api: APIClient) -> None:
     for _ in range(5):
         assert api.post("/auth/request", {"email": ANN}, format="json").status_code == 202
@@ -219,7 +216,6 @@ def test_a_wrong_code_does_not_lose_the_way_back(visitor: Visitor) -> None:
     assert visitor.send(again, form(again), code=code).headers["Location"] == "/account/agents/agt_1"
 
 
-@pytest.mark.sampled
 def test_signing_in_again_ends_the_session_of_before(visitor: Visitor) -> None:
     page, code = asked(visitor)
     visitor.send(page, "/sign-in/code", code=code)

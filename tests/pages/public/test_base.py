@@ -154,7 +154,6 @@ def test_no_page_sets_a_cookie_or_looks_at_one(api: APIClient) -> None:
     assert "Cookie" not in answer["Vary"]
 
 
-@pytest.mark.sampled
 def test_a_change_of_the_catalog_is_on_the_page(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Exam Coach" in open_page("/en/p/exam-coach").html
     monkeypatch.setattr(snapshot, "CHECK_SECONDS", 0.0)  # as if a second had passed

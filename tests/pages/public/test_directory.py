@@ -50,7 +50,6 @@ def test_the_page_lists_them_in_each_language_without_scripts_and_secrets(
     assert f"{pods.public_url(listed[1])}/a2a/.well-known/agent-card.json" in page.html
 
 
-@pytest.mark.sampled
 def test_words_are_looked_for_and_pages_follow(
     api: APIClient, listed: list[Agent], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,6 @@ def night_owl(community: Persona) -> Persona:
     return community
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("night_owl")
 def test_no_text_of_an_author_changes_the_shape_of_a_page(open_page: Open) -> None:
     wear("harmless")
@@ -110,7 +109,6 @@ def test_an_authors_text_that_stands_in_a_line_cannot_turn_the_rest_of_it(open_p
         assert one.tag == "bdi" or (one.tag in isolating and one.attributes.get("dir") == "auto") or one.has("icon")
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("night_owl")
 def test_endless_words_and_heaps_of_accents_are_text(open_page: Open) -> None:
     for text in ("W" * 200, "Z" + "\u0300" * 199, "👩‍👩‍👧‍👦" * 18):
@@ -119,7 +117,6 @@ def test_endless_words_and_heaps_of_accents_are_text(open_page: Open) -> None:
             open_page(path)
 
 
-@pytest.mark.sampled
 def test_what_a_visitor_types_is_data_too(open_page: Open, community: Persona) -> None:
     shape = open_page("/en/search?q=qqq").shape
     for text in HOSTILE:

@@ -17,7 +17,6 @@ from tests.pages.page import Open
 pytestmark = [pytest.mark.unmeasured, pytest.mark.usefixtures("catalog")]
 
 
-@pytest.mark.sampled
 def test_it_shows_three_personas_of_each_category_and_leads_to_each(open_page: Open) -> None:
     page = open_page("/en/")
     cards = [one for one in page.all("li") if one.has("card")]
@@ -85,7 +84,6 @@ def test_an_empty_catalog_has_a_page(api: APIClient) -> None:
     assert api.get("/").status_code == 200
 
 
-@pytest.mark.sampled
 def test_however_many_personas_there_are_pages_are_bounded_and_cost_no_query(
     api: APIClient, author: User, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -98,7 +98,6 @@ def test_the_mail_is_seen_and_tested_before_anybody_gets_it(console: Client) -> 
     assert not AnnouncementMail.objects.exists()
 
 
-@pytest.mark.sampled
 def test_each_person_of_the_group_gets_the_mail_once_and_who_turned_news_off_does_not(
     console: Client, make_agent: MakeAgent, owner: User
 ) -> None:
@@ -131,7 +130,6 @@ def test_each_person_of_the_group_gets_the_mail_once_and_who_turned_news_off_doe
     assert "nothing to do" in console.post(f"{mail_page(one)}?lang=es", follow=True).content.decode()
 
 
-@pytest.mark.sampled
 def test_nonsense_in_the_group_is_refused_and_only_operators_send(console: Client) -> None:
     one = announced()
     page = console.post(f"{mail_page(one)}?tier=nothing&lang=xx", follow=True)

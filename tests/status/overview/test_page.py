@@ -46,7 +46,6 @@ def measured(console: Client, clock: Clock) -> dict[str, Any]:
     return cards(console.get("/admin/"))
 
 
-@pytest.mark.sampled
 def test_agents_are_counted_by_status_engine_and_tier(console: Client, clock: Clock, make_agent: MakeAgent) -> None:
     for tier in ("tiny", "small"):
         make_agent(tier=tier)
@@ -58,7 +57,6 @@ def test_agents_are_counted_by_status_engine_and_tier(console: Client, clock: Cl
     assert found["new_agents"].number == "3"
 
 
-@pytest.mark.sampled
 def test_failed_agents_are_counted_by_cause_and_the_number_leads_to_them(
     console: Client, clock: Clock, make_agent: MakeAgent
 ) -> None:
@@ -70,7 +68,6 @@ def test_failed_agents_are_counted_by_cause_and_the_number_leads_to_them(
     assert [agent.pk for agent in listed] == [failed.pk]
 
 
-@pytest.mark.sampled
 def test_every_link_leads_to_a_list(console: Client, clock: Clock, running: Agent, pay: Pay) -> None:
     pay(running)
     links = set()
@@ -82,7 +79,6 @@ def test_every_link_leads_to_a_list(console: Client, clock: Clock, running: Agen
         assert (link, answer.status_code) == (link, 200)
 
 
-@pytest.mark.sampled
 def test_the_number_of_overdue_backups_leads_to_those_agents(
     console: Client, clock: Clock, make_agent: MakeAgent
 ) -> None:
@@ -96,7 +92,6 @@ def test_the_number_of_overdue_backups_leads_to_those_agents(
     assert [agent.pk for agent in console.get(link).context["cl"].queryset] == [overdue.pk]
 
 
-@pytest.mark.sampled
 def test_the_number_of_failed_backups_leads_to_their_repositories(
     console: Client, clock: Clock, make_agent: MakeAgent
 ) -> None:
@@ -108,7 +103,6 @@ def test_the_number_of_failed_backups_leads_to_their_repositories(
         assert [row.pk for row in console.get(links[key]).context["cl"].queryset] == [failing.pk], key
 
 
-@pytest.mark.sampled
 def test_money_of_today_and_of_this_month_by_provider(console: Client, clock: Clock, running: Agent, pay: Pay) -> None:
     pay(running)  # 5 USD
     assert measured(console, clock)["received_usd"].number == "5.00"
@@ -144,14 +138,12 @@ def test_money_of_each_month_by_provider_leads_to_its_payments_and_reports(
     assert "2026-11" in console.get(november.link).content.decode()
 
 
-@pytest.mark.sampled
 def test_who_may_not_see_reports_sees_no_months(clock: Clock, running: Agent, pay: Pay) -> None:
     pay(running)
     facts.measure(now=clock.now)
     assert operating.staff("view_agent").get("/admin/").context["months"] == []
 
 
-@pytest.mark.sampled
 def test_the_oldest_due_work_of_each_kind_is_told_and_the_largest_is_the_number(
     console: Client, clock: Clock, make_agent: MakeAgent
 ) -> None:
@@ -164,7 +156,6 @@ def test_the_oldest_due_work_of_each_kind_is_told_and_the_largest_is_the_number(
     assert (shown.number, parts(shown)) == ("600", {"backups": "600", "agents": "90"})
 
 
-@pytest.mark.sampled
 def test_the_hours_since_the_last_drill_are_told(console: Client, clock: Clock, make_agent: MakeAgent) -> None:
     assert measured(console, clock)["drill_hours"].number == "none"
     for ago in (timedelta(hours=50), timedelta(hours=7, minutes=20)):
@@ -172,7 +163,6 @@ def test_the_hours_since_the_last_drill_are_told(console: Client, clock: Clock, 
     assert measured(console, clock)["drill_hours"].number == "7"
 
 
-@pytest.mark.sampled
 def test_what_was_paid_after_the_last_measurement_of_a_day_is_in_that_days_sum(
     console: Client, clock: Clock, running: Agent, pay: Pay
 ) -> None:
@@ -185,7 +175,6 @@ def test_what_was_paid_after_the_last_measurement_of_a_day_is_in_that_days_sum(
     assert dict(of_days)[21] == 5
 
 
-@pytest.mark.sampled
 def test_a_trial_that_ends_within_three_days_is_counted(console: Client, clock: Clock, running: Agent) -> None:
     assert measured(console, clock)["trials_ending"].number == "0"  # seven days are left
     clock.go(timedelta(days=5))
@@ -194,7 +183,6 @@ def test_a_trial_that_ends_within_three_days_is_counted(console: Client, clock: 
     assert [row.pk for row in console.get(shown.link).context["cl"].queryset] == [running.pk]
 
 
-@pytest.mark.sampled
 def test_an_agent_that_runs_unpaid_is_marked_as_wrong(console: Client, clock: Clock, running: Agent) -> None:
     assert not measured(console, clock)["unpaid_but_running"].is_wrong
     clock.go(timedelta(days=8))
@@ -203,14 +191,12 @@ def test_an_agent_that_runs_unpaid_is_marked_as_wrong(console: Client, clock: Cl
     assert b'class="card wrong"' in console.get("/admin/").content
 
 
-@pytest.mark.sampled
 def test_a_key_that_is_gone_is_no_longer_shown(console: Client, clock: Clock, running: Agent) -> None:
     assert parts(measured(console, clock)["agents_by_tier"]) == {"tiny": "1"}
     Agent.objects.update(tier="small")
     assert parts(measured(console, clock)["agents_by_tier"]) == {"small": "1"}
 
 
-@pytest.mark.sampled
 def test_a_measure_that_fails_leaves_the_others_alone(
     console: Client, clock: Clock, running: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +209,6 @@ def test_a_measure_that_fails_leaves_the_others_alone(
     assert "queues" not in {fact.name for fact in DailyFact.objects.all()}
 
 
-@pytest.mark.sampled
 def test_figures_that_are_old_or_missing_are_said_to_be(console: Client, clock: Clock) -> None:
     assert b"No figures of today yet" in console.get("/admin/").content
     facts.measure(now=clock.now)
@@ -241,7 +226,6 @@ def test_open_incidents_and_late_loops_are_at_the_top(console: Client, clock: Cl
     assert re.findall(r"Late loop: <a [^>]*>([^<]+)", page) == ["agents.sweep"]
 
 
-@pytest.mark.sampled
 def test_facts_older_than_the_plots_and_the_years_end_are_forgotten(console: Client, clock: Clock) -> None:
     facts.measure(now=clock.now)
     clock.go(facts.KEPT + timedelta(days=2))
@@ -249,7 +233,6 @@ def test_facts_older_than_the_plots_and_the_years_end_are_forgotten(console: Cli
     assert {fact.day for fact in DailyFact.objects.all()} == {clock.now.date()}
 
 
-@pytest.mark.sampled
 def test_a_plot_begins_with_the_second_day(console: Client, clock: Clock, running: Agent) -> None:
     assert not measured(console, clock)["agents_by_status"].points
     assert b"<polyline" not in console.get("/admin/").content
@@ -258,14 +241,12 @@ def test_a_plot_begins_with_the_second_day(console: Client, clock: Clock, runnin
     assert b'aria-label="By status: 2 days, lowest 1, highest 1"' in console.get("/admin/").content
 
 
-@pytest.mark.sampled
 def test_a_person_sees_only_the_cards_of_lists_that_they_may_see(clock: Clock) -> None:
     facts.measure(now=clock.now)
     found = cards(operating.staff("view_delivery").get("/admin/"))
     assert set(found) == {"deliveries_waiting", "deliveries_ended"}
 
 
-@pytest.mark.sampled
 def test_the_page_reads_a_constant_number_of_statements(console: Client, clock: Clock, make_agent: MakeAgent) -> None:
     def statements() -> int:
         console.get("/admin/")  # the session's last use is stored once a minute
@@ -284,7 +265,6 @@ def test_the_page_reads_a_constant_number_of_statements(console: Client, clock: 
     assert statements() == before <= 12
 
 
-@pytest.mark.sampled
 def test_every_list_is_under_one_heading_of_the_menu(console: Client) -> None:
     menu = console.get("/admin/").context["available_apps"]
     names = [f"{one['model']._meta.label}" for heading in menu for one in heading["models"]]

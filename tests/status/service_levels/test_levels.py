@@ -60,7 +60,6 @@ def sample(minutes_ago: float, *down: str, requests: int = 0, failed: int = 0) -
     HealthSample.objects.create(at=at, down=list(down), requests=requests, failed=failed)
 
 
-@pytest.mark.sampled
 def test_the_api_is_measured_in_half_minutes_and_one_that_nobody_saw_is_bad() -> None:
     sample(5)  # the first of all: nothing is said about the time before it
     sample(4.5, "mail", "queue")
@@ -73,7 +72,6 @@ def test_the_api_is_measured_in_half_minutes_and_one_that_nobody_saw_is_bad() ->
     assert kept("api").budget_says == "missed"
 
 
-@pytest.mark.sampled
 def test_a_start_is_good_if_the_agent_runs_within_two_minutes(person: User, clock: time_machine.Traveller) -> None:
     clock.move_to(NOON - timedelta(hours=1))
 
@@ -100,7 +98,6 @@ def test_a_start_is_good_if_the_agent_runs_within_two_minutes(person: User, cloc
     assert counted("running") == (2, 3)  # a counter never falls
 
 
-@pytest.mark.sampled
 def test_an_event_is_good_if_its_first_attempt_begins_within_30_seconds(person: User) -> None:
     def ended(seconds: float, *, slow: bool = False, **columns: object) -> None:
         agent = agent_of(person, url="https://receiver.example.com/hook")

@@ -92,7 +92,6 @@ def test_a_resolved_incident_degrades_nothing(api: APIClient) -> None:
     assert api.get("/status").json()["status"] == "ok"
 
 
-@pytest.mark.sampled
 def test_the_age_of_the_catalog_and_of_its_prices_is_shown(api: APIClient) -> None:
     assert (api.get("/status").json()["catalogUpdatedAt"], prices_of(api)) == (None, None)
     loading.load()

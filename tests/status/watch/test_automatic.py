@@ -88,7 +88,6 @@ def test_one_sample_that_is_well_and_a_gap_open_nothing(day: PlatformDay) -> Non
     assert the_only().started_at == day.now - 9 * EVERY
 
 
-@pytest.mark.sampled
 def test_flapping_makes_one_incident_with_a_bounded_history(day: PlatformDay) -> None:
     day.play((FIVE_MINUTES + "u" * 12) * 40)
     incident = the_only()
@@ -116,7 +115,6 @@ def test_what_an_operator_tells_of_is_not_told_a_second_time_nor_closed(day: Pla
     assert (the_only().pk, the_only().status, told(own)) == (own.pk, "investigating", [])
 
 
-@pytest.mark.sampled
 def test_an_incident_that_an_operator_updated_is_the_operators(day: PlatformDay, console: Client) -> None:
     day.play(FIVE_MINUTES)
     write(console, the_only(), status="identified", update="The provider has a fire.")
@@ -126,7 +124,6 @@ def test_an_incident_that_an_operator_updated_is_the_operators(day: PlatformDay,
     assert told(incident)[1:] == ["The provider has a fire.", "It works again."]
 
 
-@pytest.mark.sampled
 def test_one_that_an_operator_closed_while_it_lasts_opens_again_only_after_five_more_minutes(
     day: PlatformDay, console: Client
 ) -> None:
@@ -139,7 +136,6 @@ def test_one_that_an_operator_closed_while_it_lasts_opens_again_only_after_five_
     assert [one.status for one in Incident.objects.order_by("started_at")] == ["resolved", "investigating"]
 
 
-@pytest.mark.sampled
 def test_an_operator_does_not_open_a_second_one_of_the_same_part(day: PlatformDay, console: Client) -> None:
     day.play(FIVE_MINUTES + "u" * 140 + FIVE_MINUTES)
     first = Incident.objects.last()
@@ -185,7 +181,6 @@ def with_updates(db: None) -> Incident:
     return incident
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_the_page_shows_the_newest_updates_in_the_readers_language_and_as_text(
     with_updates: Incident, api: APIClient

@@ -39,7 +39,6 @@ def test_two_web_processes_store_one_sample_and_add_their_requests(api: APIClien
     assert (sample.requests, sample.failed, "cache" in sample.down) == (9, 4, False)
 
 
-@pytest.mark.sampled
 def test_what_was_seen_while_the_database_was_down_is_stored_afterwards(
     monotonic: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +61,6 @@ def test_what_was_seen_while_the_database_was_down_is_stored_afterwards(
     assert Incident.objects.get().title == "The database does not answer"
 
 
-@pytest.mark.sampled
 def test_samples_that_wait_are_bounded(monotonic: list[float]) -> None:
     looking = Watcher()
     for _ in range(300):

@@ -42,7 +42,6 @@ def renamed(secret: str, running: Agent) -> Agent:
     return agent
 
 
-@pytest.mark.sampled
 def test_it_is_delivered_and_signed(renamed: Agent, secret: str, receiver: Receiver) -> None:
     (request,) = receiver.received
     body = json.loads(request.body)
@@ -54,7 +53,6 @@ def test_it_is_delivered_and_signed(renamed: Agent, secret: str, receiver: Recei
     assert body["agent"]["name"] == "Grace"
 
 
-@pytest.mark.sampled
 def test_the_api_lists_it(client: APIClient, renamed: Agent, receiver: Receiver) -> None:
     sent = json.loads(receiver.received[0].body)
     assert client.get(f"/agents/{renamed.pk}/events").json()["events"][-1] == sent
@@ -63,7 +61,6 @@ def test_the_api_lists_it(client: APIClient, renamed: Agent, receiver: Receiver)
     assert client.get(f"/agents/{renamed.pk}").json()["agent"]["webhookLastEvent"] == NEW
 
 
-@pytest.mark.sampled
 def test_its_owners_pages_name_it(owner: User, renamed: Agent) -> None:
     visitor = Visitor(owner)
     assert "The agent was renamed" in text(visitor.open(f"/account/agents/{renamed.pk}/events"))
@@ -72,7 +69,6 @@ def test_its_owners_pages_name_it(owner: User, renamed: Agent) -> None:
     assert webhook.count("The agent was renamed") == 3  # among the types, the delivery, and its button's label
 
 
-@pytest.mark.sampled
 def test_the_console_shows_it_and_the_note_on_the_timeline(renamed: Agent) -> None:
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com", "a long password"))
@@ -81,7 +77,6 @@ def test_the_console_shows_it_and_the_note_on_the_timeline(renamed: Agent) -> No
     assert "renamed" in console.get(f"/admin/agents/agent/{renamed.pk}/change/").content.decode()
 
 
-@pytest.mark.sampled
 def test_the_description_of_the_api_has_it(client: APIClient) -> None:
     described: dict[str, Any] = client.get("/openapi.json").json()
     operation = described["webhooks"][NEW]["post"]
@@ -92,7 +87,6 @@ def test_the_description_of_the_api_has_it(client: APIClient) -> None:
     assert "The agent got another name" in client.get("/docs/events").content.decode()
 
 
-@pytest.mark.sampled
 def test_the_migration_changes_choices_alone(db: None) -> None:
     """No table is touched."""
     told = StringIO()

@@ -53,6 +53,5 @@ sys.exit(len(done) != 30)
 """
 
 
-@pytest.mark.sampled
 def test_threads_that_come_first_at_once_all_get_the_whole_of_it() -> None:
     subprocess.run([sys.executable, "-c", FIRST_USES], check=True, timeout=60)

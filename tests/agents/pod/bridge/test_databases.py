@@ -85,7 +85,6 @@ def test_a_file_that_claims_more_than_any_disk_is_too_much(tmp_path: Path) -> No
         databases.look(tmp_path, own=".agentpods", most_bytes=MOST)
 
 
-@pytest.mark.sampled
 def test_a_deep_tree_is_walked(tmp_path: Path) -> None:
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(1_500):

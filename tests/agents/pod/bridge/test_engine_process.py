@@ -119,7 +119,6 @@ def nine_others_on_its_cpu() -> Iterator[tuple[str, ...]]:
             other.wait()
 
 
-@pytest.mark.sampled
 def test_a_start_may_take_as_long_as_it_is_given_no_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise an engine would never start on a busy machine."""
     with nine_others_on_its_cpu() as busy:

@@ -14,7 +14,6 @@ from tests.agents.pod.bridge.process import eventually
 pytestmark = pytest.mark.unmeasured
 
 
-@pytest.mark.sampled
 def test_time_without_a_cpu_is_told_from_silence() -> None:
     """Two processes that need the same CPU wait for each other. A process that sleeps does not wait for a CPU."""
     cpu = min(os.sched_getaffinity(0))

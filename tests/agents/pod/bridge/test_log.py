@@ -112,7 +112,6 @@ def test_a_line_that_does_not_end_costs_no_memory_and_says_how_much_is_missing()
     tracemalloc.stop()
 
 
-@pytest.mark.sampled
 def test_a_flood_is_read_as_fast_as_it_comes_and_its_last_lines_are_kept() -> None:
     """200,000 lines of about 90 bytes need less than six seconds of CPU."""
     lines = 200_000

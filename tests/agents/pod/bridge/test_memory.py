@@ -70,7 +70,6 @@ def test_contents_beyond_256_kib_are_cut_and_say_by_how_much(tmp_path: Path) -> 
     assert found.is_cut
 
 
-@pytest.mark.sampled
 def test_more_than_500_names_are_cut(tmp_path: Path) -> None:
     for number in range(501):
         write(tmp_path / "memories" / f"{number:03}.md")
@@ -168,7 +167,6 @@ def test_a_database_that_is_a_link_is_not_opened(tmp_path: Path) -> None:
     assert memory.read(ROWS, tmp_path).sessions == 0
 
 
-@pytest.mark.sampled
 def test_files_that_go_while_they_are_read_are_no_error(tmp_path: Path) -> None:
     ended = threading.Event()
 

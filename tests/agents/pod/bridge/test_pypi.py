@@ -92,7 +92,6 @@ def test_what_the_lock_says_is_installed_and_runs_where_it_was_moved_to(
     assert [entry.name for entry in place.install.parent.iterdir() if ".new-" in entry.name] == []
 
 
-@pytest.mark.sampled
 def test_who_waits_for_another_installation_hears_how_far_that_is(
     tiny: Tiny, place: EnginePlace, tmp_path: Path
 ) -> None:
@@ -114,7 +113,6 @@ def test_the_engine_sees_its_own_packages_and_none_of_ours(tiny: Tiny, place: En
     assert packages == [str(place.install / "lib" / "python3.11" / "site-packages")]
 
 
-@pytest.mark.sampled
 def test_a_package_whose_hash_is_another_is_refused_and_leaves_nothing(
     tiny: Tiny, place: EnginePlace, tmp_path: Path
 ) -> None:
@@ -124,7 +122,6 @@ def test_a_package_whose_hash_is_another_is_refused_and_leaves_nothing(
     assert list(place.install.parent.glob("*tiny-1.2.3*")) == [place.install.with_name(".tiny-1.2.3.lock")]
 
 
-@pytest.mark.sampled
 def test_a_package_of_another_version_than_it_says_is_refused(tiny: Tiny, place: EnginePlace, tmp_path: Path) -> None:
     package = tiny.package
     claimed = PypiPackage(name=package.name, version="9.9", recipe=package.recipe, module=package.module)

@@ -177,7 +177,6 @@ def test_a_larger_tier_keeps_more(make_bridge: MakeBridge) -> None:
     assert len(bridge.engines()) == 4
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("whole", [True])
 def test_the_state_tells_what_the_bridge_itself_takes_of_memory(bridge: BridgeProcess) -> None:
     """The memory of the bridge's process, without the engine's, and without pages of files. In a cluster, such pages

@@ -59,7 +59,6 @@ def test_it_runs_as_soon_as_it_is_wanted_and_ends_with_all_that_it_started(
     assert running(tmp_path) == []
 
 
-@pytest.mark.sampled
 def test_one_that_ends_by_itself_is_started_again(
     supervisor: SidecarSupervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +76,6 @@ def test_one_that_ends_by_itself_is_started_again(
     assert running(tmp_path) == []
 
 
-@pytest.mark.sampled
 def test_another_one_takes_the_place_of_the_first_and_none_ends_it(
     supervisor: SidecarSupervisor, tmp_path: Path
 ) -> None:

@@ -20,8 +20,6 @@ from agents.pod.bridge import engine_process, supervisor
 from tests.agents.pod.bridge.conftest import MakeBridge
 from tests.agents.pod.bridge.process import LLM_TOKEN, TOKEN, BridgeProcess, eventually, is_up, pod_config
 
-pytestmark = pytest.mark.sampled
-
 
 @pytest.fixture
 def whole() -> bool:

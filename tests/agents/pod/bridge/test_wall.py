@@ -88,7 +88,6 @@ def told(ports: tuple[int, int], *, open_ports: tuple[int, ...] | None) -> dict[
     return found
 
 
-@pytest.mark.sampled
 def test_only_the_open_ports_are_reached_by_no_way_of_connecting(ports: tuple[int, int]) -> None:
     assert {name for name, is_done in told(ports, open_ports=ports[:1]).items() if is_done} == POSSIBLE
 

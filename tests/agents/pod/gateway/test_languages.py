@@ -33,7 +33,6 @@ def shows(answer: Mapping[str, str], page: str, lang: str, *names: str) -> bool:
     return f'<html lang="{lang}">' in page and all(text in page for text in said)
 
 
-@pytest.mark.sampled
 def test_each_page_comes_in_the_language_of_the_browser_and_else_in_the_agents(
     start_gateway: StartGateway, bridge: BridgeDouble
 ) -> None:

@@ -77,7 +77,6 @@ def test_a_bridge_that_lies_harms_nobody(gateway: GatewayProcess, bridge: Bridge
     assert gateway.process.poll() is None
 
 
-@pytest.mark.sampled
 def test_after_a_kill_it_goes_on_where_it_was_and_repeats_nothing(
     start_gateway: Any, bridge: BridgeDouble, tmp_path: Path
 ) -> None:
@@ -109,7 +108,6 @@ def test_a_log_of_another_life_and_odd_questions_are_refused(gateway: GatewayPro
         )
 
 
-@pytest.mark.sampled
 def test_the_tail_is_told_once(gateway: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.said += [line(f"line {number}") for number in range(50)]
     wait_for(gateway, "line 49")

@@ -27,7 +27,6 @@ def tried(gateway: GatewayProcess, url: str, *, seconds: float = 15, **headers: 
     return answer.json()
 
 
-@pytest.mark.sampled
 def test_a_server_that_answers_is_told_with_its_tools(open_gateway: GatewayProcess) -> None:
     shapes: list[dict[str, Any]] = [{}, {"json_response": True}, {"stateless": True}]
     for shape in shapes:
@@ -66,7 +65,6 @@ LIES: list[tuple[Behaviour, str]] = [
 ]
 
 
-@pytest.mark.sampled
 def test_servers_that_lie_or_speak_something_else_are_told(open_gateway: GatewayProcess) -> None:
     for behaviour, words in LIES:
         with Receiver(behaviours=[behaviour]).listening() as server:

@@ -61,7 +61,6 @@ def _found(text: bytes) -> list[str]:
     return [secret for secret in ALL_SECRETS if secret.encode() in text]
 
 
-@pytest.mark.sampled
 def test_no_secret_is_in_arguments_environment_files_or_logs(
     start_gateway: StartGateway, provider: ModelVendor
 ) -> None:
@@ -105,7 +104,6 @@ def _can_follow_open_files(pid: int) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.sampled
 def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> None:
     gateway = start_gateway(whole=True, prefix=PLAIN_USER)
     ordinary = subprocess.Popen([*PLAIN_USER, "sleep", "60"])
@@ -126,7 +124,6 @@ def test_it_leaves_no_core(whole: GatewayProcess) -> None:
     assert next(line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core")) == ["0", "0"]
 
 
-@pytest.mark.sampled
 def test_the_start_document_cannot_be_read_a_second_time(whole: GatewayProcess) -> None:
     stdin = Path(f"/proc/{whole.pid}/fd/0")
     # Without root's rights, not even this link can be read.
@@ -134,7 +131,6 @@ def test_the_start_document_cannot_be_read_a_second_time(whole: GatewayProcess) 
         assert stdin.readlink() == Path(os.devnull)
 
 
-@pytest.mark.sampled
 def test_the_runtime_reads_the_revision_in_force_from_a_file(start_gateway: StartGateway) -> None:
     fresh = start_gateway(whole=True)
     path = fresh.run_dir / "gateway.json"
@@ -145,7 +141,6 @@ def test_the_runtime_reads_the_revision_in_force_from_a_file(start_gateway: Star
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.sampled
 def test_all_listeners_are_on_loopback(whole: GatewayProcess) -> None:
     ports = {whole.start.public_port, whole.start.management_port, whole.start.llm_port}
     listening = [(c.laddr.ip, c.laddr.port) for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr]
@@ -154,7 +149,6 @@ def test_all_listeners_are_on_loopback(whole: GatewayProcess) -> None:
     )
 
 
-@pytest.mark.sampled
 def test_in_a_cluster_the_key_proxy_alone_stays_on_loopback(start_gateway: StartGateway) -> None:
     start = start_gateway(whole=True, host="0.0.0.0").start
     listening = {c.laddr.port: c.laddr.ip for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr}
@@ -162,7 +156,6 @@ def test_in_a_cluster_the_key_proxy_alone_stays_on_loopback(start_gateway: Start
     assert [listening[port] for port in ports] == ["0.0.0.0", "0.0.0.0", "127.0.0.1"]
 
 
-@pytest.mark.sampled
 def test_sigterm_ends_it_even_in_a_turn(start_gateway: StartGateway, bridge: BridgeDouble) -> None:
     fresh = start_gateway(whole=True)
     begun, released = threading.Event(), threading.Event()
@@ -197,7 +190,6 @@ def test_it_ends_with_its_supervisor(start_gateway: StartGateway) -> None:
     assert gateway.process.wait(15) == 0
 
 
-@pytest.mark.sampled
 def test_a_taken_port_has_an_exit_status_of_its_own(whole: GatewayProcess, tmp_path: Path) -> None:
     given = {"public_port": whole.start.public_port, "run_dir": str(tmp_path), "whole": True}
     second = GatewayProcess(given)
@@ -205,7 +197,6 @@ def test_a_taken_port_has_an_exit_status_of_its_own(whole: GatewayProcess, tmp_p
     assert "address already in use" in second.log
 
 
-@pytest.mark.sampled
 def test_a_start_document_that_is_not_there_is_named_as_the_cause(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "agents.pod.gateway", f"--start={tmp_path / 'none.json'}"]
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, check=False)
@@ -222,7 +213,6 @@ def test_an_unusable_start_document_is_refused_without_repeating_it(document: by
     assert b"unusable start document" in done.stderr
 
 
-@pytest.mark.sampled
 def test_a_ticket_from_before_the_gateways_start_is_not_taken(start_gateway: StartGateway) -> None:
     first = start_gateway()
     ticket = first.ticket()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-import pytest
-
 from tests.agents.pod.gateway.process import GatewayProcess
 from tests.doubles.bridge import BridgeDouble, Event, ReceivedTurn
 from tests.doubles.provider import ModelVendor, ProviderHandler
@@ -26,7 +24,6 @@ SAID = [
 ]
 
 
-@pytest.mark.sampled
 def test_a_failure_of_the_model_has_the_reason_that_its_provider_means(
     gateway: GatewayProcess, bridge: BridgeDouble, provider: ModelVendor
 ) -> None:

@@ -91,7 +91,6 @@ def test_a_packed_body_reaches_the_engine_as_what_it_says_it_is(pod: GatewayProc
     assert "content-encoding" not in page.seen[-1]["headers"]
 
 
-@pytest.mark.sampled
 def test_strangers_cannot_fill_the_gateways_memory(start_gateway: StartGateway) -> None:
     """A gateway has 256 MiB in a cluster. It must keep all bodies while an engine is slow to answer."""
     with socket.create_server(("127.0.0.1", 0)) as engine, ThreadPoolExecutor(MOST_STRANGERS) as strangers:

@@ -57,7 +57,6 @@ def test_a_turn_that_the_bridge_does_not_take_fails_with_its_reason(
     assert gateway.chat().json() == {"error": "INTERNAL", "hop": "engine", "message": "the engine is being stopped"}
 
 
-@pytest.mark.sampled
 def test_more_turns_than_a_pod_can_hold_are_refused_by_the_gateway(fresh: GatewayProcess, bridge: BridgeDouble) -> None:
     released = threading.Event()
 

@@ -19,8 +19,6 @@ from tests.agents.runtimes.conftest import AGENT, NAMESPACE, pod_spec
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 
-pytestmark = pytest.mark.sampled
-
 NEXT = "pod-abc-2"
 WRITES = {"apply", "merge", "post", "delete"}
 
@@ -34,7 +32,8 @@ def public_spec(namespace: str = NAMESPACE, **changes: Any) -> PodSpec:
 
 
 def is_up(cluster: KubeApi, namespace: str = NAMESPACE) -> bool:
-    return bool((cluster.get("Deployment", "pod", namespace) or {}).get("status", {}).get("readyReplicas"))
+    deployment = cluster.get("Deployment", "pod", namespace)
+    return bool(deployment and deployment.get("status", {}).get("readyReplicas"))
 
 
 def comes_up(cluster: KubeApi, namespace: str = NAMESPACE) -> None:
@@ -86,7 +85,8 @@ def test_a_pod_has_a_namespace_with_all_that_it_needs(up: KubernetesRuntime, clu
         "Service": ["pod"],
         "HTTPRoute": ["pod"],
     }
-    claim = cluster.get("PersistentVolumeClaim", "data", NAMESPACE) or {}
+    claim = cluster.get("PersistentVolumeClaim", "data", NAMESPACE)
+    assert claim
     assert claim["status"]["phase"] == "Bound"
 
 

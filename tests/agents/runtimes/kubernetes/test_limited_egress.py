@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import pytest
-
 from agents.clusters import connections, policies
 from agents.clusters.api import names
 from agents.clusters.models import POLICY, Cluster, Enforcement, Pod
@@ -14,8 +12,6 @@ from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.runtimes.conftest import NAMESPACE, pod_spec
 from tests.doubles.kube_api import KubeApi
-
-pytestmark = pytest.mark.sampled
 
 
 def limited(is_limited: bool | None) -> PodSpec:

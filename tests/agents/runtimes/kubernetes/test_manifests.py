@@ -77,7 +77,6 @@ def container(name: str) -> dict[str, Any]:
     return dict(one)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("minor", [OLDEST, NEWEST])
 @pytest.mark.parametrize("routes", [BY_GATEWAY, BY_INGRESS], ids=["gateway", "ingress"])
 def test_all_objects_are_what_the_published_schemas_say(minor: str, routes: Routes) -> None:

@@ -20,7 +20,7 @@ from tests.doubles.kube.api import STRATEGIC
 from tests.doubles.kube_api import KubeApi
 
 # Other threads write some of the notes.
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 POLICY = f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies/pod"
 BINDING = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings/agentpods"

@@ -19,7 +19,6 @@ def led_here(cluster: KubeApi) -> list[str]:
     return [key for key in ROUTES if cluster.get(key.partition("/")[0], "domain", NAMESPACE)]
 
 
-@pytest.mark.sampled
 def test_a_hostname_that_the_agent_no_longer_has_leads_nowhere(
     runtime: KubernetesRuntime, cluster: KubeApi, row: Cluster
 ) -> None:
@@ -37,7 +36,6 @@ def test_a_hostname_that_the_agent_no_longer_has_leads_nowhere(
     runtime.unroute("pod-none-1", "agent.example.com")
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("routing", ["ingress", "none"])
 def test_where_visitors_come_otherwise_a_name_is_taken_away_too(
     runtime: KubernetesRuntime, cluster: KubeApi, row: Cluster, routing: str

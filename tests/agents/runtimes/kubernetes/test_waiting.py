@@ -19,7 +19,6 @@ from tests.doubles.kube_api import KubeApi
 pytestmark = pytest.mark.unmeasured
 
 
-@pytest.mark.sampled
 def test_what_waits_for_its_pod_costs_no_call(runtime: KubernetesRuntime, cluster: KubeApi) -> None:
     """Otherwise each agent that comes up would cost two calls in each second on a busy cluster."""
     runtime.deploy(public_spec())
@@ -55,7 +54,6 @@ def test_it_is_looked_at_again_where_something_says_so(
     assert cluster.requests >= before + 2
 
 
-@pytest.mark.sampled
 def test_a_pod_that_was_stopped_is_started_at_once(runtime: KubernetesRuntime, cluster: KubeApi) -> None:
     runtime.deploy(public_spec())
     comes_up(cluster)

@@ -237,7 +237,6 @@ def test_what_a_worker_killed_in_a_removal_left_is_taken_away(local: LocalRuntim
     assert list((home / "data").iterdir()) == []
 
 
-@pytest.mark.sampled
 def test_the_lock_of_a_pod_that_is_being_made_stays(local: LocalRuntime, home: Path) -> None:
     with local.home.lock(NAMESPACE):
         local.usage()

@@ -197,7 +197,6 @@ def test_a_gateway_of_a_release_without_certificates_is_replaced_and_the_engine_
     assert say(old, "count") == "1"
 
 
-@pytest.mark.sampled
 def test_a_gateway_that_runs_as_wanted_is_not_replaced(ready: LocalRuntime, home: Path) -> None:
     gateway = program(home, PodProgram.GATEWAY)
     eventually(lambda: ready.observe()[NAMESPACE].gateway_alive, what="the gateway's report")

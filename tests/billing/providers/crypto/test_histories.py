@@ -95,7 +95,6 @@ class History:
         self.pass_(LATE + 5 * DAY, seen=True)
 
 
-@pytest.mark.sampled
 @settings(
     max_examples=examples(15),
     deadline=None,
@@ -166,7 +165,6 @@ def _what_came_for_it_paid_it(row: CryptoOrder, sent: list[Sent]) -> None:
     assert counted == sum(one.amount or 0 for one in Payment.objects.filter(order=row)) == (row.credited if paid else 0)
 
 
-@pytest.mark.sampled
 def test_however_many_orders_an_account_replaces_one_of_them_is_read_again(
     order: Order, coins: Chain, clock: Clock
 ) -> None:

@@ -41,7 +41,6 @@ def lies() -> set[tuple[int, str, int]]:
     return {(row.chain_id, row.symbol, int(row.amount)) for row in Misplaced.objects.filter(amount__gt=0)}
 
 
-@pytest.mark.sampled
 def test_a_look_alike_and_the_chains_own_coin_pay_nothing_and_are_seen(
     order: Order, watched: Chain, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -59,7 +58,6 @@ def test_a_look_alike_and_the_chains_own_coin_pay_nothing_and_are_seen(
     assert "money came that pays for nothing" not in caplog.messages, "told once"
 
 
-@pytest.mark.sampled
 def test_what_was_sent_on_another_chain_is_seen_there(
     order: Order, coins: Chain, polygon: RpcProxy, clock: Clock
 ) -> None:
@@ -80,7 +78,6 @@ def test_a_chain_that_cannot_be_read_hides_nothing_of_the_others(
     assert lies() == {(CHAIN_ID, "USDC.e", 7)}
 
 
-@pytest.mark.sampled
 def test_what_was_sent_back_is_there_no_more(order: Order, watched: Chain, clock: Clock) -> None:
     wanted = order()
     watched.fake.send(to(wanted), 7)

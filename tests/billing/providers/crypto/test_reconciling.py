@@ -41,7 +41,6 @@ def why(found: Reconciled) -> list[str]:
     return [one.why for one in found.differences]
 
 
-@pytest.mark.sampled
 def test_money_that_left_an_address_without_a_recorded_sweep_is_told(
     order: Order, coins: Chain, clock: Clock, settings: Settings
 ) -> None:
@@ -69,7 +68,6 @@ def test_money_that_left_an_address_without_a_recorded_sweep_is_told(
     assert why(read(clock)) == []
 
 
-@pytest.mark.sampled
 def test_two_tokens_of_one_coin_are_compared_each_alone(
     order: Order, coins: Chain, clock: Clock, settings: Settings
 ) -> None:

@@ -17,7 +17,7 @@ from tests.billing.crypto import HOUR, Order, fresh, pays, scan, settle, wait, w
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 class Twice(RpcProxy):

@@ -19,7 +19,6 @@ from tests.doubles.rpc_proxy import RpcProxy
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.sampled
 def test_an_address_is_not_sweepable_while_an_order_waits_or_may_be_paid_late(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
@@ -36,7 +35,6 @@ def taken(tx_hash: str, clock: Clock) -> list[tuple[str, int]]:
     return [(row.deposit_address.address, int(row.amount)) for row in rows]
 
 
-@pytest.mark.sampled
 def test_what_was_swept_is_no_part_of_the_next_baseline(order: Order, coins: Chain, clock: Clock) -> None:
     first = order()
     pays(coins.usdt, first)
@@ -53,7 +51,6 @@ def test_what_was_swept_is_no_part_of_the_next_baseline(order: Order, coins: Cha
     assert fresh(second).status == OrderStatus.PAID
 
 
-@pytest.mark.sampled
 def test_a_sweep_is_recorded_once_however_often_and_cannot_be_changed(order: Order, coins: Chain, clock: Clock) -> None:
     address = to(order())
     coins.usdt.send(address, 9 * USD)
@@ -80,7 +77,6 @@ def test_a_sweep_waits_until_it_is_final(order: Order, coins: Chain, clock: Cloc
     assert taken(tx_hash, clock)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("block", ["pause", "list"])
 def test_a_sweep_that_the_token_refuses_is_an_alarm_and_nothing_else(
     order: Order, coins: Chain, clock: Clock, caplog: pytest.LogCaptureFixture, block: str
@@ -134,7 +130,6 @@ def test_the_tasks_do_nothing_without_settings(db: None) -> None:
         task()
 
 
-@pytest.mark.sampled
 def test_the_tasks_find_what_was_paid(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     pays(coins.usdt, wanted)

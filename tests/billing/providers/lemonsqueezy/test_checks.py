@@ -27,7 +27,6 @@ def test_a_seller_without_the_keys_is_warned(lemon: LemonSqueezyServer, settings
     assert ids() == []
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db
 def test_the_books_name_what_nobody_tells(
     lemon: LemonSqueezyServer, gumroad: GumroadServer, admin_client: Client, admin_user: User, settings: Any

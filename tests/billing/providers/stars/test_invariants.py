@@ -24,7 +24,6 @@ def charges(order: StarsOrder, telegram: TelegramPayments) -> None:
     telegram.charge_for("something else", stars=5)
 
 
-@pytest.mark.sampled
 def test_whatever_becomes_of_a_charge_breaks_no_invariant(telegram: TelegramPayments, clock: Clock) -> None:
     assert invariants.broken(now=clock.now) == []
     telegram.fail_next("refundStarPayment", TelegramFault(status=500, body=b""))

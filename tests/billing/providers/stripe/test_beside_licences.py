@@ -17,7 +17,7 @@ from tests.billing.providers.stripe.shop import work
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

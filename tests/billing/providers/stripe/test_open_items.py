@@ -27,7 +27,6 @@ def open_items(client: Client) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.content.decode())))
 
 
-@pytest.mark.sampled
 def test_a_refund_is_open_until_stripe_has_sent_it(
     card: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock, admin_client: Client
 ) -> None:
@@ -52,7 +51,6 @@ def test_an_event_that_is_nobodys_is_open(stripe: StripeDouble, clock: Clock, ad
     assert (item["kind"], item["name"], item["why"]) == ("event", "evt_1", "another customer's")
 
 
-@pytest.mark.sampled
 def test_what_was_paid_in_another_currency_is_no_dollars_in_the_report(
     order: StripeOrder, agent: Agent, stripe: StripeDouble, admin_client: Client
 ) -> None:

@@ -15,7 +15,7 @@ from tests.billing.providers.stripe.shop import work
 from tests.doubles.stripe_payouts import pay_out
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 PLACE = "/admin/billing/payouts/"
 

@@ -91,7 +91,6 @@ def test_whenever_somebody_looks_the_same_has_gone_is_owed_and_is_its_times(
     assert invariants.broken(now=clock.now) == []
 
 
-@pytest.mark.sampled
 def test_a_part_that_fails_after_an_operator_refunded_the_rest_is_owed_until_it_is_sent(
     charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
 ) -> None:
@@ -142,7 +141,6 @@ def test_what_is_decided_about_a_part_that_failed_does_not_go_with_the_rest(
     assert invariants.broken(now=clock.now) == []
 
 
-@pytest.mark.sampled
 def test_a_part_that_fails_while_the_rest_is_still_to_be_sent_goes_with_it(
     charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
 ) -> None:

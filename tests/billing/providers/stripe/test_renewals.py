@@ -21,7 +21,7 @@ from tests.billing.providers.stripe.conftest import ordered
 from tests.billing.providers.stripe.shop import catch_up, work
 from tests.doubles.stripe_server import StripeDouble, StripeFault
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 HOUR = timedelta(hours=1)
 

@@ -19,7 +19,7 @@ from tests.billing.providers.stripe.conftest import invoices
 from tests.billing.providers.stripe.shop import PlaceOrder, work
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = [pytest.mark.sampled, pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 HOUR = timedelta(hours=1)
 

@@ -19,7 +19,6 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.sampled
 def test_it_says_what_it_did() -> None:
     first = run()
     assert "created: tier tiny\n" in first
@@ -27,7 +26,6 @@ def test_it_says_what_it_did() -> None:
     assert run().startswith("catalog: 0 created, 0 updated, 0 restored, 0 hidden, 0 kept, ")
 
 
-@pytest.mark.sampled
 def test_it_reports_what_it_kept_and_replaces_it_when_asked() -> None:
     run()
     tier = Tier.objects.get(id="tiny")

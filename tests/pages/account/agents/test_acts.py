@@ -30,7 +30,6 @@ def send(visitor: Visitor, agent: Agent, act: str, *, on: str = "", **typed: str
     return visitor.send(visitor.open(f"{page_of(agent)}{on}"), f"{page_of(agent)}/{act}", **typed)
 
 
-@pytest.mark.sampled
 def test_it_is_paused_and_started_again(visitor: Visitor, running: Agent) -> None:
     assert send(visitor, running, "pause").headers["Location"] == page_of(running)
     assert settle(running).status == Status.STOPPED
@@ -42,7 +41,6 @@ def test_it_is_paused_and_started_again(visitor: Visitor, running: Agent) -> Non
     assert running.transitions.filter(reason="owner", actor=f"user:{running.user_id}").exists()
 
 
-@pytest.mark.sampled
 def test_one_that_is_being_stopped_says_so_and_offers_nothing_that_is_refused(visitor: Visitor, running: Agent) -> None:
     send(visitor, running, "pause")
     page = visitor.open(page_of(running))
@@ -76,7 +74,6 @@ def test_an_act_that_came_too_late_says_so_on_the_page(visitor: Visitor, running
     assert "This cannot be done while the agent is: starting." in text(Page(answer.content.decode()))
 
 
-@pytest.mark.sampled
 def test_one_that_is_not_paid_for_leads_to_paying(visitor: Visitor, running: Agent) -> None:
     send(visitor, running, "pause")
     settle(running)
@@ -100,7 +97,6 @@ def test_it_is_deleted_by_who_types_its_name(visitor: Visitor, make_agent: MakeA
     assert visitor.client.get(page_of(agent)).status_code == 404
 
 
-@pytest.mark.sampled
 def test_one_without_a_key_is_given_one(visitor: Visitor, running: Agent, gateway_of: GatewayOf) -> None:
     gateway_of(running)
     page = visitor.open(page_of(running))
@@ -112,7 +108,6 @@ def test_one_without_a_key_is_given_one(visitor: Visitor, running: Agent, gatewa
     assert "sk-mine" not in visitor.client.get(f"{page_of(agent)}/model-key").content.decode()
 
 
-@pytest.mark.sampled
 def test_an_empty_key_keeps_the_present_one(visitor: Visitor, running: Agent) -> None:
     send(visitor, running, "model-key", on="/model-key", key="sk-mine", provider="openai", model="")
     send(visitor, running, "model-key", on="/model-key", key="", provider="openai", model="openai:gpt-6-luna")
@@ -142,7 +137,6 @@ def test_what_is_wrong_with_a_key_is_said(
     assert settle(running).llm_key is None
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("act", ["pause", "resume", "rebuild", "delete", "model-key"])
 def test_a_strangers_agent_is_not_there(running: Agent, stranger: User, act: str) -> None:
     other = Visitor(stranger)

@@ -60,7 +60,6 @@ def test_every_cause_has_words_for_people() -> None:
     assert {reason.upper() for reason in explanation.STOP_MESSAGES} <= set(Cause)
 
 
-@pytest.mark.sampled
 def test_every_call_that_explain_names_has_a_button_that_leads_to_a_page(visitor: Visitor, running: Agent) -> None:
     calls = [*(call.replace("{id}", running.pk) for call in BUTTONS), renew_url(running.pk)]
     for call in calls:
@@ -100,7 +99,6 @@ def test_each_cause_has_its_button_and_what_is_shared_has_one(running: Agent) ->
     assert len(links) == len(set(links)) == len(set(BUTTONS.values()))
 
 
-@pytest.mark.sampled
 def test_the_strongest_button_is_the_one_that_helps(
     visitor: Visitor, running: Agent, gateway_of: GatewayOf, settings: Settings
 ) -> None:
@@ -114,7 +112,6 @@ def test_the_strongest_button_is_the_one_that_helps(
     assert "Start it again. Write to help@example.com to ask why." in text(page)
 
 
-@pytest.mark.sampled
 def test_a_silent_channel_leads_to_the_channels(
     visitor: Visitor, make_agent: MakeAgent, gateway_of: GatewayOf, settings: Settings
 ) -> None:
@@ -138,7 +135,6 @@ def test_a_quota_of_the_cluster_is_no_full_disk_of_the_agent(visitor: Visitor, m
     assert "for an hour" not in said
 
 
-@pytest.mark.sampled
 def test_a_free_agent_takes_a_larger_plan_and_a_paid_one_is_led_to_paying(
     visitor: Visitor, running: Agent, settings: Settings
 ) -> None:

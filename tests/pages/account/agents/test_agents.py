@@ -77,7 +77,6 @@ def test_other_causes_are_told_beside_the_most_urgent_one(visitor: Visitor, runn
     assert "it has no model key. Give it a working model key." in said
 
 
-@pytest.mark.sampled
 def test_a_paused_agent_says_who_paused_it(visitor: Visitor, running: Agent) -> None:
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")
     settle(running)
@@ -145,7 +144,6 @@ def test_an_agent_that_is_not_there_is_not_there(visitor: Visitor, agent_id: str
     assert "gone or is not yours" in text(visitor.open(f"/account/agents/{agent_id}", status=404))
 
 
-@pytest.mark.sampled
 def test_anothers_agent_is_not_there_and_gives_no_ticket(
     visitor: Visitor, make_agent: MakeAgent, stranger: User, running: Agent
 ) -> None:
@@ -162,7 +160,6 @@ def test_a_deleted_agent_is_gone(visitor: Visitor, running: Agent) -> None:
     assert visitor.client.get(place(running)).status_code == 404
 
 
-@pytest.mark.sampled
 def test_payments_are_told_in_what_they_were_paid_in(
     clock: Clock, visitor: Visitor, running: Agent, pay: Pay, owner: User
 ) -> None:
@@ -208,7 +205,6 @@ def test_payments_are_told_in_what_they_were_paid_in(
     )
 
 
-@pytest.mark.sampled
 def test_money_that_an_operator_has_decided_about_is_looked_into_no_more(
     clock: Clock, visitor: Visitor, running: Agent
 ) -> None:
@@ -220,7 +216,6 @@ def test_money_that_an_operator_has_decided_about_is_looked_into_no_more(
     assert not any("we are looking into it" in line for line in lines)
 
 
-@pytest.mark.sampled
 def test_the_list_of_payments_has_pages_and_a_fixed_number_of_queries(
     clock: Clock, visitor: Visitor, running: Agent
 ) -> None:

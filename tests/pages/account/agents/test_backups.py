@@ -43,7 +43,6 @@ def test_they_are_listed_with_why_and_how_large(visitor: Visitor, kept: Agent) -
     assert "nightly 4.8" in text(visitor.open(place(kept))).replace("\xa0", " ")
 
 
-@pytest.mark.sampled
 def test_one_is_asked_for_and_the_page_says_that_it_is_being_made(visitor: Visitor, kept: Agent) -> None:
     visitor.follow(visitor.send(visitor.open(place(kept)), place(kept)))
     backup = Backup.objects.get(kind=Kind.ASKED)
@@ -73,7 +72,6 @@ def test_one_is_restored_after_a_question(visitor: Visitor, kept: Agent) -> None
     assert "This cannot be done while the agent is: starting." in text(Page(again.content.decode()))
 
 
-@pytest.mark.sampled
 def test_a_stopped_agent_says_why_none_is_made(visitor: Visitor, kept: Agent) -> None:
     page = visitor.open(place(kept))
     visitor.send(visitor.open(f"/account/agents/{kept.pk}"), f"/account/agents/{kept.pk}/pause")

@@ -33,7 +33,6 @@ def here(agent: Agent) -> str:
     return f"/account/agents/{agent.pk}"
 
 
-@pytest.mark.sampled
 def test_where_only_the_buyer_can_stop_the_card_it_says_where(
     visitor: Visitor, agent: Agent, sale: GumroadSale
 ) -> None:
@@ -49,7 +48,6 @@ def test_where_only_the_buyer_can_stop_the_card_it_says_where(
     assert after.all("a", href="https://app.gumroad.com/library")
 
 
-@pytest.mark.sampled
 def test_where_we_can_the_card_is_stopped(
     visitor: Visitor, agent: Agent, clock: Clock, lemon: LemonSqueezyServer, settings: Any
 ) -> None:
@@ -64,7 +62,6 @@ def test_where_we_can_the_card_is_stopped(
     assert "Lemon Squeezy no longer charges your card" in text(visitor.open(here(agent)))
 
 
-@pytest.mark.sampled
 def test_what_does_not_renew_has_nothing_to_cancel(visitor: Visitor, agent: Agent, pay: Pay) -> None:
     pay(agent)
     assert "charged again" not in text(visitor.open(here(agent)))
@@ -72,7 +69,6 @@ def test_what_does_not_renew_has_nothing_to_cancel(visitor: Visitor, agent: Agen
     assert (answer.status_code, answer.headers["Location"]) == (303, here(agent))
 
 
-@pytest.mark.sampled
 def test_anothers_agent_has_no_such_page(agent: Agent, sale: GumroadSale, stranger: User) -> None:
     answer = Visitor(stranger).client.get(f"{here(agent)}/cancel")
     assert answer.status_code == 404

@@ -50,7 +50,6 @@ def ticked(page: Page, name: str) -> set[str]:
     return {str(one.attributes["value"]) for one in boxes if "checked" in one.attributes}
 
 
-@pytest.mark.sampled
 def test_plain_settings_are_changed(visitor: Visitor, running: Agent) -> None:
     typed: dict[str, Any] = {
         "name": "Zorblax",
@@ -85,7 +84,6 @@ def test_wrong_settings_are_said_and_nothing_is_changed(
     assert Agent.objects.get().spec_revision == running.spec_revision
 
 
-@pytest.mark.sampled
 def test_what_was_typed_is_kept_where_it_is_refused(visitor: Visitor, running: Agent) -> None:
     answer = send(visitor, running, "settings", name="<b>Mine</b>", timezone="<x>")
     assert Page(answer.content.decode()).one("input", name="name").attributes["value"] == "<b>Mine</b>"
@@ -97,7 +95,6 @@ def test_an_engine_on_the_web_alone_says_so(visitor: Visitor, running: Agent) ->
     assert not page.all("input", name="channel")
 
 
-@pytest.mark.sampled
 def test_a_channel_is_connected_with_its_secret_which_is_not_shown(visitor: Visitor, hermes: Agent) -> None:
     answer = send(visitor, hermes, "channels", boxes=[("channel", "telegram")], telegramToken="  1:abc ")
     assert answer.status_code == 303
@@ -121,7 +118,6 @@ def test_a_channel_without_its_secrets_is_said(visitor: Visitor, hermes: Agent) 
     assert settle(hermes).channels == ["web"]
 
 
-@pytest.mark.sampled
 def test_the_usual_tools_are_ticked_and_others_can_be(visitor: Visitor, hermes: Agent) -> None:
     page = visitor.open(f"/account/agents/{hermes.pk}/tools")
     assert ticked(page, "toolset") == {"file", "memory", "session_search", "todo", "skills"}
@@ -131,7 +127,6 @@ def test_the_usual_tools_are_ticked_and_others_can_be(visitor: Visitor, hermes: 
     assert (agent.tools_enabled, agent.a2a_enabled) == (["file", "terminal", "a2a"], True)
 
 
-@pytest.mark.sampled
 def test_a_tool_with_a_key_asks_for_it_once(visitor: Visitor, hermes: Agent) -> None:
     boxes = [("toolset", "web")]
     assert "fill in all fields" in said(send(visitor, hermes, "tools", boxes=boxes))
@@ -142,7 +137,6 @@ def test_a_tool_with_a_key_asks_for_it_once(visitor: Visitor, hermes: Agent) -> 
     assert "tvly-1" not in visitor.client.get(f"/account/agents/{agent.pk}/tools").content.decode()
 
 
-@pytest.mark.sampled
 def test_a_form_takes_no_longer_secrets_than_the_api(visitor: Visitor, hermes: Agent) -> None:
     """Secrets reach the pod in its start document, and a cluster keeps that in a Secret of limited size."""
     long = "x" * 1_001
@@ -152,7 +146,6 @@ def test_a_form_takes_no_longer_secrets_than_the_api(visitor: Visitor, hermes: A
     assert (settle(hermes).channel_secrets, settle(hermes).tool_secrets) == ({}, None)
 
 
-@pytest.mark.sampled
 def test_what_no_column_can_hold_is_left_out_or_refused(visitor: Visitor, hermes: Agent) -> None:
     assert send(visitor, hermes, "settings", name="x", lang="en", extra_soul="Be\0 brief.").status_code == 303
     assert settle(hermes).extra_soul == "Be brief."
@@ -190,7 +183,6 @@ def test_a_test_of_one_that_starts_says_to_wait_and_blames_no_hop_that_was_not_t
     assert "the gateway is silent" not in text(page)
 
 
-@pytest.mark.sampled
 def test_a_stopped_agent_is_not_tested(visitor: Visitor, running: Agent) -> None:
     page = visitor.open(f"/account/agents/{running.pk}")
     visitor.send(page, f"/account/agents/{running.pk}/pause")

@@ -57,7 +57,6 @@ def test_a_server_is_added_with_its_key_which_is_not_shown_and_removed(visitor: 
     assert (agent.mcp_servers, agent.a2a_enabled) == ([], True)
 
 
-@pytest.mark.sampled
 def test_a_server_that_the_agent_starts_itself(visitor: Visitor, hermes: Agent, running: Agent) -> None:
     given = {"name": "files", "command": "npx", "args": "-y\r\n@scope/server\r\n", "env": "KEY=a=b"}
     visitor.follow(send(visitor, hermes, "mcp", "/command", **given))
@@ -68,7 +67,6 @@ def test_a_server_that_the_agent_starts_itself(visitor: Visitor, hermes: Agent, 
     assert "files npx -y @scope/server with KEY" in text(visitor.open(place(agent, "mcp")))
 
 
-@pytest.mark.sampled
 def test_a_server_is_tested_from_the_page(visitor: Visitor, running: Agent, gateway_of: GatewayOf) -> None:
     gateway_of(running, peer_networks=["127.0.0.0/8"])
     with McpHttpServer(require={"X-Key": "abc"}) as server:
@@ -100,14 +98,12 @@ WRONG: list[tuple[dict[str, str], str]] = [
 ]
 
 
-@pytest.mark.sampled
 def test_what_is_wrong_with_a_server_is_said(visitor: Visitor, hermes: Agent) -> None:
     for typed, words in WRONG:
         assert words in said(send(visitor, hermes, "mcp", **{"headers": "", **typed}))
     assert Agent.objects.get(pk=hermes.pk).mcp_servers == []
 
 
-@pytest.mark.sampled
 def test_what_is_wrong_with_a_command_is_said_and_no_more_than_twenty_are_taken(
     visitor: Visitor, hermes: Agent
 ) -> None:
@@ -121,7 +117,6 @@ def test_what_is_wrong_with_a_command_is_said_and_no_more_than_twenty_are_taken(
     assert not visitor.open(place(hermes, "mcp")).all("form", action=place(hermes, "mcp"))
 
 
-@pytest.mark.sampled
 def test_a2a_is_switched_listed_and_given_another_token(visitor: Visitor, running: Agent) -> None:
     visitor.follow(send(visitor, running, "a2a", enabled="1", listed="1"))
     agent = settle(running)
@@ -147,7 +142,6 @@ def test_saving_tools_leaves_a2a_on_which_was_switched_on_alone(visitor: Visitor
     assert ticked == {"file", "memory", "session_search", "todo", "skills", "a2a"}
 
 
-@pytest.mark.sampled
 def test_peers_are_named_with_tokens_which_are_not_shown_and_removed(visitor: Visitor, running: Agent) -> None:
     for name, token in (("ann", "secret-of-ann"), ("bob", "")):
         given = {"name": name, "url": f"https://{name}.example.com/a2a", "token": token}
@@ -170,7 +164,6 @@ def test_peers_are_named_with_tokens_which_are_not_shown_and_removed(visitor: Vi
     assert (settle(agent).a2a_peers or [])[0]["token"] == "secret-of-ann"
 
 
-@pytest.mark.sampled
 def test_a_peer_that_cannot_be_is_said(visitor: Visitor, running: Agent) -> None:
     for typed in ({"name": ""}, {"name": "x", "url": "x"}, {"name": "x" * 81}):
         answer = send(visitor, running, "a2a", "/peers", **{"url": "https://x.example", **typed})

@@ -37,7 +37,6 @@ def table(page: Page) -> list[str]:
     return [" ".join(one.text.replace("Copy", "").split()) for one in rows]
 
 
-@pytest.mark.sampled
 def test_it_is_set_with_records_to_copy_which_are_found_once_they_are_there_and_removed(
     visitor: Visitor, running: Agent, dns: NameServer, owner: User
 ) -> None:
@@ -73,7 +72,6 @@ def test_it_is_set_with_records_to_copy_which_are_found_once_they_are_there_and_
     assert running.transitions.filter(reason="domain", actor=f"user:{owner.pk}").exists()
 
 
-@pytest.mark.sampled
 def test_what_is_no_domain_is_said_and_kept_to_mend(visitor: Visitor, running: Agent, dns: NameServer) -> None:
     for typed in ("localhost", "x", "<b>", "a" * 2000, "bot.example.org\x00", ""):
         answer = set_to(visitor, running, typed)
@@ -92,7 +90,6 @@ def test_an_address_copied_from_a_browser_names_the_domain(
     assert DomainClaim.objects.get().domain == NAME
 
 
-@pytest.mark.sampled
 def test_a_domain_of_another_agent_is_taken_over_by_whoever_proves_it(
     visitor: Visitor, running: Agent, make_agent: MakeAgent, stranger: User, dns: NameServer, owner: User
 ) -> None:

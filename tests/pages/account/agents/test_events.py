@@ -40,7 +40,6 @@ def told(page: Page) -> list[str]:
     return [one.text.strip() for one in page.all("p") if any(up is timeline for up in one.within)]
 
 
-@pytest.mark.sampled
 def test_events_are_told_in_words_the_newest_first(visitor: Visitor, running: Agent) -> None:
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")
     settle(running)
@@ -84,14 +83,12 @@ def test_who_switched_and_deleted_the_replay_is_told(visitor: Visitor, running: 
     ]
 
 
-@pytest.mark.sampled
 def test_every_reason_to_stop_is_told(visitor: Visitor, running: Agent) -> None:
     for reason in (Reason.OPERATOR, Reason.TRIAL, Reason.PAYMENT, Reason.QUOTA, Reason.SUSPENDED):
         emit(running, EventType.AGENT_STOPPED, reason=reason, to="stopped")
         assert len(told(visitor.open(place(running)))[0]) > len("The agent stopped. ")
 
 
-@pytest.mark.sampled
 def test_events_have_pages_and_a_fixed_number_of_queries(visitor: Visitor, running: Agent) -> None:
     for_one = statements(visitor, place(running))
     for number in range(60):
@@ -106,7 +103,6 @@ def test_events_have_pages_and_a_fixed_number_of_queries(visitor: Visitor, runni
         assert visitor.client.get(f"{place(running)}?before={junk}").status_code == 400
 
 
-@pytest.mark.sampled
 def test_usage_is_drawn_and_written_beside_it(visitor: Visitor, running: Agent) -> None:
     assert "Nothing was measured yet." in text(visitor.open(place(running, "usage")))
     now = timezone.now()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from accounts.models import User
 from agents.models import Agent, Reason
 from agents.running import lifecycle
@@ -41,7 +39,6 @@ def test_notes_skills_and_soul_are_there_to_read_as_text(
     assert len(page.all("script")) == 1
 
 
-@pytest.mark.sampled
 def test_one_that_cannot_be_asked_says_what_helps(owner: User, running: Agent) -> None:
     visitor = Visitor(owner)
     assert "The agent does not answer and has no backup" in text(visitor.open(place(running), status=409))

@@ -124,7 +124,6 @@ def test_without_a_history_no_plot_is_there(visitor: Visitor, running: Agent) ->
     assert not visitor.open(place(running)).all("figure")
 
 
-@pytest.mark.sampled
 def test_it_asks_no_more_for_a_month_than_for_an_hour(visitor: Visitor, running: Agent) -> None:
     took(running, THIS_HOUR, memory=1, disk=1)
     for_one = statements(visitor, place(running))

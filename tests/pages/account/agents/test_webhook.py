@@ -49,7 +49,6 @@ def drained(times: int = 1) -> None:
         delivery_loop.drain(ahead=timedelta(0))
 
 
-@pytest.mark.sampled
 @pytest.mark.usefixtures("transactional_db")
 def test_it_is_set_tested_seen_to_fail_sent_again_and_removed(
     visitor: Visitor, running: Agent, receiver: Receiver
@@ -88,7 +87,6 @@ def test_it_is_set_tested_seen_to_fail_sent_again_and_removed(
     assert not page.all("form", action=f"{place(running)}/test")
 
 
-@pytest.mark.sampled
 def test_why_there_was_no_answer_is_told_in_words(visitor: Visitor, running: Agent, receiver: Receiver) -> None:
     hooks.install(running, url=receiver.url, now=timezone.now())
     visitor.send(visitor.open(place(running)), f"{place(running)}/test")
@@ -97,7 +95,6 @@ def test_why_there_was_no_answer_is_told_in_words(visitor: Visitor, running: Age
         assert str(webhook.PROBLEMS[problem]) in rows(visitor.open(place(running)))[0]
 
 
-@pytest.mark.sampled
 def test_an_address_that_cannot_be_is_said(visitor: Visitor, running: Agent) -> None:
     for url in ("http://127.0.0.1/", "https://user:pw@example.com/", "example.com", "", "x" * 9000):
         answer = visitor.send(visitor.open(place(running)), place(running), url=url)
@@ -108,7 +105,6 @@ def test_an_address_that_cannot_be_is_said(visitor: Visitor, running: Agent) -> 
     assert not Hook.objects.exists()
 
 
-@pytest.mark.sampled
 def test_what_cannot_be_done_is_said(visitor: Visitor, running: Agent, receiver: Receiver) -> None:
     hooks.install(running, url=receiver.url, now=timezone.now())
     page = visitor.open(place(running))
@@ -126,7 +122,6 @@ def test_what_cannot_be_done_is_said(visitor: Visitor, running: Agent, receiver:
     assert junk.status_code == 404
 
 
-@pytest.mark.sampled
 def test_deliveries_have_pages_and_a_fixed_number_of_queries(
     visitor: Visitor, running: Agent, receiver: Receiver
 ) -> None:

@@ -140,7 +140,6 @@ def test_codes_are_stored_as_digests() -> None:
     assert told["user_code"] not in stored
 
 
-@pytest.mark.sampled
 def test_a_person_may_not_guess_codes(visitor: Visitor) -> None:
     page = visitor.open(PAGE)
     for _ in range(20):

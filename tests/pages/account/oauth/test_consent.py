@@ -87,7 +87,6 @@ def test_a_person_with_too_many_keys_hears_it_before_the_program(visitor: Visito
     assert "You have too many keys that work" in text(page)
 
 
-@pytest.mark.sampled
 def test_a_person_cannot_make_codes_without_end(visitor: Visitor) -> None:
     place = request_of()
     page = visitor.open(place)

@@ -39,7 +39,6 @@ def draft(visitor: Visitor) -> str:
     return str(answer.headers["Location"])
 
 
-@pytest.mark.sampled
 def test_a_persona_is_written_looked_at_published_and_taken_off_again(visitor: Visitor, draft: str) -> None:
     page = visitor.open(draft)
     refused = shown(visitor.send(page, f"{draft}/publish"), status=400)
@@ -70,7 +69,6 @@ def test_a_persona_is_written_looked_at_published_and_taken_off_again(visitor: V
     assert "You have written none yet." in text(gone)
 
 
-@pytest.mark.sampled
 def test_articles_are_written_shown_and_deleted(visitor: Visitor, draft: str) -> None:
     place = f"{draft}/articles"
     sent = {

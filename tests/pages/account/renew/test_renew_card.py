@@ -14,7 +14,7 @@ from tests.doubles.stripe_server import StripeDouble, StripeFault
 from tests.pages.account.renew.paying import Person, now, problem, words
 from tests.pages.page import Page
 
-pytestmark = [pytest.mark.sampled, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 HOUR = timedelta(hours=1)
 

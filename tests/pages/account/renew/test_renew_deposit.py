@@ -24,8 +24,6 @@ from tests.pages.account.renew.cameras import seen_by_camera
 from tests.pages.account.renew.paying import Person, led_to, now, problem, words
 from tests.pages.page import Page
 
-pytestmark = pytest.mark.sampled
-
 DAY = timedelta(days=1)
 
 

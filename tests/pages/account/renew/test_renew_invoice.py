@@ -15,8 +15,6 @@ from tests.pages.account.renew.cameras import seen_by_camera
 from tests.pages.account.renew.paying import Person, led_to, now, problem, words
 from tests.pages.page import Page
 
-pytestmark = pytest.mark.sampled
-
 HOUR = timedelta(hours=1)
 
 

@@ -34,7 +34,6 @@ def refused(answer: Any, status: int = 400) -> Page:
     return Page(answer.content.decode())
 
 
-@pytest.mark.sampled
 def test_the_key_is_bought_where_the_plan_is_sold(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
     page = person.choose(agent, provider="gumroad")
     link = page.one("a", href="https://shop.example/l/tiny")
@@ -43,7 +42,6 @@ def test_the_key_is_bought_where_the_plan_is_sold(person: Person, agent: Agent, 
     assert "Buy a key at Gumroad, if you have none." in person.choose(agent, tier="small", provider="gumroad").html
 
 
-@pytest.mark.sampled
 def test_a_key_pays_and_the_page_says_so_and_leads_back(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     page = person.open(led_to(enter(person, agent, f" {KEY} "), f"/renew/{agent.pk}"))
@@ -55,7 +53,6 @@ def test_a_key_pays_and_the_page_says_so_and_leads_back(person: Person, agent: A
     assert "data-live" not in page.one("section", id="now").attributes
 
 
-@pytest.mark.sampled
 def test_what_was_paid_is_news_for_a_day(person: Person, agent: Agent, gumroad: GumroadServer, clock: Clock) -> None:
     gumroad.sell(KEY)
     enter(person, agent, KEY)
@@ -63,7 +60,6 @@ def test_what_was_paid_is_news_for_a_day(person: Person, agent: Agent, gumroad: 
     assert "Thank you" not in now(person.open(f"/renew/{agent.pk}"))
 
 
-@pytest.mark.sampled
 def test_the_same_form_twice_pays_once(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
     sale = gumroad.sell(KEY)
     page = person.choose(agent, provider="gumroad")
@@ -72,7 +68,6 @@ def test_the_same_form_twice_pays_once(person: Person, agent: Agent, gumroad: Gu
     assert (Payment.objects.count(), Subscription.objects.count(), sale.uses) == (1, 1, 1)
 
 
-@pytest.mark.sampled
 def test_lemon_squeezy_activates_the_key_for_this_agent(
     person: Person, agent: Agent, lemon: LemonSqueezyServer
 ) -> None:
@@ -111,7 +106,6 @@ def test_what_is_wrong_with_a_key_is_said_beside_it(
     assert not Subscription.objects.exists()
 
 
-@pytest.mark.sampled
 def test_a_key_of_another_plan_says_which(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY, SMALL, purchase={"variants": "(Medium)"})
     page = refused(enter(person, agent, KEY))
@@ -119,7 +113,6 @@ def test_a_key_of_another_plan_says_which(person: Person, agent: Agent, gumroad:
     led_to(enter(person, agent, KEY, tier="medium"), f"/renew/{agent.pk}")
 
 
-@pytest.mark.sampled
 def test_a_key_that_pays_by_the_month_says_so(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
     gumroad.sell(KEY)
     page = refused(enter(person, agent, KEY, period="annual"))
@@ -128,7 +121,6 @@ def test_a_key_that_pays_by_the_month_says_so(person: Person, agent: Agent, gumr
     led_to(enter(person, agent, "ONCE", period="annual"), f"/renew/{agent.pk}")
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("mine", [True, False])
 def test_a_key_in_use_is_refused_in_the_same_words_whoever_uses_it(
     person: Person, agent: Agent, stranger: User, make_agent: MakeAgent, gumroad: GumroadServer, mine: bool
@@ -140,7 +132,6 @@ def test_a_key_in_use_is_refused_in_the_same_words_whoever_uses_it(
     assert problem(page, "license_key") == "This key is in use on an agent already. A key pays for one agent."
 
 
-@pytest.mark.sampled
 def test_a_second_licence_is_refused_and_says_whose_the_first_is(
     person: Person, agent: Agent, client: APIClient, gumroad: GumroadServer, lemon: LemonSqueezyServer
 ) -> None:
@@ -162,7 +153,6 @@ def _typed(person: Person, agent: Agent, form: dict[str, str]) -> Any:
     return person.client.post(f"/renew/{agent.pk}", urlencode(form), content_type=kind)
 
 
-@pytest.mark.sampled
 def test_while_a_licence_pays_only_what_can_be_bought_is_offered_and_the_rest_says_why(
     person: Person, agent: Agent, client: APIClient, gumroad: GumroadServer, lemon: LemonSqueezyServer
 ) -> None:
@@ -181,7 +171,6 @@ def test_while_a_licence_pays_only_what_can_be_bought_is_offered_and_the_rest_sa
     assert len(same.all("input", id="license_key")) == 1
 
 
-@pytest.mark.sampled
 def test_a_new_key_of_the_licence_that_pays_already_is_taken(
     person: Person, agent: Agent, client: APIClient, gumroad: GumroadServer
 ) -> None:
@@ -192,7 +181,6 @@ def test_a_new_key_of_the_licence_that_pays_already_is_taken(
     led_to(person.send(page, license_key="NEW-KEY"), f"/renew/{agent.pk}")
 
 
-@pytest.mark.sampled
 def test_a_used_up_key_is_refused(person: Person, agent: Agent, lemon: LemonSqueezyServer) -> None:
     lemon.sell(LEMON, instances={"one": "elsewhere"})
     page = refused(enter(person, agent, LEMON, provider="lemonsqueezy"))
@@ -214,7 +202,6 @@ def test_a_silent_provider_is_no_refusal_of_the_key(
     led_to(person.send(page, license_key=KEY), f"/renew/{agent.pk}")
 
 
-@pytest.mark.sampled
 def test_guessing_keys_ends_after_ten_an_hour(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
     page = person.choose(agent, provider="gumroad")
     for number in range(10):
@@ -223,7 +210,6 @@ def test_guessing_keys_ends_after_ten_an_hour(person: Person, agent: Agent, gumr
     assert said == "Too many keys were tried. Try again in 60 minutes."
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("key", "said"),
     [
@@ -241,7 +227,6 @@ def test_what_is_no_key_is_refused(person: Person, agent: Agent, gumroad: Gumroa
     assert page.all("script", src="") == page.all("script", type="")
 
 
-@pytest.mark.sampled
 def test_what_is_left_of_a_coin_s_plan_is_told_before_the_key_is_bought(
     person: Person, agent: Agent, pay: Pay, gumroad: GumroadServer
 ) -> None:
@@ -251,7 +236,6 @@ def test_what_is_left_of_a_coin_s_plan_is_told_before_the_key_is_bought(
     assert "This includes 16 days: what is left of the time you have already paid for" in said
 
 
-@pytest.mark.sampled
 def test_beside_a_licence_only_its_own_plan_is_sold(
     person: Person, agent: Agent, client: APIClient, gumroad: GumroadServer, telegram: TelegramPayments
 ) -> None:
@@ -266,7 +250,6 @@ def test_beside_a_licence_only_its_own_plan_is_sold(
     led_to(person.send(page), f"/renew/{agent.pk}")
 
 
-@pytest.mark.sampled
 def test_a_key_of_a_plan_below_the_engine_is_refused(
     person: Person, make_agent: MakeAgent, gumroad: GumroadServer
 ) -> None:
@@ -277,7 +260,6 @@ def test_a_key_of_a_plan_below_the_engine_is_refused(
     assert problem(refusal, "tier") == "Hermes needs the plan Small or a larger one."
 
 
-@pytest.mark.sampled
 def test_in_russian_nothing_is_left_in_english(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
     person = Person(person.user, lang="ru")
     gumroad.sell(KEY, purchase={"refunded": True})

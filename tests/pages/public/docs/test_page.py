@@ -26,7 +26,6 @@ def groups(page: Page) -> list[str]:
     return list(dict.fromkeys(href for href in hrefs if href.startswith("/docs/") and "#" not in href))
 
 
-@pytest.mark.sampled
 def test_every_operation_has_an_anchor_where_it_is_listed_and_where_it_is_told(api: APIClient) -> None:
     described = json.loads(document().body)
     operations = {
@@ -52,7 +51,6 @@ def test_every_operation_has_an_anchor_where_it_is_listed_and_where_it_is_told(a
             assert parameter["name"] in text, (name, parameter["name"])
 
 
-@pytest.mark.sampled
 def test_every_anchor_that_a_page_leads_to_is_there(api: APIClient) -> None:
     index = opened(api, "/docs")
     for path in ("/docs", *groups(index)):
@@ -90,7 +88,6 @@ def test_the_frame_is_in_the_readers_language_and_the_text_in_english(api: APICl
     assert page.canonical == f"{settings.BASE_URL}/docs/agents"
 
 
-@pytest.mark.sampled
 def test_a_group_that_is_not_there_is_told_as_a_page(api: APIClient) -> None:
     answer = api.get("/docs/nothing")
     assert (answer.status_code, answer["Content-Type"]) == (404, "text/html; charset=utf-8")

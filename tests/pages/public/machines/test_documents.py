@@ -23,7 +23,6 @@ def text(api: APIClient, path: str) -> str:
     return str(answer.content.decode())
 
 
-@pytest.mark.sampled
 def test_the_short_text_fits_into_any_model_and_the_full_one_is_bounded(api: APIClient) -> None:
     assert len(text(api, SHORT)) < 16_000
     assert 50_000 < len(text(api, FULL)) < 300_000
@@ -37,7 +36,6 @@ def test_each_operation_is_in_both(api: APIClient) -> None:
     assert [call for call in calls if f"### {call} (" not in full] == []
 
 
-@pytest.mark.sampled
 def test_every_link_leads_somewhere(api: APIClient) -> None:
     found = set(re.findall(rf"\]\({re.escape(settings.BASE_URL)}([^)#]*)\)", text(api, SHORT)))
     assert len(found) > 10

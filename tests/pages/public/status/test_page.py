@@ -56,7 +56,6 @@ def test_a_component_shows_90_days_and_on_which_an_incident_named_it(api: APICli
     assert "Some parts do not work as they should" in page.html
 
 
-@pytest.mark.sampled
 def test_days_before_the_oldest_incident_that_is_read_are_unknown_not_well(api: APIClient) -> None:
     now = timezone.now()
     Incident.objects.bulk_create(
@@ -67,7 +66,6 @@ def test_days_before_the_oldest_incident_that_is_read_are_unknown_not_well(api: 
     assert len(unknown) == 9 * (89 - (now.date() - (now - timedelta(hours=99)).date()).days)
 
 
-@pytest.mark.sampled
 def test_what_the_operator_tells_is_read_in_its_order_on_the_page_and_in_the_feed(
     api: APIClient, client: Client
 ) -> None:

@@ -56,7 +56,6 @@ def test_in_development_it_can_be_another_time(owner: User) -> None:
     assert Event.objects.count() == 0
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 def test_a_pod_over_its_quota_is_stopped_as_of_an_hour_later(
     make_agent: MakeAgent,
@@ -72,7 +71,6 @@ def test_a_pod_over_its_quota_is_stopped_as_of_an_hour_later(
     assert (agent.desired, agent.operation) == ("stopped", "quota")
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("runtime")
 @pytest.mark.parametrize("days", [None, 0, 30])
@@ -95,7 +93,6 @@ def test_an_event_whose_receiver_always_fails_is_tried_once_a_run(
     assert set(Delivery.objects.values_list("state", "attempts")) == {("pending", 1)}
 
 
-@pytest.mark.sampled
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("runtime")
 def test_what_a_killed_drain_still_holds_is_left_to_the_next(

@@ -155,7 +155,6 @@ def test_tasks_are_found_again_and_cannot_be_cancelled_when_over(peerable: Gatew
     peer(peerable, check, version=version)
 
 
-@pytest.mark.sampled
 def test_tasks_are_listed_in_pages_newest_first(fresh_peerable: GatewayProcess) -> None:
     async def check(client: Client) -> None:
         asked = [(await say(client, f"m{n}"))[0].task.id for n in range(3)]
@@ -215,7 +214,6 @@ def test_a_wrong_token_is_told_to_the_client(peerable: GatewayProcess) -> None:
         asyncio.run(run())
 
 
-@pytest.mark.sampled
 def test_an_engine_that_is_down_is_an_answer_and_no_hang(fresh_peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     async def run() -> None:
         async with connected(fresh_peerable, streaming=False) as client:

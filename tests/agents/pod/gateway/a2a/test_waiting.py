@@ -53,7 +53,6 @@ def texts(messages: Any) -> list[tuple[str, str]]:
     return [(message["role"], message["parts"][0]["text"]) for message in messages]
 
 
-@pytest.mark.sampled
 @BOTH
 def test_a_remark_is_answered_by_a_message_and_leaves_no_task(
     fresh_peerable: GatewayProcess, bridge: BridgeDouble, version: str
@@ -152,7 +151,6 @@ def test_history_is_the_newest_messages_as_many_as_are_asked_for(
     assert len(bridge.turns) == 2
 
 
-@pytest.mark.sampled
 def test_the_history_of_a_task_does_not_grow_for_ever(peerable: GatewayProcess, bridge: BridgeDouble) -> None:
     bridge.turn = asks
     task = waiting(peerable)
@@ -225,7 +223,6 @@ def test_a_task_that_is_being_worked_on_takes_no_message(peerable: GatewayProces
     released.set()
 
 
-@pytest.mark.sampled
 @BOTH
 def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
     start_gateway: StartGateway, bridge: BridgeDouble, version: str

@@ -265,7 +265,6 @@ def test_there_are_only_so_many_places_and_they_come_free_again(
         pass
 
 
-@pytest.mark.sampled
 def test_thousands_of_connections_cost_little(broker: Broker, far: FarHost) -> None:
     gateway = broker(rules(only=[f"one.far.localhost:{far.port}"]))
     before = psutil.Process(gateway.pid).memory_info().rss
@@ -300,7 +299,6 @@ def test_half_a_request_to_the_key_proxy_keeps_out_no_call_of_the_model(broker: 
             assert gateway.call_model("/llm/openai/v1/responses").status_code == 200
 
 
-@pytest.mark.sampled
 def test_an_answer_that_unpacks_to_a_lot_lets_the_model_be_called(broker: Broker, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     with inside(tunnel(gateway, f"api.localhost:{far.port}"), "api.localhost") as tls:
@@ -315,7 +313,6 @@ def test_an_answer_that_unpacks_to_a_lot_lets_the_model_be_called(broker: Broker
     assert answered > 3, "otherwise the calls waited for the end of the answer"
 
 
-@pytest.mark.sampled
 def test_a_few_hosts_with_a_secret_are_open_at_once_and_fill_no_memory(broker: Broker, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     before = psutil.Process(gateway.pid).memory_info().rss
@@ -332,7 +329,6 @@ def test_a_few_hosts_with_a_secret_are_open_at_once_and_fill_no_memory(broker: B
         time.sleep(0.2)
 
 
-@pytest.mark.sampled
 def test_a_reader_that_takes_nothing_fills_no_memory(broker: Broker, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     before = psutil.Process(gateway.pid).memory_info().rss
@@ -344,7 +340,6 @@ def test_a_reader_that_takes_nothing_fills_no_memory(broker: Broker, far: FarHos
         assert psutil.Process(gateway.pid).memory_info().rss - before < 50 * 2**20
 
 
-@pytest.mark.sampled
 def test_many_requests_at_once_are_all_answered(broker: Broker, engine: Engine, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     sessions = [engine(gateway) for _ in range(32)]

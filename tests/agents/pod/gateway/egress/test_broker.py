@@ -126,7 +126,6 @@ def test_changes_reach_a_live_gateway_at_once(broker: Broker, engine: Engine, fa
     assert len(far.requests) == 2
 
 
-@pytest.mark.sampled
 def test_what_is_large_passes_both_ways_and_is_counted(broker: Broker, engine: Engine, far: FarHost) -> None:
     gateway = broker(rules(secret(f"api.localhost:{far.port}")))
     session = engine(gateway)
@@ -163,7 +162,6 @@ def test_an_answer_that_cannot_be_masked_is_refused(broker: Broker, engine: Engi
     assert engine(gateway).get(f"https://api.localhost:{far.port}/odd", timeout=20).status_code == 502
 
 
-@pytest.mark.sampled
 def test_the_secret_goes_only_to_a_host_that_proves_its_name(
     broker: Broker, engine: Engine, world: Certificates
 ) -> None:

@@ -90,7 +90,6 @@ def test_a_packed_body_arrives_unpacked(gateway: GatewayProcess, provider: Model
     assert "Content-Encoding" not in provider.requests[0].headers
 
 
-@pytest.mark.sampled
 def test_events_pass_the_moment_they_come(start_gateway: StartGateway) -> None:
     with ModelServer() as server:
         server.mood, server.pause, server.reply = Mood.SLOW, 0.3, "one two three four"

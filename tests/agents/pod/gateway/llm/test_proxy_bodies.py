@@ -105,7 +105,6 @@ def test_a_body_of_another_kind_is_refused(gateway: GatewayProcess, provider: Mo
     assert provider.requests == []
 
 
-@pytest.mark.sampled
 def test_a_body_may_nest_as_deeply_as_it_likes(gateway: GatewayProcess, provider: ModelVendor) -> None:
     body = b'{"model": "gpt-5", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     assert gateway.call_model(data=body, headers=JSON).status_code == 200
@@ -156,7 +155,6 @@ def test_a_large_packed_body_arrives_unpacked(gateway: GatewayProcess, provider:
     assert provider.requests[0].body == raw
 
 
-@pytest.mark.sampled
 def test_a_body_beyond_the_limit_is_refused(gateway: GatewayProcess, provider: ModelVendor) -> None:
     too_much = b'{"model": "gpt-5", "input": "' + b" " * (33 * MIB) + b'"}'
     for data in (too_much, chunks(too_much)):
@@ -166,7 +164,6 @@ def test_a_body_beyond_the_limit_is_refused(gateway: GatewayProcess, provider: M
     assert provider.requests == []
 
 
-@pytest.mark.sampled
 def test_many_bodies_of_32_mib_at_once_need_little_memory(start_gateway: StartGateway, provider: ModelVendor) -> None:
     fresh = start_gateway(whole=True)
     raw = json.dumps({"input": [{"role": "user", "content": PICTURE}], "model": "gpt-5"}).encode()

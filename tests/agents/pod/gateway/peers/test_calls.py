@@ -32,7 +32,6 @@ def test_the_first_message_says_one_hop_and_a_conversation_goes_on(asking: Gatew
     assert [call.version for call in peer.calls] == ["1.0", "1.0"]
 
 
-@pytest.mark.sampled
 def test_a_peer_of_the_old_version_is_spoken_to_in_it(asking: GatewayProcess, peer: PeerDouble) -> None:
     peer.card = {**OLD_CARD, "url": f"{peer.url}/rpc"}
     status = {"state": "completed", "message": {"parts": [{"kind": "text", "text": "aye"}]}}
@@ -121,7 +120,6 @@ def test_an_answer_that_is_none_is_a_failure_that_the_model_reads(
     assert word in failure(asking)
 
 
-@pytest.mark.sampled
 def test_deep_data_is_passed_on_or_a_failure_and_nothing_breaks(asking: GatewayProcess, peer: PeerDouble) -> None:
     peer.answer = lambda _: _raw([_DEEP_DATA])
     use(asking, "send_message", peer="bob", message="hi")
@@ -168,14 +166,12 @@ def test_outside_of_development_a_peer_on_loopback_is_not_dialled(
     assert peer.card_tokens == []
 
 
-@pytest.mark.sampled
 def test_names_below_localhost_are_this_machine(start_gateway: StartGateway, peer: PeerDouble) -> None:
     """With `make run`, agents have such host names without a name server."""
     gateway = start_gateway(**with_peers({"name": "bob", "url": peer.url.replace("127.0.0.1", "bob.pods.localhost")}))
     assert ask(gateway)["reply"] == "as you say"
 
 
-@pytest.mark.sampled
 def test_few_calls_are_under_way_at_a_time(asking: GatewayProcess, peer: PeerDouble) -> None:
     ask(asking)
     go = threading.Event()
@@ -265,7 +261,6 @@ def test_the_last_agent_of_a_chain_asks_nobody(asking: GatewayProcess, peer: Pee
     assert peer.calls == []
 
 
-@pytest.mark.sampled
 def test_two_agents_that_ask_each_other_for_ever_come_to_an_end(
     start_gateway: StartGateway, asking: GatewayProcess, bridge: BridgeDouble
 ) -> None:

@@ -21,7 +21,6 @@ def post(gateway: GatewayProcess, raw: bytes, **headers: str) -> requests.Respon
     return requests.post(gateway.llm + PEERS_PATH, data=raw, headers=sent, timeout=10)
 
 
-@pytest.mark.sampled
 def test_the_official_client_finds_two_tools_and_uses_them(asking: GatewayProcess, peer: PeerDouble) -> None:
     async def run() -> list[str]:
         headers = {"Authorization": f"Bearer {LLM_TOKEN}"}
@@ -115,7 +114,6 @@ def test_wrong_arguments_are_told_to_the_model(
     assert peer.calls == []
 
 
-@pytest.mark.sampled
 def test_peers_change_at_once_and_without_the_engine(fresh_asking: GatewayProcess, peer: PeerDouble) -> None:
     renamed = {"name": "robert", "url": f"{peer.url}/rpc"}
     fresh_asking.configure(**with_peers(renamed))

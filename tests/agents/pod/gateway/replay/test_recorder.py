@@ -73,7 +73,6 @@ def test_a_call_outside_of_turns_is_the_engines_own(recorded: GatewayProcess, re
     assert "turn" not in entry
 
 
-@pytest.mark.sampled
 def test_turns_at_the_same_time_share_their_calls(
     recorded: GatewayProcess, reader: ReplayReader, bridge: BridgeDouble
 ) -> None:
@@ -129,7 +128,6 @@ def test_no_secret_of_the_agent_is_recorded(
         assert secret[:12] not in told
 
 
-@pytest.mark.sampled
 def test_texts_are_one_short_line(recorded: GatewayProcess, reader: ReplayReader) -> None:
     recorded.chat("a\n\x1b[31mb\x00 " + "c" * 50_000)
     entry = reader.exchange().only("turn.began")
@@ -184,7 +182,6 @@ def test_a_turn_that_fails_says_who_failed(
     assert (failed["hop"], failed["cause"]) == ("model", "MODEL_KEY_REFUSED")
 
 
-@pytest.mark.sampled
 def test_off_means_that_nothing_is_recorded(recorded: GatewayProcess, reader: ReplayReader) -> None:
     recorded.chat("before")
     reader.exchange(replay=False)
@@ -247,7 +244,6 @@ def test_a_killed_gateway_loses_a_second_and_no_call(start_gateway: StartGateway
     assert reader.only("model.call")["error"] == "the pod's gateway ended before this did"
 
 
-@pytest.mark.sampled
 def test_an_engine_that_floods_is_counted_and_takes_no_more_room(
     start_gateway: StartGateway, provider: ModelVendor
 ) -> None:
@@ -274,7 +270,6 @@ def test_an_engine_that_floods_is_counted_and_takes_no_more_room(
     assert len(reader.entries) + sum(reader.not_kept.values()) == 40 * (1 + 40)
 
 
-@pytest.mark.sampled
 def test_a_day_without_room_costs_no_reading_and_is_counted(
     recorded: GatewayProcess, reader: ReplayReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,7 +140,6 @@ def test_a_wrong_exchange_of_keys_is_refused(plane: ControlPlane) -> None:
         assert answer.status_code == 400
 
 
-@pytest.mark.sampled
 def test_a_key_of_many_turns_is_one_row(plane: ControlPlane, said: list[int]) -> None:
     for _ in range(3):
         plane.now += 1

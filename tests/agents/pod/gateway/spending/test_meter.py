@@ -256,7 +256,6 @@ def test_a_model_without_a_price_is_refused_under_a_limit_of_money(metered: Gate
     assert (refused.status_code, "no price" in refused.text) == (402, True)
 
 
-@pytest.mark.sampled
 def test_many_calls_at_once_do_not_pass_the_limit_together(metered: GatewayProcess, model: ModelServer) -> None:
     told = ControlPlane(metered, day=400_000)
     told.exchange()
@@ -290,7 +289,6 @@ def test_calls_a_minute_are_limited(metered: GatewayProcess) -> None:
     assert [call(metered).status_code for _ in range(3)] == [200, 200, 429]
 
 
-@pytest.mark.sampled
 def test_tokens_of_a_turn_are_limited(metered: GatewayProcess, bridge: BridgeDouble) -> None:
     ControlPlane(metered, turn_tokens=30).exchange()
     seen: list[int] = []
