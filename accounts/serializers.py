@@ -56,7 +56,7 @@ class KeyName(Text):
 class ZonedMoment(Moment):
     """A point in time with its zone."""
 
-    wanted = "no moment with its zone,"
+    wanted = "not a point in time with its zone,"
 
     def to_internal_value(self, value: Any) -> datetime:
         if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Days and moments that callers send. What is no such thing is shown in the refusal."""
+"""Days and points in time in requests. A refusal shows what came."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class DayText(serializers.DateField):
         try:
             return super().to_internal_value(value)
         except serializers.ValidationError as error:
-            raise serializers.ValidationError(f"{shown(value)} is no day such as 2026-11-21") from error
+            raise serializers.ValidationError(f"{shown(value)} is not a day such as 2026-11-21") from error
 
 
 class Moment(serializers.DateTimeField):
     """A point in time; in UTC if it names no zone."""
 
-    wanted = "no moment"
+    wanted = "not a point in time"
 
     def to_internal_value(self, value: Any) -> datetime:
         try:

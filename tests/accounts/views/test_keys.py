@@ -337,8 +337,14 @@ def test_a_limited_key_sees_itself_alone_and_makes_no_key(ann: APIClient) -> Non
         ({"scopes": ["read"], "agentId": "x" * 5000}, "agentId"),
         ({"scopes": ["read"], "agentId": 5}, "agentId: must be a string"),
         ({"expiresAt": "2001-01-01T00:00:00Z"}, "expiresAt: 2001-01-01T00:00:00Z is not in the future: it is "),
-        ({"expiresAt": "2099-01-01T00:00:00"}, "expiresAt: '2099-01-01T00:00:00' is no moment with its zone, such as"),
-        ({"expiresAt": "tomorrow"}, "expiresAt: 'tomorrow' is no moment with its zone, such as 2026-11-21T06:30:00Z"),
+        (
+            {"expiresAt": "2099-01-01T00:00:00"},
+            "expiresAt: '2099-01-01T00:00:00' is not a point in time with its zone, such as",
+        ),
+        (
+            {"expiresAt": "tomorrow"},
+            "expiresAt: 'tomorrow' is not a point in time with its zone, such as 2026-11-21T06:30:00Z",
+        ),
         ({"expiresAt": "9999-12-31T23:59:59-23:59"}, "expiresAt"),
         ({"expiresAt": 4070908800}, "expiresAt: must be a string"),
         ({"spendLimitUsd": 5}, "spendLimitUsd: a full key has no such limit"),

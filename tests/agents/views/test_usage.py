@@ -65,12 +65,20 @@ def test_an_agent_without_calls_has_none(client: APIClient, running: Agent) -> N
     assert (told["rows"], told["total"]["calls"], told["total"]["usd"]) == ([], 0, 0)
 
 
-def test_a_day_that_is_none_is_shown_beside_one_that_is(client: APIClient, running: Agent) -> None:
-    for path, wanted in (("usage", "day such as 2026-11-21"), ("egress/log", "day such as 2026-11-21"),
-                         ("replay", "moment such as 2026-11-21T06:30:00Z")):  # fmt: skip
-        for name in ("from", "to"):
-            answer = client.get(f"/agents/{running.pk}/{path}", {name: "yesterday"})
-            assert answer.json()["message"] == f"{name}: 'yesterday' is no {wanted}"
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("usage", "a day such as 2026-11-21"),
+        ("egress/log", "a day such as 2026-11-21"),
+        ("replay", "a point in time such as 2026-11-21T06:30:00Z"),
+    ],
+)
+def test_what_is_not_a_day_is_shown_beside_one_that_is(
+    client: APIClient, running: Agent, path: str, wanted: str
+) -> None:
+    for name in ("from", "to"):
+        answer = client.get(f"/agents/{running.pk}/{path}", {name: "yesterday"})
+        assert answer.json()["message"] == f"{name}: 'yesterday' is not {wanted}"
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from contextlib import aclosing
 from typing import Unpack
 
 from agentpods._async.events import AsyncEventCalls
+from agentpods._async.following import followed
 from agentpods._generated import types
 from agentpods._generated.async_calls import AsyncCalls
 from agentpods._wire.chat import ChatDone, ChatEvent, chat_event
-from agentpods._wire.following import Follow
 from agentpods._wire.sse import ServerEvent
 from agentpods._wire.watching import AgentWatch, Goal
 from agentpods._wire.words import AgentStatus, LogSource
-from agentpods.errors import ApiError, NoAnswerError, NotFoundError, StreamCutError
+from agentpods.errors import NoAnswerError, NotFoundError, StreamCutError
 
 
 class AsyncAgentCalls:
@@ -112,27 +112,14 @@ class AsyncAgentCalls:
     ) -> types.LogsEnvelope:
         return await self._api.get_agent_logs(id, after=after, limit=limit, source=source)
 
-    async def follow_logs(
+    def follow_logs(
         self, id: str, *, after: str | None = None, source: LogSource | None = None
     ) -> AsyncGenerator[ServerEvent, None]:
         """The log as it grows: events `log`, `state`, `gap` and at last `end`, over broken connections.
 
         `id` of an event is the place to go on after. Without `after` it begins with the newest lines.
         """
-        follow = Follow(after)
-        while True:
-            events = self._api.stream_get_agent_logs(id, source=source, last_event_id=follow.place)
-            try:
-                async with aclosing(events):
-                    async for event in events:
-                        if follow.is_news(event):
-                            yield event
-                        if event.name == "end":
-                            return
-                pause = follow.pause_after(None)
-            except (ApiError, NoAnswerError) as failure:
-                pause = follow.pause_after(failure)
-            await asyncio.sleep(pause)
+        return followed(lambda place: self._api.stream_get_agent_logs(id, source=source, last_event_id=place), after)
 
     def events(self, id: str, *, after: str | None = None) -> AsyncGenerator[types.LoggedEvent, None]:
         """The events of the last thirty days that came after the one with this id, oldest first."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
+from agentpods._async.following import followed
 from agentpods._generated import types
 from agentpods._generated.async_calls import AsyncCalls
-from agentpods._wire.following import Follow
 from agentpods._wire.sse import ServerEvent
-from agentpods.errors import ApiError, NoAnswerError, UnexpectedAnswerError
+from agentpods.errors import UnexpectedAnswerError
 
 EVENTS_A_PAGE = 1_000
 
@@ -35,28 +33,13 @@ class AsyncEventCalls:
                 raise UnexpectedAnswerError("the list of events does not go on")
             after = page[-1]["id"]
 
-    async def follow(
-        self, agent_id: str | None = None, *, after: str | None = None
-    ) -> AsyncGenerator[ServerEvent, None]:
+    def follow(self, agent_id: str | None = None, *, after: str | None = None) -> AsyncGenerator[ServerEvent, None]:
         """The same events, and then those that come, over broken connections. None is missed or told twice.
 
         The name of an event is its type, `data` is the `LoggedEvent`. `end` at last: its `message` says why none
         follows.
         """
-        follow = Follow(after)
-        while True:
-            events = self._stream(agent_id, follow.place)
-            try:
-                async with aclosing(events):
-                    async for event in events:
-                        if follow.is_news(event):
-                            yield event
-                        if event.name == "end":
-                            return
-                pause = follow.pause_after(None)
-            except (ApiError, NoAnswerError) as failure:
-                pause = follow.pause_after(failure)
-            await asyncio.sleep(pause)
+        return followed(lambda place: self._stream(agent_id, place), after)
 
     async def _page(self, agent_id: str | None, after: str | None) -> Sequence[types.LoggedEvent]:
         if agent_id is None:

@@ -11,12 +11,12 @@ from typing import Unpack
 from agentpods._generated import types
 from agentpods._generated.calls import Calls
 from agentpods._sync.events import EventCalls
+from agentpods._sync.following import followed
 from agentpods._wire.chat import ChatDone, ChatEvent, chat_event
-from agentpods._wire.following import Follow
 from agentpods._wire.sse import ServerEvent
 from agentpods._wire.watching import AgentWatch, Goal
 from agentpods._wire.words import AgentStatus, LogSource
-from agentpods.errors import ApiError, NoAnswerError, NotFoundError, StreamCutError
+from agentpods.errors import NoAnswerError, NotFoundError, StreamCutError
 
 
 class AgentCalls:
@@ -118,20 +118,7 @@ class AgentCalls:
 
         `id` of an event is the place to go on after. Without `after` it begins with the newest lines.
         """
-        follow = Follow(after)
-        while True:
-            events = self._api.stream_get_agent_logs(id, source=source, last_event_id=follow.place)
-            try:
-                with closing(events):
-                    for event in events:
-                        if follow.is_news(event):
-                            yield event
-                        if event.name == "end":
-                            return
-                pause = follow.pause_after(None)
-            except (ApiError, NoAnswerError) as failure:
-                pause = follow.pause_after(failure)
-            time.sleep(pause)
+        return followed(lambda place: self._api.stream_get_agent_logs(id, source=source, last_event_id=place), after)
 
     def events(self, id: str, *, after: str | None = None) -> Generator[types.LoggedEvent, None]:
         """The events of the last thirty days that came after the one with this id, oldest first."""

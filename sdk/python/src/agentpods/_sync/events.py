@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Sequence
-from contextlib import closing
 
 from agentpods._generated import types
 from agentpods._generated.calls import Calls
-from agentpods._wire.following import Follow
+from agentpods._sync.following import followed
 from agentpods._wire.sse import ServerEvent
-from agentpods.errors import ApiError, NoAnswerError, UnexpectedAnswerError
+from agentpods.errors import UnexpectedAnswerError
 
 EVENTS_A_PAGE = 1_000
 
@@ -40,20 +38,7 @@ class EventCalls:
         The name of an event is its type, `data` is the `LoggedEvent`. `end` at last: its `message` says why none
         follows.
         """
-        follow = Follow(after)
-        while True:
-            events = self._stream(agent_id, follow.place)
-            try:
-                with closing(events):
-                    for event in events:
-                        if follow.is_news(event):
-                            yield event
-                        if event.name == "end":
-                            return
-                pause = follow.pause_after(None)
-            except (ApiError, NoAnswerError) as failure:
-                pause = follow.pause_after(failure)
-            time.sleep(pause)
+        return followed(lambda place: self._stream(agent_id, place), after)
 
     def _page(self, agent_id: str | None, after: str | None) -> Sequence[types.LoggedEvent]:
         if agent_id is None:
