@@ -9,7 +9,7 @@ from pathlib import Path
 
 BEGIN = "<!-- make bench-peers writes this table -->"
 END = "<!-- the end of the table of make bench-peers -->"
-HEADINGS = ("", "", "CPU each", "per CPU second", "per second", "median", "p99", "memory")
+HEADINGS = ("", "", "CPU each", "per CPU second", "per second", "median", "p99")
 NOTHING = ""
 
 
@@ -28,8 +28,6 @@ class PeerFigure:
     rate: float | None = None  # per second of wall-clock time
     median_ms: float | None = None
     p99_ms: float | None = None
-    core_percent: float | None = None  # of one core, at rest
-    memory_mb: float | None = None
 
 
 def percentile_99(values: Sequence[float]) -> float:
@@ -59,15 +57,13 @@ def write(page: Path, text: str) -> None:
 
 def _cells(figure: PeerFigure) -> list[str]:
     per_cpu_second = 1000 / figure.cpu_ms if figure.cpu_ms else None
-    busy = None if figure.core_percent is None else f"{figure.core_percent:.2f} % of a core"
     return [
         figure.who,
-        busy or _with_unit(figure.cpu_ms, "ms"),
+        _with_unit(figure.cpu_ms, "ms"),
         _with_unit(per_cpu_second, ""),
         _with_unit(figure.rate, ""),
         _with_unit(figure.median_ms, "ms"),
         _with_unit(figure.p99_ms, "ms"),
-        _with_unit(figure.memory_mb, "MB"),
     ]
 
 

@@ -1,26 +1,17 @@
-"""The table of `make bench-peers`, and the memory that it says."""
+"""The table of `make bench-peers`."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from benchmarks.peers import memory, rows
+from benchmarks.peers import rows
 from benchmarks.peers.rows import NoMarkers, PeerFigure
 
-ROLLUP = """55d0c9a00000-7ffd1b5ff000 ---p 00000000 00:00 0                          [rollup]
-Rss:               23456 kB
-Pss:               12345 kB
-Pss_Dirty:          9000 kB
-Pss_Anon:           8000 kB
-SwapPss:               7 kB
-"""
 READ = PeerFigure(what="read", who="ours", cpu_ms=2.5, rate=412.6, median_ms=2.345, p99_ms=1234.5)
 LIST = PeerFigure(what="list", who="ours", cpu_ms=21.04)
 OTHER = PeerFigure(what="read", who="theirs", cpu_ms=9.3)
-REST = PeerFigure(what="at rest", who="ours", core_percent=6.3, memory_mb=680.2)
 
 
 def cells(line: str) -> list[str]:
@@ -34,15 +25,11 @@ def test_the_rows_of_one_measure_stand_together_and_name_it_once() -> None:
 
 def test_a_row_says_what_one_costs_and_how_many_one_second_of_cpu_is_enough_for() -> None:
     line = rows.table([READ]).splitlines()[2]
-    assert cells(line) == ["read", "ours", "2.50 ms", "400", "413", "2.35 ms", "1,234 ms", ""]
-
-
-def test_at_rest_the_cpu_is_a_share_of_a_core() -> None:
-    assert cells(rows.table([REST]).splitlines()[2])[2:] == ["6.30 % of a core", "", "", "", "", "680 MB"]
+    assert cells(line) == ["read", "ours", "2.50 ms", "400", "413", "2.35 ms", "1,234 ms"]
 
 
 def test_every_line_of_the_table_has_as_many_cells_as_its_head() -> None:
-    assert len({len(cells(line)) for line in rows.table([READ, LIST, OTHER, REST]).splitlines()}) == 1
+    assert len({len(cells(line)) for line in rows.table([READ, LIST, OTHER]).splitlines()}) == 1
 
 
 def test_of_few_waits_the_p99_is_close_to_the_longest() -> None:
@@ -72,16 +59,3 @@ def test_the_documentation_has_a_place_for_the_table(tmp_path: Path) -> None:
     page.write_bytes((Path(__file__).parents[2] / "docs" / "reference" / "performance.md").read_bytes())
     rows.write(page, "table")
     assert f"{rows.BEGIN}\n\ntable\n\n{rows.END}" in page.read_text()
-
-
-def test_memory_is_the_proportional_share_and_not_one_of_its_parts() -> None:
-    assert memory.pss_bytes(ROLLUP) == 12345 * 1024
-
-
-def test_a_kernel_without_the_proportional_share_is_told() -> None:
-    with pytest.raises(memory.NoPss):
-        memory.pss_bytes("Rss: 1 kB\n")
-
-
-def test_a_running_program_has_memory() -> None:
-    assert memory.of_tree(os.getpid()) > 5_000_000
