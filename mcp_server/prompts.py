@@ -31,7 +31,7 @@ TASKS = (
         text="Set up an agent for this: {}\n\nFind a persona with search_personas, tell me what it would cost with "
         "plan_agent, and wait for my yes. Then create_agent with waitSeconds 60. Ask me for a key of a model provider "
         "(get_catalog llm-providers), or send me to the agent's page to enter it. When talk_to_agent gets a reply, "
-        "tell me the agent's address and when its trial ends (get_term).",
+        "tell me the agent's address and when its trial ends (get_costs term).",
     ),
     UsualTask(
         name="repair_an_agent",
@@ -49,9 +49,10 @@ TASKS = (
         about="See what is paid, and pay on.",
         argument="agentId",
         about_argument="The id of the agent (agt_…).",
-        text="Look with get_term until when my agent {} runs, and with get_catalog payment-providers how it can be "
-        "paid. Quote a month and a year with quote_payment and tell me both. When I have chosen, start_payment, tell "
-        "me exactly what to pay and where, and check with get_term that it has arrived. Make a backup at the end.",
+        text="Look with get_costs term until when my agent {} runs, and with get_catalog payment-providers how it can "
+        "be paid. Quote a month and a year with get_costs quote and tell me both. When I have chosen, start_payment, "
+        "tell me exactly what to pay and where, and check with get_costs term that it has arrived. At the end make a "
+        "backup.",
     ),
 )
 

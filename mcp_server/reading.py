@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_server.tool import Arguments, Tool, ToolRefused
+from mcp_server.tool import Arguments, Tool, ToolRefused, picked_from
 
 # Nothing here is a secret: no password of a dashboard, no token, no digest of a key.
 AGENT = tuple(
@@ -28,36 +28,29 @@ SECTIONS = {
     "payment-providers": "getPaymentProviders",
 }
 
-SPENDING = ("usage", "limits", "keys")
+COSTS = ("usage", "limits", "keys", "term", "quote")
 
 
 def _section(arguments: Arguments) -> str:
-    section = arguments.get("section")
-    if section not in SECTIONS:
-        raise ToolRefused(f"section: {str(section)[:100]!r} is not one of {', '.join(SECTIONS)}")
-    return SECTIONS[str(section)]
+    return SECTIONS[picked_from(SECTIONS, arguments, "section")]
 
 
 def _whose_events(arguments: Arguments) -> str:
     return "listAgentEvents" if "agentId" in arguments else "listEvents"
 
 
-def _spending(arguments: Arguments) -> str:
+def _costs(arguments: Arguments) -> str:
     """The operation that tells it. Raises ToolRefused."""
-    show, agent, key = arguments.get("show"), arguments.get("agentId"), arguments.get("keyId")
+    show, agent, key = picked_from(COSTS, arguments, "show"), arguments.get("agentId"), arguments.get("keyId")
     if agent and key:
         raise ToolRefused("keyId: give agentId or keyId, not both")
-    match show:
-        case "usage" if agent:
-            return "getAgentUsage"
-        case "usage":
-            raise ToolRefused("agentId: `usage` is told of one agent; list_agents names them")
-        case "limits":
-            return "getAgentLimits" if agent else "getKeyLimits" if key else "getAccountLimits"
-        case "keys":
-            return "listKeys"
-        case _:
-            raise ToolRefused(f"show: {str(show)[:100]!r} is not one of {', '.join(SPENDING)}")
+    if show == "keys":
+        return "listKeys"
+    if show == "limits":
+        return "getAgentLimits" if agent else "getKeyLimits" if key else "getAccountLimits"
+    if not agent:
+        raise ToolRefused(f"agentId: `{show}` is told of one agent; list_agents names them")
+    return {"usage": "getAgentUsage", "term": "getAgentTerm", "quote": "getSubscriptionQuote"}[show]
 
 
 READING = (
@@ -105,15 +98,6 @@ READING = (
         "`models`, model providers (`llm-providers`), toolsets (`tools`), ways to pay (`payment-providers`).",
     ),
     Tool(
-        name="quote_payment",
-        title="Quote a payment",
-        operations=("getSubscriptionQuote",),
-        takes=("agentId", "period", "provider", "tier", "coupon"),
-        read_only=True,
-        about="What a month or a year of an agent would cost, and until when it would then be paid. It buys nothing. "
-        "start_payment pays. Before an agent exists, plan_agent tells the price.",
-    ),
-    Tool(
         name="list_agents",
         title="List agents",
         operations=("listAgents",),
@@ -131,22 +115,13 @@ READING = (
         name="get_agent",
         title="Read an agent",
         operations=("getAgent",),
-        takes=("agentId",),
-        shows=AGENT,
-        read_only=True,
-        about="Read one agent: its status, settings, address and usage of its plan. Passwords and tokens are left out; "
-        "a person finds them on the agent's page of the account.",
-    ),
-    Tool(
-        name="wait_for_agent",
-        title="Wait for an agent",
-        operations=("getAgent",),
         takes=("agentId", "waitSeconds"),
-        needs=("waitSeconds",),
         shows=AGENT,
         read_only=True,
-        about="Wait until an agent has settled: it is `running`, `stopped` or `failed`. If it is still `provisioning` "
-        "in the answer, call again. If it is `failed`, explain_agent says why.",
+        about="Read one agent: its status, settings, address and usage of its plan. With `waitSeconds` the answer "
+        "comes when it is `running`, `stopped` or `failed`; if it is still `provisioning`, call again. If it is "
+        "`failed`, explain_agent says why. Passwords and tokens are left out; a person finds them on the agent's page "
+        "of the account.",
     ),
     Tool(
         name="explain_agent",
@@ -198,24 +173,31 @@ READING = (
         "keeps.",
     ),
     Tool(
-        name="get_spending",
-        title="Read what models cost, and their limits",
-        operations=("getAgentUsage", "getAgentLimits", "getKeyLimits", "getAccountLimits", "listKeys"),
-        choose=_spending,
-        takes=("show", "agentId", "keyId", "by", "from", "to"),
+        name="get_costs",
+        title="Read what an agent costs, and its limits",
+        operations=(
+            *("getAgentUsage", "getAgentTerm", "getSubscriptionQuote", "getAgentLimits", "getKeyLimits"),
+            *("getAccountLimits", "listKeys"),
+        ),
+        choose=_costs,
+        takes=("show", "agentId", "keyId", "by", "from", "to", "period", "provider", "tier", "coupon"),
         needs=("show",),
-        own={"show": {"type": "string", "enum": list(SPENDING), "description": "What to tell."}},
+        own={"show": {"type": "string", "enum": list(COSTS), "description": "What to tell."}},
         told={
             "keyId": "With `limits`: those of this API key, and what it has spent.",
             "by": "With `usage`: a row for each day, model, conversation or API key.",
             "from": "With `usage`: the first day, as 2026-11-01; else the first of this month.",
             "to": "With `usage`: the last day; else today.",
+            "period": "With `quote`: a month or a year.",
+            "provider": "With `quote`: how it would be paid.",
+            "tier": "With `quote`: the plan; else the agent's own.",
+            "coupon": "With `quote`.",
         },
-        shows=("usage", "limits", *(f"keys.{name}" for name in ("id", "name", "prefix", "createdAt", "revokedAt"))),
         read_only=True,
-        about="What an agent's model calls took (`usage`: tokens, and USD by the catalog's prices), and what they may "
-        "take (`limits`): of the agent, of the API key `keyId`, or without either of the whole account; null is no "
-        "limit. `keys` names your API keys; a limited key sees itself alone. set_limits changes an agent's limits.",
+        about="What an agent costs: `term` (on trial or paid, until when, when it stops and is deleted, and "
+        "`renewUrl`, where a person pays), `quote` (what a month or a year would cost; start_payment pays), `usage` "
+        "(tokens and USD of its model calls). `limits` of the agent, of the API key `keyId`, or without either of the "
+        "account; null is no limit. `keys` names your API keys; a limited key sees itself alone.",
     ),
     Tool(
         name="list_events",
@@ -237,14 +219,5 @@ READING = (
         takes=("agentId",),
         read_only=True,
         about="The backups of an agent's data, newest first. restore_backup takes the `name` of one.",
-    ),
-    Tool(
-        name="get_term",
-        title="Read what is paid",
-        operations=("getAgentTerm",),
-        takes=("agentId",),
-        read_only=True,
-        about="Whether an agent is on its trial or paid, until when, when it stops and when it is deleted. `renewUrl` "
-        "is a page where a person pays.",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,6 +142,14 @@ class Tool:
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= self.most:
             raise ToolRefused(f"limit: must be a whole number from 1 to {self.most}, not {str(limit)[:100]}")
         return limit
+
+
+def picked_from(choices: Iterable[str], arguments: Arguments, name: str) -> str:
+    """The argument, which must be one of these. Raises ToolRefused."""
+    value, allowed = arguments.get(name), tuple(choices)
+    if value not in allowed:
+        raise ToolRefused(f"{name}: {str(value)[:100]!r} is not one of {', '.join(allowed)}")
+    return str(value)
 
 
 def _seconds(arguments: Arguments) -> int:

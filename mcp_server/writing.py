@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_server.reading import AGENT
-from mcp_server.tool import Arguments, Tool, ToolRefused
+from mcp_server.tool import Arguments, Tool, ToolRefused, picked_from
 
 _NEW = ("personaId", "tier", "engine", "name", "channels", "lang", "timezone", "model", "extraSoul")
 _ABOUT_NEW = {
@@ -27,12 +27,31 @@ _SECRETS = (
     "agent's page of the account instead."
 )
 
+# What configure_agent may be given for each operation.
+SETTINGS = {
+    "updateAgent": ("name", "lang", "timezone", "extraSoul", "tier"),
+    "setAgentTools": ("enabled", "mcpServers", "secrets"),
+    "setAgentChannels": ("channels", "channelSecrets"),
+}
+ACTIONS = {"pause": "pauseAgent", "resume": "resumeAgent", "rebuild": "rebuildAgent"}
+
+
+def _setting(arguments: Arguments) -> str:
+    """The one operation that takes all of these. Raises ToolRefused."""
+    given = arguments.keys() - {"agentId"}
+    found = [operation for operation, names in SETTINGS.items() if given & set(names)]
+    if len(found) != 1:
+        kinds = "; ".join(", ".join(names) for names in SETTINGS.values())
+        raise ToolRefused(f"{min(given, default='name')}: give settings of one kind, so one of these groups: {kinds}")
+    return found[0]
+
+
+def _action(arguments: Arguments) -> str:
+    return ACTIONS[picked_from(ACTIONS, arguments, "action")]
+
 
 def _order(arguments: Arguments) -> str:
-    provider = arguments.get("provider")
-    if provider not in _ORDERS:
-        raise ToolRefused(f"provider: {str(provider)[:100]!r} is not one of {', '.join(_ORDERS)}")
-    return _ORDERS[str(provider)]
+    return _ORDERS[picked_from(_ORDERS, arguments, "provider")]
 
 
 def _asset(arguments: Arguments) -> Mapping[str, Any]:
@@ -63,14 +82,25 @@ WRITING = (
         "nothing until set_model_key has given it a key. With waitSeconds 60 the answer comes when it runs.",
     ),
     Tool(
-        name="update_agent",
-        title="Change an agent's settings",
-        operations=("updateAgent",),
-        takes=("agentId", "name", "lang", "timezone", "extraSoul", "tier"),
+        name="configure_agent",
+        title="Change an agent's settings, tools or channels",
+        operations=tuple(SETTINGS),
+        choose=_setting,
+        takes=("agentId", *(name for names in SETTINGS.values() for name in names)),
+        told={
+            "tier": "The plan. It can be changed only while the agent is not paid for.",
+            "enabled": "All toolsets that it may use: ids of get_catalog `tools`. Empty: its engine's own choice.",
+            "mcpServers": "All MCP servers that it may use; one that is not named is removed.",
+            "secrets": "Of its tools and MCP servers.",
+            "channels": "All channels on which it talks to people; one that is not named is switched off.",
+        },
         shows=AGENT,
+        destructive=True,
         idempotent=True,
-        about="Change plain settings. Send only what changes. The agent goes on running. The plan (`tier`) can be "
-        "changed only while the agent is not paid for.",
+        about="Change one kind of settings a call: the plain ones (`name`, `lang`, `timezone`, `extraSoul`, `tier`; "
+        "send only what changes), or all tools (`enabled`, `mcpServers`, `secrets`), or all channels (`channels`, "
+        "`channelSecrets`): tools and channels that are not named are switched off, and get_agent shows what it has. "
+        f"{_SECRETS}",
     ),
     Tool(
         name="set_model_key",
@@ -86,33 +116,6 @@ WRITING = (
         idempotent=True,
         outside=True,
         about=f"Install a key of a model provider, in the place of the one before, or choose another model. {_SECRETS}",
-    ),
-    Tool(
-        name="set_tools",
-        title="Choose an agent's tools",
-        operations=("setAgentTools",),
-        takes=("agentId", "enabled", "mcpServers", "secrets"),
-        told={
-            "enabled": "All toolsets that it may use: ids of get_catalog `tools`. Empty: its engine's own choice.",
-            "mcpServers": "All MCP servers that it may use; one that is not named is removed.",
-        },
-        shows=AGENT,
-        destructive=True,
-        idempotent=True,
-        about="Choose all tools of an agent at once: what is not named is switched off. get_agent shows what it has. "
-        f"{_SECRETS}",
-    ),
-    Tool(
-        name="set_channels",
-        title="Choose an agent's channels",
-        operations=("setAgentChannels",),
-        takes=("agentId", "channels", "channelSecrets"),
-        told={"channels": "All channels on which it talks; one that is not named is switched off."},
-        shows=AGENT,
-        destructive=True,
-        idempotent=True,
-        about="Choose where an agent talks to people: on its page (`web`), Telegram, Discord, WhatsApp, e-mail. "
-        f"{_SECRETS}",
     ),
     Tool(
         name="set_egress",
@@ -136,7 +139,7 @@ WRITING = (
         destructive=True,
         idempotent=True,
         about="Set all limits of an agent's model calls at once: one that is not named, or null, is lifted, so read "
-        "them with get_spending first. Calls over a limit are refused. `stopped` refuses all of them. Ask the user "
+        "them with get_costs first. Calls over a limit are refused. `stopped` refuses all of them. Ask the user "
         "before you lift or raise a limit.",
     ),
     Tool(
@@ -163,32 +166,19 @@ WRITING = (
         "It costs one model call. explain_agent costs none: try that first.",
     ),
     Tool(
-        name="pause_agent",
-        title="Pause an agent",
-        operations=("pauseAgent",),
-        takes=("agentId", "waitSeconds"),
-        shows=AGENT,
-        idempotent=True,
-        about="Stop an agent. Its data is kept, and resume_agent starts it again.",
-    ),
-    Tool(
-        name="resume_agent",
-        title="Resume an agent",
-        operations=("resumeAgent",),
-        takes=("agentId", "waitSeconds"),
-        shows=AGENT,
-        idempotent=True,
-        about="Start a stopped agent again. Refused while it is not paid for and its trial is over: start_payment.",
-    ),
-    Tool(
-        name="rebuild_agent",
-        title="Rebuild an agent",
-        operations=("rebuildAgent",),
-        takes=("agentId", "waitSeconds"),
+        name="run_agent",
+        title="Pause, resume or rebuild an agent",
+        operations=tuple(ACTIONS.values()),
+        choose=_action,
+        takes=("agentId", "action", "waitSeconds"),
+        needs=("action",),
+        own={"action": {"type": "string", "enum": list(ACTIONS), "description": "What to do."}},
         shows=AGENT,
         destructive=True,
-        about="Replace an agent's pod by a new one with the same data: repairs a failed agent. What it is saying at "
-        "that moment is broken off. Try explain_agent first.",
+        about="`pause` stops an agent and keeps its data. `resume` starts it again; refused while it is not paid for "
+        "and its trial is over: start_payment. `rebuild` replaces its pod by a new one with the same data, which "
+        "repairs a failed agent; try explain_agent first. What it is saying when it is paused or rebuilt is broken "
+        "off.",
     ),
     Tool(
         name="create_backup",
@@ -231,7 +221,7 @@ WRITING = (
         outside=True,
         about="Order a month or a year for an agent. No money moves by this call: `payment` says where somebody pays. "
         "Stablecoins: send `amount`, in the token's smallest unit, of `tokenContract` on chain `chainId` to `address`. "
-        "Stars and cards: a person opens the link. get_term shows when it is paid.",
+        "Stars and cards: a person opens the link. get_costs `term` shows when it is paid.",
     ),
     Tool(
         name="delete_agent",

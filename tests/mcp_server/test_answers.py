@@ -65,7 +65,7 @@ def test_what_a_pod_answers_fits_the_schemas(model: HandWritten, pod: Agent, bri
     assert isinstance(checked("read_logs", **agent)["logs"], list)
     assert checked("read_replay", **agent) == {"replay": [], "recording": True}
     assert checked("read_memory", **agent)["memory"]["skills"] == ["tea"]
-    assert checked("set_channels", channels=["web"], **agent)["agent"]["channels"] == ["web"]
+    assert checked("configure_agent", channels=["web"], **agent)["agent"]["channels"] == ["web"]
     name = checked("create_backup", **agent)["backup"]["name"]
     assert checked("restore_backup", backup=name, **agent)["agent"]["status"] == "provisioning"
 
@@ -82,11 +82,11 @@ def test_what_an_agent_did_comes_in_pages(model: HandWritten, make_agent: MakeAg
 
 def test_verbs_answer_what_their_schemas_say(model: HandWritten, make_agent: MakeAgent) -> None:
     checked, agent = Checked(model), settle(make_agent())
-    assert checked("rebuild_agent", agentId=agent.pk)["agent"]["status"] == "provisioning"
+    assert checked("run_agent", agentId=agent.pk, action="rebuild")["agent"]["status"] == "provisioning"
     settle(agent)
-    assert checked("pause_agent", agentId=agent.pk)["agent"]["id"] == agent.pk
+    assert checked("run_agent", agentId=agent.pk, action="pause")["agent"]["id"] == agent.pk
     settle(agent)
-    assert checked("resume_agent", agentId=agent.pk)["agent"]["status"] == "provisioning"
+    assert checked("run_agent", agentId=agent.pk, action="resume")["agent"]["status"] == "provisioning"
 
 
 def test_quotes_and_orders_answer_what_their_schemas_say(
@@ -96,7 +96,7 @@ def test_quotes_and_orders_answer_what_their_schemas_say(
     order = {"agentId": agent.pk, "period": "monthly", "provider": "stars"}
     with TelegramPayments(deliver) as double:
         configured(settings, double.url)
-        assert checked("quote_payment", **order)["quote"]
+        assert checked("get_costs", show="quote", **order)["quote"]
         assert checked("start_payment", **order)["order"]["agentId"] == agent.pk
 
 

@@ -39,8 +39,9 @@ def test_lists_go_on_page_by_page(model: HandWritten, make_agent: MakeAgent) -> 
 def test_another_accounts_agent_is_not_there(model: HandWritten, make_agent: MakeAgent, stranger: User) -> None:
     agent = make_agent()
     model.key = keys.create(stranger, name="theirs", now=timezone.now())[1]
-    for tool in ("get_agent", "pause_agent", "read_memory", "explain_agent"):
+    for tool in ("get_agent", "read_memory", "explain_agent"):
         assert model.refusal(tool, agentId=agent.pk).startswith("NOT_FOUND (404)")
+    assert model.refusal("run_agent", agentId=agent.pk, action="pause").startswith("NOT_FOUND (404)")
 
 
 @pytest.mark.parametrize("wrong", ["x/pause", "..", "", "agt_1?fields=dashPassword", "%2e%2e", 7, None])
@@ -49,7 +50,27 @@ def test_an_id_cannot_lead_to_another_path(model: HandWritten, wrong: object) ->
 
 
 def test_an_unknown_argument_is_named_with_those_that_there_are(model: HandWritten) -> None:
-    assert model.refusal("get_agent", agent="agt_1") == "agent: not an argument of get_agent; it takes agentId"
+    assert (
+        model.refusal("get_agent", agent="agt_1")
+        == "agent: not an argument of get_agent; it takes agentId, waitSeconds"
+    )
+
+
+@pytest.mark.parametrize("action", [None, "stop", ["pause"], {}])
+def test_a_choice_that_there_is_not_is_refused_with_those_that_there_are(
+    model: HandWritten, make_agent: MakeAgent, action: object
+) -> None:
+    assert "action" in model.refusal("run_agent", agentId=make_agent().pk, action=action)
+
+
+@pytest.mark.parametrize("given", [{}, {"name": "Bo", "channels": ["web"]}, {"enabled": [], "channelSecrets": {}}])
+def test_settings_of_two_kinds_are_refused_and_nothing_changes(
+    model: HandWritten, make_agent: MakeAgent, given: dict[str, object]
+) -> None:
+    agent = make_agent(name="Ada")
+    assert "one kind" in model.refusal("configure_agent", agentId=agent.pk, **given)
+    agent.refresh_from_db()
+    assert (agent.name, agent.channels) == ("Ada", ["web"])
 
 
 @pytest.mark.parametrize("limit", [0, 101, True, "2", 1.5])
@@ -59,7 +80,7 @@ def test_a_list_is_never_longer_than_its_limit(model: HandWritten, limit: object
 
 @pytest.mark.parametrize("seconds", [-1, 61, "60", True])
 def test_nobody_waits_longer_than_a_minute(model: HandWritten, make_agent: MakeAgent, seconds: object) -> None:
-    assert "from 0 to 60" in model.refusal("wait_for_agent", agentId=make_agent().pk, waitSeconds=seconds)
+    assert "from 0 to 60" in model.refusal("get_agent", agentId=make_agent().pk, waitSeconds=seconds)
 
 
 def test_an_agent_is_deleted_only_by_its_name(model: HandWritten, make_agent: MakeAgent) -> None:

@@ -16,7 +16,7 @@ from tests.agents.conftest import MakeAgent
 from tests.mcp_server.conftest import HandWritten
 
 
-def told(model: HandWritten, tool: str = "get_spending", **arguments: Any) -> Any:
+def told(model: HandWritten, tool: str = "get_costs", **arguments: Any) -> Any:
     result = model.tool(tool, **arguments)
     assert not result.get("isError"), result
     return result["structuredContent"]
@@ -57,18 +57,18 @@ def test_a_limited_key_sees_its_own_limit_and_no_other_key(
     assert seen["id"] == own.pk
     seen = told(model, show="limits", keyId=own.pk)["limits"]
     assert (seen["usdPerDay"], seen["usdToday"]) == (3, 0)
-    assert model.refusal("get_spending", show="limits", keyId=other.pk).startswith("NOT_FOUND (404)")
-    assert "not both" in model.refusal("get_spending", show="limits", keyId=own.pk, agentId=agent.pk)
+    assert model.refusal("get_costs", show="limits", keyId=other.pk).startswith("NOT_FOUND (404)")
+    assert "not both" in model.refusal("get_costs", show="limits", keyId=own.pk, agentId=agent.pk)
 
 
 @pytest.mark.parametrize("wrong", [{}, {"show": "money"}, {"show": ["usage"]}, {"show": "usage"}])
 def test_what_cannot_be_told_is_refused_with_what_can(model: HandWritten, wrong: dict[str, Any]) -> None:
-    assert any(word in model.refusal("get_spending", **wrong) for word in ("show", "agentId"))
+    assert any(word in model.refusal("get_costs", **wrong) for word in ("show", "agentId"))
 
 
 def test_another_accounts_spending_is_not_there(model: HandWritten, make_agent: MakeAgent, stranger: User) -> None:
     agent = make_agent()
     model.key = keys.create(stranger, name="theirs", now=timezone.now())[1]
     for show in ("usage", "limits"):
-        assert model.refusal("get_spending", show=show, agentId=agent.pk).startswith("NOT_FOUND (404)")
+        assert model.refusal("get_costs", show=show, agentId=agent.pk).startswith("NOT_FOUND (404)")
     assert model.refusal("set_limits", agentId=agent.pk, usdPerDay=1).startswith("NOT_FOUND (404)")

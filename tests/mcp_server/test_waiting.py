@@ -49,14 +49,14 @@ def test_what_is_prepared_ahead_is_prepared_once(official: OfficialClients) -> N
     assert loop.begin() is prepared
 
 
-@pytest.mark.parametrize("tool", ["wait_for_agent", "pause_agent"])
+@pytest.mark.parametrize(("tool", "given"), [("get_agent", {}), ("run_agent", {"action": "pause"})])
 def test_an_agent_that_is_deleted_during_the_wait_is_deleted_in_the_answer(
-    official: OfficialClients, make_agent: MakeAgent, tool: str
+    official: OfficialClients, make_agent: MakeAgent, tool: str, given: dict[str, str]
 ) -> None:
     agent = make_agent()
 
     async def work(client: Any) -> Any:
-        return await client.call_tool(tool, {"agentId": agent.pk, "waitSeconds": 20})
+        return await client.call_tool(tool, {"agentId": agent.pk, "waitSeconds": 20, **given})
 
     deleting = when_somebody_waits(lambda: delete(agent))
     told = official.run("2026-07-28", work)
