@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from psycopg.errors import LockNotAvailable
 
 POOL_TIMEOUT_SECONDS = 10
 LOCK_TIMEOUT_MS = 10_000
@@ -45,6 +46,11 @@ def parse(url: str, *, pool_size: int) -> dict[str, Any]:
             "options": f"-c lock_timeout={LOCK_TIMEOUT_MS}",
         },
     }
+
+
+def waited_too_long(error: Exception) -> bool:
+    """Whether a database error means that others kept a row locked for LOCK_TIMEOUT_MS."""
+    return isinstance(error.__cause__, LockNotAvailable)
 
 
 def is_outage(error: Exception) -> bool:

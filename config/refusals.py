@@ -15,7 +15,7 @@ from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from config.database import is_outage
+from config.database import LOCK_TIMEOUT_MS, is_outage, waited_too_long
 from config.errors import ErrorCode, ServiceError, Unavailable
 from config.requests import request_id
 
@@ -39,6 +39,7 @@ _OWN_WORDS = {
     "empty": "came empty; give at least one",
 }
 
+_LOCKED = f"other calls have been changing the same thing for {LOCK_TIMEOUT_MS // 1000} s: try again"
 _OF_DJANGO: dict[type[Exception], tuple[int, ErrorCode, str]] = {
     Http404: (404, ErrorCode.NOT_FOUND, "not found"),
     PermissionDenied: (403, ErrorCode.FORBIDDEN, "not allowed"),
@@ -69,10 +70,17 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         case Http404() | PermissionDenied() | MultiPartParserError() | SuspiciousOperation():
             return _answer(*_OF_DJANGO[next(kind for kind in _OF_DJANGO if isinstance(error, kind))])
         case DatabaseError() | InterfaceError() if is_outage(error):
-            log.warning("database unavailable", exc_info=error)
-            return exception_handler(Unavailable("the database is not available: try again"), context)
+            return exception_handler(_of_database(error), context)
     log.error("unhandled exception", exc_info=error)
     return _answer(500, ErrorCode.INTERNAL, f"something went wrong on our side; quote {request_id.get()}")
+
+
+def _of_database(error: Exception) -> Unavailable:
+    if waited_too_long(error):
+        log.warning("a lock was not free in time", exc_info=error)
+        return Unavailable(_LOCKED, retry_after=1)
+    log.warning("database unavailable", exc_info=error)
+    return Unavailable("the database is not available: try again")
 
 
 def _answer(status: int, code: ErrorCode, message: str, headers: dict[str, str] | None = None) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -19,6 +20,7 @@ from catalog.models import Engine
 from catalog.vocabulary import EngineId
 from tests.agents.conftest import PERSONA, MakeAgent, settle, signed_in
 from tests.doubles.runtime import ScriptedRuntime
+from tests.workers import database_url
 
 FIELDS = {
     "id", "userId", "personaId", "name", "tier", "channels", "createdAt", "status", "dseq", "endpointUrl", "llmKeyHash",
@@ -356,3 +358,16 @@ def test_an_engine_with_a_page_of_its_own_gets_a_login_for_it(client: APIClient,
     assert shown["dashPassword"] == made["dashPassword"]
     plain = create(client, engine="pi", tier="tiny").json()["agent"]
     assert (plain["dashUsername"], plain["dashPassword"]) == (None, None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_waited_too_long_for_others_is_told_to_try_again(client: APIClient, make_agent: MakeAgent) -> None:
+    agent = make_agent()
+    with psycopg.connect(database_url()) as other, connection.cursor() as cursor:
+        other.execute("SELECT id FROM agents_agent WHERE id = %s FOR UPDATE", [agent.pk])
+        cursor.execute("SET lock_timeout = '50ms'")
+        refused = client.patch(f"/agents/{agent.pk}", {"name": "Bo"}, format="json")
+        cursor.execute("RESET lock_timeout")
+    assert (refused.status_code, refused["Retry-After"]) == (503, "1")
+    assert "changing the same" in refused.json()["message"]
+    assert Agent.objects.get().name == agent.name
