@@ -1,4 +1,8 @@
-"""`make test` runs a sample of the costly tests, of the cases and of the generated ones; `make test-slow` runs all."""
+"""Which tests a run leaves out.
+
+`make test` runs one of three tests of each file, and all where CI is set. Both run a sample of the costly tests, of the
+cases and of the generated ones; `make test-slow` runs all.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,10 @@ from typing import TypeVar
 import pytest
 
 IS_ON = "AT_LENGTH" in os.environ
+IS_THE_GATE = "CI" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
 FEWER = 5  # one of this many tests with the mark `sampled` runs
+THIRD = 3  # without CI, one of this many tests of each file runs
 CASES = 3  # of a test with more cases than this, so many run
 Thing = TypeVar("Thing")
 _run = {"is whole": IS_ON}
@@ -49,10 +55,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out a part of each file's `sampled` tests and of each test's cases.
+    """Leave out a part of each file's `sampled` tests and of each test's cases, and without CI of each file's tests.
 
-    The seed of the run chooses, the same in each process. At least one test of a file and CASES cases of a test run.
-    Where the command names files or directories, all tests in them run.
+    The seed of the run chooses, the same in each process. At least one test of a file runs. Where the command names
+    files or directories, all tests in them run.
     """
     _run["is whole"] = IS_ON or bool(config.option.file_or_dir)
     if _run["is whole"]:
@@ -62,6 +68,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = {item for found in costly for item in _shuffled(found, seed)[-(-len(found) // FEWER) :]}
     cases = _groups((item for item in items if item not in left_out), by=_test)
     left_out |= {item for found in cases for item in _shuffled(found, seed)[CASES:]}
+    if not IS_THE_GATE:
+        files = _groups((item for item in items if item not in left_out), by=_file)
+        left_out |= {item for found in files for item in _shuffled(found, seed)[-(-len(found) // THIRD) :]}
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]

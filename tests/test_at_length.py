@@ -1,7 +1,10 @@
-"""`make test` runs a part of the costly tests (`sampled`), some cases of each test, and every other test."""
+"""CI runs a part of the costly tests (`sampled`), some cases of each test, and every other test. `make test` by hand
+runs a third of these.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -12,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests import at_length
-from tests.at_length import CASES, FEWER, SAMPLE, some
+from tests.at_length import CASES, FEWER, SAMPLE, THIRD, some
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = 2 * FEWER
+IN_CI = {"CI": "true"}
 FILE = f"""
 import pytest
 
@@ -78,16 +82,23 @@ def begin_with(name: str, names: set[str]) -> int:
     return len([each for each in names if each.startswith(name)])
 
 
-def test_of_each_file_a_part_runs_at_least_one_and_all_that_is_not_marked(project: Path) -> None:
-    names = collected(project)
+def test_ci_runs_a_part_of_each_file_at_least_one_test_and_all_that_is_not_marked(project: Path) -> None:
+    names = collected(project, environment=IN_CI)
     assert {"test_cheap", "test_the_only_costly_one"} <= names
     assert begin_with("test_costly", names) == TESTS // FEWER
 
 
 def test_of_many_cases_some_run_and_of_few_all(project: Path) -> None:
-    names = collected(project)
+    names = collected(project, environment=IN_CI)
     assert begin_with("TestOne::test_of_many_cases", names) == CASES
     assert begin_with("TestOther::test_of_few_cases", names) == CASES
+
+
+def test_by_hand_a_third_of_each_file_runs_and_at_least_one_test(project: Path) -> None:
+    in_ci, names = collected(project, environment=IN_CI), collected(project)
+    assert names < in_ci
+    assert "test_the_only_costly_one" in names
+    assert len(names) - 1 == math.ceil((len(in_ci) - 1) / THIRD)
 
 
 def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: Path) -> None:
@@ -106,7 +117,7 @@ def test_all_run_where_a_file_is_named_or_the_run_is_at_length(
 
 def test_a_file_that_is_left_out_by_its_mark_is_not_imported(project: Path) -> None:
     (project / "test_heavy.py").write_text(HEAVY, encoding="utf-8")
-    assert "test_cheap" in collected(project, "-m", "not other and not heavy")
+    assert "test_the_only_costly_one" in collected(project, "-m", "not other and not heavy")
 
 
 @pytest.mark.parametrize("arguments", [["-m", "not other"], ["-m", "heavy"], ["-m", "not heavy", "test_heavy.py"]])
