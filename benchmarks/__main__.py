@@ -37,6 +37,7 @@ PARTS = {
     "PAGES": "pages",
     "WEBHOOKS": "webhooks",
     "CHATS": "chats",
+    "STREAMS": "event_streams",
     "IDLE": "idle_pods",
 }
 

@@ -107,7 +107,7 @@ names = WaitLimit(32, each=lambda: 4)
 followers = WaitLimit(512, each=lambda: operator_settings.LOG_FOLLOWERS_PER_ACCOUNT)
 
 # So do those who follow events.
-listeners = WaitLimit(512, each=lambda: 16)
+listeners = WaitLimit(12_000, each=lambda: 16)
 
 # Calls that wait until an agent has settled (`Prefer: wait`) use no thread either.
 settlings = WaitLimit(4_096, each=lambda: 256)

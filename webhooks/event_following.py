@@ -1,7 +1,8 @@
 """Following events as they happen, of one agent or of all agents of an account, without a thread.
 
 All who follow in one event loop share one look a second at the newest events, which wakes those whose account has one.
-Each reads its own log then, and now and then anyway: a transaction may commit later than the shared look goes back.
+Each reads its own log then, and once more a little later: the agent may be gone. Who hears nothing reads it every five
+minutes: a transaction may commit later than the shared look goes back, and a credential may end.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 LOOK_BACK = timedelta(seconds=60)
-BEAT_SECONDS = 10.0  # of silence; then the log is read all the same, and a sign of life is sent
+BEAT_SECONDS = 10.0  # of silence; then a sign of life is sent
+AFTER_NEWS_SECONDS = 10.0  # after an event, the log is read again
+SILENCE_SECONDS = 300.0  # after a read without one
+READERS = 4  # at once in one event loop: more would keep the threads of other requests waiting
 STREAM_SECONDS = 15 * 60.0  # then the client connects again
 AT_ONCE = 100  # events
 
@@ -80,16 +84,22 @@ def follow(followed: FollowedLog, *, after: str | None) -> tuple[Callable[[], Fo
 
 
 async def _events(followed: FollowedLog, after: str | None) -> Follows:
+    news = _lookers.setdefault(asyncio.get_running_loop(), _NewsLooker())
     until = time.monotonic() + STREAM_SECONDS
     while time.monotonic() < until:
-        found = await asyncio.to_thread(_read, followed, after)
+        async with news.reading:
+            found = await asyncio.to_thread(_read, followed, after)
         yield found
         if isinstance(found, LastWord):
             return
         if found.events:
             after = found.events[-1].pk
-        if len(found.events) < AT_ONCE:
-            await _lookers.setdefault(asyncio.get_running_loop(), _NewsLooker()).wait(followed.account)
+        if len(found.events) == AT_ONCE:
+            continue
+        silence = AFTER_NEWS_SECONDS if found.events else SILENCE_SECONDS
+        read_at = min(time.monotonic() + silence, until)
+        while not await news.came(followed.account) and time.monotonic() < read_at:
+            yield NewEvents([])
 
 
 def _read(followed: FollowedLog, after: str | None) -> NewEvents | LastWord:
@@ -113,21 +123,22 @@ class _NewsLooker:
     """Those who follow in one event loop."""
 
     def __init__(self) -> None:
+        self.reading = asyncio.Semaphore(READERS)
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._looking: asyncio.Task[None] | None = None
         self._known: set[str] = set()
 
-    async def wait(self, account: str) -> None:
-        """Return when the account has a new event, at the latest after BEAT_SECONDS."""
+    async def came(self, account: str) -> bool:
+        """Wait until the account has a new event, BEAT_SECONDS at the longest. Returns whether it has one."""
         came = asyncio.Event()
         self._waiting[account].add(came)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         try:
             async with asyncio.timeout(BEAT_SECONDS):
-                await came.wait()
+                return await came.wait()
         except TimeoutError:
-            log.debug("no event of this account for a while", extra={"account": account})
+            return False
         finally:
             self._waiting[account].discard(came)
             if not self._waiting[account]:

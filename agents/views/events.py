@@ -56,7 +56,7 @@ class EventsViewSet(AgentViewSet):
         if not _follows(request):
             return _answered(event_log.page(agent, **query))
         later = partial(event_log.later, agent)
-        return _followed(request, agent.user_id, later, partial(_ended, agent), query.get("after"))
+        return _followed(request, agent.user_id, later, partial(_ended, agent.pk), query.get("after"))
 
 
 class AccountEventsViewSet(ApiViewSet):
@@ -87,16 +87,16 @@ def _follows(request: Request) -> bool:
     return request.method == "GET" and EVENT_STREAM in request.headers.get("Accept", "")
 
 
-def _ended(agent: Agent) -> str | None:
+def _ended(agent_id: str) -> str | None:
     """Why nothing follows of this agent."""
-    there = Agent.objects.filter(pk=agent.pk).exclude(status=Status.DELETED).exists()
+    there = Agent.objects.filter(pk=agent_id).exclude(status=Status.DELETED).exists()
     return None if there else "the agent is deleted"
 
 
 def _followed(
     request: Request, account: str, later: Later, ended: Callable[[], str | None], after: str | None
 ) -> EventStream:
-    is_allowed = partial(authentication.is_still_good, request)
+    is_allowed = authentication.stays_good(request)
     followed = FollowedLog(account=account, later=later, is_allowed=is_allowed, ended=ended)
     begin, end = event_following.follow(followed, after=request.headers.get("Last-Event-ID") or after)
     return EventStream(lambda: _wire(begin()), end=end)

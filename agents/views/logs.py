@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -74,7 +73,7 @@ def _next_url(agent: Agent, asked: dict[str, Any]) -> str:
 
 
 def _followed(agent: Agent, request: Request, asked: dict[str, Any]) -> EventStream:
-    is_allowed = partial(authentication.is_still_good, request)
+    is_allowed = authentication.stays_good(request)
     begin, end = log_following.follow(agent, is_allowed=is_allowed, **asked)
     return EventStream(lambda: _wire(agent, begin()), end=end)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
+import threading
 
 from config.serving import unread
 
@@ -14,39 +14,64 @@ LOOK_SECONDS = 0.25
 # The same for a file: a larger window, checked more often, so that it goes as fast as its client reads.
 FILE_BYTES = 4 * 1024 * 1024
 FILE_LOOK_SECONDS = 0.01
+Peer = tuple[str, int]  # the client's address and port
+_searching = threading.Lock()
 
 
 class Arrivals:
-    """Counts the sent and the acknowledged bytes of one connection, as the kernel reports them. `close` it."""
+    """Counts the sent and the acknowledged bytes of one connection, as the kernel reports them.
 
-    def __init__(self, connection: socket.socket, *, window: int, look: float) -> None:
-        self._connection = connection
+    It keeps the number of the server's descriptor and none of its own, of which ten thousand streams would be too many.
+    """
+
+    def __init__(self, number: int, peer: Peer, *, window: int, look: float) -> None:
+        """Raises OSError if the connection has ended."""
+        self._number, self._peer = number, peer
         self._window, self._look = window, look
-        self._sent = unread.acked(connection)
+        self._sent = self._acked()[0]
 
     @classmethod
     async def of(cls, client: str, *, window: int = WINDOW_BYTES, look: float = LOOK_SECONDS) -> Arrivals | None:
         """Find the connection of the client at this address, `host:port`. None if the connection is closed."""
-        connection = await asyncio.to_thread(_connection_of, client)
-        return cls(connection, window=window, look=look) if connection else None
+        host, _, port = client.rpartition(":")
+        peer = (host.strip("[]"), int(port))
+        number = await asyncio.to_thread(_number_of, peer)
+        with contextlib.suppress(OSError):
+            return None if number is None else cls(number, peer, window=window, look=look)
+        return None
 
     async def room_for(self, piece: bytes) -> None:
         """Wait until enough has arrived that this piece may follow. Raises OSError if the connection has ended."""
         self._sent += len(piece) + len(f"{len(piece):x}\r\n\r\n")
-        while self._sent - unread.acked(self._connection) > max(self._window, len(piece)):
-            if not unread.is_open(self._connection):
+        acked, is_open = await self._now()
+        while self._sent - acked > max(self._window, len(piece)):
+            if not is_open:
                 raise ConnectionResetError
             await asyncio.sleep(self._look)
+            acked, is_open = await self._now()
 
-    def close(self) -> None:
-        self._connection.close()
+    async def _now(self) -> tuple[int, bool]:
+        try:
+            return self._acked()
+        except OSError:  # the number was perhaps that of a copy, which somebody made to look at the connection
+            number = await asyncio.to_thread(_number_of, self._peer)
+            if number is None:
+                raise
+            self._number = number
+            return self._acked()
+
+    def _acked(self) -> tuple[int, bool]:
+        """The acknowledged bytes, and whether the connection is open. Raises OSError if it has ended."""
+        with unread.duplicate(self._number) as found:
+            if found is None or found.getpeername()[:2] != self._peer:
+                raise ConnectionResetError
+            return unread.acked(found), unread.is_open(found)
 
 
-def _connection_of(client: str) -> socket.socket | None:
-    host, _, port = client.rpartition(":")
-    wanted = (host.strip("[]"), int(port))
-    for number in sorted(unread.descriptors(), reverse=True):  # a new connection mostly has one of the highest numbers
-        with unread.duplicate(number) as found, contextlib.suppress(OSError):
-            if found is not None and found.getpeername()[:2] == wanted:
-                return found.dup()
+def _number_of(peer: Peer) -> int | None:
+    with _searching:  # or one search would find the copies of another
+        for number in sorted(unread.descriptors(), reverse=True):  # a new connection mostly has one of the highest
+            with unread.duplicate(number) as found, contextlib.suppress(OSError):
+                if found is not None and found.getpeername()[:2] == peer:
+                    return number
     return None

@@ -193,9 +193,8 @@ class _Call:
         if arrivals is None:
             return
         try:
-            with contextlib.closing(arrivals):
-                for piece in answer.pieces:
-                    self._on_loop(_sent(arrivals, transport.send_bytes, piece))
+            for piece in answer.pieces:
+                self._on_loop(_sent(arrivals, transport.send_bytes, piece))
         except (ProtocolClosed, TimeoutError, OSError):
             log.debug("the client left before its stream ended")
 

@@ -29,6 +29,7 @@ SSE = {"Accept": "text/event-stream"}
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_following, "BEAT_SECONDS", 0.3)
     monkeypatch.setattr(event_following, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(event_following, "AFTER_NEWS_SECONDS", 0.3)
     monkeypatch.setattr(event_following, "STREAM_SECONDS", 20.0)
 
 
@@ -113,6 +114,16 @@ def test_a_stream_ends_with_its_credential_which_sees_nothing_more(
             emit(running)
 
     worker = meanwhile(end)
+    assert [name for name, _, _ in told(answer)] == ["agent.running", "end"]
+    worker.join()
+
+
+def test_a_stream_that_hears_nothing_ends_with_its_credential_too(
+    client: APIClient, running: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_following, "SILENCE_SECONDS", 0.3)
+    answer = client.get("/events", headers=SSE)
+    worker = meanwhile(lambda: sessions.end(Session.objects.get()))
     assert [name for name, _, _ in told(answer)] == ["agent.running", "end"]
     worker.join()
 

@@ -1,0 +1,52 @@
+"""How much of an answer has arrived: measured at the server's own connection, whoever else holds a copy of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from config.serving.acks import Arrivals
+
+
+@pytest.fixture
+def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """The server's and the client's side."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        ours, _ = server.accept()
+        with ours, client:
+            yield ours, client
+
+
+def address(client: socket.socket) -> str:
+    host, port = client.getsockname()
+    return f"{host}:{port}"
+
+
+def test_a_stream_goes_on_when_the_copy_by_which_it_was_found_is_closed(
+    connection: tuple[socket.socket, socket.socket],
+) -> None:
+    async def work() -> None:
+        copy = os.dup(connection[0].fileno())
+        arrivals = await Arrivals.of(address(connection[1]))
+        os.close(copy)
+        assert arrivals is not None
+        await arrivals.room_for(b"x" * 100)
+
+    asyncio.run(work())
+
+
+def test_a_stream_whose_connection_has_ended_breaks_off(connection: tuple[socket.socket, socket.socket]) -> None:
+    async def work() -> None:
+        arrivals = await Arrivals.of(address(connection[1]))
+        assert arrivals is not None
+        connection[0].close()
+        with pytest.raises(OSError, match=r"^$|reset|closed"):
+            await arrivals.room_for(b"x")
+        assert await Arrivals.of(address(connection[1])) is None
+
+    asyncio.run(work())
