@@ -139,19 +139,24 @@ export class AgentCalls {
     throw new StreamCutError("the stream ended before the reply did");
   }
 
-  /** Its events of the last thirty days that came after the one with this id, oldest first. */
-  async *events(id: string, options: { after?: string } = {}): AsyncGenerator<Schemas["LoggedEvent"], void> {
+  /** Its events of the last thirty days that came after the one with this id, oldest first. With null: those of all agents. */
+  async *events(id: string | null, options: { after?: string } = {}): AsyncGenerator<Schemas["LoggedEvent"], void> {
     for (let after = options.after; ; ) {
-      const query = after === undefined ? { limit: EVENTS_A_PAGE } : { limit: EVENTS_A_PAGE, after };
-      const params = { path: { id: part(id) }, query };
-      const answer = told(await this.#api.GET("/agents/{id}/events", { params, parseAs: "json" }));
-      const page = (answer as Schemas["EventsEnvelope"]).events;
+      const page = await this.#eventsAfter(id, after === undefined ? { limit: EVENTS_A_PAGE } : { limit: EVENTS_A_PAGE, after });
       yield* page;
       const last = page.at(-1)?.id;
       if (page.length < EVENTS_A_PAGE) return;
       if (last === after) throw new UnexpectedAnswerError("the list of events does not go on");
       after = last;
     }
+  }
+
+  async #eventsAfter(id: string | null, query: { limit: number; after?: string }): Promise<Schemas["LoggedEvent"][]> {
+    const answer =
+      id === null
+        ? await this.#api.GET("/events", { params: { query }, parseAs: "json" })
+        : await this.#api.GET("/agents/{id}/events", { params: { path: { id: part(id) }, query }, parseAs: "json" });
+    return (told(answer) as Schemas["EventsEnvelope"]).events;
   }
 
   async logs(id: string, query: LogQuery = {}): Promise<Schemas["LogsEnvelope"]> {

@@ -8,6 +8,7 @@ import { Connection, IDEMPOTENCY_KEY } from "./connection.ts";
 import { WebhookCalls } from "./receivers.ts";
 import type { components, paths } from "./schema.ts";
 
+export { pages } from "./calls.ts";
 export * from "./errors.ts";
 export { verified, type WebhookEvent } from "./webhooks.ts";
 export type { ChatEvent } from "./agents.ts";
