@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentpods import Agentpods, ChatDelta, ChatDone, errors, webhooks
+from agentpods import Agentpods, ChatDelta, ChatDone, errors, types, webhooks
 from agents.models import Agent
 from tests.agents.conftest import PERSONA, GatewayOf, MakeAgent
 from tests.doubles.bridge import BridgeDouble, line
@@ -45,6 +45,11 @@ def _talks(each: DrivenClient, agent: str) -> None:
     *deltas, done = each.agents.stream(agent, "ho\u2028ho", session_id="talk-1")
     assert "".join(one.text for one in deltas if isinstance(one, ChatDelta)) == "you said ho\u2028ho"
     assert done == ChatDone("you said ho\u2028ho", "talk-1")
+    hey = {"role": "user", "content": "hey"}
+    asked: types.CompletionRequestRequest = {"model": agent, "stream": True, "messages": [hey]}
+    chunks = each.api.stream_complete_agent_chat(agent, asked)
+    said = [chunk.data["choices"][0]["delta"].get("content") for chunk in chunks]
+    assert "".join(filter(None, said)) == "you said hey"
 
 
 def _is_genuine(each: DrivenClient, receiver: Receiver, secret: str) -> None:
@@ -112,6 +117,8 @@ def test_a_refusal_says_what_and_where(each: DrivenClient, opens: Opens, service
         each.api.create_agent({"personaId": PERSONA, "tier": "huge"})  # type: ignore[typeddict-item]  # it is wrong
     with pytest.raises(ValueError, match=r"'?\.\.'? is no id|\"\.\.\" is no id"):
         each.agents.get("..")
+    with pytest.raises(errors.NotFoundError):
+        each.agents.wait("agt_nobody", until="settled")
     with opens(service.url, "ak_live_wrong") as nobody, pytest.raises(errors.UnauthorizedError) as refused:
         nobody.agents.get("agt_nobody")
     assert "ak_live_wrong" not in f"{refused.value!r} {nobody!r} {nobody.__dict__}"

@@ -82,7 +82,7 @@ def test_a_client_drives_every_operation_that_costs_nothing(
     owning.sets_bounds(person, made)
     owning.is_told(person, made, receiver)
     with a_store(settings, tmp_path / "store"):
-        owning.keeps_its_data(person, made, ARCHIVE)
+        owning.keeps_its_data(person, made, ARCHIVE, tmp_path / "archive.tar.gz")
     writing.writes_personas(person)
     reading.keeps_accounts(person)
     owning.rests(person, made)

@@ -31,6 +31,9 @@ export function part(id: string): string {
   return id;
 }
 
+/** The same, as it stands in a path that is written by hand. */
+export const inPath = (id: string): string => encodeURIComponent(part(id));
+
 /**
  * The pages of any list, to its end. `ask` is called with the cursor of each:
  * `pages((cursor) => pods.api.GET("/invoices", { params: { query: { limit: 100, ...cursor } } }))`.

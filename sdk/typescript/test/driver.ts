@@ -8,7 +8,7 @@ type Answer = { data?: unknown; response: Response };
 type Call = (...given: unknown[]) => unknown;
 
 interface Asked {
-  ask: "operation" | "pages" | "call" | "next" | "leave" | "verified";
+  ask: "operation" | "pages" | "stream" | "call" | "next" | "leave" | "verified";
   of: string;
   name: string;
   given: unknown[];
@@ -54,10 +54,15 @@ async function told(asked: Asked): Promise<unknown> {
     }
     case "pages":
       return kept(rows(asked));
+    case "stream":
+      return kept(pods.stream(asked.of, asked.name, asked.given[0]));
     case "call":
       return called(asked);
-    case "next":
-      return iterators[asked.iterator]?.next();
+    case "next": {
+      const next = await iterators[asked.iterator]?.next();
+      const value: unknown = next?.value;
+      return { done: next?.done, value: value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value };
+    }
     case "leave":
       await iterators[asked.iterator]?.return?.();
       return {};

@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 
 import yaml
 
+from agentpods import ServerEvent, types, webhooks
 from agentpods import errors as raised
-from agentpods import types, webhooks
+from agentpods._wire.call import in_path
 from sdk.generate import typescript
 from sdk.generate.operations import ApiOperation, Argument, operations
 from tests.chromium import NODE
@@ -87,6 +88,8 @@ class TypescriptCalls:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("each_of_"):
             return self._pages(self._known[name.replace("each_of_", "list_", 1)])
+        if name.startswith("stream_"):
+            return self._stream(self._known[name.removeprefix("stream_")])
         return self._single(self._known[name])
 
     def _single(self, operation: ApiOperation) -> Callable[..., Any]:
@@ -105,6 +108,16 @@ class TypescriptCalls:
             wanted = [_init(operation, given, named), field]
             begun = self._program.asks("pages", of=operation.method, name=operation.path, given=wanted)
             return self._program.read(begun["iterator"])
+
+        return call
+
+    def _stream(self, operation: ApiOperation) -> Callable[..., Iterator[ServerEvent]]:
+        def call(*given: Any, **named: Any) -> Iterator[ServerEvent]:
+            init = _init(operation, given, named)
+            path = operation.path.format(**{name: in_path(one) for name, one in init["params"]["path"].items()})
+            body = [init["body"]] if "body" in init else []
+            begun = self._program.asks("stream", of=operation.method, name=path, given=body)
+            return (ServerEvent(**event) for event in self._program.read(begun["iterator"]))
 
         return call
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any, TypeVar
 
 from agentpods import ChatDelta, ChatDone, ChatEvent, ChatPart, ServerEvent
@@ -128,6 +130,10 @@ class TypescriptBackups(_Words):
 
     def list(self, agent_id: str) -> Any:
         return self._call("list", agent_id)
+
+    def download(self, agent_id: str, name: str, to: Path) -> int:
+        pieces = self._call("download", agent_id, name)
+        return to.write_bytes(b"".join(base64.b64decode(piece) for piece in pieces))
 
     def restore(self, agent_id: str, name: str, *, wait: int | None = None) -> Any:
         return self._call("restore", agent_id, name, wait)

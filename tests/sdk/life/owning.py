@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from agentpods.errors import ConflictError
@@ -78,12 +80,18 @@ def is_told(pods: DrivenClient, agent: str, receiver: Receiver) -> None:
     api.delete_agent_replay(agent)
 
 
-def keeps_its_data(pods: DrivenClient, agent: str, archive: bytes) -> None:
+def keeps_its_data(pods: DrivenClient, agent: str, archive: bytes, there: Path) -> None:
     api = pods.api
     made = api.create_agent_backup(agent)["backup"]["name"]
     assert [one["name"] for one in api.list_agent_backups(agent)["backups"]] == [made]
     assert api.get_agent_backup(agent, made) == archive
-    assert api.restore_agent_backup(agent, made, wait=30)["agent"]["status"] == "running"
+    another = pods.backups.create(agent)["name"]
+    assert [one["name"] for one in pods.backups.list(agent)] == [another, made]
+    assert pods.backups.download(agent, another, there) == len(archive)
+    assert there.read_bytes() == archive
+    pods.backups.delete(agent, another)
+    assert api.restore_agent_backup(agent, made, dry_run=True)["agent"]["id"] == agent
+    assert pods.backups.restore(agent, made, wait=30)["status"] == "running"
     api.delete_agent_backup(agent, made)
     assert made not in {one["name"] for one in api.list_agent_backups(agent)["backups"]}  # the restore made one itself
 
