@@ -43,7 +43,8 @@ from webhooks import delivery_loop
 
 __all__ = ["bridge", "catalog", "gateway_of", "make_agent", "owner", "runtime"]
 
-Opens = Callable[[str, str], AbstractContextManager[DrivenClient]]
+Opens = Callable[..., AbstractContextManager[DrivenClient]]
+Meets = Callable[..., AbstractContextManager[DrivenClient]]
 CLIENTS = [
     "blocking",
     pytest.param("asynchronous", marks=pytest.mark.sampled),
@@ -73,10 +74,11 @@ def pods(service: LiveService, worker: None) -> Iterator[Agentpods]:
 
 @pytest.fixture(params=CLIENTS)
 def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Opens:
-    """`opens(url, key)`: each of the clients in turn."""
+    """`opens(url, key)`: each of the clients in turn. Also `timeout` in seconds, and `max_retries`."""
     if request.param == "typescript":
         return partial(typescript.started, typescript.copied(tmp_path))
-    return {"blocking": blocking, "asynchronous": asynchronous}[request.param]
+    opened: dict[str, Opens] = {"blocking": blocking, "asynchronous": asynchronous}
+    return opened[request.param]
 
 
 @pytest.fixture
@@ -142,6 +144,16 @@ def hostile() -> Iterator[Hostile]:
     with Hostile().listening() as listening:
         assert isinstance(listening, Hostile)
         yield listening
+
+
+@pytest.fixture
+def meets(opens: Opens, hostile: Hostile) -> Meets:
+    """`meets(retries=0, seconds=2.0)`: each of the clients in turn calls `hostile`."""
+
+    def opened(*, retries: int = 0, seconds: float = 2.0) -> AbstractContextManager[DrivenClient]:
+        return opens(f"http://127.0.0.1:{hostile.port}", hostile.key, timeout=seconds, max_retries=retries)
+
+    return opened
 
 
 class Terminal:

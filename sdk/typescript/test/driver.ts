@@ -15,7 +15,8 @@ interface Asked {
   iterator: number;
 }
 
-const pods = new Agentpods(); // AGENTPODS_URL and AGENTPODS_API_KEY
+const options = JSON.parse(process.argv[2] ?? "{}") as { timeout?: number; maxRetries?: number };
+const pods = new Agentpods(options); // AGENTPODS_URL and AGENTPODS_API_KEY
 const iterators: AsyncIterator<unknown>[] = [];
 
 const isObject = (one: unknown): one is Record<string, unknown> => typeof one === "object" && one !== null;

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from agentpods import AsyncAgentpods, webhooks
+from agentpods._wire.settings import TIMEOUT
 from tests.sdk.driving.client import GROUPS, DrivenClient, with_words
 
 _END = object()
@@ -41,12 +42,8 @@ async def _next(events: AsyncGenerator[Any, None]) -> Any:
 
 
 @contextmanager
-def asynchronous(url: str, key: str) -> Iterator[DrivenClient]:
+def asynchronous(url: str, key: str, *, timeout: float = TIMEOUT, max_retries: int = 3) -> Iterator[DrivenClient]:
     with asyncio.Runner() as loop:
-        pods = loop.run(_opened(url, key))
+        pods = AsyncAgentpods(url, key, timeout=timeout, max_retries=max_retries)
         yield with_words({name: AwaitedCalls(getattr(pods, name), loop) for name in GROUPS}, webhooks.verified)
         loop.run(pods.close())
-
-
-async def _opened(url: str, key: str) -> AsyncAgentpods:
-    return AsyncAgentpods(url, key)

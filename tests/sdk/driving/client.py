@@ -14,6 +14,7 @@ from agentpods._sync.agents import AgentCalls
 from agentpods._sync.backups import BackupCalls
 from agentpods._sync.events import EventCalls
 from agentpods._sync.webhooks import WebhookCalls
+from agentpods._wire.settings import TIMEOUT
 
 GROUPS = ("api", "agents", "backups", "events", "webhooks")
 
@@ -62,6 +63,6 @@ def with_words(groups: Mapping[str, object], check: Callable[..., types.WebhookE
 
 
 @contextmanager
-def blocking(url: str, key: str) -> Iterator[DrivenClient]:
-    with Agentpods(url, key) as pods:
+def blocking(url: str, key: str, *, timeout: float = TIMEOUT, max_retries: int = 3) -> Iterator[DrivenClient]:
+    with Agentpods(url, key, timeout=timeout, max_retries=max_retries) as pods:
         yield with_words({name: getattr(pods, name) for name in GROUPS}, webhooks.verified)

@@ -18,6 +18,7 @@ import yaml
 from agentpods import ServerEvent, types, webhooks
 from agentpods import errors as raised
 from agentpods._wire.call import in_path
+from agentpods._wire.settings import TIMEOUT
 from sdk.generate import typescript
 from sdk.generate.operations import ApiOperation, Argument, operations
 from tests.chromium import NODE
@@ -158,14 +159,15 @@ def _raise(error: dict[str, Any]) -> NoReturn:
 
 
 @contextmanager
-def started(sdk: Path, url: str, key: str) -> Iterator[DrivenClient]:
+def started(sdk: Path, url: str, key: str, *, timeout: float = TIMEOUT, max_retries: int = 3) -> Iterator[DrivenClient]:
     """The SDK of this copy calls the service with this key."""
     environment = {"PATH": os.environ["PATH"], "AGENTPODS_URL": url, "AGENTPODS_API_KEY": key}
+    options = {"timeout": timeout, "maxRetries": max_retries}
     complaints = sdk / "complaints"
     with (
         complaints.open("a") as log,
         subprocess.Popen(
-            [str(NODE), DRIVER],
+            [str(NODE), DRIVER, json.dumps(options)],
             cwd=sdk,
             env=environment,
             stdin=subprocess.PIPE,
@@ -177,9 +179,11 @@ def started(sdk: Path, url: str, key: str) -> Iterator[DrivenClient]:
         latest = threading.Timer(SECONDS, process.kill)
         latest.start()
         program = TypescriptProgram(process, complaints)
-        yield with_words({"api": TypescriptCalls(program, _known()), **groups(program.calls)}, program.verified)
-        latest.cancel()
-        process.kill()
+        try:
+            yield with_words({"api": TypescriptCalls(program, _known()), **groups(program.calls)}, program.verified)
+        finally:
+            latest.cancel()
+            process.kill()
 
 
 def _known() -> dict[str, ApiOperation]:
