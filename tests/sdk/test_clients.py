@@ -124,6 +124,14 @@ def test_a_refusal_says_what_and_where(each: DrivenClient, opens: Opens, service
     assert "ak_live_wrong" not in f"{refused.value!r} {nobody!r} {nobody.__dict__}"
 
 
+def test_a_call_is_tried_without_doing_it(each: DrivenClient, make_agent: MakeAgent) -> None:
+    agent = make_agent().pk
+    tried = each.api.update_agent(agent, {"name": "Zoë & Żółć"}, dry_run=True)
+    assert tried["agent"]["name"] == "Zoë & Żółć"
+    each.api.delete_agent(agent, dry_run=True)
+    assert each.agents.get(agent)["name"] != "Zoë & Żółć"
+
+
 def test_a_repeat_with_the_same_key_makes_no_second_agent(each: DrivenClient) -> None:
     first, second = (
         each.agents.create(personaId=PERSONA, tier="tiny", idempotency_key="once")["agent"]["id"] for _ in range(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
 import shutil
@@ -186,7 +187,13 @@ def started(sdk: Path, url: str, key: str, *, timeout: float = TIMEOUT, max_retr
             process.kill()
 
 
+@functools.cache
+def document() -> dict[str, Any]:
+    """openapi.yaml."""
+    told: dict[str, Any] = yaml.load((typescript.ROOT / "openapi.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+    return told
+
+
 def _known() -> dict[str, ApiOperation]:
     """The operations by the names of their methods in Python."""
-    document = yaml.load((typescript.ROOT / "openapi.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    return {one.name: one for one in operations(document)}
+    return {one.name: one for one in operations(document())}

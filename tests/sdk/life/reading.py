@@ -23,6 +23,8 @@ def reads_what_there_is(pods: DrivenClient) -> None:
         assert list(bought().values()) == [[]]
     assert api.list_invoices()["invoices"] == []
     assert {one["id"] for one in api.each_of_personas(limit=20)} >= {PERSONA}
+    assert {tuple(one) for one in api.list_tiers(fields="id,name")["tiers"]} == {("id", "name")}
+    assert api.list_personas(q="зззыы & qqxx?")["personas"] == []
 
 
 def keeps_accounts(pods: DrivenClient) -> None:
