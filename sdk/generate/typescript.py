@@ -6,6 +6,7 @@ that was edited, or that is older than the document, without a package registry.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import subprocess
 from pathlib import Path
@@ -21,12 +22,14 @@ SECONDS = 300
 
 
 def packages() -> Path:
-    """The folder with the packages of the lock file, installed where they are not yet."""
+    """The folder with the packages of the lock file. The first call installs them; other processes wait."""
     CACHE.mkdir(parents=True, exist_ok=True)
     lock = CACHE / "package-lock.json"
-    is_there = (CACHE / "node_modules").exists() and lock.exists()
-    if not is_there or lock.read_bytes() != (SOURCE / "package-lock.json").read_bytes():
-        install(SOURCE, CACHE)
+    with (CACHE / ".lock").open("w") as place:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        is_there = (CACHE / "node_modules").exists() and lock.exists()
+        if not is_there or lock.read_bytes() != (SOURCE / "package-lock.json").read_bytes():
+            install(SOURCE, CACHE)
     return CACHE
 
 

@@ -1,4 +1,4 @@
-"""What the Python SDK does with a service that hangs, lies, cuts off, floods, or asks for patience."""
+"""What each client does with a service that hangs, lies, cuts off, floods, or asks for patience."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentpods import Agentpods, ChatDelta, ChatEvent, errors, webhooks
 from agentpods._wire.files import new_file
 from agentpods._wire.sse import StreamReader
 from tests.doubles.receiver import Behaviour, hang, raw, status
-from tests.sdk.conftest import Hostile, streamed
+from tests.sdk.conftest import Hostile, Meets, streamed
 
 AGENT = json.dumps({"agent": {"id": "agt_1", "status": "running"}}).encode()
 JSON = "Content-Type: application/json"
@@ -26,30 +26,30 @@ def ok(body: bytes = AGENT, *headers: str) -> Behaviour:
     return status(200, JSON, *headers, body=body)
 
 
-def test_a_service_that_hangs_is_left_and_the_key_is_not_told(hostile: Hostile) -> None:
+def test_a_service_that_hangs_is_left_and_the_key_is_not_told(hostile: Hostile, meets: Meets) -> None:
     hostile.answers(hang)
-    with hostile.client(seconds=0.3) as pods, pytest.raises(errors.TooSlowError) as slow:
+    with meets(seconds=0.3) as pods, pytest.raises(errors.NoAnswerError) as slow:
         pods.agents.get("agt_1")
     assert hostile.key not in f"{slow.value!r} {slow.value.__cause__!r}"
 
 
-def test_an_answer_that_never_ends_is_left(hostile: Hostile) -> None:
+def test_an_answer_that_never_ends_is_left(hostile: Hostile, meets: Meets) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{"
     hostile.answers(raw(head, *[b" "] * 10_000, pause=0.05))
     began = time.monotonic()
-    with hostile.client(seconds=0.5) as pods, pytest.raises(errors.TooSlowError):
+    with meets(seconds=0.5) as pods, pytest.raises(errors.NoAnswerError):
         pods.agents.get("agt_1")
     assert time.monotonic() - began < 20
 
 
-def test_answers_that_are_none_are_errors_of_ours(hostile: Hostile) -> None:
+def test_answers_that_are_none_are_errors_of_ours(hostile: Hostile, meets: Meets) -> None:
     lies = [
         (b"<html>", errors.UnexpectedAnswerError),
         (b"[" * 100_000, errors.UnexpectedAnswerError),
         (b"\xff\xfe", errors.UnexpectedAnswerError),
         (b"[]", errors.UnexpectedAnswerError),
     ]
-    with hostile.client() as pods:
+    with meets() as pods:
         for body, kind in lies:
             hostile.answers(status(200, JSON, body=body))
             with pytest.raises(kind):
@@ -62,29 +62,32 @@ def test_answers_that_are_none_are_errors_of_ours(hostile: Hostile) -> None:
             pods.agents.get("agt_1")
 
 
-def test_a_bomb_is_not_unpacked_whole(hostile: Hostile) -> None:
+def test_a_bomb_is_not_unpacked_whole(hostile: Hostile, meets: Meets) -> None:
     bomb = gzip.compress(b" " * (80 * 1024 * 1024), 1)
-    hostile.answers(status(200, JSON, "Content-Encoding: gzip", body=bomb))
-    with hostile.client(seconds=60) as pods, pytest.raises(errors.UnexpectedAnswerError, match="bytes"):
+    head = f"HTTP/1.1 200 OK\r\n{JSON}\r\nContent-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n"
+    # The connection stays open: Node.js 24.19 ends the whole program if it closes before everything is read
+    # (nodejs/undici#5360).
+    hostile.answers(raw(head.encode() + bomb, pause=60))
+    with meets(seconds=60) as pods, pytest.raises(errors.UnexpectedAnswerError, match="bytes"):
         pods.agents.get("agt_1")
 
 
-def test_a_message_that_repeats_the_key_does_not_show_it(hostile: Hostile) -> None:
+def test_a_message_that_repeats_the_key_does_not_show_it(hostile: Hostile, meets: Meets) -> None:
     body = json.dumps({"error": hostile.key, "message": f"Bearer {hostile.key} is wrong"}).encode()
     hostile.answers(status(401, JSON, f"Request-Id: {hostile.key}", body=body))
-    with hostile.client() as pods, pytest.raises(errors.UnauthorizedError) as refused:
+    with meets() as pods, pytest.raises(errors.UnauthorizedError) as refused:
         pods.agents.get("agt_1")
     assert hostile.key not in f"{refused.value} {refused.value.__dict__}"
     cut = json.dumps({"error": "x" * 60 + hostile.key, "message": "x" * 1_980 + hostile.key}).encode()
     hostile.answers(status(401, JSON, body=cut))
-    with hostile.client() as pods, pytest.raises(errors.UnauthorizedError) as refused:
+    with meets() as pods, pytest.raises(errors.UnauthorizedError) as refused:
         pods.agents.get("agt_1")
     assert "ak_live" not in str(refused.value)
 
 
-def test_what_is_safe_to_repeat_is_repeated_and_what_is_not_is_not(hostile: Hostile) -> None:
+def test_what_is_safe_to_repeat_is_repeated_and_what_is_not_is_not(hostile: Hostile, meets: Meets) -> None:
     busy, limited = status(503, JSON, "Retry-After: 0"), status(429, JSON, "Retry-After: 0")
-    with hostile.client(retries=3) as pods:
+    with meets(retries=3) as pods:
         hostile.answers(busy, raw(b""), limited, ok())
         assert pods.agents.get("agt_1")["id"] == "agt_1"
         hostile.received.clear()
@@ -108,18 +111,18 @@ def test_what_is_safe_to_repeat_is_repeated_and_what_is_not_is_not(hostile: Host
             pods.agents.delete("agt_1")  # nobody has deleted it
 
 
-def test_pages_that_lead_in_a_circle_end(hostile: Hostile) -> None:
+def test_pages_that_lead_in_a_circle_end(hostile: Hostile, meets: Meets) -> None:
     link = 'Link: <http://elsewhere.example/agents?cursor=c1>; rel="next"'
     hostile.answers(ok(b'{"agents": [{"id": "agt_1"}]}', link))
-    with hostile.client() as pods, pytest.raises(errors.UnexpectedAnswerError, match="read already"):
+    with meets() as pods, pytest.raises(errors.UnexpectedAnswerError, match="read already"):
         list(pods.agents.list())
     assert [one.path for one in hostile.received] == ["/agents", "/agents?cursor=c1"]
 
 
-def test_a_turn_that_is_cut_off_is_no_reply(hostile: Hostile) -> None:
+def test_a_turn_that_is_cut_off_is_no_reply(hostile: Hostile, meets: Meets) -> None:
     delta = 'event: delta\ndata: {"text": "grüß"}\n\n'.encode()
     seen: list[ChatEvent] = []
-    with hostile.client() as pods:
+    with meets() as pods:
         hostile.answers(raw(*streamed(delta[:-5], delta[-5:])))
         with pytest.raises(errors.StreamCutError):
             seen.extend(pods.agents.stream("agt_1", "hi"))
@@ -132,18 +135,18 @@ def test_a_turn_that_is_cut_off_is_no_reply(hostile: Hostile) -> None:
     assert seen == [ChatDelta("grüß")] * 2
 
 
-def test_a_log_is_followed_over_broken_connections(hostile: Hostile) -> None:
+def test_a_log_is_followed_over_broken_connections(hostile: Hostile, meets: Meets) -> None:
     state = b'event: state\ndata: {"status": "running", "live": true}\n\n'
     lines = [f'event: log\nid: c{number}\ndata: {{"text": "{number}"}}\n\n'.encode() for number in range(3)]
     end = b'event: end\ndata: {"message": "deleted"}\n\n'
     first, second = raw(*streamed(state, lines[0])), raw(*streamed(state, lines[1], lines[2], end))
     hostile.answers(first, second)
-    with hostile.client() as pods:
+    with meets() as pods:
         names = [(event.name, event.id) for event in pods.agents.follow_logs("agt_1")]
     assert names == [("state", None), ("log", "c0"), ("log", "c1"), ("log", "c2"), ("end", "c2")]
     assert [one.header("Last-Event-ID") for one in hostile.received] == [None, "c0"]
     hostile.answers(status(429, "Retry-After: 1e300"))
-    with hostile.client() as pods, pytest.raises(errors.RateLimitedError):
+    with meets() as pods, pytest.raises(errors.RateLimitedError):
         next(pods.agents.follow_logs("agt_1"))
 
 
@@ -196,8 +199,8 @@ def test_a_file_is_kept_where_there_are_no_hard_links_and_another_write_of_it_ta
     assert there.read_bytes() == b"of another program"
 
 
-def test_ids_and_settings_that_would_lead_astray_are_refused(hostile: Hostile) -> None:
-    with hostile.client() as pods:
+def test_ids_and_settings_that_would_lead_astray_are_refused(hostile: Hostile, meets: Meets) -> None:
+    with meets() as pods:
         for odd in ("", ".", ".."):
             with pytest.raises(ValueError, match="no id"):
                 pods.agents.get(odd)
@@ -221,20 +224,22 @@ def test_ids_and_settings_that_would_lead_astray_are_refused(hostile: Hostile) -
     assert "ak_live" not in str(refused.value)
 
 
-def test_only_what_is_signed_is_an_event() -> None:
+def test_only_what_is_signed_is_an_event(meets: Meets) -> None:
     body, secret = b'{"id": "evt_1", "type": "test"}', "whsec_x"
     right = "sha256=" + hmac.new(secret.encode(), body, "sha256").hexdigest()
     name, delivery = "X-Service-Signature", {"X-Service-Delivery": "evt_1"}
     headers = {name: right, **delivery}
-    for genuine in (headers, list(headers.items()), {f"{name}-Previous": right, name: "sha256=0", **delivery}):
-        assert webhooks.verified(body, genuine, secret=secret)["id"] == "evt_1"
-    odd: list[dict[str, str]] = [{}, {name: "é" * 70}, {name: ""}, {name: right.removeprefix("sha256=")}]
-    odd += [{name: right.upper()}, {name: right[:-1]}, {name: "sha256="}, {name: right, "X-Service-Delivery": "evt_2"}]
-    for wrong in odd:
-        with pytest.raises(webhooks.NotGenuineError):
-            webhooks.verified(body, delivery | wrong, secret=secret)
-    for changed, of in ((body + b" ", secret), (body, "whsec_y")):
-        with pytest.raises(webhooks.NotGenuineError):
-            webhooks.verified(changed, headers, secret=of)
-    with pytest.raises(ValueError, match="empty"):
-        webhooks.verified(body, headers, secret="")
+    with meets() as pods:
+        for genuine in (headers, list(headers.items()), {f"{name}-Previous": right, name: "sha256=0", **delivery}):
+            assert pods.verified(body, genuine, secret=secret)["id"] == "evt_1"
+        odd: list[dict[str, str]] = [{}, {name: "é" * 70}, {name: ""}, {name: right.removeprefix("sha256=")}]
+        odd += [{name: right.upper()}, {name: right[:-1]}, {name: "sha256="}]
+        odd += [{name: right, "X-Service-Delivery": "evt_2"}]
+        for wrong in odd:
+            with pytest.raises(webhooks.NotGenuineError):
+                pods.verified(body, delivery | wrong, secret=secret)
+        for changed, of in ((body + b" ", secret), (body, "whsec_y")):
+            with pytest.raises(webhooks.NotGenuineError):
+                pods.verified(changed, headers, secret=of)
+        with pytest.raises(ValueError, match="empty"):
+            pods.verified(body, headers, secret="")

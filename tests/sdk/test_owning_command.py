@@ -73,6 +73,10 @@ def test_a_limit_is_set_beside_the_others_and_taken_away(terminal: Terminal, mak
         (agent, "--account"),
         (agent,),
         (agent, "--usd-per-day", "much"),
+        (agent, "--usd-per-day", "5_0"),
+        (agent, "--usd-per-day", "nan"),
+        (agent, "--usd-per-day", "\u0665"),  # a five in Arabic digits
+        (agent, "--tokens-per-turn", "9_000"),
         ("--account", "--tokens-per-turn", "1"),
     ):
         refused = terminal.types("limits", "set", *wrong, "--json")
@@ -90,6 +94,8 @@ def test_keys_are_made_limited_and_ended_by_who_signed_in_alone(
     refused = terminal.types(*words, "--json")
     assert (refused.exit_code, "AGENTPODS_SESSION" in refused.stderr, kept.exists()) == (3, True, False)
 
+    for odd in ("5_0", "nan", "inf"):  # the later one of two counts
+        assert terminal.types(*words, "--usd-per-day", odd, AGENTPODS_SESSION=signed_in).exit_code == 2
     made = terminal.types(*words, "--json", AGENTPODS_SESSION=signed_in)
     assert made.exit_code == 0, made.output
     key = json.loads(made.stdout)["id"]

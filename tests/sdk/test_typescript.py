@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from sdk.generate import typescript
 from tests.agents.conftest import PERSONA
 from tests.chromium import NODE
 from tests.sdk.conftest import LiveService
+from tests.sdk.driving.typescript import copied
 
 SECONDS = 600
 
@@ -24,14 +24,9 @@ def test_its_types_are_those_of_the_document() -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.django_db(transaction=True)
-def test_it_compiles_and_drives_a_service(service: LiveService, worker: None) -> None:
+def test_it_compiles_and_drives_a_service(service: LiveService, worker: None, tmp_path: Path) -> None:
     """Needs the registry of npm."""
-    place = typescript.packages()
-    for name in ("src", "test"):
-        shutil.rmtree(place / name, ignore_errors=True)
-        shutil.copytree(typescript.SOURCE / name, place / name)
-    for name in ("tsconfig.json", "tsconfig.test.json"):
-        shutil.copy(typescript.SOURCE / name, place / name)
+    place = copied(tmp_path)
     compiler = place / "node_modules" / "typescript" / "bin" / "tsc"
     run(place, str(compiler), "--noEmit", "--project", "tsconfig.test.json")
     there = {"AGENTPODS_URL": service.url, "AGENTPODS_API_KEY": service.key, "PERSONA": PERSONA}

@@ -2,9 +2,10 @@
 
 import type { Client } from "openapi-fetch";
 
-import { one, pages, part, prefer, told } from "./calls.ts";
-import { BUSY, pause, type Connection } from "./connection.ts";
+import { inPath, one, pages, part, prefer, told } from "./calls.ts";
+import { pause, type Connection } from "./connection.ts";
 import { ApiError, NoAnswerError, NotSettledError, StreamCutError, UnexpectedAnswerError } from "./errors.ts";
+import { followed } from "./following.ts";
 import type { components, paths } from "./schema.ts";
 import type { ServerEvent } from "./sse.ts";
 
@@ -20,8 +21,6 @@ export type ChatEvent =
 
 const SETTLED: readonly string[] = ["running", "stopped", "failed", "deleted"];
 const LONGEST_WAIT = 60; // seconds; the service waits no longer
-const MOST_FAILURES = 8; // of a followed log, in a row
-
 const EVENTS_A_PAGE = 100;
 
 /** `wait` of a call is at most 60: the seconds in which the service waits until the agent has settled. */
@@ -86,7 +85,7 @@ export class AgentCalls {
     return told(await this.#api.GET("/agents/{id}/explain", { params: { path: { id: part(id) } } })).explanation;
   }
 
-  /** Wait until the agent is where it is wanted. Returns null for one that is deleted. Throws NotSettledError. */
+  /** Wait until the agent is where it is wanted. Returns null for one that was to be deleted and is. Throws NotSettledError. */
   async wait(
     id: string,
     options: { until?: "running" | "stopped" | "deleted" | "settled"; seconds?: number } = {},
@@ -96,9 +95,9 @@ export class AgentCalls {
     for (;;) {
       const asked = Date.now();
       const left = Math.floor((deadline - asked) / 1000);
-      const agent = await this.#look(id, Math.max(1, Math.min(LONGEST_WAIT, left)));
-      if (agent === null && until === "deleted") return null;
-      const status: string = agent?.status ?? "deleted";
+      const agent = await this.#look(id, Math.max(1, Math.min(LONGEST_WAIT, left)), until === "deleted");
+      if (agent === null) return null;
+      const { status } = agent;
       if (status === until || (until === "settled" && SETTLED.includes(status))) return agent;
       const isOver = status === "failed" || status === "deleted";
       if (isOver) throw new NotSettledError(`the agent is ${status}, not ${until}: explain says why`, status);
@@ -108,11 +107,11 @@ export class AgentCalls {
     }
   }
 
-  async #look(id: string, wait: number): Promise<Agent | null> {
+  async #look(id: string, wait: number, mayBeGone: boolean): Promise<Agent | null> {
     try {
       return told(await this.#api.GET("/agents/{id}", one(id, wait))).agent;
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return null;
+      if (mayBeGone && error instanceof ApiError && error.status === 404) return null;
       throw error;
     }
   }
@@ -128,7 +127,7 @@ export class AgentCalls {
     const body = JSON.stringify({ message, sessionId: sessionId ?? null });
     const init = { method: "POST", body, headers: { "Content-Type": "application/json" } };
     try {
-      for await (const event of this.#connection.events(`/agents/${encodeURIComponent(part(id))}/chat`, init)) {
+      for await (const event of this.#connection.events(`/agents/${inPath(id)}/chat`, init)) {
         const said = chatEvent(event);
         if (said) yield said;
         if (said?.type === "done") return;
@@ -139,19 +138,24 @@ export class AgentCalls {
     throw new StreamCutError("the stream ended before the reply did");
   }
 
-  /** Its events of the last thirty days that came after the one with this id, oldest first. */
-  async *events(id: string, options: { after?: string } = {}): AsyncGenerator<Schemas["LoggedEvent"], void> {
+  /** Its events of the last thirty days that came after the one with this id, oldest first. With null: those of all agents. */
+  async *events(id: string | null, options: { after?: string } = {}): AsyncGenerator<Schemas["LoggedEvent"], void> {
     for (let after = options.after; ; ) {
-      const query = after === undefined ? { limit: EVENTS_A_PAGE } : { limit: EVENTS_A_PAGE, after };
-      const params = { path: { id: part(id) }, query };
-      const answer = told(await this.#api.GET("/agents/{id}/events", { params, parseAs: "json" }));
-      const page = (answer as Schemas["EventsEnvelope"]).events;
+      const page = await this.#eventsAfter(id, after === undefined ? { limit: EVENTS_A_PAGE } : { limit: EVENTS_A_PAGE, after });
       yield* page;
       const last = page.at(-1)?.id;
       if (page.length < EVENTS_A_PAGE) return;
       if (last === after) throw new UnexpectedAnswerError("the list of events does not go on");
       after = last;
     }
+  }
+
+  async #eventsAfter(id: string | null, query: { limit: number; after?: string }): Promise<Schemas["LoggedEvent"][]> {
+    const answer =
+      id === null
+        ? await this.#api.GET("/events", { params: { query }, parseAs: "json" })
+        : await this.#api.GET("/agents/{id}/events", { params: { path: { id: part(id) }, query }, parseAs: "json" });
+    return (told(answer) as Schemas["EventsEnvelope"]).events;
   }
 
   async logs(id: string, query: LogQuery = {}): Promise<Schemas["LogsEnvelope"]> {
@@ -161,34 +165,16 @@ export class AgentCalls {
 
   /** The log as it grows: events `log`, `state`, `gap` and at last `end`, over broken connections. */
   followLogs(id: string, options: { after?: string } = {}): AsyncGenerator<ServerEvent, void> {
-    return this.#follow(`/agents/${encodeURIComponent(part(id))}/logs`, options.after);
+    return this.#follow(`/agents/${inPath(id)}/logs`, options.after);
   }
 
   /** Its events of thirty days, and then those that come, over broken connections. With null: those of all agents. */
   followEvents(id: string | null, options: { after?: string } = {}): AsyncGenerator<ServerEvent, void> {
-    return this.#follow(id === null ? "/events" : `/agents/${encodeURIComponent(part(id))}/events`, options.after);
+    return this.#follow(id === null ? "/events" : `/agents/${inPath(id)}/events`, options.after);
   }
 
-  async *#follow(path: string, after: string | undefined): AsyncGenerator<ServerEvent, void> {
-    let place = after ?? null;
-    for (let failures = 0, ends = 0; ; ) {
-      try {
-        const headers: Record<string, string> = place ? { "Last-Event-ID": place } : {};
-        for await (const event of this.#connection.events(path, { headers })) {
-          place = event.id ?? place;
-          if (event.name !== "state") failures = ends = 0;
-          yield event;
-          if (event.name === "end") return;
-        }
-        failures = 0; // a quiet stream ends after a while, which is no failure
-      } catch (error) {
-        failures += 1;
-        const passing = error instanceof NoAnswerError || (error instanceof ApiError && [429, ...BUSY].includes(error.status));
-        if (!passing || failures > MOST_FAILURES) throw error;
-      }
-      ends += 1;
-      await pause(Math.min(0.5 * 2 ** ends, 8));
-    }
+  #follow(path: string, after: string | undefined): AsyncGenerator<ServerEvent, void> {
+    return followed((place) => this.#connection.events(path, { headers: place ? { "Last-Event-ID": place } : {} }), after);
   }
 }
 

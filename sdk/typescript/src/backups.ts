@@ -2,8 +2,8 @@
 
 import type { Client } from "openapi-fetch";
 
-import { part, prefer, told } from "./calls.ts";
-import { pause } from "./connection.ts";
+import { inPath, part, prefer, told } from "./calls.ts";
+import { pause, type Connection } from "./connection.ts";
 import { ApiError } from "./errors.ts";
 import type { components, paths } from "./schema.ts";
 
@@ -14,9 +14,11 @@ const LONGEST_PAUSE = 60; // seconds
 
 export class BackupCalls {
   readonly #api: Client<paths>;
+  readonly #connection: Connection;
 
-  constructor(api: Client<paths>) {
+  constructor(api: Client<paths>, connection: Connection) {
     this.#api = api;
+    this.#connection = connection;
   }
 
   /** Back up now, and wait for the end. */
@@ -34,6 +36,14 @@ export class BackupCalls {
 
   async list(agentId: string): Promise<Schemas["BackupEntry"][]> {
     return told(await this.#api.GET("/agents/{id}/backups", { params: { path: { id: part(agentId) } } })).backups;
+  }
+
+  /**
+   * The bytes of a backup, a tar.gz, as they come; one that is incomplete throws. In Node.js:
+   * `await writeFile("backup.tar.gz", pods.backups.download(agentId, name))`.
+   */
+  download(agentId: string, name: string): AsyncGenerator<Uint8Array, void> {
+    return this.#connection.pieces(`/agents/${inPath(agentId)}/backups/${inPath(name)}`, "application/gzip");
   }
 
   /** Put a backup in the place of the agent's data. */

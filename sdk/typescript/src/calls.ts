@@ -31,7 +31,13 @@ export function part(id: string): string {
   return id;
 }
 
-/** The pages of a list. `ask` is called with the cursor of each. */
+/** The same, as it stands in a path that is written by hand. */
+export const inPath = (id: string): string => encodeURIComponent(part(id));
+
+/**
+ * The pages of any list, to its end. `ask` is called with the cursor of each:
+ * `pages((cursor) => pods.api.GET("/invoices", { params: { query: { limit: 100, ...cursor } } }))`.
+ */
 export async function* pages<T>(ask: (query: { cursor?: string }) => Promise<Answer<T>>): AsyncGenerator<T, void> {
   const seen = new Set<string>();
   for (let cursor: string | null = null; ; ) {

@@ -5,8 +5,9 @@ import { EventReader, type ServerEvent } from "./sse.ts";
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const FIRST_PAUSE = 0.5; // seconds
-const MOST_PAUSE = 8;
-const LONGEST_RETRY_AFTER = 60;
+export const MOST_PAUSE = 8;
+export const LONGEST_RETRY_AFTER = 60;
+const EVENTS = "text/event-stream";
 export const BUSY: readonly number[] = [502, 503, 504];
 const REPEATABLE = ["GET", "PUT", "DELETE"];
 export const IDEMPOTENCY_KEY = "Idempotency-Key";
@@ -51,18 +52,23 @@ export class Connection {
 
   /** The events of a stream, until the service ends it. Nothing is sent twice here. */
   async *events(path: string, init: RequestInit = {}): AsyncGenerator<ServerEvent, void> {
+    const reader = new EventReader();
+    for await (const piece of this.pieces(path, EVENTS, init)) yield* reader.feed(piece);
+  }
+
+  /** The bytes of an answer of this type, as they come, however many there are. Nothing is sent twice here. */
+  async *pieces(path: string, type: string, init: RequestInit = {}): AsyncGenerator<Uint8Array, void> {
     const ended = new AbortController();
     const request = new Request(this.baseUrl + path, init);
-    request.headers.set("Accept", "text/event-stream");
+    request.headers.set("Accept", type);
     const timer = setTimeout(() => ended.abort(), this.#patience.timeout * 1000);
     try {
       const answer = await this.#begun(request, ended);
       clearTimeout(timer); // from here on it is between two pieces
-      if (!answer.headers.get("content-type")?.startsWith("text/event-stream") || !answer.body) {
-        throw new UnexpectedAnswerError("the answer is no stream of events: is the address right?");
+      if (!answer.headers.get("content-type")?.startsWith(type) || !answer.body) {
+        throw new UnexpectedAnswerError(`the answer is no ${type}: is the address right?`);
       }
-      const reader = new EventReader();
-      for await (const piece of pieces(answer.body, this.#patience.timeout)) yield* reader.feed(piece);
+      yield* pieces(answer.body, this.#patience.timeout);
     } finally {
       clearTimeout(timer);
       ended.abort();

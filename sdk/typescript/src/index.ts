@@ -7,7 +7,9 @@ import { BackupCalls } from "./backups.ts";
 import { Connection, IDEMPOTENCY_KEY } from "./connection.ts";
 import { WebhookCalls } from "./receivers.ts";
 import type { components, paths } from "./schema.ts";
+import type { ServerEvent } from "./sse.ts";
 
+export { pages } from "./calls.ts";
 export * from "./errors.ts";
 export { verified, type WebhookEvent } from "./webhooks.ts";
 export type { ChatEvent } from "./agents.ts";
@@ -37,6 +39,7 @@ export class Agentpods {
   readonly agents: AgentCalls;
   readonly backups: BackupCalls;
   readonly webhooks: WebhookCalls;
+  readonly #connection: Connection;
 
   constructor(options: Options = {}) {
     const environment = globalThis.process?.env ?? {};
@@ -54,9 +57,16 @@ export class Agentpods {
         }
       },
     });
+    this.#connection = connection;
     this.agents = new AgentCalls(this.api, connection);
-    this.backups = new BackupCalls(this.api);
+    this.backups = new BackupCalls(this.api, connection);
     this.webhooks = new WebhookCalls(this.api);
+  }
+
+  /** The events of a call that streams, to its end; `api` reads whole answers. `body` is sent as JSON. */
+  stream(method: string, path: string, body?: unknown): AsyncGenerator<ServerEvent, void> {
+    const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+    return this.#connection.events(path, { method, ...(body === undefined ? {} : json) });
   }
 }
 

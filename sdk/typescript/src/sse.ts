@@ -9,6 +9,7 @@ export interface ServerEvent {
   id: string | null;
 }
 
+const DONE = "[DONE]"; // ends a stream of OpenAI's protocol, and is no JSON
 const MAX_EVENT_CHARACTERS = 16 * 1024 * 1024;
 
 export class EventReader {
@@ -60,7 +61,7 @@ export class EventReader {
     const [name, text] = [this.#name || "message", this.#data.join("\n")];
     this.#name = "";
     this.#data = [];
-    if (!text) return null;
+    if (!text || text === DONE) return null;
     const data = parsed(text);
     if (!data) throw new UnexpectedAnswerError(`the event \`${name.slice(0, 40)}\` of the stream has no JSON object`);
     return { name, data, id: this.#id };

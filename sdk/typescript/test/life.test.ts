@@ -98,6 +98,17 @@ test("backups, receivers and events have the usual calls", async () => {
     assert.equal(calls.length, 2);
   });
   await hostile([json({ backups: [{ name: "b1" }] })], async (pods) => assert.equal((await pods.backups.list("agt_1")).length, 1));
+  const archive: RequestListener = (_, response) => void response.writeHead(200, { "Content-Type": "application/gzip" }).end("archive");
+  await hostile([archive], async (pods, calls) => {
+    assert.equal(Buffer.concat(await Array.fromAsync(pods.backups.download("agt_1", "b1"))).toString(), "archive");
+    assert.match(calls[0] ?? "", /^GET \/agents\/agt_1\/backups\/b1 $/);
+  });
+  const cut: RequestListener = (_, response) => {
+    response.writeHead(200, { "Content-Type": "application/gzip", "Content-Length": "100" });
+    response.write("arch", () => response.destroy());
+  };
+  await hostile([cut], (pods) => assert.rejects(Array.fromAsync(pods.backups.download("agt_1", "b1")), NoAnswerError));
+  await hostile([json({})], (pods) => assert.rejects(Array.fromAsync(pods.backups.download("agt_1", "b1")), UnexpectedAnswerError));
   await hostile([json({ agent: { id: "agt_1" } })], async (pods, calls) => {
     assert.equal((await pods.backups.restore("agt_1", "b1")).id, "agt_1");
     assert.match(calls[0] ?? "", /^POST \/agents\/agt_1\/backups\/b1\/restore /);
@@ -141,6 +152,18 @@ test("streams: whole, cut off, failed, and a log over broken connections", async
     const events = await Array.fromAsync(pods.agents.followEvents(null));
     assert.deepEqual(events.map((one) => one.id), ["evt_1", null]);
     assert.match(calls[2] ?? "", /^GET \/events evt_1$/);
+  });
+  const state = 'event: state\ndata: {"status": "running", "live": true}\n\n';
+  await hostile([stream(state), stream(state), stream(end)], async (pods) => {
+    const events = await Array.fromAsync(pods.agents.followLogs("agt_1"));
+    assert.deepEqual(events.map((one) => one.name), ["state", "end"]); // the state has not changed
+  });
+  const later = json({ error: "INTERNAL", message: "later" }, { "Retry-After": "3600" }, 503);
+  await hostile([later], (pods) => assert.rejects(Array.fromAsync(pods.agents.followLogs("agt_1")), ApiError)); // the caller's decision
+  await hostile([stream('data: {"n": 1}\n\ndata: [DONE]\n\n')], async (pods, calls) => {
+    const events = await Array.fromAsync(pods.stream("POST", "/agents/agt_1/v1/chat/completions", { stream: true }));
+    assert.deepEqual(events.map((one) => one.data), [{ n: 1 }]);
+    assert.match(calls[0] ?? "", /^POST /);
   });
 });
 

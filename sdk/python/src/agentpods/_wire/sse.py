@@ -11,6 +11,7 @@ from typing import Any
 from agentpods._wire.call import refuse_constant
 from agentpods.errors import UnexpectedAnswerError
 
+DONE = "[DONE]"  # ends a stream of OpenAI's protocol, and is no JSON
 MAX_EVENT_CHARACTERS = 16 * 1024 * 1024  # parts of an answer may have 2 MiB, as base64 in JSON
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -74,7 +75,7 @@ class StreamReader:
     def _ended(self) -> ServerEvent | None:
         name, data = self._name or "message", "\n".join(self._data)
         self._name, self._data = "", []
-        if not data:
+        if data in {"", DONE}:
             return None
         try:
             told = json.loads(data, parse_constant=refuse_constant)

@@ -11,6 +11,7 @@ import typer
 
 from agentpods._wire.files import new_file
 from agentpods.cli import asking
+from agentpods.cli.amounts import number
 from agentpods.cli.exits import Exit
 from agentpods.cli.owning import by_owner
 from agentpods.cli.session import CommandRun, Json, Yes, session
@@ -19,6 +20,7 @@ app = typer.Typer(name="keys", help="API keys. Making and revoking them needs yo
 
 SHOWN = ("id", "name", "prefix", "scopes", "agentId", "expiresAt", "lastUsedAt", "revokedAt")
 FIELDS = "id,name,prefix,createdAt,lastUsedAt,revokedAt,scopes,agentId,expiresAt,spendLimitUsd,usdPerDay,usdPerMonth"
+Usd = float | None
 _DAYS = re.compile(r"([1-9][0-9]{0,3})d")
 
 
@@ -39,9 +41,9 @@ def create(
     ] = None,
     agent: Annotated[str | None, typer.Option(metavar="AGENT", help="Only for this agent.")] = None,
     expires: Annotated[str | None, typer.Option(help="30d, or a moment: 2027-01-01T00:00:00Z.")] = None,
-    spend_limit_usd: Annotated[float | None, typer.Option(help="What its orders may cost together.")] = None,
-    usd_per_day: Annotated[float | None, typer.Option(help="What models may cost in its turns a day.")] = None,
-    usd_per_month: Annotated[float | None, typer.Option(help="The same a month.")] = None,
+    spend_limit_usd: Annotated[Usd, typer.Option(parser=number, help="What its orders may cost together.")] = None,
+    usd_per_day: Annotated[Usd, typer.Option(parser=number, help="What models may cost in its turns a day.")] = None,
+    usd_per_month: Annotated[Usd, typer.Option(parser=number, help="The same a month.")] = None,
     as_json: Json = False,
 ) -> None:
     """Make a key."""

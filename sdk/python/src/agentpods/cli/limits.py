@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from agentpods import types
+from agentpods.cli.amounts import number, whole
 from agentpods.cli.exits import Exit
 from agentpods.cli.owning import by_owner
 from agentpods.cli.session import AgentId, CommandRun, Json, session
@@ -106,7 +107,7 @@ def _number(run: CommandRun, name: str, typed: str) -> float | int | None:
     if typed == NONE:
         return None
     try:
-        return float(typed) if name.startswith("usd") else int(typed)
+        return number(typed) if name.startswith("usd") else whole(typed)
     except ValueError:
         run.out.failed(f"{name}: {typed} is no number, and not `{NONE}`")
         raise typer.Exit(Exit.USAGE) from None
