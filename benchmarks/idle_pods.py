@@ -1,7 +1,8 @@
 """IDLE: memory and CPU of the gateway and bridge of pods that nobody talks to, at 15 and at 100 pods of this machine.
 
 Workers and beat deploy the pods as `make run` does. The engine is the double of pi, because the engine's own processes
-are not in these figures.
+are not in these figures. The process of which gateways and bridges are copies is: each pod has its share of it. Run it
+as root: nobody else may read how much memory these programs share.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from django.test.utils import override_settings
 from agents import creation
 from agents.models import Agent, Status
 from agents.runtimes.local import measure as memory
-from agents.runtimes.local import programs
+from agents.runtimes.local import programs, template
 from benchmarks import customers, processes
 from benchmarks.figures import Figure
 from tests.doubles.pi import install_double
@@ -35,9 +36,9 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What one program of an average pod takes while nothing happens."""
+    """What one program of an average pod takes while nothing happens, or the pod's share of the template."""
 
-    program: programs.PodProgram
+    program: str
     megabytes: float
     cpu: float  # percent of a core
 
@@ -89,26 +90,32 @@ def _rest(pods: int) -> list[Rest]:
         raise RuntimeError(
             f"{len(found)} programs of {pods} pods: a pod that is missing would be counted as a cheap one"
         )
-    before, begun = _seconds(found), time.monotonic()
+    kinds: dict[str, list[psutil.Process]] = {
+        program: [process for (_, which), process in found.items() if which is program]
+        for program in programs.PodProgram
+    }
+    kinds["template"] = _templates(found)
+    before, begun = {kind: _seconds(those) for kind, those in kinds.items()}, time.monotonic()
     time.sleep(REST_SECONDS)
-    after, lasted = _seconds(found), time.monotonic() - begun
+    after, lasted = {kind: _seconds(those) for kind, those in kinds.items()}, time.monotonic() - begun
     return [
         Rest(
-            program,
-            memory.memory_of(process.pid for (_, which), process in found.items() if which is program) / MB / pods,
-            (after[program] - before[program]) / lasted / pods * 100,
+            kind,
+            memory.memory_of(process.pid for process in those) / MB / pods,
+            (after[kind] - before[kind]) / lasted / pods * 100,
         )
-        for program in programs.PodProgram
+        for kind, those in kinds.items()
     ]
 
 
-def _seconds(found: programs.Found) -> dict[programs.PodProgram, float]:
-    """CPU seconds of all gateways, and of all bridges. The engines below the bridges are not in them."""
-    total = dict.fromkeys(programs.PodProgram, 0.0)
-    for (_, program), process in found.items():
-        times = process.cpu_times()
-        total[program] += times.user + times.system
-    return total
+def _templates(found: programs.Found) -> list[psutil.Process]:
+    parents = {process.pid: process for program in found.values() if (process := program.parent())}
+    return [process for process in parents.values() if template.MODULE in process.cmdline()]
+
+
+def _seconds(those: Sequence[psutil.Process]) -> float:
+    """CPU seconds of these processes. The engines below the bridges are not in them."""
+    return sum(times.user + times.system for times in (process.cpu_times() for process in those))
 
 
 def _end_pods() -> None:
