@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import psutil
 
-CHECK_SECONDS = 2.0
+CHECK_SECONDS = 2.0  # where the kernel cannot tell the end of a process
 # How many seconds two readings of the same process's start time may differ: the kernel counts in ticks, and the boot
 # time is adjusted.
 _START_TOLERANCE = 2.0
@@ -39,8 +39,26 @@ async def supervisor_gone(environ: Mapping[str, str] = os.environ) -> None:
     if not named or environ.get("KEEP_PODS") == "1":
         await asyncio.Event().wait()
     pid, _, created = named.partition(":")
-    while _lives(int(pid), float(created)):  # noqa: ASYNC110 - there is no event for the end of a foreign process
+    while _lives(int(pid), float(created)):
+        await _end_of(int(pid))
+
+
+async def _end_of(pid: int) -> None:
+    """Return when this process has ended, or perhaps has."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    except OSError:
         await asyncio.sleep(CHECK_SECONDS)
+        return
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
 
 
 def _lives(pid: int, created: float) -> bool:

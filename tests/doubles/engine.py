@@ -104,7 +104,7 @@ async def _serve(engine: PartsEngine, directory: Path, port: int) -> tuple[web.A
         backups=no,
         restoring=no,
     )
-    runner = web.AppRunner(server.app())
+    runner = web.AppRunner(server.app(), handler_cancellation=True)  # as the bridge does
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     return runner, engine_processes

@@ -21,9 +21,9 @@ from agents.pod.bridge.log import EngineLog
 _log = logging.getLogger(__name__)
 
 LAST_WORDS_SECONDS = 0.2  # by then, the last output of an ended engine on stderr has arrived
-BEAT_SECONDS = 2.0
+BEAT_SECONDS = 3.0
 # A healthy engine answers within milliseconds. On a machine that is short of CPU it may take seconds.
-SILENCE_SECONDS = 6.0
+SILENCE_SECONDS = 5.0
 # The limit even on a machine that is short of CPU: after this time, users get no answers either.
 LONGEST_SILENCE_SECONDS = 30.0
 LOOK_SECONDS = 0.5
@@ -130,6 +130,10 @@ class EngineProcess:
         if self._silence() > SILENCE_SECONDS + BEAT_SECONDS:
             return "the engine does not answer"
         return None
+
+    def is_calm(self) -> bool:
+        """Whether it has no turn and owes no answer, so nobody waits for news of it."""
+        return not self.busy and self._silence() < BEAT_SECONDS + 1.0
 
     def _silence(self) -> float:
         """For how many seconds it could have answered and did not. Time without CPU does not count."""

@@ -24,6 +24,7 @@ class EngineProcesses(ABC):
         self._lanes = Lanes()
         self._starting = asyncio.Lock()
         self._death: asyncio.Future[str] | None = None  # None while the engine is down
+        self.stirred = asyncio.Event()  # something has changed that the supervisor should look at now
 
     @property
     @abstractmethod
@@ -76,6 +77,7 @@ class EngineProcesses(ABC):
     def _on_exit(self, process: EngineProcess) -> None:
         if not process.ending and self._death and not self._death.done():
             self._death.set_result(_last_words(process))
+            self.stirred.set()
 
 
 class Lanes:

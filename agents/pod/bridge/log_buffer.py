@@ -17,7 +17,7 @@ from agents.pod.logs.lines import Level, LogLine, LogSource, prepared
 MOST_BYTES = 1024 * 1024
 LINE_OVERHEAD_BYTES = 200
 # A stream without new lines sends an empty line this often (seconds), to show that it is alive.
-BEAT_SECONDS = 5.0
+BEAT_SECONDS = 30.0
 # Limits for the bridge's own log lines.
 LINES_PER_SECOND, BURST_LINES = 20.0, 500.0
 ENDING = b'{"ending":true}\n'

@@ -97,6 +97,7 @@ class Pool(EngineProcesses):
             async with self._starting:
                 if process := await self._take(session):
                     process.busy = True
+                    self.stirred.set()
                     return process
             # All processes are busy: wait until one is free. Meanwhile others may start.
             async with self._freed:

@@ -92,6 +92,7 @@ class Single(EngineProcesses):
                 raise EngineError(STOPPED)
             self._running += 1
             self._process.busy = True
+            self.stirred.set()
             self._rested.clear()
             return self._process
 

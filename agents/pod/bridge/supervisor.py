@@ -5,12 +5,12 @@ configurations.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -33,6 +33,9 @@ from agents.runtimes.base import Phase, PodConfig
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
+# An engine that is well and has no turn is looked at less often. What changes wakes the supervisor (`stirred`).
+CALM_SECONDS = 3.0
+LATE_SECONDS = 2.0
 PUBLISH_SECONDS = 1.5
 # The pause before a restart: 5 s at first, then doubled up to 60 s. After 60 s of health the next pause is 5 s again.
 FIRST_PAUSE_SECONDS = 5.0
@@ -112,6 +115,7 @@ class EngineSupervisor:
         self._wanted = config
         self._log.hide(secrets_of(config))
         self._changed.set()
+        self._engine_processes.stirred.set()
 
     def restart(self) -> bool:
         """Have the engine ended and started again at once. False while it does not run: it is being started anyway, or
@@ -121,6 +125,7 @@ class EngineSupervisor:
             return False
         self._is_restart_asked = True
         self._changed.set()
+        self._engine_processes.stirred.set()
         return True
 
     async def keep(self) -> None:
@@ -229,16 +234,16 @@ class EngineSupervisor:
 
     async def _watch(self) -> None:
         """Never returns. Raises Death when the engine is down."""
-        last = published = time.monotonic()
+        published = time.monotonic()
         pid = self._engine_processes.main_pid()
         while True:
-            await self._sleep_until_something()
+            due = time.monotonic() + self._pause()
+            await self._sleep_until_something(due)
             now = time.monotonic()
-            if now - last > TICK_SECONDS * 6:
+            if now - due > LATE_SECONDS:
                 for process in self._engine_processes.processes:
                     # the bridge itself did not run in this time, so the engine's silence does not count
                     process.forgive()
-            last = now
             if self._is_restart_asked:
                 raise RestartAsked
             self._judge(now)
@@ -270,13 +275,16 @@ class EngineSupervisor:
             self._status.clear_trouble()
         self._was_full = full is not None
 
-    async def _sleep_until_something(self) -> None:
-        changed = asyncio.create_task(self._changed.wait())
-        try:
-            waits: set[asyncio.Future[Any]] = {self._engine_processes.death, changed}
-            await asyncio.wait(waits, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            changed.cancel()
+    def _pause(self) -> float:
+        is_calm = self._status.phase == Phase.READY and all(one.is_calm() for one in self._engine_processes.processes)
+        return CALM_SECONDS if is_calm else TICK_SECONDS
+
+    async def _sleep_until_something(self, due: float) -> None:
+        stirred = self._engine_processes.stirred
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(due):
+                await stirred.wait()
+        stirred.clear()
 
     def _judge(self, now: float) -> None:
         """Set the phase to READY or UNHEALTHY by the state of the processes. Raises Death when a process is gone or

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 # A turn that still runs this many seconds after the gateway must end is cut off.
 GRACE_SECONDS = 2.0
 # If a gateway has not reported for five times this long, the runtime takes it for hung.
-REPORT_SECONDS = 2.0
+REPORT_SECONDS = 3.0
 LINE_BYTES = 4 * 1024 * 1024
 
 

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 LIFE_HEADER = "Log-Life"
 AGAIN_SECONDS = 1.0
-SILENCE_SECONDS = 20.0  # the bridge sends a sign of life every 5 seconds
+SILENCE_SECONDS = 90.0  # the bridge sends a sign of life every 30 seconds
 LINE_BYTES = 64 * 1024
 # The most bytes that are accepted from the bridge. Above this, the bridge waits, and drops lines that it cannot hold.
 BYTES_PER_SECOND, BURST_BYTES = 256.0 * 1024, 2.0 * 1024 * 1024

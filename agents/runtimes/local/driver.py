@@ -29,6 +29,7 @@ from agents.runtimes.local import measure, observing, ports, programs
 from agents.runtimes.local.home import Home, PodRecord, WantedState, make_private
 from agents.runtimes.local.ports import HOST
 from agents.runtimes.local.programs import Found, PodProgram
+from agents.runtimes.local.template import Template
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ STOP_SECONDS = 20.0
 ORDERLY_SECONDS = 17.0
 HASTY_SECONDS = 2.0
 # Our programs report at least every REPORT_SECONDS. A program that has not reported for HUNG_SECONDS is killed.
-REPORT_SECONDS = 3.0
+REPORT_SECONDS = 5.0
 HUNG_SECONDS = 30.0
 KILL_SECONDS = 10.0
 # The time limit for measuring the disks of all pods. Disks that are not measured in time are unknown until the next
@@ -52,6 +53,7 @@ class LocalRuntime:
         self._engine_cache = engine_cache
         self._restic = restic
         self._keep_pods = keep_pods
+        self._template = Template()
 
     # The methods of the Runtime contract.
 
@@ -216,6 +218,7 @@ class LocalRuntime:
                 run_dir=run_dir,
                 document=documents[program](spec, record),
                 keep=self._keep_pods,
+                template=self._template,
             )
 
     def _missing(self, namespace: str) -> list[PodProgram]:

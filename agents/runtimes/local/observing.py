@@ -16,7 +16,7 @@ from agents.runtimes.local import programs
 from agents.runtimes.local.home import PodRecord, WantedState, read_json
 from agents.runtimes.local.programs import Found, PodProgram
 
-# Both programs write their reports about every two seconds.
+# Both programs report about every three seconds.
 STALE_SECONDS = 10.0
 
 

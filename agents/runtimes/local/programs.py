@@ -14,12 +14,13 @@ import time
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import IO
 
 import psutil
 
 from agents.pod import processes
+from agents.runtimes.local.template import SOURCE, Template
 
-SOURCE = Path(__file__).resolve().parents[3]
 LOG_BYTES = 2 * 1024 * 1024
 _PIPE_BYTES = 1024 * 1024
 _INHERITED = {
@@ -59,28 +60,40 @@ def find(home: Path) -> Found:
     return found
 
 
-def start(program: PodProgram, *, namespace: str, home: Path, run_dir: Path, document: bytes, keep: bool) -> None:
+def start(
+    program: PodProgram, *, namespace: str, home: Path, run_dir: Path, document: bytes, keep: bool, template: Template
+) -> None:
     """Start a program and pass its start document to it. If this worker is killed before that is done, the program ends
     by itself, because its document is not complete.
     """
-    with (run_dir / f"{program}.log").open("ab") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", f"agents.pod.{program}", *processes.program_arguments(namespace, home)],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            cwd=SOURCE,
-            env=_environment(program, namespace, home, keep=keep),
-            start_new_session=True,
-        )
-    _reap_later(child)
-    if child.stdin is None:
-        raise RuntimeError("a pipe was asked for")
-    with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
+    module, arguments = f"agents.pod.{program}", processes.program_arguments(namespace, home)
+    environment, marks = _environment(keep=keep), processes.marks(namespace, home, program)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as pipe:
+        with os.fdopen(reading, "rb") as stdin, (run_dir / f"{program}.log").open("ab") as log:
+            if not template.copy(module, arguments, environment, marks, [stdin.fileno(), log.fileno()]):
+                _start_anew(module, arguments, {**environment, **marks}, stdin=stdin, log=log)
         # Make the pipe large enough for the whole document, so that a program that hangs at its start does not block
         # the worker.
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, max(_PIPE_BYTES, len(document)))
-        pipe.write(document)
+        with contextlib.suppress(BrokenPipeError):
+            pipe.write(document)
+            pipe.flush()
+
+
+def _start_anew(
+    module: str, arguments: list[str], environment: Mapping[str, str], *, stdin: IO[bytes], log: IO[bytes]
+) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=stdin,
+        stdout=log,
+        stderr=log,
+        cwd=SOURCE,
+        env=environment,
+        start_new_session=True,
+    )
+    _reap_later(child)
 
 
 def trim_logs(run_dir: Path) -> None:
@@ -114,10 +127,10 @@ def is_inherited(name: str) -> bool:
     return name.upper() in _INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
 
 
-def _environment(program: PodProgram, namespace: str, home: Path, *, keep: bool) -> dict[str, str]:
+def _environment(*, keep: bool) -> dict[str, str]:
+    """The environment of every program, without the marks of its pod."""
     inherited = {name: value for name, value in os.environ.items() if is_inherited(name)}
-    kept = {"KEEP_PODS": "1"} if keep else {}
-    return {**inherited, **kept, "PYTHONUNBUFFERED": "1", **processes.marks(namespace, home, program)}
+    return {**inherited, **({"KEEP_PODS": "1"} if keep else {}), "PYTHONUNBUFFERED": "1"}
 
 
 _children: list[subprocess.Popen[bytes]] = []

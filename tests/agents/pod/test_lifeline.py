@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import subprocess
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
+from agents.pod import lifeline
 from agents.pod.lifeline import supervisor_gone
 
 
@@ -52,3 +56,40 @@ def test_without_a_supervisor_nothing_is_watched() -> None:
 
 def test_an_operator_who_keeps_pods_keeps_them(ended: str) -> None:
     assert not _ends({"AGENTPODS_SUPERVISOR": ended, "KEEP_PODS": "1"})
+
+
+@pytest.fixture
+def supervisor() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def _ends_with(supervisor: subprocess.Popen[bytes]) -> None:
+    async def killed_while_watched() -> None:
+        created = psutil.Process(supervisor.pid).create_time()
+        watching = asyncio.create_task(supervisor_gone({"AGENTPODS_SUPERVISOR": f"{supervisor.pid}:{created}"}))
+        assert not (await asyncio.wait({watching}, timeout=0.1))[0]
+        supervisor.kill()
+        await asyncio.wait_for(watching, 20)
+
+    asyncio.run(killed_while_watched())
+
+
+def test_the_end_of_a_supervisor_is_told_and_not_looked_for(
+    supervisor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifeline, "CHECK_SECONDS", 600)
+    _ends_with(supervisor)
+
+
+def test_where_the_kernel_cannot_tell_the_end_it_is_looked_for(
+    supervisor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(_: int) -> int:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", unknown)
+    monkeypatch.setattr(lifeline, "CHECK_SECONDS", 0.05)
+    _ends_with(supervisor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -19,9 +20,10 @@ MOST_DAYS = 31
 class WaitingEntries:
     """Its batches are those of the book of model calls, so each entry arrives once (agents/pod/gateway/spending)."""
 
-    def __init__(self) -> None:
+    def __init__(self, news: asyncio.Event) -> None:
+        """`news` is set when there is something to write to the file."""
         self.under_way: dict[int, Entry] = {}  # what is told of a turn or call if this gateway is killed before its end
-        self.has_news = False
+        self._news = news
         self._next = 0
         self.clear()
 
@@ -34,7 +36,7 @@ class WaitingEntries:
         self._not_kept: Counter[str] = Counter()
         self._today: tuple[str, int] = ("", 0)
         self.under_way.clear()
-        self.has_news = True
+        self._news.set()
 
     @property
     def has_batch(self) -> bool:
@@ -60,25 +62,25 @@ class WaitingEntries:
         self._today = (day, count + 1)
         self._entries.append((entry, size))
         self._bytes += size
-        self.has_news = True
+        self._news.set()
 
     def drop(self, count: int, *, day: str) -> None:
         """So many entries of this day are not kept."""
         self._not_kept[day] += count
         if len(self._not_kept) > MOST_DAYS:
             del self._not_kept[min(self._not_kept)]
-        self.has_news = True
+        self._news.set()
 
     def begin(self, entry: Entry) -> int:
         """A turn or call begins. `entry` is added if this gateway is killed before `end`."""
         number, self._next = self._next, self._next + 1
         self.under_way[number] = entry
-        self.has_news = True
+        self._news.set()
         return number
 
     def end(self, number: int) -> bool:
         """It is over. Returns whether it is still wanted: not if all was forgotten in between."""
-        self.has_news = True
+        self._news.set()
         return self.under_way.pop(number, None) is not None
 
     def confirmed(self) -> None:

@@ -7,6 +7,7 @@ a gateway that is killed loses a second of figures. It loses no call that was un
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -71,12 +72,12 @@ def row_of(tokens: Tokens, *, estimated: bool = False) -> Row:
 class Book:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.replay = WaitingEntries()  # what the agent did; it goes with the same batches
+        self.news = asyncio.Event()  # there is something that the file does not have
+        self.replay = WaitingEntries(self.news)  # what the agent did; it goes with the same batches
         self._begin()
         # The estimates of calls that are not over, with the API keys whose turns made them.
         self.under_way: dict[int, tuple[RowKey, Row, tuple[str, ...]]] = {}
         self.told: dict[str, Any] | None = None  # by the control plane, for the time after a restart
-        self.has_news = False
         self._load()
 
     def _begin(self) -> None:
@@ -96,7 +97,7 @@ class Book:
         if key not in self._rows and len(self._rows) >= MOST_ROWS:
             key = RowKey(key.day, key.provider, key.model, key.kind, "")
         self._rows.setdefault(key, Counter()).update(row)
-        self.has_news = True
+        self.news.set()
 
     def _add_for_key(self, key: KeyRowKey, row: Mapping[str, int]) -> None:
         if key in self._key_rows or len(self._key_rows) < MOST_ROWS:
@@ -131,7 +132,7 @@ class Book:
             self._key_batch, self._key_rows = self._key_rows, {}
             self.replay.next_batch()
             self.number += 1
-            self.has_news = True
+            self.news.set()
         self.keep()
         return {
             "book": self.name,
@@ -143,9 +144,9 @@ class Book:
 
     def keep(self) -> None:
         """Write the file, if there is news. It is tried again with the next news."""
-        if not self.has_news and not self.replay.has_news:
+        if not self.news.is_set():
             return
-        self.has_news = self.replay.has_news = False
+        self.news.clear()
         state = {
             "form": FORM,
             "name": self.name,

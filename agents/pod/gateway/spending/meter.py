@@ -110,7 +110,7 @@ class Meter:
         number, self._next = self._next, self._next + 1
         self._calls[number] = call
         self._book.under_way[number] = (call.key, row_of(call.expected, estimated=True), call.api_keys)
-        self._book.has_news = True
+        self._book.news.set()
         try:
             yield call
         finally:
@@ -193,7 +193,7 @@ class Meter:
             self._told = told
             self.keys.take_all(told.keys, at=told.at)
             self._book.told = dict(body)
-            self._book.has_news = True
+            self._book.news.set()
         return batch
 
     def _is_late(self, told: Told) -> bool:
@@ -203,8 +203,9 @@ class Meter:
         return self._told is not None and 0 < self._told.at - told.at < LATE_SECONDS
 
     async def keep(self) -> None:
-        """Write the book again and again."""
+        """Write the book, at most once in KEEP_SECONDS, while there is news."""
         while True:
+            await self._book.news.wait()
             await asyncio.sleep(KEEP_SECONDS)
             self._book.keep()
 
