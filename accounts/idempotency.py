@@ -59,7 +59,10 @@ def idempotent(action: Action[V, P]) -> Action[V, P]:
 
     @functools.wraps(action)
     def once(view: V, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
-        if HEADER not in request.headers or dry_run.is_on():
+        if HEADER not in request.headers:
+            return action(view, request, *args, **kwargs)
+        _check_key(request)
+        if dry_run.is_on():
             return action(view, request, *args, **kwargs)
         row = _reserve(request)
         if row.status is not None:
@@ -81,18 +84,20 @@ def keep(response: Response) -> Response:
 
 
 def _reserve(request: Request) -> IdempotentReply:
-    key = request.headers[HEADER]
-    if _KEY.fullmatch(key) is None:
-        raise BadRequest(f"{HEADER}: must have 1 to 255 printable ASCII characters")
     body = request.data  # a malformed body is refused here, before anything is reserved
     return replies.reserve(
         caller(request),
         method=str(request.method),
         path=quote(request.path)[:MAX_PATH],
-        key=_of_caller(request, key),
+        key=_of_caller(request, request.headers[HEADER]),
         fingerprint=_fingerprint(request.get_full_path(), body),
         now=timezone.now(),
     )
+
+
+def _check_key(request: Request) -> None:
+    if _KEY.fullmatch(request.headers[HEADER]) is None:
+        raise BadRequest(f"{HEADER}: must have 1 to 255 printable ASCII characters")
 
 
 def _of_caller(request: Request, key: str) -> str:

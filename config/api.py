@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework import exceptions, serializers
+from rest_framework.fields import empty
 from rest_framework.request import Empty, Request
 from rest_framework.viewsets import GenericViewSet
 
@@ -172,8 +173,8 @@ class FieldNames(Text):
         self._of = of
         super().__init__(required=False, max_length=shown_fields.MAX_CHARACTERS, help_text=shown_fields.DESCRIPTION)
 
-    def to_internal_value(self, data: Any) -> Any:
-        return shown_fields.names_of(super().to_internal_value(data), self._of().fields)
+    def run_validation(self, data: Any = empty) -> Any:
+        return shown_fields.names_of(super().run_validation(data), self._of().fields)
 
 
 def envelope(name: str, **fields: Any) -> type[Serializer]:
@@ -252,8 +253,14 @@ class ApiViewSet(GenericViewSet[Any]):
             self._only_try(request)
         if request.method not in _WRITING and shown_fields.PARAMETER in request.query_params:
             self._shown_fields = shown_fields.ShownFields.asked(request, self)
-        if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
-            raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
+        if request.method in _WITH_BODY:
+            self._check_body(request.data)
+
+    def _check_body(self, body: object) -> None:
+        if not isinstance(body, Mapping):
+            raise BadRequest(f"body: must be an object, not {json_type(body)}")
+        if self.schema is not None:
+            dry_run.refuse_in_body(body)
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         words = f"method: {request.method} is not taken here; allowed: {', '.join(self.allowed_methods)}"

@@ -7,7 +7,7 @@ that is nothing without such a service refuses a dry run (`ApiViewSet.no_dry_run
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ HEADER = "Dry-Run"
 SKIPPED = "Dry-Run-Skipped"
 COST = "Dry-Run-Cost"
 SHOWN_CHARACTERS = 40
+_IN_BODIES = frozenset({PARAMETER, "dry_run", "dryrun", "dry-run"})
 
 Answer = TypeVar("Answer")
 
@@ -40,7 +41,7 @@ def is_asked(query: QueryDict) -> bool:
     Anything that somebody may have written for that is refused: they would not want it done. Raises BadRequest.
     """
     for name in query:
-        if name != PARAMETER and _plain(name) == _plain(PARAMETER):
+        if name != PARAMETER and _plain(name).endswith(_plain(PARAMETER)):
             raise BadRequest(f"{_short(name)}: the parameter's name is {PARAMETER}")
     given = query.getlist(PARAMETER)
     if wrong := [value for value in given if value not in {"true", "false"}]:
@@ -48,6 +49,12 @@ def is_asked(query: QueryDict) -> bool:
     if len(set(given)) > 1:
         raise BadRequest(f"{PARAMETER}: was given as true and as false")
     return given[:1] == ["true"]
+
+
+def refuse_in_body(body: Mapping[str, object]) -> None:
+    """Refuse a body that asks for a dry run: ignored, the call would be done. Raises BadRequest."""
+    if named := body.keys() & _IN_BODIES:
+        raise BadRequest(f"{min(named)}: stands in the address, not in the body: ?{PARAMETER}=true")
 
 
 def tried(action: Callable[[], Answer]) -> tuple[Answer, list[str]]:
@@ -82,7 +89,8 @@ def refuse(what: str) -> None:
 
 
 def _plain(name: str) -> str:
-    return name.translate(str.maketrans("", "", "_-[]")).lower()
+    """The letters of the name, without what a form, a shell or an escape (`&amp;dryRun=true`) put beside them."""
+    return "".join(filter(str.isalpha, name)).lower()
 
 
 def _short(text: str) -> str:

@@ -45,6 +45,11 @@ class UsdNumber(serializers.DecimalField):
             max_digits=max_digits, decimal_places=2, min_value=Decimal("0.01"), coerce_to_string=False, **kwargs
         )
 
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        if isinstance(data, str):  # the framework takes a blank text for null, which is no limit
+            return False, data
+        return super().validate_empty_values(data)
+
     def to_internal_value(self, data: Any) -> Decimal:
         if isinstance(data, bool) or not isinstance(data, (int, float)):
             raise serializers.ValidationError(f"must be a number, not {json_type(data)}")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from django.utils.http import parse_etags
 
 MEASURED = frozenset(
     {
@@ -31,6 +32,12 @@ def etag_of(agent: Mapping[str, Any]) -> str:
 def is_expected(agent: Mapping[str, Any], if_match: str) -> bool:
     """Whether one of the ETags in this header, or `*`, is that of the agent."""
     return if_match.strip() == "*" or _decided(agent) in _ETAG.findall(if_match)
+
+
+def is_known(etag: str, if_none_match: str) -> bool:
+    """Whether the caller has this answer already. Proxies that compress answers make their ETags weak (`W/"…"`)."""
+    known = parse_etags(if_none_match)
+    return etag in known or f"W/{etag}" in known or "*" in known
 
 
 def _decided(agent: Mapping[str, Any]) -> str:

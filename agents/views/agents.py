@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.utils.http import parse_etags
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -90,9 +89,9 @@ class AgentsViewSet(AgentViewSet):
         """
         self.chosen = self.query(ReadAgentSerializer).get("fields")
         answer = self.answer(self.own_agent(id))
-        known = parse_etags(request.headers.get("If-None-Match", ""))
-        if answer.get("ETag") in known and not preferences.wait_seconds(request):
-            return Response(status=304, headers={"ETag": answer["ETag"]})
+        if_none_match, tag = request.headers.get("If-None-Match", ""), answer.get("ETag")
+        if tag and etag.is_known(tag, if_none_match) and not preferences.wait_seconds(request):
+            return Response(status=304, headers={"ETag": tag})
         return answer
 
     @extend_schema(request=PatchAgentSerializer, responses=AgentEnvelope)

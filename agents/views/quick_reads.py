@@ -15,7 +15,6 @@ from django.db.models import DateTimeField, F, Q, QuerySet, Value
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.utils import timezone
-from django.utils.http import parse_etags
 
 from accounts import authentication, keys
 from accounts.scopes import Scope
@@ -56,7 +55,7 @@ def one(request: HttpRequest, id: str) -> HttpResponse | None:
         return None
     log_context.note(agentId=id)
     tag = etag.etag_of(found[0])
-    if tag in parse_etags(request.headers.get("If-None-Match", "")):
+    if etag.is_known(tag, request.headers.get("If-None-Match", "")):
         return HttpResponseNotModified(headers={"ETag": tag})
     return _answer({"agent": found[0]}, ETag=tag)
 

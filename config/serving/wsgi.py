@@ -16,6 +16,11 @@ from granian.rsgi import Scope
 
 Headers = list[tuple[str, str]]
 
+# The server leaves out a header whose value is not ASCII. Without one of these a call would do more than was asked, so
+# such a value arrives as a text that no call takes.
+_NEVER_LOST = ("idempotency-key", "if-match")
+UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -130,6 +135,9 @@ def environ(scope: Scope, body: bytes) -> WSGIEnvironment:
     for name, value in scope.headers.items():
         if "_" not in name:
             _add(found, name, value)
+    for name in _NEVER_LOST:
+        if f"HTTP_{name.upper().replace('-', '_')}" not in found and name in scope.headers:
+            _add(found, name, UNREADABLE)
     found["CONTENT_LENGTH"] = str(len(body))
     return found
 

@@ -15,7 +15,7 @@ from agents.models import Agent
 pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 ODD_TEXTS = ["5_0", "+5", " 5", "5 ", "5.0", "5e0", "٥", "５", "NaN", "Infinity", "0x5", "-5", "5" * 5_000]
-ODD_VALUES = ['"5"', '"5_0"', '"1e3"', "true", "[5]", "{}", '"NaN"', "-5", "0.001"]
+ODD_VALUES = ['""', '" "', '"5"', '"5_0"', '"1e3"', "true", "[5]", "{}", '"NaN"', "-5", "0.001"]
 # The parser refuses these, and knows no field.
 NOT_JSON = ["1e999", "5" * 5_000, "NaN", "Infinity", "-Infinity", "5_0", "+5", "05", "٥"]
 

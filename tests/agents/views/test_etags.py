@@ -30,6 +30,15 @@ def test_an_agent_that_is_known_is_not_sent_again(client: APIClient, running: Ag
     assert client.get(f"/agents/{running.pk}", HTTP_IF_NONE_MATCH=known).status_code == 200
 
 
+@pytest.mark.parametrize("query", ["", "?unknown=1"])
+def test_a_weak_etag_and_a_star_name_the_agent_too(client: APIClient, running: Agent, query: str) -> None:
+    """A proxy that compresses answers makes their ETags weak."""
+    known = etag(client, running)
+    for header in (f"W/{known}", f'"x", W/{known}', "*"):
+        assert client.get(f"/agents/{running.pk}{query}", HTTP_IF_NONE_MATCH=header).status_code == 304, header
+    assert client.get(f"/agents/{running.pk}{query}", HTTP_IF_NONE_MATCH='W/"x"').status_code == 200
+
+
 def test_a_change_is_made_to_the_agent_that_was_read_and_to_no_other(client: APIClient, running: Agent) -> None:
     read = etag(client, running)
     profile.change(running, lang="ru")
@@ -70,6 +79,12 @@ def test_a_change_between_reading_and_locking_is_seen(
     assert Agent.objects.get().desired == "running"
     monkeypatch.undo()
     assert client.delete(f"/agents/{running.pk}").status_code == 204  # nothing is left of the expectation
+
+
+def test_the_names_that_a_caller_chooses_are_measured_as_text(client: APIClient, running: Agent) -> None:
+    refused = client.get(f"/agents/{running.pk}?fields={','.join(['id'] * 1_000)}")
+    assert refused.status_code == 400
+    assert refused.json()["message"] == "fields: has 2999 characters; at most 2000"
 
 
 def test_a_caller_chooses_fields(client: APIClient, make_agent: MakeAgent) -> None:

@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from config.serving.bodies import MAX_BYTES
+from config.serving.wsgi import UNREADABLE
 from tests.config.serving.application import GRACE_SECONDS, LISTED, UNREAD_SECONDS
 from tests.config.serving.front import FrontProcess, is_ended
 from tests.patience import Patience
@@ -106,6 +107,14 @@ def test_headers_that_come_twice_are_one_with_both_values(front: FrontProcess) -
     with front.dial(b"GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: 1\r\nx-a: 2\r\n\r\n") as connection:
         said = json.loads(everything(connection).partition(b"\r\n\r\n")[2])
     assert said["HTTP_X_A"] == "1,2"
+
+
+def test_what_makes_a_call_safe_is_not_lost_where_it_is_not_ascii(front: FrontProcess) -> None:
+    headers = 'Idempotency-Key: ключ\r\nIf-Match: "é"\r\nX-Other: é'
+    with front.dial(f"GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n\r\n".encode()) as connection:
+        said = json.loads(everything(connection).partition(b"\r\n\r\n")[2])
+    assert (said["HTTP_IDEMPOTENCY_KEY"], said["HTTP_IF_MATCH"]) == (UNREADABLE, UNREADABLE)
+    assert "HTTP_X_OTHER" not in said
 
 
 def test_the_process_is_alive_while_every_thread_is_taken(front: FrontProcess, silent: socket.socket) -> None:

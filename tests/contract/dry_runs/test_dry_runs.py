@@ -302,7 +302,8 @@ def test_what_would_be_refused_is_refused_in_the_same_words(things: Things) -> N
 def test_what_somebody_may_have_meant_as_a_dry_run_is_never_done(things: Things) -> None:
     before = everything()
     queries = ("dryRun", "dryRun=", "dryRun=1", "dryRun=True", "dryRun=yes", "dryRun=true&dryRun=false", "dry_run=true",
-               "dryrun=true", "dryRun[]=true", "DRY-RUN=true", f"dryRun={'x' * 5_000}", "dryRun=true%00")  # fmt: skip
+               "dryrun=true", "dryRun[]=true", "DRY-RUN=true", f"dryRun={'x' * 5_000}", "dryRun=true%00",
+               "dryRun%20=true", "dryRun%00=true", "+dryRun=true", "x=1&amp;dryRun=true")  # fmt: skip
     for query in queries:
         for at, method in ((f"/agents/{things.agent}", "DELETE"), ("/keys", "POST")):
             answer = call(things, method, f"{at}?{query}", {"name": "one"})
@@ -311,6 +312,20 @@ def test_what_somebody_may_have_meant_as_a_dry_run_is_never_done(things: Things)
     assert everything() == before
     assert call(things, "POST", "/keys?dryRun=false", {"name": "one"}).status_code == 200
     assert things.client.get("/keys?dryRun=nonsense").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["dryRun", "dry_run", "dryrun", "dry-run"])
+def test_a_dry_run_that_is_asked_for_in_the_body_is_refused_not_ignored(things: Things, name: str) -> None:
+    before = everything()
+    for at, method in (
+        (f"/agents/{things.agent}/pause", "POST"),
+        ("/keys", "POST"),
+        (f"/agents/{things.agent}", "PATCH"),
+    ):
+        answer = call(things, method, at, {"name": "one", name: True})
+        words = f"{name}: stands in the address, not in the body: ?dryRun=true"
+        assert (answer.status_code, answer.json()["message"]) == (400, words)
+    assert everything() == before
 
 
 def test_a_call_that_is_nothing_without_its_effect_refuses(document: Document, things: Things) -> None:
@@ -323,6 +338,12 @@ def test_a_call_that_is_nothing_without_its_effect_refuses(document: Document, t
         assert answer.status_code == 400 or name == "createPaymentStarsCallback", (name, told)
         assert told.startswith("dryRun: this call cannot be tried") or answer.status_code == 401, name
     assert everything() == before
+
+
+def test_a_key_of_idempotency_that_would_be_refused_is_refused(things: Things) -> None:
+    headers = {"Idempotency-Key": "x" * 256}
+    refused = call(things, "POST", "/agents?dryRun=true", {"personaId": PERSONA, "tier": "tiny"}, **headers)
+    assert (refused.status_code, refused.json()["message"][:16]) == (400, "Idempotency-Key:")
 
 
 def test_no_key_of_idempotency_is_kept(things: Things) -> None:
