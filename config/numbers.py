@@ -38,7 +38,11 @@ class Whole(serializers.IntegerField):
 class UsdNumber(serializers.DecimalField):
     """Dollars and cents in a body."""
 
-    default_error_messages = _BOUNDS
+    default_error_messages = _BOUNDS | {
+        "max_decimal_places": "has more than {max_decimal_places} decimal places",
+        "max_whole_digits": "is too large: at most {max_whole_digits} digits before the point",
+        "max_digits": "is too large: at most {max_digits} digits",
+    }
 
     def __init__(self, *, max_digits: int, **kwargs: Any) -> None:
         super().__init__(

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.exceptions import PermissionDenied, SuspiciousOperation, TooManyFieldsSent
 from django.db import DatabaseError, InterfaceError
 from django.http import Http404
 from django.http.multipartparser import MultiPartParserError
@@ -43,6 +43,7 @@ _LOCKED = f"other calls have been changing the same thing for {LOCK_TIMEOUT_MS /
 _OF_DJANGO: dict[type[Exception], tuple[int, ErrorCode, str]] = {
     Http404: (404, ErrorCode.NOT_FOUND, "not found"),
     PermissionDenied: (403, ErrorCode.FORBIDDEN, "not allowed"),
+    TooManyFieldsSent: (400, ErrorCode.BAD_REQUEST, "query or form: has more parameters than a request may have"),
     MultiPartParserError: (400, ErrorCode.BAD_REQUEST, "body: not a form that can be read"),
     SuspiciousOperation: (400, ErrorCode.BAD_REQUEST, "body: not a form that can be read"),
 }

@@ -55,7 +55,8 @@ With MCP: the server is {address("mcp")}, over HTTP, with the same header ({addr
 
 ## The whole life of an agent
 
-Words in braces are values that you have or that an earlier answer gave (`Keep` says where it is).
+Words in braces are values that you have or that an earlier answer gave (`Keep` says where it is). To try a call that
+writes, add `?dryRun=true`: it is checked, `Dry-Run-Cost` says what it costs, and nothing is done.
 
 {steps}
 

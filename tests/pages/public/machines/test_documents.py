@@ -25,6 +25,7 @@ def text(api: APIClient, path: str) -> str:
 
 def test_the_short_text_fits_into_any_model_and_the_full_one_is_bounded(api: APIClient) -> None:
     assert len(text(api, SHORT)) < 16_000
+    assert "`?dryRun=true`" in text(api, SHORT)
     assert 50_000 < len(text(api, FULL)) < 300_000
 
 
