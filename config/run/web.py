@@ -13,11 +13,10 @@ from config.run import files, launch
 
 # Requests that run at once. Requests that wait for another service use other threads (config/waiting.py).
 THREADS = 32
-# Connections: more than enough, because idle and slow ones cost little. Each is an open file, and a second one if it is
-# a stream (config/serving/acks.py) or waits for a pod.
+# Connections: more than enough, because idle and slow ones cost little. Each is an open file. The other files are mostly
+# connections to pods: of turns and of followed logs (config/waiting.py).
 MAX_CONNECTIONS = 16_384
-FILES_EACH = 2
-OTHER_FILES = 512
+OTHER_FILES = 6_144
 # The time limit for the headers of a request, and for the pause between two requests (milliseconds).
 HEADER_MILLISECONDS = 15_000
 HEADER_BYTES = 32_768
@@ -69,7 +68,7 @@ def main() -> None:
     from config.serving.server import WebServer  # noqa: PLC0415
 
     given = arguments(sys.argv[1:], port=settings.PORT)
-    connections = (files.allow(FILES_EACH * MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES) // FILES_EACH
+    connections = files.allow(MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES
     WebServer(
         "config.run.web:application",
         factory=True,

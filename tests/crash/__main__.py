@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.config.conftest import ROOT, Run
+from tests.config.running import ROOT, Run
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 from django.db import OperationalError, connection
 
-from tests.config.conftest import PROGRAMS, Run
+from tests.config.running import PROGRAMS, Run
 from tests.crash import machine_state
 from tests.crash.auditor import audit, repeats
 from tests.crash.berths import Berths

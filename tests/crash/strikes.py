@@ -13,7 +13,7 @@ import psutil
 import redis
 
 from config import embedded
-from tests.config.conftest import Run
+from tests.config.running import Run
 from tests.crash import machine_state
 from tests.crash.faults import Kill, KilledKind
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import islice
 
 import pytest
 
+from tests.config.running import ROOT
 from tests.crash.faults import KilledKind, plan
 from tests.crash.load import script
 
@@ -34,3 +38,9 @@ def test_redis_is_away_alone_for_a_minute_in_each_way(seed: str) -> None:
     for long in away:
         others = [fault for fault in faults if long.second <= fault.second <= long.second + 60]
         assert others == [long]
+
+
+def test_the_campaign_begins_without_django() -> None:
+    """It sets Django up for the database of the service that it starts."""
+    bare = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    subprocess.run([sys.executable, "-c", "import tests.crash.__main__"], cwd=ROOT, env=bare, check=True)
