@@ -24,6 +24,8 @@ STREAMS = 10_000
 EACH = 16  # of one account in one process (config/waiting.py)
 STEP = 50  # streams that begin at once
 BEGIN_SECONDS = 60.0  # for one step
+CALM_SECONDS = 300.0
+LOOK_SECONDS = 5.0
 REST_SECONDS = 60.0
 READS = 500
 MEMORY_LIMIT_MB, CPU_LIMIT, SLOWER_LIMIT, NEWS_LIMIT_SECONDS = 500.0, 100.0, 1.5, 3.0
@@ -102,8 +104,8 @@ async def _streams(server: Program, people: list[Customer], agent: Agent) -> Str
         alone = await _reads(session, people[0])
         memory, begun = web.memory_info().rss, time.monotonic()
         followers = await _begun(server, people)
+        await _until_calm(server)  # each of them has read what there is
         seconds = time.monotonic() - begun
-        await asyncio.sleep(REST_SECONDS / 2)
         cpu = server.cpu_seconds()
         await asyncio.sleep(REST_SECONDS)
         at_rest = (server.cpu_seconds() - cpu) / REST_SECONDS * 100
@@ -126,6 +128,15 @@ async def _begun(server: Program, people: list[Customer]) -> list[Follower]:
             await asyncio.gather(*[follower.begun.wait() for follower in step])
         followers += step
     return followers
+
+
+async def _until_calm(server: Program) -> None:
+    async with asyncio.timeout(CALM_SECONDS):
+        while True:
+            cpu = server.cpu_seconds()
+            await asyncio.sleep(LOOK_SECONDS)
+            if server.cpu_seconds() - cpu < LOOK_SECONDS / 2:
+                return
 
 
 def _same(follower: Follower) -> Follower:
