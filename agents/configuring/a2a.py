@@ -32,8 +32,20 @@ def check(settings: Mapping[str, Any] | None, *, prefix: str = "a2a.") -> None:
         if name in names[:index]:
             raise BadRequest(f"{prefix}peers[{index}].name: {name!r} comes twice")
     for index, peer in enumerate(peers):
-        if not peer["url"].lower().startswith(("https://", "http://")):
-            raise BadRequest(f"{prefix}peers[{index}].url: must be an https:// or http:// address")
+        _check_url(peer["url"], f"{prefix}peers[{index}].url")
+
+
+def _check_url(url: str, where: str) -> None:
+    """The address is shown to everybody who may read the agent, so it has no password in it."""
+    try:
+        parts = urlsplit(url)
+        is_web = parts.scheme in {"https", "http"} and parts.port != 0
+    except ValueError:  # a port that there is not
+        is_web = False
+    if not is_web:
+        raise BadRequest(f"{where}: must be an https:// or http:// address")
+    if "@" in urlsplit(url).netloc:
+        raise BadRequest(f"{where}: credentials belong in token")
 
 
 @transaction.atomic
