@@ -13,8 +13,8 @@ from config.run import files, launch
 
 # Requests that run at once. Requests that wait for another service use other threads (config/waiting.py).
 THREADS = 32
-# Connections: more than enough, because idle and slow ones cost little. Each is an open file. The other files are mostly
-# connections to pods: of turns and of followed logs (config/waiting.py).
+# Connections: more than enough, because idle and slow ones cost little. Each is an open file. The other files are
+# mostly connections to pods: of turns and of followed logs (config/waiting.py).
 MAX_CONNECTIONS = 16_384
 OTHER_FILES = 6_144
 # The time limit for the headers of a request, and for the pause between two requests (milliseconds).

@@ -90,7 +90,6 @@ def test_peers_are_replaced_and_their_tokens_are_kept_by_name_and_never_shown(
         "https://elsewhere.example.com/a2a",
         "http://bob.example.com/a2a",
         "https://bob.example.com:8443/a2a",
-        "https://bob.example.com@elsewhere.example.com/a2a",
         "https://bob.example.com.elsewhere.example.com/a2a",
     ],
 )
@@ -114,6 +113,7 @@ def test_a_token_is_not_sent_to_another_host_by_somebody_who_does_not_know_it(
         ({"enabled": True, "peers": [ANN, ANN]}, "peers[1].name: 'ann' comes twice"),
         ({"enabled": True, "peers": [{"name": "ann", "url": "ftp://ann.example.com"}]}, "peers[0].url"),
         ({"enabled": True, "peers": [{"name": "ann", "url": "nowhere"}]}, "peers[0].url"),
+        ({"enabled": True, "peers": [{"name": "ann", "url": "https://bob.example.com@ann.example.com/"}]}, "in token"),
         ({"enabled": True, "peers": [{"name": "ann"}]}, "peers[0].url"),
         ({"enabled": True, "peers": [{**ANN, "token": 5}]}, "peers[0].token"),
         ({"enabled": True, "peers": [{**ANN, "token": "x" * 1001}]}, "peers[0].token"),
