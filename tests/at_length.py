@@ -1,6 +1,6 @@
 """Which tests a run leaves out.
 
-`make test` runs one of three tests of each file, and all where CI is set. Both run a sample of the costly tests, of the
+`make test` runs one of five tests of each file, and all where CI is set. Both run a sample of the costly tests, of the
 cases and of the generated ones; `make test-slow` runs all.
 """
 
@@ -20,7 +20,7 @@ IS_ON = "AT_LENGTH" in os.environ
 IS_THE_GATE = "CI" in os.environ
 SAMPLE = 3  # hypothesis makes one of this many examples
 FEWER = 5  # one of this many tests with the mark `sampled` runs
-THIRD = 3  # without CI, one of this many tests of each file runs
+FIFTH = 5  # without CI, one of this many tests of each file runs
 CASES = 3  # of a test with more cases than this, so many run
 Thing = TypeVar("Thing")
 _run = {"is whole": IS_ON}
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out |= {item for found in cases for item in _shuffled(found, seed)[CASES:]}
     if not IS_THE_GATE:
         files = _groups((item for item in items if item not in left_out), by=_file)
-        left_out |= {item for found in files for item in _shuffled(found, seed)[-(-len(found) // THIRD) :]}
+        left_out |= {item for found in files for item in _shuffled(found, seed)[-(-len(found) // FIFTH) :]}
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]

@@ -1,5 +1,5 @@
 """CI runs a part of the costly tests (`sampled`), some cases of each test, and every other test. `make test` by hand
-runs a third of these.
+runs a fifth of these.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import at_length
-from tests.at_length import CASES, FEWER, SAMPLE, THIRD, some
+from tests.at_length import CASES, FEWER, FIFTH, SAMPLE, some
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = 2 * FEWER
@@ -94,11 +94,11 @@ def test_of_many_cases_some_run_and_of_few_all(project: Path) -> None:
     assert begin_with("TestOther::test_of_few_cases", names) == CASES
 
 
-def test_by_hand_a_third_of_each_file_runs_and_at_least_one_test(project: Path) -> None:
+def test_by_hand_a_fifth_of_each_file_runs_and_at_least_one_test(project: Path) -> None:
     in_ci, names = collected(project, environment=IN_CI), collected(project)
     assert names < in_ci
     assert "test_the_only_costly_one" in names
-    assert len(names) - 1 == math.ceil((len(in_ci) - 1) / THIRD)
+    assert len(names) - 1 == math.ceil((len(in_ci) - 1) / FIFTH)
 
 
 def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: Path) -> None:

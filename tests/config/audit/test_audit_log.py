@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
@@ -70,7 +71,7 @@ def test_what_was_typed_for_a_step_is_recorded(console: Client) -> None:
 
 def test_a_form_is_recorded_with_old_and_new_values(console: Client) -> None:
     cluster = make_cluster("one")
-    console.post(f"/admin/agents/cluster/{cluster.pk}/change/", {**FORM, "capacity": "200", "region": "eu"})
+    console.post(f"/admin/agents/cluster/{quote(cluster.pk)}/change/", {**FORM, "capacity": "200", "region": "eu"})
     row = newest()
     assert (row.verb, row.kind, row.label) == ("Changed", "cluster", "one")
     assert ["capacity", "100", "200"] in row.changes
@@ -79,7 +80,7 @@ def test_a_form_is_recorded_with_old_and_new_values(console: Client) -> None:
 
 def test_who_has_which_rights_is_recorded(console: Client) -> None:
     ann, group = User.objects.create_user("ann@example.com"), Group.objects.create(name="helpers")
-    page = f"/admin/accounts/user/{ann.pk}/change/"
+    page = f"/admin/accounts/user/{quote(ann.pk)}/change/"
     console.post(page, {**operating.typed_in(console, page), "is_staff": "on", "groups": [group.pk]})
     assert newest().label == "ann@example.com"
     assert sorted(newest().changes) == [["groups", "", "helpers"], ["is staff", "no", "yes"]]
@@ -89,7 +90,7 @@ def test_a_secret_is_never_in_the_log(console: Client, operator: User) -> None:
     console.post("/admin/agents/cluster/add/", {**FORM, "kubeconfig": KUBECONFIG})
     assert Cluster.objects.get().kubeconfig
     typed = {"password1": "another long password", "password2": "another long password", "usable_password": "true"}
-    console.post(f"/admin/accounts/user/{operator.pk}/password/", typed)
+    console.post(f"/admin/accounts/user/{quote(operator.pk)}/password/", typed)
     console.post(
         "/admin/password_change/",
         {"old_password": "another long password", "new_password1": PASSWORD * 2, "new_password2": PASSWORD * 2},
@@ -189,7 +190,7 @@ def test_hostile_texts_are_shown_as_text_and_cut(console: Client, operator: User
 def test_a_long_value_is_cut(console: Client) -> None:
     cluster = make_cluster("one")
     long = ",".join(f"10.{one}.0.0/16" for one in range(200))
-    console.post(f"/admin/agents/cluster/{cluster.pk}/change/", {**FORM, "capacity": "100", "own_cidrs": long})
+    console.post(f"/admin/agents/cluster/{quote(cluster.pk)}/change/", {**FORM, "capacity": "100", "own_cidrs": long})
     (change,) = [one for one in newest().changes if one[0] == "own cidrs"]
     assert len(change[2]) == 500
     assert change[2].endswith("…")

@@ -8,6 +8,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -62,7 +63,7 @@ def told(incident: Incident) -> list[str]:
 def write(console: Client, incident: Incident, **changed: str) -> None:
     began = {"started_at_0": f"{incident.started_at:%Y-%m-%d}", "started_at_1": f"{incident.started_at:%H:%M:%S}"}
     form = {"title": incident.title, "status": incident.status, "components": incident.components, **began}
-    answer = console.post(f"/admin/status/incident/{incident.pk}/change/", {**form, **changed})
+    answer = console.post(f"/admin/status/incident/{quote(incident.pk)}/change/", {**form, **changed})
     assert answer.status_code == 302, answer.content
 
 
@@ -141,7 +142,7 @@ def test_an_operator_does_not_open_a_second_one_of_the_same_part(day: PlatformDa
     first = Incident.objects.last()
     assert first
     form = {"title": "Again", "status": "investigating", "started_at_0": "2026-11-27", "started_at_1": "12:00"}
-    answer = console.post(f"/admin/status/incident/{first.pk}/change/", form)
+    answer = console.post(f"/admin/status/incident/{quote(first.pk)}/change/", form)
     assert b"This part has a newer open incident already" in answer.content
 
 

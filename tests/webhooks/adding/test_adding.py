@@ -10,6 +10,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -74,7 +75,7 @@ def test_the_console_shows_it_and_the_note_on_the_timeline(renamed: Agent) -> No
     console.force_login(User.objects.create_superuser("operator@example.com", "a long password"))
     listed = console.get("/admin/webhooks/event/", {"type__exact": NEW})
     assert "1 event" in listed.content.decode()
-    assert "renamed" in console.get(f"/admin/agents/agent/{renamed.pk}/change/").content.decode()
+    assert "renamed" in console.get(f"/admin/agents/agent/{quote(renamed.pk)}/change/").content.decode()
 
 
 def test_the_description_of_the_api_has_it(client: APIClient) -> None:
