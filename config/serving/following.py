@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -77,10 +78,11 @@ async def _stream(
     arrivals = await Arrivals.of(scope.client)
     if arrivals is None:
         return
-    if first:
-        await _sent(arrivals, transport, first, seconds)
-    async for piece in pieces:
-        await _sent(arrivals, transport, piece, seconds)
+    with contextlib.closing(arrivals):
+        if first:
+            await _sent(arrivals, transport, first, seconds)
+        async for piece in pieces:
+            await _sent(arrivals, transport, piece, seconds)
 
 
 async def _sent(arrivals: Arrivals, transport: Transport, piece: bytes, seconds: float | None) -> None:

@@ -193,8 +193,9 @@ class _Call:
         if arrivals is None:
             return
         try:
-            for piece in answer.pieces:
-                self._on_loop(_sent(arrivals, transport.send_bytes, piece))
+            with contextlib.closing(arrivals):
+                for piece in answer.pieces:
+                    self._on_loop(_sent(arrivals, transport.send_bytes, piece))
         except (ProtocolClosed, TimeoutError, OSError):
             log.debug("the client left before its stream ended")
 

@@ -50,3 +50,22 @@ def test_a_stream_whose_connection_has_ended_breaks_off(connection: tuple[socket
         assert await Arrivals.of(address(connection[1])) is None
 
     asyncio.run(work())
+
+
+def test_a_stream_is_found_on_the_descriptor_of_one_that_has_just_ended(
+    connection: tuple[socket.socket, socket.socket],
+) -> None:
+    async def work() -> None:
+        ended = await Arrivals.of(address(connection[1]))
+        assert ended is not None
+        number = connection[0].fileno()
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+            later, _ = server.accept()
+            os.dup2(later.fileno(), number)  # the same number, and nobody has closed the first stream yet
+            later.close()
+            arrivals = await Arrivals.of(address(client))
+            assert arrivals is not None
+            ended.close()
+            await arrivals.room_for(b"x")
+
+    asyncio.run(work())
