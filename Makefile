@@ -38,7 +38,7 @@ demo: $(FOR_RUN) ## Use a running `make run` as a client, step by step (starts a
 	@ENGINE_CACHE="$${ENGINE_CACHE:-$${AGENTPODS_HOME:-$(CURDIR)/var}/engines}" \
 		$(BIN)/python examples/demo.py --start "$(MAKE) --no-print-directory run"
 
-test: setup ## All checks and a fifth of the tests, in random order; where CI is set all of them, with branch coverage
+test: setup ## All checks and a sixth of the test files, in random order; where CI is set all of them, with branch coverage
 	@$(MAKE) --no-print-directory --jobs=2 checks $(if $(CI),coverage,unit)
 
 checks: lint types imports migrations openapi sdk-check deploy-check guide ## All checks, without the tests

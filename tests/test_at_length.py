@@ -1,10 +1,9 @@
 """CI runs a part of the costly tests (`sampled`), some cases of each test, and every other test. `make test` by hand
-runs a fifth of these.
+runs a sixth of the files so.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import at_length
-from tests.at_length import CASES, FEWER, FIFTH, SAMPLE, some
+from tests.at_length import CASES, FEWER, SAMPLE, SIXTH, some
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = 2 * FEWER
@@ -94,16 +93,18 @@ def test_of_many_cases_some_run_and_of_few_all(project: Path) -> None:
     assert begin_with("TestOther::test_of_few_cases", names) == CASES
 
 
-def test_by_hand_a_fifth_of_each_file_runs_and_at_least_one_test(project: Path) -> None:
-    in_ci, names = collected(project, environment=IN_CI), collected(project)
-    assert names < in_ci
-    assert "test_the_only_costly_one" in names
-    assert len(names) - 1 == math.ceil((len(in_ci) - 1) / FIFTH)
+def test_by_hand_a_sixth_of_the_files_runs_and_six_seeds_run_them_all(project: Path) -> None:
+    more = {f"test_of_{number}" for number in range(2 * SIXTH - 2)}
+    for name in more:
+        (project / f"{name}.py").write_text(f"def {name}(): pass", encoding="utf-8")
+    runs = [collected(project, seed=seed) for seed in range(SIXTH)]
+    assert sum(len(run & more) for run in runs) == len(more)
+    assert more | {"test_the_only_costly_one", "test_cheap"} <= set().union(*runs)
 
 
 def test_one_seed_chooses_the_same_again_and_other_seeds_choose_others(project: Path) -> None:
-    assert collected(project, seed=1) == collected(project, seed=1)
-    assert len({frozenset(collected(project, seed=seed)) for seed in (2, 3, 4)}) > 1
+    assert collected(project, environment=IN_CI) == collected(project, environment=IN_CI)
+    assert len({frozenset(collected(project, seed=seed, environment=IN_CI)) for seed in (2, 3, 4)}) > 1
 
 
 @pytest.mark.parametrize(("arguments", "environment"), [(["test_ten.py"], {}), ([], {"AT_LENGTH": "1"})])
@@ -117,14 +118,14 @@ def test_all_run_where_a_file_is_named_or_the_run_is_at_length(
 
 def test_a_file_that_is_left_out_by_its_mark_is_not_imported(project: Path) -> None:
     (project / "test_heavy.py").write_text(HEAVY, encoding="utf-8")
-    assert "test_the_only_costly_one" in collected(project, "-m", "not other and not heavy")
+    assert "test_the_only_costly_one" in collected(project, "-m", "not other and not heavy", environment=IN_CI)
 
 
 @pytest.mark.parametrize("arguments", [["-m", "not other"], ["-m", "heavy"], ["-m", "not heavy", "test_heavy.py"]])
 def test_it_is_where_its_mark_is_wanted_or_the_file_is_named(project: Path, arguments: list[str]) -> None:
     (project / "test_heavy.py").write_text(HEAVY, encoding="utf-8")
     with pytest.raises(subprocess.CalledProcessError) as stopped:
-        collected(project, *arguments)
+        collected(project, *arguments, environment=IN_CI)
     assert "raise ImportError" in stopped.value.stdout
 
 

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -84,22 +85,24 @@ def follow(followed: FollowedLog, *, after: str | None) -> tuple[Callable[[], Fo
 
 
 async def _events(followed: FollowedLog, after: str | None) -> Follows:
-    news = _lookers.setdefault(asyncio.get_running_loop(), _NewsLooker())
+    looker = _lookers.setdefault(asyncio.get_running_loop(), _NewsLooker())
     until = time.monotonic() + STREAM_SECONDS
-    while time.monotonic() < until:
-        async with news.reading:
-            found = await asyncio.to_thread(_read, followed, after)
-        yield found
-        if isinstance(found, LastWord):
-            return
-        if found.events:
-            after = found.events[-1].pk
-        if len(found.events) == AT_ONCE:
-            continue
-        silence = AFTER_NEWS_SECONDS if found.events else SILENCE_SECONDS
-        read_at = min(time.monotonic() + silence, until)
-        while not await news.came(followed.account) and time.monotonic() < read_at:
-            yield NewEvents([])
+    with looker.listening(followed.account) as news:
+        while time.monotonic() < until:
+            news.clear()  # before the read, so that what comes during it is read too
+            async with looker.reading:
+                found = await asyncio.to_thread(_read, followed, after)
+            yield found
+            if isinstance(found, LastWord):
+                return
+            if found.events:
+                after = found.events[-1].pk
+            if len(found.events) == AT_ONCE:
+                continue
+            silence = AFTER_NEWS_SECONDS if found.events else SILENCE_SECONDS
+            read_at = min(time.monotonic() + silence, until)
+            while not await looker.came(news) and time.monotonic() < read_at:
+                yield NewEvents([])
 
 
 def _read(followed: FollowedLog, after: str | None) -> NewEvents | LastWord:
@@ -124,32 +127,38 @@ class _NewsLooker:
 
     def __init__(self) -> None:
         self.reading = asyncio.Semaphore(READERS)
-        self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._listening: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._looking: asyncio.Task[None] | None = None
         self._known: set[str] = set()
 
-    async def came(self, account: str) -> bool:
-        """Wait until the account has a new event, BEAT_SECONDS at the longest. Returns whether it has one."""
-        came = asyncio.Event()
-        self._waiting[account].add(came)
+    @contextmanager
+    def listening(self, account: str) -> Iterator[asyncio.Event]:
+        """What is set whenever the account has a new event, also while its follower reads or writes."""
+        news = asyncio.Event()
+        self._listening[account].add(news)
+        try:
+            yield news
+        finally:
+            self._listening[account].discard(news)
+            if not self._listening[account]:
+                del self._listening[account]
+
+    async def came(self, news: asyncio.Event) -> bool:
+        """Wait for the news, BEAT_SECONDS at the longest. Returns whether there are any."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         try:
             async with asyncio.timeout(BEAT_SECONDS):
-                return await came.wait()
+                return await news.wait()
         except TimeoutError:
             return False
-        finally:
-            self._waiting[account].discard(came)
-            if not self._waiting[account]:
-                del self._waiting[account]
 
     async def _look(self) -> None:
-        while self._waiting:
-            found = await asyncio.to_thread(_newest, list(self._waiting))
+        while self._listening:
+            found = await asyncio.to_thread(_newest, list(self._listening))
             for account in {account for event, account in found.items() if event not in self._known}:
-                for came in self._waiting.get(account, set()):
-                    came.set()
+                for news in self._listening.get(account, set()):
+                    news.set()
             self._known = set(found)
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -92,7 +92,7 @@ def test_a_stream_goes_on_after_the_last_id(
 def test_all_agents_of_the_account_are_followed_in_one_stream(
     client: APIClient, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_following, "STREAM_SECONDS", 3.0)
+    monkeypatch.setattr(event_following, "STREAM_SECONDS", 6.0)
     agents = [make_agent(), make_agent()]
     answer = client.get("/events", headers=SSE)
     worker = meanwhile(lambda: [emit(agent) for agent in agents])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
 
+from config.serving import unread
 from config.serving.acks import Arrivals
 
 
@@ -69,3 +72,25 @@ def test_a_stream_is_found_on_the_descriptor_of_one_that_has_just_ended(
             await arrivals.room_for(b"x")
 
     asyncio.run(work())
+
+
+def test_one_search_is_for_all_connections_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = Mock(wraps=unread.descriptors)
+    monkeypatch.setattr(unread, "descriptors", searches)
+
+    async def work(clients: list[socket.socket]) -> None:
+        found = [await Arrivals.of(address(client)) for client in clients]
+        assert all(found)
+        for arrivals in found:
+            assert arrivals is not None
+            await arrivals.room_for(b"x")
+            arrivals.close()
+
+    with contextlib.ExitStack() as opened:
+        server = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        clients = []
+        for _ in range(50):
+            clients.append(opened.enter_context(socket.create_connection(server.getsockname())))
+            opened.enter_context(server.accept()[0])
+        asyncio.run(work(clients))
+    assert searches.call_count == 1
