@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -87,6 +88,8 @@ def follow(followed: FollowedLog, *, after: str | None) -> tuple[Callable[[], Fo
 async def _events(followed: FollowedLog, after: str | None) -> Follows:
     looker = _lookers.setdefault(asyncio.get_running_loop(), _NewsLooker())
     until = time.monotonic() + STREAM_SECONDS
+    share = random.random()  # noqa: S311 # thousands that begin together do not beat and read together
+    beat = share * BEAT_SECONDS
     with looker.listening(followed.account) as news:
         while time.monotonic() < until:
             news.clear()  # before the read, so that what comes during it is read too
@@ -99,9 +102,10 @@ async def _events(followed: FollowedLog, after: str | None) -> Follows:
                 after = found.events[-1].pk
             if len(found.events) == AT_ONCE:
                 continue
-            silence = AFTER_NEWS_SECONDS if found.events else SILENCE_SECONDS
+            silence = AFTER_NEWS_SECONDS if found.events else SILENCE_SECONDS * (3 + share) / 4
             read_at = min(time.monotonic() + silence, until)
-            while not await looker.came(news) and time.monotonic() < read_at:
+            while not await looker.came(news, within=beat) and time.monotonic() < read_at:
+                beat = BEAT_SECONDS
                 yield NewEvents([])
 
 
@@ -143,12 +147,12 @@ class _NewsLooker:
             if not self._listening[account]:
                 del self._listening[account]
 
-    async def came(self, news: asyncio.Event) -> bool:
-        """Wait for the news, BEAT_SECONDS at the longest. Returns whether there are any."""
+    async def came(self, news: asyncio.Event, *, within: float) -> bool:
+        """Wait for the news, `within` seconds at the longest. Returns whether there are any."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         try:
-            async with asyncio.timeout(BEAT_SECONDS):
+            async with asyncio.timeout(within):
                 return await news.wait()
         except TimeoutError:
             return False
