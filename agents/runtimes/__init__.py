@@ -46,10 +46,12 @@ def make(name: str) -> Runtime:
             f"AGENT_RUNTIME={name!r}: must be local, kubernetes{installed}, or a class by its dotted name"
         )
     from agents.runtimes.local import LocalRuntime  # noqa: PLC0415 # only the driver in use is loaded
+    from config import background  # noqa: PLC0415
 
     return LocalRuntime(
         home=settings.AGENTPODS_HOME,
         engine_cache=settings.ENGINE_CACHE,
         keep_pods=settings.KEEP_PODS,
         restic=settings.RESTIC,
+        tell=functools.partial(background.at_once, "agents.reconcile"),
     )
