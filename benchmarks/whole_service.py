@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.second_start import free_port, wait_for
 
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 STOP_SECONDS = 60.0
 
 

@@ -19,7 +19,7 @@ from tests.doubles.pi import install_double
 SOON = 20.0
 
 
-class Told:
+class ToldAgents:
     """The ids that were told, in their order."""
 
     def __init__(self) -> None:
@@ -36,19 +36,19 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told() -> ToldAgents:
+    return ToldAgents()
 
 
 @pytest.fixture
-def followed(tmp_path: Path, told: Told) -> Iterator[LocalRuntime]:
+def followed(tmp_path: Path, told: ToldAgents) -> Iterator[LocalRuntime]:
     runtime = LocalRuntime(home=tmp_path / "home", engine_cache=install_double(tmp_path / "engines"), tell=told)
     yield runtime
     clear_away(runtime)
 
 
 def test_an_agent_is_told_once_when_its_pod_is_ready_and_when_it_has_stopped(
-    followed: LocalRuntime, told: Told
+    followed: LocalRuntime, told: ToldAgents
 ) -> None:
     followed.deploy(pod_spec())
     assert told.next() == AGENT
@@ -68,12 +68,12 @@ def report(run_dir: Path, name: str, **body: object) -> None:
 
 
 @pytest.fixture
-def follower(told: Told) -> PodFollower:
+def follower(told: ToldAgents) -> PodFollower:
     return PodFollower(told)
 
 
 def test_a_ready_engine_is_not_told_before_its_gateway_listens(
-    follower: PodFollower, told: Told, tmp_path: Path
+    follower: PodFollower, told: ToldAgents, tmp_path: Path
 ) -> None:
     (first, second) = (tmp_path / "first", tmp_path / "second")
     for run_dir in (first, second):
@@ -86,7 +86,7 @@ def test_a_ready_engine_is_not_told_before_its_gateway_listens(
     assert told.next() == "agt_first"
 
 
-def test_a_pod_that_has_failed_is_told(follower: PodFollower, told: Told, tmp_path: Path) -> None:
+def test_a_pod_that_has_failed_is_told(follower: PodFollower, told: ToldAgents, tmp_path: Path) -> None:
     follower.until_up(AGENT, tmp_path)
     report(tmp_path, "state.json", phase="installing")
     report(tmp_path, "state.json", phase="failed")
@@ -94,7 +94,7 @@ def test_a_pod_that_has_failed_is_told(follower: PodFollower, told: Told, tmp_pa
 
 
 def test_a_pod_that_waits_for_a_restore_is_told_and_again_when_it_is_ready(
-    follower: PodFollower, told: Told, tmp_path: Path
+    follower: PodFollower, told: ToldAgents, tmp_path: Path
 ) -> None:
     follower.until_up(AGENT, tmp_path)
     report(tmp_path, "gateway.json", certificate="one")
@@ -107,7 +107,7 @@ def test_a_pod_that_waits_for_a_restore_is_told_and_again_when_it_is_ready(
 
 
 def test_a_pod_that_was_ready_before_anybody_followed_it_is_told(
-    follower: PodFollower, told: Told, tmp_path: Path
+    follower: PodFollower, told: ToldAgents, tmp_path: Path
 ) -> None:
     report(tmp_path, "state.json", phase="ready")
     report(tmp_path, "gateway.json", certificate="one")
@@ -116,7 +116,7 @@ def test_a_pod_that_was_ready_before_anybody_followed_it_is_told(
 
 
 def test_a_pod_that_is_removed_meanwhile_does_not_keep_others_from_being_told(
-    follower: PodFollower, told: Told, tmp_path: Path
+    follower: PodFollower, told: ToldAgents, tmp_path: Path
 ) -> None:
     (tmp_path / "removed").mkdir()
     follower.until_up("agt_removed", tmp_path / "removed")
