@@ -18,6 +18,12 @@ def current_runtime() -> Runtime:
     return _driver(settings.AGENT_RUNTIME)
 
 
+def warm_up() -> None:
+    """Let the driver prepare what its first pod would wait for, if it has something."""
+    if prepare := getattr(current_runtime(), "warm_up", None):
+        prepare()
+
+
 @functools.cache
 def _driver(name: str) -> Runtime:
     return make(name)

@@ -62,6 +62,10 @@ class LocalRuntime:
         self._template = Template()
         self._follower = PodFollower(tell) if tell else None
 
+    def warm_up(self) -> None:
+        """Prepare what the first pod would wait for."""
+        self._template.begin(programs.environment_of_all(keep=self._keep_pods))
+
     # The methods of the Runtime contract.
 
     def deploy(self, spec: PodSpec) -> None:
