@@ -32,7 +32,7 @@ REASONS = {
     "redis": "the queue of tasks, and counters that may be lost",
     "web": "API, pages, console: one process answers, one holds the port and starts it again",
     "router": "brings visitors of agents' own addresses to their pods",
-    "worker": "the life of agents and payments: finds each second what is due",
+    "worker": "the life of agents and payments, each second what is due; and what pods' programs are forks of",
     "worker-webhooks": "events to receivers, and mails while removals fill the other worker",
     "beat": "sends the periodic tasks",
     "backups": "the endpoint to which pods write their backups",
