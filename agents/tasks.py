@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from celery import shared_task
+from celery.signals import worker_ready
 from django.utils import timezone
 
-from agents import suspension
+from agents import runtimes, suspension
 from agents.channel_health import looking
 from agents.domains import observing
 from agents.egress import forgetting as egress_forgetting
@@ -15,6 +18,8 @@ from agents.running import reconciler, sweeper
 from agents.spending import exchanging, forgetting
 from agents.watching import kept_logs, sampling, usage_hours
 from config.rule_tasks import plain, timed
+
+QUEUE = "lifecycle"  # the worker of this queue starts pods
 
 reconcile = plain("agents.reconcile", reconciler.reconcile)
 reconcile_due = plain("agents.reconcile_due", reconciler.reconcile_due)
@@ -39,3 +44,9 @@ def forget_messages() -> None:
     forgetting.forget(now=now)
     keeping.forget(now=now)
     egress_forgetting.forget(now=now)
+
+
+@worker_ready.connect(dispatch_uid="agents.warm_up")
+def warm_up(sender: Any, **_: object) -> None:
+    if QUEUE in sender.app.amqp.queues.consume_from:
+        runtimes.warm_up()

@@ -29,6 +29,7 @@ PARTS = {
     "G7": "quota",
     "G8": "due_scan",
     "G9": "celery_hop",
+    "CREATING": "creating",
     "BURST": "burst",
     "SCAN": "chain_scan",
     "COMMUNITY": "community",

@@ -1,7 +1,7 @@
 """How long `make run` takes with an existing home: `python -m benchmarks.second_start [runs]`.
 
 Prints the seconds of each start until `/health` answers, also as a multiple of the time to import Django and Celery in
-the same run: a slow machine makes both slow. Exits with 1 if the median is over ten seconds.
+the same run: a slow machine makes both slow. Exits with 1 if the median is over four seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.error import URLError
 
-LIMIT_SECONDS = 10.0
+LIMIT_SECONDS = 4.0
 GIVE_UP_SECONDS = 120.0
 
 

@@ -35,6 +35,11 @@ def on_commit(task_name: str, *ids: str) -> None:
     transaction.on_commit(partial(_send, task_name, ids))
 
 
+def at_once(task_name: str, *ids: str) -> None:
+    """Send `task_name(*ids)` now, without a look at the database. For threads that have no transaction."""
+    _send(task_name, ids)
+
+
 @contextmanager
 def gathered() -> Iterator[None]:
     """For work on many rows: a task without ids is sent when first asked for, and once more at the end.

@@ -150,7 +150,7 @@ class Paying:
     def wait_for(self, otherwise: str, reached: Callable[[types.CryptoOrderEnvelope], bool]) -> None:
         """Poll the order until `reached` is true. Raises Wrong with the text `otherwise`."""
         placed = None
-        for _ in every(0.5, SCAN_SECONDS):
+        for _ in every(0.2, SCAN_SECONDS):
             placed = self.pods.api.get_crypto_order(self.order["id"])
             self.order = placed["order"]
             if reached(placed):

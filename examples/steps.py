@@ -20,6 +20,7 @@ from examples.peer import Peer
 from examples.webhook_receiver import WebhookReceiver
 
 BOOT_SECONDS = 600  # the first agent on a machine installs its engine
+ASK_SECONDS = 0.2
 
 
 class DemoSteps:
@@ -203,7 +204,7 @@ class DemoSteps:
         agent = self.pods.api.set_agent_a2a(self.id, {"enabled": True, "peers": [peer]})["agent"]
         shown = [{name: value for name, value in peer.items() if name != "token"}]
         expect(agent["a2aPeers"] == shown, "a peer's token is readable")
-        for _ in every(1, 40):
+        for _ in every(ASK_SECONDS, 40):
             said = self.say("Please ask your peer robin: Remember the word otter.")["reply"]
             if "My peer says" in said and "otter" in said:
                 return
@@ -322,7 +323,7 @@ class DemoSteps:
     def wait_until_serving(self) -> None:
         """Wait until the pod serves: after `running` it may still boot for up to three minutes."""
         liveness = None
-        for _ in every(0.5, SETTLE_SECONDS):
+        for _ in every(ASK_SECONDS, SETTLE_SECONDS):
             liveness = self.pods.api.get_agent_liveness(self.id)["liveness"]
             if liveness == {"reachable": True, "serving": True}:
                 return
@@ -331,7 +332,7 @@ class DemoSteps:
     def say(self, message: str, *, session: str | None = None) -> types.Reply:
         """Send one message. A new key works within 30 seconds, so an empty reply is asked for again."""
         answer = self.pods.agents.chat(self.id, message, session_id=session)
-        for _ in every(1, 40):
+        for _ in every(ASK_SECONDS, 40):
             if answer["reply"]:
                 break
             answer = self.pods.agents.chat(self.id, message, session_id=session)

@@ -14,7 +14,7 @@ from agents.models import Agent, Desired, Status
 from config import dry_run, waiting
 
 WAIT_SECONDS = 60.0
-STEP_SECONDS = 0.5
+STEP_SECONDS = 0.1
 _NAME = re.compile(r"[0-9-]{1,60}")
 MOST = 1_000  # backups in a list
 

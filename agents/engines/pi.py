@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +38,7 @@ _PROVIDERS = {
 _BUILT_IN = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls")
 # Our extensions. pi itself has no MCP, and it would tell the model its directory on this machine.
 MCP_EXTENSION = Path(__file__).with_name("pi_mcp.ts")
-PROMPT_EXTENSION = Path(__file__).with_name("pi_prompt.ts")
+PROMPT_EXTENSION = Path(__file__).with_name("pi_prompt.cjs")
 # This program corrects the paths first: pi finds a conversation by the path of the workspace.
 START = Path(__file__).with_name("pi_start.mjs")
 # Our provider id for an operator's own model server.
@@ -104,7 +105,7 @@ class Pi:
         skills=("pi/skills", "home/.agents/skills"),
         sessions="pi/sessions",
         session_files="*.jsonl",
-        left_out=("pi/*.json", "pi/*.md", "pi/*.ts", "home/.cache", "home/.npm"),
+        left_out=("pi/*.json", "pi/*.md", "pi/*.ts", "pi/*.cjs", "home/.cache", "home/.npm"),
     )
     megabytes_per_process = 144
     noise = "Warning: No project session found"  # logged at the start of each conversation
@@ -213,11 +214,19 @@ def _environment(config: PodConfig, place: EnginePlace, llm: ProxyAccess) -> dic
     search = place.install / _MODULES / "@vscode" / f"ripgrep-linux-{machine}" / "bin"
     return {
         **environment(config, place, search),
+        **_compiled(place),
         "PI_CODING_AGENT_DIR": str(place.data / "pi"),
         "PI_OFFLINE": "1",
         "PI_TELEMETRY": "0",
         "POD_LLM_TOKEN": llm.token,
     }
+
+
+def _compiled(place: EnginePlace) -> dict[str, str]:
+    """Where Node.js keeps the compiled program, for all agents: pi alone would compile it anew for each one. An image
+    cannot be written to, and each agent there keeps its own in its directory.
+    """
+    return {"NODE_COMPILE_CACHE": str(place.install / ".compiled")} if os.access(place.install, os.W_OK) else {}
 
 
 PI = Pi()

@@ -16,10 +16,12 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
+import module from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
 const NEWLINE = 10;
+const FLUSH_MS = 2_000; // by then pi is up, and what it has compiled is kept even if it is killed
 
 /** The first line and the rest, or null if the file is not a conversation with this id. */
 function conversation(file, id) {
@@ -70,5 +72,6 @@ if (asked >= 0) {
     console.error(`the conversation is not brought to ${process.cwd()}: ${error.message}`);
   }
 }
+setTimeout(() => module.flushCompileCache?.(), FLUSH_MS).unref();
 process.argv.splice(1, 1);
 await import(pathToFileURL(process.argv[1]).href);

@@ -76,12 +76,15 @@ def reconcile(agent_id: str, *, observed: Observations | None = None) -> None:
 def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None:
     """Take one step of a leased agent. The lease is given back whatever happens."""
     with log_context.about(agentId=agent.id):
-        _step_of(agent, runtime, observed)
+        step = _step_of(agent, runtime, observed)
+        if step == PlanStep.CLEAR and not runtime.observe(agent.suffix):
+            background.on_commit("agents.reconcile", agent.id)  # its new pod need not wait for the next scan
 
 
-def _step_of(agent: Agent, runtime: Runtime, observed: Observations | None) -> None:
+def _step_of(agent: Agent, runtime: Runtime, observed: Observations | None) -> PlanStep | None:
+    """The step that was taken; None if it failed."""
     try:
-        step = _take_step(agent, runtime, observed if observed is not None else runtime.observe(agent.suffix))
+        step = _take_step(agent, runtime, observed)
         leases.give_back(agent, wait=_pause_after(step), failed=False)
     except RuntimeFailure as failure:
         log.warning("step failed", extra={"agent": agent.id, "cause": failure.cause, "error": str(failure)})
@@ -90,6 +93,9 @@ def _step_of(agent: Agent, runtime: Runtime, observed: Observations | None) -> N
     except Exception:
         log.exception("reconcile failed", extra={"agent": agent.id})
         leases.give_back(agent, wait=_backoff(agent.attempts), failed=True)
+    else:
+        return step
+    return None
 
 
 def _pause_after(step: PlanStep) -> timedelta | None:
@@ -132,9 +138,9 @@ def _look(agent: Agent, runtime: Runtime, observed: Observations) -> Look:
     return Look(agent, observed.get(agent.namespace), earlier, runtime, timezone.now())
 
 
-def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> PlanStep:
-    look = _look(agent, runtime, observed)
-    if look.step in DECISIVE:
+def _take_step(agent: Agent, runtime: Runtime, observed: Observations | None) -> PlanStep:
+    look = _look(agent, runtime, runtime.observe(agent.suffix) if observed is None else observed)
+    if observed is not None and look.step in DECISIVE:
         look = _look(agent, runtime, runtime.observe(agent.suffix))
     step = look.step
     _remember_loss(look)

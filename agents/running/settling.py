@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.models import UNSETTLED, Agent
 from config.shared_looks import SharedLook
 
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.05  # one statement for all who wait, and none while nobody does
 
 
 def has_settled(agent_id: str) -> bool:

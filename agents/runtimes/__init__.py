@@ -18,6 +18,12 @@ def current_runtime() -> Runtime:
     return _driver(settings.AGENT_RUNTIME)
 
 
+def warm_up() -> None:
+    """Let the driver prepare what its first pod would wait for, if it has something."""
+    if prepare := getattr(current_runtime(), "warm_up", None):
+        prepare()
+
+
 @functools.cache
 def _driver(name: str) -> Runtime:
     return make(name)
@@ -46,10 +52,12 @@ def make(name: str) -> Runtime:
             f"AGENT_RUNTIME={name!r}: must be local, kubernetes{installed}, or a class by its dotted name"
         )
     from agents.runtimes.local import LocalRuntime  # noqa: PLC0415 # only the driver in use is loaded
+    from config import background  # noqa: PLC0415
 
     return LocalRuntime(
         home=settings.AGENTPODS_HOME,
         engine_cache=settings.ENGINE_CACHE,
         keep_pods=settings.KEEP_PODS,
         restic=settings.RESTIC,
+        tell=functools.partial(background.at_once, "agents.reconcile"),
     )

@@ -15,7 +15,7 @@ from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
-from config.run import postgres
+from config.run import forks, postgres
 from config.run.console import ProgramPrinter, last_lines, log_of
 
 MAX_RESTART_DELAY_SECONDS = 5
@@ -43,6 +43,19 @@ class _RestartedConfig(ProcessConfig):  # type: ignore[misc]  # supervisor has n
         return process
 
 
+class _ForkingOptions(ServerOptions):  # type: ignore[misc]  # supervisor has no types
+    """Runs our own programs as forks (forks.py)."""
+
+    may_fork = False
+
+    def execve(self, filename: str, argv: list[str], environment: dict[str, str]) -> None:
+        """Called in a child that supervisord has forked."""
+        ours = forks.module_of(argv) if self.may_fork else None
+        if ours:
+            forks.become(*ours, environment, parent=os.getppid())
+        super().execve(filename, argv, environment)
+
+
 class _QuickPoller:
     """Polls five times a second. supervisord looks at its children after each poll, which may take a second."""
 
@@ -65,11 +78,18 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
 
     def runforever(self) -> None:
         self.options.poller = _QuickPoller(self.options.poller)
+        events.subscribe(events.SupervisorRunningEvent, self._begin)
         events.subscribe(events.ProcessLogEvent, self.console.hear)
         events.subscribe(events.ProcessStateExitedEvent, self._exited)
         events.subscribe(events.ProcessStateBackoffEvent, self.console.tell_stumble)
         events.subscribe(events.Tick5Event, self._end_stuck_postgres)
         super().runforever()
+
+    def _begin(self, _: object) -> None:
+        """Import what the programs share while the stores start."""
+        for store in self.process_groups["stores"].processes.values() if "stores" in self.process_groups else ():
+            store.spawn()
+        self.options.may_fork = forks.warm_up()
 
     def _exited(self, event: Any) -> None:
         process = event.process
@@ -100,7 +120,7 @@ def serve(configuration: Path, *, postgres_data: Path | None) -> int:
 
     `postgres_data` is the embedded server's data directory. Returns the exit status.
     """
-    options = ServerOptions()
+    options = _ForkingOptions()
     options.realize(["-n", "-c", str(configuration)])
     options.first, options.test = True, False
     for group in options.process_group_configs:

@@ -51,6 +51,11 @@ def test_nothing_is_sent_when_it_does_not() -> None:
     assert _queued() == []
 
 
+def test_a_thread_without_a_database_sends_at_once() -> None:
+    background.at_once("accounts.send_code", "cod_1")
+    assert _queued() == ["accounts.send_code"]
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ["gone", "refusing", "silent"])
 def test_a_broker_that_is_down_is_no_error_and_is_waited_for_once(settings: Settings, kind: str) -> None:

@@ -26,6 +26,7 @@ from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
 from agents.runtimes.local import measure, observing, ports, programs
+from agents.runtimes.local.following import PodFollower, Tell
 from agents.runtimes.local.home import Home, PodRecord, WantedState, make_private
 from agents.runtimes.local.ports import HOST
 from agents.runtimes.local.programs import Found, PodProgram
@@ -48,12 +49,22 @@ USAGE_SECONDS = 30.0
 
 
 class LocalRuntime:
-    def __init__(self, *, home: Path, engine_cache: Path, keep_pods: bool = False, restic: str = "") -> None:
+    def __init__(
+        self, *, home: Path, engine_cache: Path, keep_pods: bool = False, restic: str = "", tell: Tell | None = None
+    ) -> None:
+        """`tell` is called with an agent's id, in a thread of its own, when a pod that this process has started or
+        asked to stop has come up or has ended.
+        """
         self.home = Home(home.resolve())
         self._engine_cache = engine_cache
         self._restic = restic
         self._keep_pods = keep_pods
         self._template = Template()
+        self._follower = PodFollower(tell) if tell else None
+
+    def warm_up(self) -> None:
+        """Prepare what the first pod would wait for."""
+        self._template.begin(programs.environment_of_all(keep=self._keep_pods))
 
     # The methods of the Runtime contract.
 
@@ -115,7 +126,10 @@ class LocalRuntime:
             if time.time() - record.asked_at > STOP_SECONDS:
                 self._kill(namespace)
                 return
-            processes.send(self._programs(namespace), signal.SIGTERM)
+            asked = self._programs(namespace)
+            processes.send(asked, signal.SIGTERM)
+            if self._follower:
+                self._follower.until_ended(record.agent_id, asked)
 
     def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
         with self.home.lock(namespace) as lock_file:
@@ -128,7 +142,7 @@ class LocalRuntime:
 
     def observe(self, suffix: str | None = None) -> dict[str, Observation]:
         names = [name for name in self.home.namespaces() if suffix is None or name.startswith(f"pod-{suffix}-")]
-        found = programs.find(self.home.root)
+        found = programs.find(self.home.root) if names else {}
         return {name: self._look(name, found) for name in names if self.home.run_dir(name).is_dir()}
 
     def usage(self) -> dict[str, Usage]:
@@ -199,16 +213,18 @@ class LocalRuntime:
         return fresh
 
     def _start_missing(self, spec: PodSpec, record: PodRecord) -> None:
-        for program in PodProgram:
-            self._end_hung(program, spec.namespace)
-        self._end_other_gateway(spec)
-        missing = self._missing(spec.namespace)
+        alive = self._alive(spec.namespace)
+        for program in [program for program, process in alive.items() if self._end_hung(program, spec, process)]:
+            del alive[program]
+        if PodProgram.GATEWAY in alive and self._end_other_gateway(spec, alive[PodProgram.GATEWAY]):
+            del alive[PodProgram.GATEWAY]
+        missing = [program for program in PodProgram if program not in alive]
         if not missing:
             return
-        record = self._with_free_ports(spec, record, missing)
+        usable = self._with_free_ports(spec, record, missing)
+        run_dir = self.home.run_dir(spec.namespace)
         documents = {PodProgram.GATEWAY: self._gateway_document, PodProgram.BRIDGE: self._bridge_document}
-        for program in self._missing(spec.namespace):
-            run_dir = self.home.run_dir(spec.namespace)
+        for program in missing if usable is record else PodProgram:
             # the report of a dead program is no longer true
             (run_dir / programs.REPORTS[program]).unlink(missing_ok=True)
             programs.start(
@@ -216,37 +232,41 @@ class LocalRuntime:
                 namespace=spec.namespace,
                 home=self.home.root,
                 run_dir=run_dir,
-                document=documents[program](spec, record),
+                document=documents[program](spec, usable),
                 keep=self._keep_pods,
                 template=self._template,
             )
+        if self._follower:
+            self._follower.until_up(spec.agent_id, run_dir)
 
-    def _missing(self, namespace: str) -> list[PodProgram]:
+    def _alive(self, namespace: str) -> dict[PodProgram, psutil.Process]:
         found = programs.find(self.home.root)
-        return [program for program in PodProgram if (namespace, program) not in found]
+        return {program: found[namespace, program] for program in PodProgram if (namespace, program) in found}
 
-    def _end_hung(self, program: PodProgram, namespace: str) -> None:
-        """Kill a program that has not reported for a long time. A bridge's engine is killed with it."""
-        process = programs.find(self.home.root).get((namespace, program))
-        if process and self._is_silent(namespace, program, process):
-            time.sleep(REPORT_SECONDS)  # after a sleep of the whole machine every report is old, so wait for a new one
-        if process and self._is_silent(namespace, program, process):
-            log.warning("a %s that does not report is ended", program, extra={"namespace": namespace})
-            processes.send([*processes.descendants(process), process], signal.SIGKILL)
-            psutil.wait_procs([process], timeout=KILL_SECONDS)
-
-    def _end_other_gateway(self, spec: PodSpec) -> None:
-        """End a gateway that has another certificate, or none because its release is old: the control plane no longer
-        talks to it.
+    def _end_hung(self, program: PodProgram, spec: PodSpec, process: psutil.Process) -> bool:
+        """Kill a program that has not reported for a long time. A bridge's engine is killed with it. Returns whether it
+        was killed.
         """
-        process = programs.find(self.home.root).get((spec.namespace, PodProgram.GATEWAY))
-        shown = observing.certificate(self.home.run_dir(spec.namespace))
-        if process is None or shown in {None, spec.identity.fingerprint}:
-            return
+        if self._is_silent(spec.namespace, program, process):
+            time.sleep(REPORT_SECONDS)  # after a sleep of the whole machine every report is old, so wait for a new one
+        if not self._is_silent(spec.namespace, program, process):
+            return False
+        log.warning("a %s that does not report is ended", program, extra={"namespace": spec.namespace})
+        processes.send([*processes.descendants(process), process], signal.SIGKILL)
+        psutil.wait_procs([process], timeout=KILL_SECONDS)
+        return True
+
+    def _end_other_gateway(self, spec: PodSpec, gateway: psutil.Process) -> bool:
+        """End a gateway that has another certificate, or none because its release is old: the control plane no longer
+        talks to it. Returns whether it was ended.
+        """
+        if observing.certificate(self.home.run_dir(spec.namespace)) in {None, spec.identity.fingerprint}:
+            return False
         log.info("a gateway with another certificate is ended", extra={"namespace": spec.namespace})
         for number, seconds in ((signal.SIGTERM, HASTY_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
-            processes.send([process], number)
-            psutil.wait_procs([process], timeout=seconds)
+            processes.send([gateway], number)
+            psutil.wait_procs([gateway], timeout=seconds)
+        return True
 
     def _is_silent(self, namespace: str, program: PodProgram, process: psutil.Process) -> bool:
         return observing.silence(self.home.run_dir(namespace), program, process) > HUNG_SECONDS
@@ -351,8 +371,7 @@ class LocalRuntime:
     # Ending a pod.
 
     def _programs(self, namespace: str) -> list[psutil.Process]:
-        found = programs.find(self.home.root)
-        return [found[namespace, program] for program in PodProgram if (namespace, program) in found]
+        return list(self._alive(namespace).values())
 
     def _end(self, namespace: str, *, seconds: float) -> None:
         """Ask the programs to end, wait, and kill the rest. Raises RuntimeFailure if a process cannot be ended."""

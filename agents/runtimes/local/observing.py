@@ -90,6 +90,16 @@ def _without_bridge(run_dir: Path, state: dict[str, Any] | None) -> _Verdict:
     return Phase.UNHEALTHY, Cause.BRIDGE_DIED, "the bridge is gone", programs.last_words(run_dir, PodProgram.BRIDGE)
 
 
+def news(run_dir: Path) -> Phase | None:
+    """The phase that the reports show, if the reconciler has something to do then: READY and RESTORING with a gateway
+    that listens, FAILED without one too.
+    """
+    phase = (read_json(run_dir / programs.REPORTS[PodProgram.BRIDGE]) or {}).get("phase")
+    if phase == Phase.FAILED:
+        return Phase.FAILED
+    return Phase(phase) if phase in {Phase.READY, Phase.RESTORING} and certificate(run_dir) is not None else None
+
+
 def certificate(run_dir: Path) -> str | None:
     """The fingerprint that the gateway reports; "" if its release has no certificates, None before its first report."""
     report = read_json(run_dir / programs.REPORTS[PodProgram.GATEWAY])

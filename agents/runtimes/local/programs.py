@@ -67,7 +67,7 @@ def start(
     by itself, because its document is not complete.
     """
     module, arguments = f"agents.pod.{program}", processes.program_arguments(namespace, home)
-    environment, marks = _environment(keep=keep), processes.marks(namespace, home, program)
+    environment, marks = environment_of_all(keep=keep), processes.marks(namespace, home, program)
     reading, writing = os.pipe()
     with os.fdopen(writing, "wb") as pipe:
         with os.fdopen(reading, "rb") as stdin, (run_dir / f"{program}.log").open("ab") as log:
@@ -127,7 +127,7 @@ def is_inherited(name: str) -> bool:
     return name.upper() in _INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
 
 
-def _environment(*, keep: bool) -> dict[str, str]:
+def environment_of_all(*, keep: bool) -> dict[str, str]:
     """The environment of every program, without the marks of its pod."""
     inherited = {name: value for name, value in os.environ.items() if is_inherited(name)}
     return {**inherited, **({"KEEP_PODS": "1"} if keep else {}), "PYTHONUNBUFFERED": "1"}

@@ -52,6 +52,10 @@ class Template:
             self._give_up(asking)
         return is_made
 
+    def begin(self, environment: Mapping[str, str]) -> None:
+        """Start the template now, so that the first copy need not wait for its imports."""
+        self._begun(environment)
+
     def _give_up(self, asking: socket.socket) -> None:
         """End this template. The next copy is made of a new one."""
         with self._lock:

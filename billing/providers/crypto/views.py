@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from accounts.idempotency import idempotent
 from billing import coupons
 from billing.models import CryptoOrder
-from billing.providers.crypto import orders
+from billing.providers.crypto import orders, sooner
 from billing.providers.crypto.serializers import (
     CreateCryptoOrderSerializer,
     CryptoEnvelope,
@@ -63,4 +63,6 @@ class CryptoOrdersViewSet(OrdersViewSet):
 
         Money that comes within 14 days after that still pays it, if there is no newer order.
         """
-        return self.shown(self.own(request, id))
+        order = self.own(request, id)
+        sooner.look(order)
+        return self.shown(order)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.utils import timezone
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from agents.cause import Cause
 from agents.configuring import llm_key
@@ -24,6 +25,16 @@ def test_a_pod_that_is_lost_is_built_again(running: Agent, runtime: ScriptedRunt
     assert agent.status == Status.RUNNING
     assert agent.namespace != first
     assert event_types(agent) == ["agent.running", "agent.running"]
+
+
+def test_a_pod_that_replaces_another_need_not_wait_for_a_scan(
+    running: Agent, runtime: ScriptedRuntime, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    lifecycle.rebuild(running, actor="test")
+    with django_capture_on_commit_callbacks() as asked:
+        reconciler.reconcile(running.id)
+    assert ("delete", running.namespace) in runtime.calls
+    assert [getattr(one, "args", None) for one in asked] == [("agents.reconcile", (running.id,))]
 
 
 def test_a_pod_that_is_lost_again_and_again_ends_as_failed(running: Agent, runtime: ScriptedRuntime) -> None:

@@ -42,6 +42,16 @@ def test_a_pods_programs_share_the_memory_of_one_process_and_are_shown_as_if_the
         assert "ROOM" not in shown
 
 
+def test_the_first_pod_of_a_worker_that_has_warmed_up_is_a_copy_of_what_was_there_before(
+    local: LocalRuntime, home: Path
+) -> None:
+    local.warm_up()
+    (there,) = [one for one in psutil.Process().children() if template.MODULE in one.cmdline()]
+    local.deploy(pod_spec())
+    wait_for(local, Phase.READY)
+    assert parent(home, PodProgram.GATEWAY) == there
+
+
 def test_the_template_has_no_mark_of_a_pod_and_its_memory_is_closed_to_engines(ready: LocalRuntime, home: Path) -> None:
     above = parent(home, PodProgram.GATEWAY)
     assert not {processes.NAMESPACE, processes.HOME, processes.ROLE} & set(processes.environment_of(above.pid))
